@@ -1,4 +1,4 @@
-"""Access to claims and volumes for both processes: their classes."""
+"""Access to claims and volumes for both processes: their classes, and the origins of clones."""
 
 from . import meta
 from .tree import ReadOnlyTree
@@ -20,3 +20,12 @@ def attributes_classes(claim: ReadOnlyTree) -> set[str]:
         (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
     )
     return {name for name in classes if name}
+
+
+def cloned_claim(claim: ReadOnlyTree) -> str:
+    """Return the name of the claim whose contents a claim has at first; "" if there is none."""
+    spec = claim.get("spec") or {}
+    source = spec.get("dataSourceRef") or spec.get("dataSource") or {}
+    is_claim = source.get("kind") == "PersistentVolumeClaim" and not source.get("apiGroup")
+    has_other_namespace = source.get("namespace") not in (None, meta.namespace(claim))
+    return str(source["name"]) if is_claim and not has_other_namespace else ""

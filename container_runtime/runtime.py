@@ -72,6 +72,9 @@ class ContainerRuntime(Protocol):
     def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
         """Return what a pod has written to the disk of its node; None if nothing is known of it."""
 
+    def node_path_type(self, node: str, path: str) -> str:
+        """Return the type of a path that containers have written on a node, Directory or File; "" if there is none."""
+
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         """Return the containers whose runs are computed, and that a command in them has ended, by name."""
 

@@ -5,6 +5,7 @@ from msgspec import Struct
 from mockube.container_runtime.image_service import ImageService
 from mockube.container_runtime.runtime import ContainerRuntime, RuntimeEvents
 
+from .kept_contents import KeptContents
 from .pod_versions import PodWatchers
 from .probes.totals import ProbeRecords
 
@@ -15,3 +16,4 @@ class Containers(Struct, frozen=True, kw_only=True):
     events: RuntimeEvents
     pods: PodWatchers
     probe_records: ProbeRecords
+    contents: KeptContents

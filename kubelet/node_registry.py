@@ -1,7 +1,7 @@
 """The simulated nodes, their addresses, and the addresses of their pods. It reads caches and writes nothing."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -31,8 +31,13 @@ class NodeRegistry:
         *,
         details: bool,
         waits_for_pod_cidrs: bool = False,
+        written_type: Callable[[str, str], str] = lambda *_: "",
     ) -> None:
-        """`waits_for_pod_cidrs`: a controller allocates each node's podCIDR, and pods get no address before that."""
+        """`written_type` returns the type of a path that containers have written on a node; "" if there is none.
+
+        `waits_for_pod_cidrs`: a controller allocates each node's podCIDR, and pods get no address before that.
+        """
+        self._written_type = written_type
         self._nodes = nodes
         self._waits_for_pod_cidrs = waits_for_pod_cidrs
         self._pods = pods
@@ -92,10 +97,12 @@ class NodeRegistry:
             ),
             kubelet_minor=node_objects.kubelet_minor(node),
             details=self._details,
-            path_type=lambda path: path_type(path, node, self._objects_of_pods(pod.node)),
+            path_type=lambda path: (
+                path_type(path, node, self.objects_of_pods(pod.node)) or self._written_type(pod.node, path)
+            ),
         )
 
-    def _objects_of_pods(self, node: str) -> Iterator[ReadOnlyTree]:
+    def objects_of_pods(self, node: str) -> Iterator[ReadOnlyTree]:
         return (pod.object for pod in self._pods.by_index(BY_NODE, node))
 
     def _requests_of_others(self, pod: PodView) -> Amounts:

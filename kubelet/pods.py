@@ -46,6 +46,7 @@ from .probes.live_handlers import LiveHandlers
 from .pull_secrets import PullSecrets
 from .references import reference_loader
 from .runtimes import PREDICTIONS, containers_of_nodes
+from .security_profiles import NodeProfiles
 from .server.node_counters import kubelet_counters
 from .settings import KubeletContext
 from .stages.files import load_stages, of_kind
@@ -65,6 +66,7 @@ class SimulatedPods:
         containers = containers_of_nodes(context)
         self._runtime = containers.runtime
         self._evictions = Evictions(containers.runtime)
+        self._contents = containers.contents
         self._probe_records = containers.probe_records
         self._started_values = reference_loader(context).started
         self._clock = context.clock
@@ -77,6 +79,7 @@ class SimulatedPods:
             self._pods.lister,
             details=settings.details,
             waits_for_pod_cidrs=settings.waits_for_pod_cidrs,
+            written_type=containers.runtime.node_path_type,
         )
         stages = of_kind("Pod", load_stages(settings.stages))
         self._recorder = context.recorder.of(EVENT_SOURCE if stages else "kubelet", can_wait=not stages)
@@ -134,9 +137,11 @@ class SimulatedPods:
         # No address can be allocated before the addresses in use are known.
         await self._nodes.wait_synced()
         await self._pods.wait_synced()
-        async with self._handlers.running(), self._runtime.running():
+        await self._contents.load_nodes()
+        async with self._contents.running(), self._handlers.running(), self._runtime.running():
             await run_all(
                 pods=self._loop.run(),
+                contents=self._contents.run(),
                 images=self._node_images.run(),
                 memory_pressure=self._memory_pressure.run(),
             )
@@ -264,9 +269,17 @@ class SimulatedPods:
     async def _step(
         self, pod: PodView, node: ReadOnlyTree, objects: ObjectsOfPod, images: PodImageAccess, now: datetime
     ) -> Step:
+        context = self._registry.context_of(pod, node)
+        profiles = NodeProfiles(
+            node=node,
+            path_type=context.path_type,
+            pods=lambda: self._registry.objects_of_pods(pod.node),
+            predictions=PREDICTIONS,
+        )
         context = replace(
-            self._registry.context_of(pod, node),
+            context,
             objects=objects,
+            profiles=profiles,
             retry_at=self._objects.retry_at(pod.uid),
             fails_unknown_programs=self._fails_unknown_programs,
             predictions=PREDICTIONS,

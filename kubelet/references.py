@@ -12,6 +12,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.pods import claim_name
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.volumes import cloned_claim
 from mockube.client import kinds
 from mockube.client.cache.store import Lister
 from mockube.client.resources import Key
@@ -132,6 +133,8 @@ class ReferenceLoader:
         if not names:
             return {}
         claims = await self._load(kinds.PERSISTENT_VOLUME_CLAIMS, meta.namespace(pod), names)
+        origins = {cloned_claim(claim) for claim in claims.values()} - {"", *names}
+        claims |= await self._load(kinds.PERSISTENT_VOLUME_CLAIMS, meta.namespace(pod), origins)
         bound = {claim["spec"].get("volumeName") or "" for claim in claims.values()} - {""}
         persistent = await self._load(kinds.PERSISTENT_VOLUMES, "", bound)
         return {

@@ -34,6 +34,7 @@ from mockube.container_runtime.state import ContainerKill, ContainerState
 
 from .api_server_access import ApiServerAccess
 from .containers import Containers
+from .kept_contents import KeptContents
 from .kwok_objects import kwok_objects
 from .network_view import InformerView
 from .pod_lifecycle.containers import default_program
@@ -72,6 +73,9 @@ class ChosenRuntime:
 
     def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
         return self._simulated.disk_usage(pod)
+
+    def node_path_type(self, node: str, path: str) -> str:
+        return self._simulated.node_path_type(node, path)
 
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         return {**self._simulated.kills(pod), **self._processes.kills(pod)}
@@ -180,6 +184,7 @@ def _make_containers(context: KubeletContext) -> Containers:
     images += [
         load_table(path, has_processes=path == settings.process_images) for path in settings.image_files
     ]
+    contents = KeptContents(context)
     simulation = SimulationContext(
         clock=context.clock,
         events=events,
@@ -191,6 +196,7 @@ def _make_containers(context: KubeletContext) -> Containers:
         runs_without_program=_runs_without_program,
         fails_unknown_programs=settings.fails_unknown_programs,
         images=images,
+        contents=contents,
     )
     simulated = KwokRuntime(SimulatedRuntime(simulation), kwok_objects(context), pods, context.clock)
     simulated_images = SimulatedImages(fails_unknown=settings.fails_unknown_images)
@@ -202,6 +208,7 @@ def _make_containers(context: KubeletContext) -> Containers:
         events=events,
         pods=pods,
         probe_records=records,
+        contents=contents,
     )
 
 

@@ -19,6 +19,8 @@ from .variables import expand_references, reference_names
 
 API_VOLUMES: Final = frozenset({"configMap", "secret", "downwardAPI", "projected"})
 """The kinds of volumes whose files come from API objects; containers cannot write them."""
+READ_ONLY_VOLUMES: Final = API_VOLUMES | {"image"}
+"""The kinds of volumes that containers cannot write: also those that are made of an image."""
 
 
 def volume_kind(volume: ReadOnlyTree) -> str:

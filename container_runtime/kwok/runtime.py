@@ -54,6 +54,9 @@ class KwokRuntime:
     def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
         return self._simulated.disk_usage(pod)
 
+    def node_path_type(self, node: str, path: str) -> str:
+        return self._simulated.node_path_type(node, path)
+
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         return self._simulated.kills(pod)
 

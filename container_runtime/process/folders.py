@@ -8,12 +8,12 @@ POD/termination-messages/NAME   the termination message of a container whose mou
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.pods import claim_name
+from mockube.apimachinery.pods import claim_name, every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import message_path
 from mockube.container_runtime.config.environment import References, environment_of
@@ -42,6 +42,24 @@ def volume_problem(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
         if volume["name"] in names and kind not in _WRITABLE and not is_api_volume(volume):
             return f"volume {volume['name']!r}: {kind} volumes are not supported for a container that runs as a local process"
     return ""
+
+
+def volumes_of_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, processes: Collection[str]) -> list[str]:
+    """Return the names of the volumes that a process shares with simulated containers, which have files of their own there.
+
+    `processes` are the names of the containers that are processes.
+    """
+    others = {
+        mount["name"]
+        for other in every_container(pod["spec"])
+        if other["name"] not in processes
+        for mount in other.get("volumeMounts") or ()
+    }
+    mounted = others & {mount["name"] for mount in container.get("volumeMounts") or ()}
+    volumes = pod["spec"].get("volumes") or ()
+    return [
+        volume["name"] for volume in volumes if volume["name"] in mounted and volume_kind(volume) in _WRITABLE
+    ]
 
 
 def container_root(pod_folder: Path, name: str) -> Path:

@@ -35,7 +35,7 @@ from mockube.container_runtime.state import NEVER_RAN, ContainerKill, ContainerS
 from mockube.container_runtime.streams import ClientConnection
 
 from .connections import connect_port
-from .folders import write_volumes
+from .folders import volumes_of_simulated, write_volumes
 from .image_service import ProcessImages
 from .images import ImageMap
 from .local_process import GroupWatch
@@ -133,6 +133,11 @@ class ProcessRuntime:
         del pod
         return None
 
+    def node_path_type(self, node: str, path: str) -> str:
+        """Return "": processes write to the disk of this machine."""
+        del node, path
+        return ""
+
     def kills(self, _: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         return {}
 
@@ -172,6 +177,9 @@ class ProcessRuntime:
             image=image,
             restarts=restarts,
         )
+        if volumes := volumes_of_simulated(pod, container, self.states(pod)) if restarts == 0 else ():
+            message = f"volumes {', '.join(volumes)}: simulated containers of the pod do not have the files of a local process"
+            run.record_event("Warning", "NotSimulated", message)
         if previous_run is not None:
             _delete_log(previous_run, restarts - MAX_ENDED_RUNS)
         record.runs[name] = run

@@ -25,7 +25,7 @@ from .client_pace import CLIENT
 from .cpu_record import QUOTA_SLACK, CpuRecord
 from .programs.commands import live_command
 from .programs.image_load import request_seconds, server_of
-from .shell.memory import Memory
+from .shell.memory import Memory, OutOfMemory
 
 _MIN_WAIT: Final = 0.005
 """The shortest time of a request that is waited for: a timer costs as much."""
@@ -39,6 +39,8 @@ class _Record(Struct):
     cpu: CpuRecord = field(default_factory=CpuRecord)
     filled: dict[int, float] = field(default_factory=dict)
     """The memory of the commands that run in real time, by the id of each."""
+    in_volumes: int = 0
+    """The bytes that the present run has written into volumes in memory, which count as its own."""
     kill: ContainerKill | None = None
 
 
@@ -73,7 +75,9 @@ class ContainerLoads:
         def available() -> float:
             computed = self._computed_usage(pod, container)
             others = sum(size for command, size in record.filled.items() if command != id(memory))
-            return max(bound - others - (0.0 if computed is None else computed.memory), 0.0)
+            return max(
+                bound - others - record.in_volumes - (0.0 if computed is None else computed.memory), 0.0
+            )
 
         def note(size: float) -> None:
             if size:
@@ -83,6 +87,17 @@ class ContainerLoads:
 
         memory = Memory(available, note)
         return memory
+
+    def forget_volumes(self, pod: ReadOnlyTree, name: str) -> None:
+        """Note that a new run of a container has written nothing into volumes in memory."""
+        self._record(pod, name).in_volumes = 0
+
+    def charge_volumes(self, pod: ReadOnlyTree, name: str, memory: Memory, size: int) -> None:
+        """Count what a command has written into volumes in memory, or removed; raise `OutOfMemory` if that is too much."""
+        record = self._record(pod, name)
+        record.in_volumes = max(record.in_volumes + size, 0)
+        if size > 0 and memory.is_exceeded:
+            raise OutOfMemory
 
     async def serve_request(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
         """Let the server of a container work on a request, as long as it takes."""
@@ -114,6 +129,7 @@ class ContainerLoads:
         restarts = (container_status(pod, name) or {}).get("restartCount") or 0
         record = self._record(pod, name)
         record.filled.clear()
+        record.in_volumes = 0
         record.kill = ContainerKill(restarts=restarts, at=self._clock.now(), code=code, reason=reason)
 
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
@@ -132,7 +148,7 @@ class ContainerLoads:
             return None
         record = (self._records.get(meta.uid(pod)) or {}).get(name)
         recorded = 0.0 if record is None else record.cpu.cores(self._clock.monotonic())
-        filled = 0.0 if record is None else sum(record.filled.values())
+        filled = 0.0 if record is None else sum(record.filled.values()) + record.in_volumes
         limit = limit_of(pod, container, "cpu")
         cores = min(
             computed.cores + recorded,

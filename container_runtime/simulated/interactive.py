@@ -17,7 +17,7 @@ from mockube.container_runtime.attach import attach
 from mockube.container_runtime.behavior import KILLED, TERM, has_open_input
 from mockube.container_runtime.logs import LogLine, LogSource
 from mockube.container_runtime.output import AttachedOutput, ContainerOutput
-from mockube.container_runtime.runs import ContainerNotFound
+from mockube.container_runtime.runs import ContainerNotFound, ContainerRun
 from mockube.container_runtime.state import ContainerState, Exit
 from mockube.container_runtime.streams import InputStream, Streams
 
@@ -135,6 +135,17 @@ class JoinableLog:
             self._source.close()
             self._source, self._is_joined = recorded, True
         return self._source
+
+
+def lost_log(run: ContainerRun) -> RunLogReader:
+    """Return the log of a run in real time that is not in memory: a line that says so."""
+    log = RunLog()
+    log.write(
+        run.started,
+        2,
+        b"mockube: the log of this run is lost: the controller manager that had it has ended\n",
+    )
+    return RunLogReader(log)
 
 
 class InteractiveRun:

@@ -1,9 +1,14 @@
-"""The files of a pod's simulated containers, with the changes by clients and by the containers' own commands."""
+"""The files of a pod's simulated containers, with the changes by clients and by the containers' own commands.
 
+Contents of volumes are kept beyond this process. A command that can be repeated is repeated, and what it has written until the
+contents were kept is in them already.
+"""
+
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
@@ -16,8 +21,17 @@ from mockube.container_runtime.logs import LogLine
 from mockube.container_runtime.objects import ObjectReader
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import ContainerRun, NoLogs, run_of
+from mockube.container_runtime.volume_contents import (
+    NOTHING_KEPT,
+    OF_NODE,
+    OF_POD,
+    EncodedContents,
+    Volume,
+    VolumeContents,
+)
 
-from .files.mounts import file_system_of, files_of, shared_mounts, shared_volumes
+from .files.mounts import SHARED_MEMORY, SharedMount, file_system_of, files_of, shared_mounts, shared_volumes
+from .files.stored_contents import BrokenContents, Contents, decode, encode
 from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
 from .interactive import RunLog
 from .live_containers import LiveContainers
@@ -33,18 +47,37 @@ from .shell.process import Host
 class ReplayedRun(NamedTuple):
     """A run up to now: what is left of it, and what it has logged."""
 
+    uid: str
+    """That of the pod."""
     replay: LogReplay
     log: RunLog
     host: Host
     files: FileSystem
 
 
+_MAX_AT_ONCE: Final = 256 << 10
+"""The bytes of a volume that are encoded at once; more are encoded in a thread."""
+
+
 class PodFiles:
-    def __init__(self, references: ObjectReader, live: LiveContainers, clock: Clock) -> None:
+    def __init__(
+        self,
+        references: ObjectReader,
+        live: LiveContainers,
+        clock: Clock,
+        contents: VolumeContents = NOTHING_KEPT,
+    ) -> None:
         self._references = references
         self._live = live
         self._clock = clock
-        self._container_files = ContainerFiles()
+        self._contents = contents
+        contents.connect(self)
+        self._container_files = ContainerFiles(self._on_volume_change)
+        self._is_replaying = False
+        self._replayed_until: dict[str, datetime] = {}
+        """The time up to which the commands of pods were repeated, by the pod's uid."""
+        self._loading, self._loading_of_pods = asyncio.Lock(), asyncio.Lock()
+        self._pods_being_loaded: set[str] = set()
         self._replays: dict[RunKey, ReplayedRun] = {}
         self._early: dict[str, set[RunKey]] = {}
         """The runs whose files were read before the pod's status had the run, as by a postStart hook, by the pod's uid."""
@@ -64,6 +97,9 @@ class PodFiles:
         `references` are its objects, if they are loaded already.
         """
         shared = shared_volumes(pod, container)
+        if shared and self._needs_volumes(pod):
+            async with self._loading_of_pods:
+                await self._load_volumes_of_pod(pod)
         for other in every_container(pod["spec"]):
             if other["name"] != container["name"] and shared & shared_volumes(pod, other):
                 await self._replay_up_to_now(pod, other)
@@ -115,16 +151,25 @@ class PodFiles:
                 replay = LogReplay(
                     runs.main_process(pod, init_container, references, host), host, run.started
                 )
-                await _replay(replay, files, run.finished or self._clock.now())
+                await self._replay(replay, files, run.finished or self._clock.now())
         return volumes
 
     def disk_usage(self, uid: str) -> DiskUsage | None:
         """Return what a pod has written to the disk of its node; None if nothing of it is in memory."""
         return self._container_files.disk_usage(uid)
 
+    def node_path_type(self, node: str, path: str) -> str:
+        """Return the type of a path that containers have written on a node, Directory or File; "" if there is none."""
+        files = self._container_files.find_volume((OF_NODE, node))
+        if files is None or not files.exists(path):
+            return ""
+        return "Directory" if files.entry(path).is_directory else "File"
+
     def forget(self, uid: str) -> None:
         """Drop the files of a deleted pod."""
         self._container_files.forget(uid)
+        self._contents.forget(uid)
+        self._replayed_until.pop(uid, None)
         self._early.pop(uid, None)
         self._changed.pop(uid, None)
         self._drop_replays()
@@ -135,8 +180,10 @@ class PodFiles:
         container: ReadOnlyTree,
         restarts: int | None = None,
         references: References | None = None,
+        *,
+        until: datetime | None = None,
     ) -> FileSystem:
-        """Replay a container's command up to now; return its files."""
+        """Replay a container's command up to now, or `until` then; return its files."""
         run = _latest_run(pod, container)
         if restarts is None:
             restarts = run.restarts if run else 0
@@ -145,6 +192,7 @@ class PodFiles:
         key = RunKey(meta.uid(pod), container["name"], restarts)
         is_new = not self._container_files.contains(key)
         mounts = shared_mounts(pod, container, references)
+        await self._load_lasting_volumes(mounts)
         entries = files_of(pod, container, references) | process_entries(pod, container, references)
         files = self._container_files.file_system(
             key, entries, mounts, partial(file_system_of, pod, container, references, files=entries)
@@ -163,7 +211,7 @@ class PodFiles:
                 self._begin_replay(key, pod, container, references, run, files)
         replayed = self._replays.get(key)
         if replayed is not None and run is not None:
-            await self._advance(replayed, run)
+            await self._advance(replayed, run, until)
         return files
 
     def _begin_replay(
@@ -177,26 +225,125 @@ class PodFiles:
     ) -> None:
         host = runs.host_of(pod, container, references, run.started, files=files)
         command = runs.main_process(pod, container, references, host)
-        self._replays[key] = ReplayedRun(LogReplay(command, host, run.started), RunLog(), host, files)
+        self._replays[key] = ReplayedRun(
+            key.uid, LogReplay(command, host, run.started), RunLog(), host, files
+        )
 
-    async def _advance(self, replayed: ReplayedRun, run: ContainerRun) -> None:
-        until = run.finished or self._clock.now()
-        await _replay(replayed.replay, replayed.files, until, replayed.log.append)
+    async def _advance(self, replayed: ReplayedRun, run: ContainerRun, until: datetime | None = None) -> None:
+        now = self._clock.now() if until is None else until
+        self._replayed_until[replayed.uid] = now
+        end = now if run.finished is None else min(run.finished, now)
+        await self._replay(replayed.replay, replayed.files, end, replayed.log.append)
+
+    async def _replay(
+        self,
+        replay: LogReplay,
+        files: FileSystem,
+        until: datetime,
+        note: Callable[[LogLine], None] = lambda _: None,
+    ) -> None:
+        while replay.is_behind(until):
+            files.is_partial = True  # The container's command may read files of its image.
+            self._is_replaying = True
+            try:
+                for line in replay.advance(until):
+                    note(line)
+            finally:
+                self._is_replaying = False
+            files.is_partial = False
+            await yield_to_loop()
+
+    # --- contents of volumes that are kept
+
+    def _on_volume_change(self, volume: Volume) -> None:
+        if not self._is_replaying and volume[-1] != SHARED_MEMORY:
+            self._contents.note_change(volume)
+
+    async def encoded(self, volume: Volume) -> EncodedContents | None:
+        files = self._container_files.find_volume(volume)
+        if files is None:
+            return None
+        complete_until = self._replayed_until.get(volume[1]) or self._clock.now()
+        entries = tuple(files.entries("/"))
+        if files.size <= _MAX_AT_ONCE:
+            return encode(entries, complete_until)
+        return await asyncio.to_thread(encode, entries, complete_until)
+
+    def replace(self, volume: Volume, data: bytes | None) -> None:
+        # What is on a node can be asked for before a container mounts it.
+        if volume[0] == OF_NODE or self._container_files.find_volume(volume) is not None:
+            contents = None if data is None else self._decode(volume, data)
+            self._container_files.replace_volume(volume, {} if contents is None else contents.files)
+
+    def _decode(self, volume: Volume, data: bytes) -> Contents | None:
+        try:
+            return decode(data)
+        except BrokenContents as error:
+            self._contents.note_loss(volume, str(error))
+            return None
+
+    async def _load(self, volume: Volume) -> Contents | None:
+        data = await self._contents.load(volume)
+        return None if data is None else self._decode(volume, data)
+
+    async def _load_lasting_volumes(self, mounts: Sequence[SharedMount]) -> None:
+        """Load the kept contents of volumes that outlive pods, when one is mounted for the first time. A clone gets those of its origin."""
+        for mount in mounts:
+            volume = mount.volume
+            if volume[0] == OF_POD or self._container_files.find_volume(volume) is not None:
+                continue
+            if self._contents.is_kept(volume) or mount.origin is not None:
+                async with self._loading:
+                    await self._load_lasting_volume(volume, mount.origin)
+
+    async def _load_lasting_volume(self, volume: Volume, origin: Volume | None) -> None:
+        if self._container_files.find_volume(volume) is not None:
+            return
+        contents = await self._load(volume) if self._contents.is_kept(volume) else None
+        if contents is not None:
+            self._container_files.replace_volume(volume, contents.files)
+        elif origin is not None:
+            await self._load_lasting_volume(origin, None)
+            files = self._container_files.find_volume(origin)
+            self._container_files.replace_volume(volume, {} if files is None else dict(files.entries("/")))
+            self._contents.note_change(volume)
+
+    async def _load_volumes_of_pod(self, pod: ReadOnlyTree) -> None:
+        """Load the kept contents of a pod's own volumes.
+
+        The commands that can be repeated are repeated up to the time of the contents first, so that they write nothing twice.
+        """
+        uid = meta.uid(pod)
+        volumes = _own_volumes(pod)
+        if not self._needs_volumes(pod):
+            return
+        self._pods_being_loaded.add(uid)
+        try:
+            loaded = {volume: contents for volume in volumes if (contents := await self._load(volume))}
+            until = min((contents.complete_until for contents in loaded.values()), default=None)
+            names = {volume[2] for volume in loaded}
+            for container in every_container(pod["spec"]):
+                if names & shared_volumes(pod, container):
+                    await self._replay_up_to_now(pod, container, until=until)
+            for volume, contents in loaded.items():
+                self._container_files.replace_volume(volume, contents.files)
+        finally:
+            self._pods_being_loaded.discard(uid)
+
+    def _needs_volumes(self, pod: ReadOnlyTree) -> bool:
+        """Return whether the kept contents of a pod's own volumes are not all in memory."""
+        uid = meta.uid(pod)
+        if self._container_files.has_pod(uid):
+            return uid in self._pods_being_loaded
+        return any(map(self._contents.is_kept, _own_volumes(pod)))
 
     def _drop_replays(self) -> None:
         for key in [key for key in self._replays if not self._container_files.keeps(key)]:
             self._replays.pop(key).replay.close()
 
 
-async def _replay(
-    replay: LogReplay, files: FileSystem, until: datetime, note: Callable[[LogLine], None] = lambda _: None
-) -> None:
-    while replay.is_behind(until):
-        files.is_partial = True  # The container's command may read files of its image.
-        for line in replay.advance(until):
-            note(line)
-        files.is_partial = False
-        await yield_to_loop()
+def _own_volumes(pod: ReadOnlyTree) -> list[Volume]:
+    return [(OF_POD, meta.uid(pod), volume["name"]) for volume in pod["spec"].get("volumes") or ()]
 
 
 def _latest_run(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerRun | None:

@@ -179,7 +179,7 @@ def _handler_command(
             (name, value) for name, value in environment.items() if name in text or name == "PATH"
         ),
         identity=identity_of(pod, container),
-        protection=write_protection(container),
+        protection=write_protection(pod, container),
         fails_unknown=fails_unknown,
         installed=programs_of_image(container.get("image") or ""),
         places=file_places(container),
@@ -232,7 +232,7 @@ def _context(
         volumes=writable_paths(pod, container),
         is_first=is_first_process(pod),
         folders=volume_folders(pod, container),
-        protection=write_protection(container),
+        protection=write_protection(pod, container),
         shared_mounts=shared_mounts,
         earlier=earlier,
     )

@@ -69,6 +69,7 @@ from mockube.container_runtime.runtime import (
 from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, StartError, message_of_start
 from mockube.container_runtime.state import NEVER_SIMULATED, ContainerKill, ContainerState
 from mockube.container_runtime.streams import ClientConnection, Streams
+from mockube.container_runtime.volume_contents import NOTHING_KEPT, VolumeContents
 
 from . import predictions
 from .client_pace import ClientPace
@@ -83,7 +84,7 @@ from .files.cgroup_files import PATH as CGROUP
 from .files.mounts import file_system_of, shared_mounts
 from .files.writable import mounts_of
 from .handler_commands import HandlerRun, run_handler_command
-from .interactive import InteractiveRun, JoinableLog, RunLogReader
+from .interactive import InteractiveRun, JoinableLog, RunLogReader, lost_log
 from .live_containers import LiveContainers
 from .network.view import SyncedView
 from .pod_files import PodFiles
@@ -131,6 +132,8 @@ class SimulationContext(Struct, frozen=True, kw_only=True):
     """Returns whether a container of a pod runs on if its program is not simulated."""
     fails_unknown_programs: bool = False
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
+    contents: VolumeContents = NOTHING_KEPT
+    """What keeps the contents of volumes."""
     images: Sequence[Table] = ()
     """What is known of images besides the built-in ones; later tables go before earlier ones."""
 
@@ -154,7 +157,7 @@ class SimulatedRuntime:
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
         self._live = LiveContainers()
-        self.files = PodFiles(context.objects, self._live, context.clock)
+        self.files = PodFiles(context.objects, self._live, context.clock, context.contents)
         self.loads = ContainerLoads(context.clock, self._live.command)
         self._access_logs = AccessLogs(context.clock, context.events.report_output)
         self._responses = PortResponses(
@@ -202,6 +205,9 @@ class SimulatedRuntime:
 
     def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
         return self.files.disk_usage(meta.uid(pod))
+
+    def node_path_type(self, node: str, path: str) -> str:
+        return self.files.node_path_type(node, path)
 
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         return self.loads.kills(pod)
@@ -348,6 +354,7 @@ class SimulatedRuntime:
             environment.setdefault("TERM", "xterm")
         host.memory = self._memory(pod, container, references)
         execution = run_command(host, request.command, environment, container.get("workingDir") or "/")
+        execution = self._with_memory_volumes(pod, name, execution, host)
         work = partial(self._execute_for_client, pod, name, execution)
         return partial(with_terminal, work, has_terminal=request.has_terminal)
 
@@ -410,12 +417,32 @@ class SimulatedRuntime:
         try:
             while True:
                 try:
-                    effect = execution.send(reply) if reply else next(execution)
+                    effect = execution.send(reply)
                 except StopIteration as stop:
                     code: int = stop.value
                     return code
                 if isinstance(effect, Sleep):
                     self._report_disk_usage(pod)
+                reply = yield effect
+        finally:
+            execution.close()
+
+    def _with_memory_volumes(self, pod: ReadOnlyTree, name: str, execution: Run, host: Host) -> Run:
+        """Count what a command writes into volumes in memory as memory of its container."""
+        volumes = [mount.files for mount in host.files.mounts().values() if mount.files.in_memory]
+        reply: bytes | None = None
+        try:
+            while True:
+                before = sum(files.used for files in volumes)
+                try:
+                    effect = execution.send(reply)
+                except StopIteration as stop:
+                    code: int = stop.value
+                    return code
+                finally:
+                    written = sum(files.used for files in volumes) - before
+                    if written:
+                        self.loads.charge_volumes(pod, name, host.memory, written)
                 reply = yield effect
         finally:
             execution.close()
@@ -446,6 +473,8 @@ class SimulatedRuntime:
             return self._access_logs.with_requests(present, pod, name, run.restarts)
         container = container_spec(pod, name)
         assert container is not None
+        if not commands.is_repeatable(pod, container) or self._live.has_changing_files(pod, container):
+            return lost_log(run)
         references = await self._objects.load_shared(pod, container)
         host = commands.host_of(pod, container, references, run.started)
         volumes = await self.files.volumes_after_init_containers(pod, container)
@@ -514,6 +543,8 @@ class SimulatedRuntime:
         argv = expand_references(commands.interactive_command(pod, container), environment)
         host.memory = self._memory(pod, container, references)
         execution = run_command(host, argv, environment, container.get("workingDir") or "/")
+        self.loads.forget_volumes(pod, container["name"])
+        execution = self._with_memory_volumes(pod, container["name"], execution, host)
         self._prepare_signals(pod, run, argv, host)
         run.pause()  # for its input
         pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
@@ -526,6 +557,7 @@ class SimulatedRuntime:
         await self._wait_for_earlier(pod, container)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.memory = self._memory(pod, container, references)
+        self.loads.forget_volumes(pod, container["name"])
         await self._execute_to_end(pod, run, host, commands.main_command(pod, container, references, host))
 
     async def _wait_for_earlier(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
@@ -546,6 +578,7 @@ class SimulatedRuntime:
         container, files = run.container, host.files
         host.now, host.has_changing_files = self._clock.now, True
         execution = container_command(execution, files)
+        execution = self._with_memory_volumes(pod, container["name"], execution, host)
         if has_disk_limits(pod):
             execution = self._with_disk_checks(pod, execution)
         network = run.pausing(self._network.caller(pod, partial(self._note_unknown, pod, container["name"])))

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
 from mockube.container_runtime.state import ContainerKill
+from mockube.kubelet.security_profiles import ALL_PROFILES, ProfilesOfNode
 from mockube.kubelet.start_checks import NO_OBJECTS, ReferencedObjects
 
 from .image_pulls import PRESENT_IMAGES, PodImages
@@ -24,6 +25,8 @@ class ContainerContext(Struct, frozen=True, kw_only=True):
     """The time of the next attempt to create one, if the last attempt failed."""
     images: PodImages = PRESENT_IMAGES
     """The images of the pod: on its node, or pulled."""
+    profiles: ProfilesOfNode = ALL_PROFILES
+    """The seccomp and AppArmor profiles of the node."""
     fails_unknown_programs: bool = False
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
     pod_ip: str = ""

@@ -10,6 +10,7 @@ from mockube.apimachinery.timestamps import after, format_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR
 from mockube.kubelet.effects import EmitEvent, RunHook, StartContainer
+from mockube.kubelet.security_profiles import profile_failure
 from mockube.kubelet.start_checks import CONFIG_ERROR, INVALID_IMAGE_NAME, StartFailure, start_failure
 
 from . import container_status
@@ -113,7 +114,8 @@ def _start_failure(container: Container, restarts: int) -> StartFailure | None:
     if _has_process(container, restarts) or container.script.ignore_missing:
         return None
     image_user = container.context.predictions.image_user(container.spec)
-    return start_failure(container.pod, container.spec, container.context.objects, image_user)
+    failure = start_failure(container.pod, container.spec, container.context.objects, image_user)
+    return failure or profile_failure(container.pod, container.spec, container.context.profiles)
 
 
 def _has_process(container: Container, restarts: int) -> bool:
@@ -182,9 +184,10 @@ def _start_process(
         ):
             container.context.images.hold(container.spec, restarts, image)
             return waiting
-        return start_container(
+        update = start_container(
             container, process.started, restarts=restarts, last=last, pull_events=image.events
         )
+        return replace(update, unknown_images=unknown_image_events(container)) if restarts == 0 else update
     if process.started is not None:
         update = start_container(
             container, process.started, restarts=restarts, last=last, pull_events=image.events

@@ -21,6 +21,7 @@ from mockube.container_runtime.pod_script import NEVER, Script, script_of
 from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
 from mockube.container_runtime.state import ContainerKill, ContainerState
 from mockube.kubelet.effects import NO_STEP, DeleteObject, Effect, EmitEvent, PatchObject, Step
+from mockube.kubelet.security_profiles import ALL_PROFILES, ProfilesOfNode
 from mockube.kubelet.start_checks import NO_OBJECTS, ReferencedObjects, missing_pull_secrets, mount_failures
 from mockube.kubelet.volumes.attachments import unattached_volumes
 from mockube.kubelet.volumes.host_paths import PathType
@@ -88,6 +89,8 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     """The time of the next attempt to start the pod, if the last one failed; its failure is reported again then."""
     images: PodImages = PRESENT_IMAGES
     """The images of the pod: on the node, or pulled."""
+    profiles: ProfilesOfNode = ALL_PROFILES
+    """The seccomp and AppArmor profiles of the node."""
     fails_unknown_programs: bool = False
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
     predictions: Predictions = NO_PREDICTIONS
@@ -134,6 +137,7 @@ def _containers(pod: ReadOnlyTree, script: Script, context: NodeContext) -> PodC
             objects=context.objects,
             retry_at=context.retry_at,
             images=context.images,
+            profiles=context.profiles,
             fails_unknown_programs=context.fails_unknown_programs,
             pod_ip=_pod_ip(pod, context),
             predictions=context.predictions,

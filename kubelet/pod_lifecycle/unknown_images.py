@@ -1,5 +1,6 @@
 """Events about images of which nothing is known, and whose own programs containers run. Pure."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from mockube.container_runtime.behavior import end_without_program, has_default_command
@@ -12,7 +13,24 @@ NOT_SIMULATED: Final = "NotSimulated"
 
 
 def unknown_image_events(container: Container) -> tuple[EmitEvent, ...]:
-    """Return the warning about a container that runs the command of an image of which nothing is known."""
+    """Return the warnings about a container that runs the command of an image of which nothing is known, or mounts such an image."""
+    return (*_command_events(container), *_volume_events(container))
+
+
+def _volume_events(container: Container) -> Iterator[EmitEvent]:
+    images = {
+        volume["name"]: (volume["image"] or {}).get("reference") or ""
+        for volume in container.pod["spec"].get("volumes") or ()
+        if "image" in volume
+    }
+    for mount in container.spec.get("volumeMounts") or () if images else ():
+        image = images.get(mount["name"], "")
+        if image and not container.context.predictions.knows_image({"image": image}):
+            message = f"the image {image} is not simulated: the volume {mount['name']} is empty"
+            yield EmitEvent("Warning", NOT_SIMULATED, message, container.field, of_owner=True)
+
+
+def _command_events(container: Container) -> tuple[EmitEvent, ...]:
     has_script = container.script.command(container.name) is not None or container.script.times_runs
     runs_image = container.process is None and has_default_command(container.spec) and not has_script
     if not runs_image or container.context.predictions.knows_image(container.spec):

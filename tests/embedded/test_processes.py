@@ -284,10 +284,17 @@ def test_host_path_is_refused_by_name(cluster, pods):
 
 
 def test_unmapped_images_stay_simulated(cluster, pods):
+    shared = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+    own = {"volumeMounts": [*shared["volumeMounts"], {"name": "own", "mountPath": "/own"}]}
     name = create(
-        pods, python("import time; time.sleep(1000)"), {"name": "other", "image": "example.org/other"}
+        pods,
+        python("import time; time.sleep(1000)", **own),
+        {"name": "other", "image": "example.org/other", **shared},
+        volumes=[{"name": "v", "emptyDir": {}}, {"name": "own", "emptyDir": {}}],
     )
     cluster.wait("Pod", name, "Ready")
+    message = "volumes v: simulated containers of the pod do not have the files of a local process"
+    until(lambda: ("NotSimulated", message) in events(cluster, name), "the event about the volume")
     log = pods.read_namespaced_pod_log(name, "default", container="other")
     assert log == "mockube: container other is simulated: the image example.org/other does not run\n"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from math import inf
 from posixpath import join, normpath
 from typing import Final, NamedTuple
 
@@ -11,14 +12,15 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.pods import claim_name
 from mockube.apimachinery.quantity import scaled_value_or
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.volumes import cloned_claim
 from mockube.container_runtime.behavior import message_path
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
 from mockube.container_runtime.config.file_projection import FileProjection
+from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.config.volumes import (
     API_VOLUMES,
-    api_volume_names,
+    READ_ONLY_VOLUMES,
     folder_mode,
-    is_api_volume,
     is_fixed,
     sub_path,
     volume_content,
@@ -27,6 +29,7 @@ from mockube.container_runtime.config.volumes import (
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.simulated.shell.devices import DEVICES, NULL
+from mockube.container_runtime.simulated.shell.disks import SHARED_MEMORY_BYTES, SHARED_MEMORY_PATH
 from mockube.container_runtime.simulated.shell.filesystem import (
     FileEntry,
     FileSystem,
@@ -36,10 +39,12 @@ from mockube.container_runtime.simulated.shell.filesystem import (
 from mockube.container_runtime.simulated.shell.proc_files import PATHS as PROC_PATHS
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.programs.system import sysctl_path
+from mockube.container_runtime.volume_contents import OF_NODE, OF_POD, OF_VOLUME, Volume
 
 from . import cgroup_files
 from .distributions import distribution_of
 from .image_places import file_places
+from .image_volumes import image_volume_content, is_whole_artifact
 from .network_files import hosts_file, resolver_file
 from .users import account_files, identity_of
 
@@ -73,7 +78,7 @@ def file_system_of(
         places=file_places(container),
         mounts=mounts,
         user=identity_of(pod, container),
-        protection=write_protection(container),
+        protection=write_protection(pod, container),
     )
 
 
@@ -81,15 +86,19 @@ SERVICE_ACCOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 """Where nearly every container has files of its ServiceAccount, which are read-only anyway."""
 
 
-def write_protection(container: ReadOnlyTree) -> WriteProtection:
+def write_protection(pod: ReadOnlyTree, container: ReadOnlyTree) -> WriteProtection:
     """Return which paths of a container can only be read: those of its root file system, and of mounts."""
     has_read_only_root = bool((container.get("securityContext") or {}).get("readOnlyRootFilesystem"))
     mounts = [
         mount for mount in container.get("volumeMounts") or () if mount["mountPath"] != SERVICE_ACCOUNT_PATH
     ]
-    if not has_read_only_root and not any(mount.get("readOnly") for mount in mounts):
+    images = {volume["name"] for volume in pod["spec"].get("volumes") or () if "image" in volume}
+    paths = {
+        normpath(mount["mountPath"]): bool(mount.get("readOnly")) or mount["name"] in images
+        for mount in mounts
+    }
+    if not has_read_only_root and not any(paths.values()):
         return ()
-    paths = {normpath(mount["mountPath"]): bool(mount.get("readOnly")) for mount in mounts}
     if has_read_only_root:
         image = behavior_of(container)
         paths = {**dict.fromkeys(() if image is None else image.volumes, False), **paths}
@@ -105,7 +114,7 @@ def volume_folders(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[tuple[st
     volumes = {
         volume["name"]: volume
         for volume in pod["spec"].get("volumes") or ()
-        if API_VOLUMES.isdisjoint(volume)
+        if READ_ONLY_VOLUMES.isdisjoint(volume)
     }
     if not volumes:
         return ()
@@ -134,7 +143,7 @@ def volume_root(pod: ReadOnlyTree, volume: ReadOnlyTree) -> FileEntry:
 @lru_cache(maxsize=256)
 def _root(kind: str, mode: int | None, group: int | None, *, in_memory: bool) -> FileEntry:
     """Return a folder: a kubelet gives those of its own volumes and of drivers to the fsGroup, and not those of the node."""
-    if kind == "hostPath":
+    if kind in ("hostPath", "image"):
         return FileEntry(mode=0o755)
     full_mode = folder_mode(kind, {} if mode is None else {"mode": mode})
     if group is not None:
@@ -150,7 +159,7 @@ def _root(kind: str, mode: int | None, group: int | None, *, in_memory: bool) ->
 _FILE_TYPES: Final = frozenset({"File", "FileOrCreate", "Socket", "CharDevice", "BlockDevice"})
 """The types of host paths that are no folders."""
 _IN_MEMORY: Final = frozenset({"secret", "downwardAPI", "projected"})
-_KNOWN_ROOTS: Final = frozenset({*API_VOLUMES, "emptyDir", "persistentVolumeClaim", "ephemeral", "image"})
+_KNOWN_ROOTS: Final = frozenset({*API_VOLUMES, "emptyDir", "persistentVolumeClaim", "ephemeral"})
 """The volumes whose folders are root's with the rights for all, as those of local-path; of others nobody knows the owner."""
 
 
@@ -170,12 +179,14 @@ def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References)
 def known_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> tuple[str, ...]:
     """Return the mount paths of the volumes of which all files are known: the image has no others there.
 
-    The files of an object that does not exist, and that another program may have created, are not known.
+    The files of an object that does not exist, and that another program may have created, are not known, and neither are all files of
+    an image that has programs.
     """
     volume_names = {
         volume["name"]
         for volume in pod["spec"].get("volumes") or ()
-        if volume_kind(volume) in API_VOLUMES and not _lacks_object(volume, references)
+        if (volume_kind(volume) in API_VOLUMES and not _lacks_object(volume, references))
+        or is_whole_artifact(volume)
     }
     return tuple(
         normpath(mount["mountPath"])
@@ -259,14 +270,23 @@ def _mounted_files(
     group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
     read_only = kind in API_VOLUMES or bool(mount.get("readOnly"))
     references = references.at_start() if is_fixed(mount) else references
-    content = volume_content(volume, pod, container, references) or {}
+    is_image = kind == "image"
+    content = (
+        image_volume_content((volume["image"] or {}).get("reference") or "")
+        if is_image
+        else volume_content(volume, pod, container, references) or {}
+    )
     mount_path = normpath(mount["mountPath"])
     inner = sub_path(mount, environment_of(pod, container, references)).strip("/")
 
     def file(content: FileProjection) -> FileEntry:
-        mode = content.mode if group is None else content.mode | _GROUP_READS
+        mode = content.mode if group is None or is_image else content.mode | _GROUP_READS
         return FileEntry(
-            data=content.data, mode=mode, user=content.user or 0, group=group or 0, read_only=read_only
+            data=content.data,
+            mode=mode,
+            user=content.user or 0,
+            group=0 if is_image else group or 0,
+            read_only=read_only,
         )
 
     if inner in content:
@@ -282,7 +302,9 @@ def writable_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...
     """Return the mount paths of the volumes that are empty when the pod starts."""
     if not container.get("volumeMounts"):
         return ()
-    read_only_names = api_volume_names(pod)
+    read_only_names = {
+        volume["name"] for volume in pod["spec"].get("volumes") or () if READ_ONLY_VOLUMES & volume.keys()
+    }
     return tuple(
         normpath(mount["mountPath"])
         for mount in container["volumeMounts"]
@@ -290,18 +312,16 @@ def writable_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...
     )
 
 
-VolumeKey = tuple[str, ...]
-"""Whose the contents of a volume are: those of the pod, of a volume that outlives it, or of a node."""
-OF_POD: Final = "pod"
-OF_NODE: Final = "node"
-OF_VOLUME: Final = "volume"
+SHARED_MEMORY: Final = "dev.shm"
+"""The name of the shared memory of a pod among its volumes, whose names contain no dots."""
+_SHARED_MEMORY_ROOT: Final = FileEntry(mode=0o1777, file_system="tmpfs")
 
 
 class SharedMount(NamedTuple):
     """The mount of a volume that all containers of the pod may write."""
 
     mount_path: str
-    volume: VolumeKey
+    volume: Volume
     inner: str
     """The path in the volume that is mounted: empty for the whole, or a path with a leading slash."""
     read_only: bool
@@ -309,17 +329,34 @@ class SharedMount(NamedTuple):
     """The folder of the volume when it is empty."""
     capacity: int | None = None
     """The size of the volume; None for that of the node's disk."""
+    origin: Volume | None = None
+    """The volume of which it is a clone."""
 
 
 def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> list[SharedMount]:
-    if not container.get("volumeMounts"):
-        return []
+    """Return the mounts of a container that others may write, with the shared memory of the pod."""
+    mounts = _volume_mounts(pod, container, references) if container.get("volumeMounts") else []
+    if all(mount.mount_path != SHARED_MEMORY_PATH for mount in mounts):
+        mounts.append(
+            SharedMount(
+                mount_path=SHARED_MEMORY_PATH,
+                volume=(OF_POD, meta.uid(pod), SHARED_MEMORY),
+                inner="",
+                read_only=False,
+                root=_SHARED_MEMORY_ROOT,
+                capacity=SHARED_MEMORY_BYTES,
+            )
+        )
+    return mounts
+
+
+def _volume_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> list[SharedMount]:
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
     environment = environment_of(pod, container, references)
     return [
         _shared_mount(mount, volumes[mount["name"]], pod, references, environment)
         for mount in container["volumeMounts"]
-        if mount["name"] in volumes and not is_api_volume(volumes[mount["name"]])
+        if mount["name"] in volumes and volume_kind(volumes[mount["name"]]) not in READ_ONLY_VOLUMES
     ]
 
 
@@ -335,37 +372,66 @@ def _shared_mount(
         mount_path=normpath(mount["mountPath"]),
         volume=key,
         inner=normpath(f"/{folder}/{sub_path(mount, environment)}").replace("//", "/").rstrip("/"),
-        read_only=bool(mount.get("readOnly")) or volume_kind(volume) == "image",
+        read_only=bool(mount.get("readOnly")),
         root=volume_root(pod, volume),
         capacity=capacity,
+        origin=_origin(pod, volume, references) if key[0] == OF_VOLUME else None,
     )
 
 
 def storage_of(
     pod: ReadOnlyTree, volume: ReadOnlyTree, references: References
-) -> tuple[VolumeKey, str, int | None]:
-    """Return whose the contents of a volume are, the folder in them, and their size."""
+) -> tuple[Volume, str, int | None]:
+    """Return the volume whose contents a pod's volume has, the folder in them, and their size."""
     kind = volume_kind(volume)
     source = volume.get(kind) or {}
     node = pod["spec"].get("nodeName") or ""
     if kind == "hostPath":
         return (OF_NODE, node), normpath(source["path"]), None
     if kind == "emptyDir":
-        limit = source.get("sizeLimit") if source.get("medium") == "Memory" else None
-        return (OF_POD, volume["name"]), "", scaled_value_or(limit, None)
+        capacity = _memory_capacity(pod, source, references) if source.get("medium") == "Memory" else None
+        return (OF_POD, meta.uid(pod), volume["name"]), "", capacity
     if kind not in ("persistentVolumeClaim", "ephemeral"):
-        return (OF_POD, volume["name"]), "", None
+        return (OF_POD, meta.uid(pod), volume["name"]), "", None
     name = claim_name(pod, volume)
-    claim = references.storage.get((PERSISTENT_VOLUME_CLAIMS, name)) or {}
-    volume_name = (claim.get("spec") or {}).get("volumeName") or ""
-    persistent = references.storage.get((PERSISTENT_VOLUMES, volume_name)) or {}
+    claim, persistent = _bound_objects(name, references)
     spec = persistent.get("spec") or {}
     on_node = spec.get("local") or spec.get("hostPath")
     if on_node:
         return (OF_NODE, node), normpath(on_node["path"]), None
     capacity = ((claim.get("status") or {}).get("capacity") or {}).get("storage")
     uid = meta.uid(persistent) if persistent else f"{meta.namespace(pod)}/{name}"
-    return (OF_VOLUME, uid), "", scaled_value_or(capacity, None)
+    return (OF_VOLUME, uid, meta.name(persistent)), "", scaled_value_or(capacity, None)
+
+
+def _bound_objects(claim_name: str, references: References) -> tuple[ReadOnlyTree, ReadOnlyTree]:
+    """Return a claim and its PersistentVolume; each is empty if it does not exist."""
+    claim = references.storage.get((PERSISTENT_VOLUME_CLAIMS, claim_name)) or {}
+    volume_name = (claim.get("spec") or {}).get("volumeName") or ""
+    return claim, references.storage.get((PERSISTENT_VOLUMES, volume_name)) or {}
+
+
+def _origin(pod: ReadOnlyTree, volume: ReadOnlyTree, references: References) -> Volume | None:
+    """Return the volume of the claim that a claim clones; None if there is none, or if it is a folder of a node."""
+    claim, _ = _bound_objects(claim_name(pod, volume), references)
+    source = cloned_claim(claim)
+    persistent = _bound_objects(source, references)[1] if source else {}
+    spec = persistent.get("spec") or {}
+    if not persistent or spec.get("local") or spec.get("hostPath"):
+        return None
+    return OF_VOLUME, meta.uid(persistent), meta.name(persistent)
+
+
+def _memory_capacity(pod: ReadOnlyTree, source: ReadOnlyTree, references: References) -> int | None:
+    """Return the size of an emptyDir in memory: the least of its limit, the memory limit of the pod, and what its node can allocate."""
+    limits = [limit_of(pod, container, "memory") for container in pod["spec"]["containers"]]
+    total = sum(limit for limit in limits if limit is not None)
+    sizes = [
+        scaled_value_or(source.get("sizeLimit"), None),
+        round(total) if 0 < total < inf else None,
+        scaled_value_or(references.allocatable.get("memory"), None),
+    ]
+    return min((size for size in sizes if size is not None), default=None)
 
 
 PERSISTENT_VOLUME_CLAIMS: Final = "persistentvolumeclaims"
@@ -374,7 +440,10 @@ PERSISTENT_VOLUMES: Final = "persistentvolumes"
 
 def shared_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[str]:
     """Return the names of a container's volumes that containers may write."""
-    return frozenset(mount["name"] for mount in container.get("volumeMounts") or ()) - api_volume_names(pod)
+    read_only_names = {
+        volume["name"] for volume in pod["spec"].get("volumes") or () if READ_ONLY_VOLUMES & volume.keys()
+    }
+    return frozenset(mount["name"] for mount in container.get("volumeMounts") or ()) - read_only_names
 
 
 def shared_mount_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[tuple[str, str], ...]:

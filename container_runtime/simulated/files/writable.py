@@ -12,8 +12,9 @@ from weakref import WeakValueDictionary
 
 from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem, Mount
+from mockube.container_runtime.volume_contents import OF_NODE, OF_POD, Volume
 
-from .mounts import OF_NODE, OF_POD, SharedMount, VolumeKey
+from .mounts import SharedMount
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ MAX_BYTES: Final = 64 << 20
 MAX_LASTING_BYTES: Final = 256 << 20
 """The maximum bytes of all claims and nodes together; the least recently used contents are dropped first, with a line in the log."""
 
-Volumes = MutableMapping[VolumeKey, FileSystem]
+Volumes = MutableMapping[Volume, FileSystem]
 """The contents of volumes."""
 
 
@@ -35,13 +36,15 @@ class RunKey(NamedTuple):
 
 
 class ContainerFiles:
-    def __init__(self) -> None:
+    def __init__(self, on_change: Callable[[Volume], None] = lambda _: None) -> None:
+        """`on_change` is called with a volume after each change of its contents."""
+        self._on_change = on_change
         self._file_systems: OrderedDict[RunKey, FileSystem] = OrderedDict()
         self._in_use: WeakValueDictionary[RunKey, FileSystem] = WeakValueDictionary()
         """All that exist: a command that runs keeps its own, also when there are too many."""
         self._volumes: dict[str, Volumes] = {}
         """The contents of pods' own volumes by the pod's uid."""
-        self._lasting: OrderedDict[VolumeKey, FileSystem] = OrderedDict()
+        self._lasting: OrderedDict[Volume, FileSystem] = OrderedDict()
         """The contents that outlive pods."""
 
     def contains(self, key: RunKey) -> bool:
@@ -51,6 +54,10 @@ class ContainerFiles:
         """Return whether the file system of a run is among the limited number that is kept for those who look at it."""
         return key in self._file_systems
 
+    def has_pod(self, uid: str) -> bool:
+        """Return whether files of a pod are in memory."""
+        return uid in self._volumes
+
     def file_system(
         self,
         key: RunKey,
@@ -59,7 +66,7 @@ class ContainerFiles:
         create: Callable[[Mapping[str, Mount]], FileSystem],
     ) -> FileSystem:
         """Return the file system of a run, with the present contents of its read-only mounts; `create` returns a new one."""
-        shared = mounts_of(mounts, partial(self._volumes_of, key.uid)) if mounts else {}
+        shared = mounts_of(mounts, partial(self._volumes_of, key.uid), self._on_change) if mounts else {}
         file_system = self._in_use.get(key)
         self._file_systems.pop(key, None)
         if file_system is None:
@@ -77,7 +84,21 @@ class ContainerFiles:
                 self._volumes.pop(evicted.uid)
         return file_system
 
-    def _volumes_of(self, uid: str, key: VolumeKey) -> Volumes:
+    def find_volume(self, volume: Volume) -> FileSystem | None:
+        """Return the contents of a volume, if they are in memory."""
+        volumes = self._volumes.get(volume[1], {}) if volume[0] == OF_POD else self._lasting
+        return volumes.get(volume)
+
+    def replace_volume(self, volume: Volume, files: Mapping[str, FileEntry]) -> None:
+        """Replace the contents of a volume, also in the containers that have it now."""
+        present = self.find_volume(volume)
+        if present is None:
+            root, on_change = files.get("/") or FileEntry(mode=0o755), partial(self._on_change, volume)
+            present = FileSystem(root=root, on_change=on_change)
+            self._volumes_of(volume[1], volume)[volume] = present
+        present.replace_contents(files)
+
+    def _volumes_of(self, uid: str, key: Volume) -> Volumes:
         """Return the volumes of which one is: those of its pod, or those that outlive it."""
         if key[0] == OF_POD:
             return self._volumes.setdefault(uid, {})
@@ -106,7 +127,7 @@ class ContainerFiles:
         if not latest:
             return None
         volumes = {
-            key[1]: files.used for key, files in self._volumes.get(uid, {}).items() if not files.in_memory
+            key[2]: files.used for key, files in self._volumes.get(uid, {}).items() if not files.in_memory
         }
         return DiskUsage({name: files.written for name, files in latest.items()}, volumes)
 
@@ -117,15 +138,22 @@ class ContainerFiles:
         self._volumes.pop(uid, None)
 
 
-def mounts_of(mounts: Sequence[SharedMount], volumes_of: Callable[[VolumeKey], Volumes]) -> dict[str, Mount]:
-    """Return a container's mounts by path; volumes that do not exist yet are created empty."""
+def mounts_of(
+    mounts: Sequence[SharedMount],
+    volumes_of: Callable[[Volume], Volumes],
+    on_change: Callable[[Volume], None] = lambda _: None,
+) -> dict[str, Mount]:
+    """Return a container's mounts by path; volumes that do not exist yet are created empty.
+
+    `on_change` is called with a volume after each change of its contents.
+    """
     mounts_by_path = {}
     for mount in mounts:
         volumes = volumes_of(mount.volume)
         files = volumes.get(mount.volume)
         if files is None:
             root = FileEntry(mode=0o755) if mount.volume[0] == OF_NODE else mount.root
-            files = volumes[mount.volume] = FileSystem(root=root)
+            files = volumes[mount.volume] = FileSystem(root=root, on_change=partial(on_change, mount.volume))
         files.capacity = mount.capacity
         if mount.inner and not files.has(mount.inner) and not mount.root.is_directory:
             files.put(mount.inner, mount.root)

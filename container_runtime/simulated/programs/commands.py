@@ -36,7 +36,13 @@ from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 from mockube.container_runtime.start_errors import NOT_STARTED, StartError
 
 from . import program
-from .lasting_files import has_lasting_volume, has_small_disk, may_fill_disk, uses_lasting_files
+from .lasting_files import (
+    has_lasting_volume,
+    has_small_disk,
+    may_fill_disk,
+    may_fill_shared_memory,
+    uses_lasting_files,
+)
 from .object_values import uses_objects
 from .requirements import unmet_requirement
 from .server_start import failed_start, written_paths
@@ -163,11 +169,11 @@ def _command_with_storage(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[s
     """Return the command of a container that uses files of claims or of its node, or of an init container that does, or that may
     fill a small disk.
     """
-    is_small = has_small_disk(pod)
-    if not is_small and not has_lasting_volume(pod):
-        return ()
     script = script_of(meta.annotations(pod))
     argv = _main_argv(container, script)
+    is_small = has_small_disk(pod) or may_fill_shared_memory(argv)
+    if not is_small and not has_lasting_volume(pod):
+        return ()
     if not _is_interpreted(argv, script):
         return ()
     if is_small and may_fill_disk(argv):
@@ -226,7 +232,10 @@ def may_run_live(pod: ReadOnlyTree) -> bool:
     return any(
         container.get("stdin")
         or _command_with_objects(pod, container)
-        or (has_storage and _command_with_storage(pod, container))
+        or (
+            (has_storage or may_fill_shared_memory(program.command_of(container)))
+            and _command_with_storage(pod, container)
+        )
         for container in every_container(pod["spec"])
     )
 

@@ -5,6 +5,7 @@ What such a command does depends on what other pods have written, or on what is 
 
 import re
 from collections.abc import Container
+from functools import lru_cache
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -15,6 +16,9 @@ _WRITES_MUCH: Final = re.compile(
     r"\b(?:dd|fallocate|head|yes|cat|while|for|until|cp)\b|/dev/(?:zero|u?random)"
 )
 """Matches a command that may write many bytes."""
+
+
+_SHARED_MEMORY: Final = "/dev/shm/"  # noqa: S108 - of a simulated container
 
 
 def is_lasting(volume: ReadOnlyTree) -> bool:
@@ -49,16 +53,23 @@ def has_lasting_volume(pod: ReadOnlyTree) -> bool:
 
 
 def has_small_disk(pod: ReadOnlyTree) -> bool:
-    """Return whether a pod has an emptyDir with a size, or limits what it may use of its node's disk."""
+    """Return whether a pod has an emptyDir with a size or in memory, or limits what it may use of its node's disk."""
     spec = pod["spec"]
     for volume in spec.get("volumes") or ():
-        if "emptyDir" in volume and (volume["emptyDir"] or {}).get("sizeLimit"):
+        source = volume.get("emptyDir") or {}
+        if source.get("sizeLimit") or source.get("medium") == "Memory":
             return True
     for container in spec["containers"]:
         resources = container.get("resources")
         if resources and EPHEMERAL_STORAGE in (resources.get("limits") or {}):
             return True
     return False
+
+
+@lru_cache(maxsize=4096)
+def may_fill_shared_memory(argv: tuple[str, ...]) -> bool:
+    """Return whether a command may write more into the shared memory of its pod than that has."""
+    return any(_SHARED_MEMORY in argument for argument in argv) and may_fill_disk(argv)
 
 
 def may_fill_disk(argv: tuple[str, ...]) -> bool:

@@ -149,8 +149,12 @@ class FileSystem:
         protection: WriteProtection = (),
         capacity: int | None = None,
         root: FileEntry | None = None,
+        on_change: Callable[[], None] | None = None,
     ) -> None:
-        """`mounts` are shared with other file systems; paths below them are not in this one, but those of read-only `files`."""
+        """`on_change` is called after each change of a file.
+
+        `mounts` are shared with other file systems; paths below them are not in this one, but those of read-only `files`.
+        """
         self._mounts = dict(sorted((mounts or {}).items(), key=lambda item: -len(item[0])))
         self._volumes = tuple(f"{path.rstrip('/')}/" for path in volumes)
         self._user = user
@@ -170,7 +174,9 @@ class FileSystem:
         self.guesses = 0
         """How often it was asked for a path whose file may be the image's or the run-time's, and is not here."""
         self._places = places
+        self._on_change: Callable[[], None] | None = None
         self._put_all(files or {})
+        self._on_change = on_change
         self._initial = self.used
 
     def _put_all(self, files: Mapping[str, FileEntry]) -> None:
@@ -249,6 +255,15 @@ class FileSystem:
             self._delete(path)
         self._put_all(files)
 
+    def replace_contents(self, entries: Mapping[str, FileEntry]) -> None:
+        """Replace all files by others, without a change that is reported."""
+        on_change, self._on_change = self._on_change, None
+        for path in [path for path in self._entries if path != "/"]:
+            self._delete(path)
+        for path, entry in entries.items():
+            self.put(path, entry)
+        self._on_change = on_change
+
     def _delete(self, path: str) -> None:
         removed = self._entries.pop(path)
         self._bytes -= len(removed.data or b"")
@@ -256,6 +271,8 @@ class FileSystem:
         self._links -= bool(removed.target)
         self._children.pop(path, None)
         self._children.get(dirname(path), set()).discard(basename(path))
+        if self._on_change is not None:
+            self._on_change()
 
     def resolve(self, path: str) -> str:
         """Return a path without symbolic links; the last component need not exist."""
@@ -709,6 +726,8 @@ class FileSystem:
             self._children.setdefault(path, set())
         if path != "/":
             self._children.setdefault(dirname(path), set()).add(basename(path))
+        if self._on_change is not None:
+            self._on_change()
 
 
 def _memory_for(zeros: int) -> int:

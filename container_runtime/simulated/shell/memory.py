@@ -51,6 +51,11 @@ class Memory:
         if size > 0 and (self.used > limit or self.used == inf):
             raise OutOfMemory
 
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether there is less memory now than is in use, because something else uses more."""
+        return self.used > self._limit()
+
     def take_over(self, other: "Memory") -> None:
         """Have in use what another memory has, as if it had been filled here."""
         self.used, self.steps, self._by_process = other.used, other.steps, other._by_process  # noqa: SLF001 - of its own class

@@ -7,7 +7,7 @@ from typing import Any, Final
 from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.status import AlreadyExists
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.volumes import storage_class_name
+from mockube.apimachinery.volumes import cloned_claim, storage_class_name
 from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_STORAGE_CLASS, LABEL_HOSTNAME
 from mockube.client import kinds
 from mockube.client.cache.store import Caches, Change
@@ -107,9 +107,18 @@ def _provision(caches: Caches, claim: ReadOnlyTree) -> Plan:
     return Plan(
         actions=(
             RecordEvent(about=claim, type="Normal", reason="Provisioning", message=message),
+            *_unknown_contents(claim),
             Create(resource=kinds.PERSISTENT_VOLUMES, bodies=(volume,), event=event),
         )
     )
+
+
+def _unknown_contents(claim: ReadOnlyTree) -> Iterable[RecordEvent]:
+    """Return the warning about a claim whose first contents nobody knows: those of a snapshot, or of a populator."""
+    source = claim["spec"].get("dataSourceRef") or claim["spec"].get("dataSource")
+    if source and not cloned_claim(claim):
+        message = f"the contents of the {source['kind']} {source['name']} are not simulated: the volume is empty at first"
+        yield RecordEvent(about=claim, type="Warning", reason="NotSimulated", message=message)
 
 
 def _should_provision(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> bool:

@@ -227,6 +227,13 @@ def test_image_volume_is_pulled_before_its_container():
     assert [event.part for event in simulated.events[:3]] == ["", "", "spec.containers{c}"]
 
 
+def test_event_tells_of_a_volume_of_an_image_that_is_not_known():
+    volumes = [{"name": "v", "image": {"reference": "example.com/model:1"}}]
+    simulated = simulated_pod(container(volumeMounts=[{"name": "v", "mountPath": "/v"}]), volumes=volumes)
+    message = "the image example.com/model:1 is not simulated: the volume v is empty"
+    assert [event.message for event in simulated.unknown_images] == [message]
+
+
 def test_container_waits_for_its_image_volume_and_others_do_not():
     volumes = [{"name": "v", "image": {"reference": MISTAKE}}]
     mount = {"name": "v", "mountPath": "/v"}

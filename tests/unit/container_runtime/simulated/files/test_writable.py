@@ -45,6 +45,21 @@ def files_in(store, tree, restarts=0, objects=None):
     )
 
 
+def test_mount_of_a_clone_names_its_origin():
+    clone = {"spec": {"volumeName": "copy", "dataSource": {"kind": "PersistentVolumeClaim", "name": "data"}}}
+    copy = {"metadata": {"name": "copy", "uid": "pv-2"}, "spec": {}}
+    objects = references()
+    tree = pod("persistentVolumeClaim")
+    tree["spec"]["volumes"][0]["persistentVolumeClaim"] = {"claimName": "clone"}
+    storage = {
+        **objects.storage,
+        ("persistentvolumeclaims", "clone"): clone,
+        ("persistentvolumes", "copy"): copy,
+    }
+    mount, _ = shared_mounts(tree, tree["spec"]["containers"][0], References(storage=storage))
+    assert (mount.volume, mount.origin) == (("volume", "pv-2", "copy"), ("volume", "pv-1", "pv"))
+
+
 @pytest.mark.parametrize(
     ("kind", "other", "is_shared"),
     [
