@@ -1,6 +1,6 @@
 """What flags and `--admission-control-config-file` set of the plugins: records, without the plugins.
 
-The command line reads them, and imports no kind and no plugin for them, which would double the time in which `mockube up` starts.
+The command line reads them, and imports no kind and no plugin for them, which would double what `mockube up` imports.
 """
 
 from collections.abc import Mapping, Sequence

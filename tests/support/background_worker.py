@@ -42,9 +42,10 @@ def needs_processor_only(nodeid):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Add the worker to those of `-n auto` if every test runs; otherwise it would only collect them once more."""
-    is_whole_run = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    if not is_whole_run or "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+    """Add the worker to those of `-n auto` if every folder is tested; otherwise it would only collect tests once more."""
+    has_every_folder = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    is_configured = config.option.dist != "worksteal" or "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ
+    if is_configured or not has_every_folder:
         return None
     config.stash[_HAS_BACKGROUND] = True
     has_affinity = hasattr(os, "sched_getaffinity")

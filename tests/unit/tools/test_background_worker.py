@@ -63,7 +63,7 @@ class Run:
 
 @pytest.fixture
 def run(pytestconfig, monkeypatch):
-    monkeypatch.setattr(pytestconfig.option, "tx", ["popen"] * 3)
+    monkeypatch.setattr(pytestconfig.option, "tx", ["popen"] * 3, raising=False)
     return lambda tests: Run(pytestconfig, tests)
 
 
