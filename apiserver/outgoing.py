@@ -11,6 +11,8 @@ from mockube.component_base.clock import Clock
 
 from .wire.go_json import syntax_error
 
+PREFERRED_ADDRESSES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+"""The types of a node's address at which its kubelet is reached, in the order in which they are tried."""
 _MAX_QUOTED_CHARACTERS: Final = 2048
 """Characters of a response that an error quotes."""
 

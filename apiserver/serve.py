@@ -11,7 +11,8 @@ from mockube.apimachinery.randomness import SystemRandom
 from mockube.component_base.clock import ClusterClock
 from mockube.component_base.loop import stop_signal_event
 
-from .config.command_line import Config, exposure_warnings
+from .config.command_line import Config
+from .config.exposure import exposure_warnings
 from .config.settings import Serving
 from .http.server import Listener, bind
 from .running import Dependencies, running

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mockube.apiserver.config import settings as server_settings
-from mockube.apiserver.config.command_line import ENVIRONMENT as SERVER_PREFIX
+from mockube.apiserver.config.settings import ENVIRONMENT as SERVER_PREFIX
 from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.cli.main import COMMANDS
 from mockube.cli.output import Code

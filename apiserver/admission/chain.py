@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from functools import partial
 from typing import Final, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.authz.chain import Authorization, RemoteAnswerNeeded, retry_async_decision
@@ -22,10 +22,11 @@ from .certificates import (
     CertificateSubjectRestriction,
     ClusterTrustBundleAttest,
 )
+from .configurations import NO_CONFIGURATIONS, Configurations, ImagePolicySettings
 from .default_classes import DefaultIngressClass, DefaultStorageClass
 from .default_toleration_seconds import DefaultTolerationSeconds
-from .event_rate_limit import EventRateLimit, Limit
-from .image_policy_webhook import ImagePolicySettings, ImagePolicyWebhook
+from .event_rate_limit import EventRateLimit
+from .image_policy_webhook import ImagePolicyWebhook
 from .limit_ranger import LimitRanger
 from .namespace_lifecycle import NamespaceLifecycle
 from .namespaces import NamespaceAutoProvision, NamespaceExists
@@ -35,11 +36,11 @@ from .persistent_volume_claim_resize import PersistentVolumeClaimResize
 from .plugin import Plugin, name_of
 from .pod_node_selector import PodNodeSelector
 from .pod_topology_labels import PodTopologyLabels
-from .podsecurity.plugin import Configuration, PodSecurity
+from .podsecurity.plugin import PodSecurity
 from .policies.mutating import MutatingAdmissionPolicy
 from .policies.validating import ValidatingAdmissionPolicy
 from .priority import Priority
-from .resource_quota import LimitedResource, ResourceQuota
+from .resource_quota import ResourceQuota
 from .restrictions import (
     DenyServiceExternalIPs,
     LimitPodHardAntiAffinityTopology,
@@ -50,7 +51,7 @@ from .runtime_class import RuntimeClass
 from .service_account import ServiceAccount
 from .storage_object_in_use_protection import StorageObjectInUseProtection
 from .taint_nodes_by_condition import TaintNodesByCondition
-from .tolerations import ExtendedResourceToleration, PodTolerationRestriction, TolerationConfiguration
+from .tolerations import ExtendedResourceToleration, PodTolerationRestriction
 from .webhooks.dispatch import WebhookDependencies
 from .webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 
@@ -113,20 +114,6 @@ OFF_BY_DEFAULT: Final = frozenset(
         AlwaysDeny,
     )
 )
-
-
-class Configurations(Struct, frozen=True, kw_only=True):
-    """The plugins' configurations of `--admission-control-config-file`."""
-
-    pod_security: Configuration = field(default_factory=Configuration)
-    tolerations: TolerationConfiguration = field(default_factory=TolerationConfiguration)
-    node_selectors: Mapping[str, str] = field(default_factory=dict)
-    event_limits: Sequence[Limit] = ()
-    image_policy: ImagePolicySettings | None = None
-    limited_resources: Sequence[LimitedResource] = ()
-
-
-NO_CONFIGURATIONS: Final = Configurations()
 
 
 class PluginSelection(Struct, frozen=True, kw_only=True):

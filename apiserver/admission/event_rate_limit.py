@@ -4,17 +4,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
-
 from mockube.apimachinery.status import TooManyRequests
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
 
+from .configurations import ALL_EVENTS, EventLimit
 from .plugin import WRITE, Plugin
-
-DEFAULT_SIZE: Final = 4096
-SERVER: Final = "Server"
 
 
 def _event_key(event: ReadOnlyTree) -> str:
@@ -26,19 +22,11 @@ def _event_key(event: ReadOnlyTree) -> str:
 
 
 KEYS: Final[Mapping[str, Callable[[AdmissionAttributes], str]]] = {
-    SERVER: lambda _: "",
+    ALL_EVENTS: lambda _: "",
     "Namespace": lambda attributes: attributes.namespace,
     "User": lambda attributes: attributes.context.user.name,
     "SourceAndObject": lambda attributes: _event_key(attributes.object or {}),
 }
-
-
-class Limit(Struct, frozen=True, kw_only=True):
-    type: str
-    qps: int
-    burst: int
-    cache_size: int = DEFAULT_SIZE
-    """The number of keys whose rates are stored."""
 
 
 class _Bucket:
@@ -52,7 +40,7 @@ class _Bucket:
 
 
 class Enforcer:
-    def __init__(self, limit: Limit) -> None:
+    def __init__(self, limit: EventLimit) -> None:
         self._limit = limit
         self._key = KEYS[limit.type]
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
@@ -78,7 +66,7 @@ class EventRateLimit(Plugin):
     operations = WRITE
     targets = frozenset({("", "events", ""), ("events.k8s.io", "events", "")})
 
-    def __init__(self, limits: Sequence[Limit] = ()) -> None:
+    def __init__(self, limits: Sequence[EventLimit] = ()) -> None:
         self._enforcers = [Enforcer(limit) for limit in limits]
 
     async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:

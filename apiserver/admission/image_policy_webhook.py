@@ -7,14 +7,14 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import orjson
-from msgspec import Struct
 
 from mockube.apimachinery import meta, status
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.outgoing import KubeconfigEndpoint, OutgoingDependencies, Reviewer, ReviewFailed
+from mockube.apiserver.outgoing import OutgoingDependencies, Reviewer, ReviewFailed
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
 
+from .configurations import ImagePolicySettings
 from .plugin import POD, WRITE, Plugin, forbidden
 
 LOG: Final = logging.getLogger(__name__)
@@ -26,15 +26,6 @@ _VERSION: Final = "imagepolicy.k8s.io/v1alpha1"
 _PREFIX: Final = "imagepolicywebhook.image-policy.k8s.io/"
 _MARK: Final = ".image-policy.k8s.io/"
 _EPHEMERAL: Final = "", "pods", "ephemeralcontainers"
-
-
-class ImagePolicySettings(Struct, frozen=True, kw_only=True):
-    endpoint: KubeconfigEndpoint
-    allow_seconds: float
-    """0: allowed images are not cached."""
-    deny_seconds: float
-    retry_seconds: float
-    default_allow: bool
 
 
 class ImagePolicyWebhook(Plugin):

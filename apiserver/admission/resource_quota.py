@@ -38,6 +38,7 @@ from mockube.etcd.kv import Compare, Txn
 from mockube.etcd.kv import Target as Comparand
 
 from . import plugin
+from .configurations import LimitedResource
 from .plugin import Plugin
 
 QUOTAS: Final = GroupResource("", "resourcequotas")
@@ -61,16 +62,6 @@ _UPDATES: Final[frozenset[Target]] = frozenset(
         ("resource.k8s.io", "resourceclaims", ""),
     }
 )
-
-
-class LimitedResource(Struct, frozen=True, kw_only=True):
-    """A resource that may be used only if a quota counts it, by the configuration of the plugin."""
-
-    resource: GroupResource
-    contains: Sequence[str] = ()
-    """Substrings of the quota resources that are limited."""
-    scopes: Sequence[ReadOnlyTree] = ()
-    """Requirements, for objects of any resource."""
 
 
 class _Request(Struct, kw_only=True, eq=False):

@@ -1,10 +1,9 @@
 """PodTolerationRestriction and ExtendedResourceToleration: add tolerations to pods, and restrict them."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import orjson
-from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import NAMESPACES
@@ -17,9 +16,9 @@ from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 from mockube.apiserver.wire.go_json import syntax_error
 
+from .configurations import Toleration, TolerationConfiguration
 from .plugin import PODS, WRITE, Plugin
 
-Toleration = Mapping[str, Any]
 _DEFAULTS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 _WHITELIST: Final = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
 _MEMORY_PRESSURE: Final = {
@@ -28,13 +27,6 @@ _MEMORY_PRESSURE: Final = {
     "effect": "NoSchedule",
 }
 _CONFLICT: Final = "pod tolerations (possibly merged with namespace default tolerations) conflict with its"
-
-
-class TolerationConfiguration(Struct, frozen=True, kw_only=True):
-    """The tolerations for namespaces without the annotation."""
-
-    default: Sequence[Toleration] = ()
-    whitelist: Sequence[Toleration] = ()
 
 
 class PodTolerationRestriction(Plugin):

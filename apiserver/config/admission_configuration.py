@@ -7,13 +7,19 @@ from typing import Any, Final
 from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.admission.chain import Configurations
-from mockube.apiserver.admission.event_rate_limit import DEFAULT_SIZE, KEYS, SERVER, Limit
-from mockube.apiserver.admission.image_policy_webhook import ImagePolicySettings
-from mockube.apiserver.admission.podsecurity.plugin import Configuration, Exemptions
+from mockube.apiserver.admission.configurations import (
+    ALL_EVENTS,
+    EVENT_CACHE_SIZE,
+    EVENT_LIMIT_TYPES,
+    Configurations,
+    EventLimit,
+    ImagePolicySettings,
+    LimitedResource,
+    PodSecurityConfiguration,
+    PodSecurityExemptions,
+    TolerationConfiguration,
+)
 from mockube.apiserver.admission.podsecurity.policy import NO_POLICY, PREFIX, read_policy
-from mockube.apiserver.admission.resource_quota import LimitedResource
-from mockube.apiserver.admission.tolerations import TolerationConfiguration
 from mockube.apiserver.kubeconfig import BadKubeconfig, read_endpoint
 
 from . import files
@@ -132,21 +138,21 @@ def _event_limits(tree: Tree) -> dict[str, Any]:
     return {"event_limits": limits}
 
 
-def _limit(tree: Tree, index: int) -> Limit:
+def _limit(tree: Tree, index: int) -> EventLimit:
     location = f"limits[{index}]"
     files.check_fields(tree, {"type", "qps", "burst", "cacheSize"}, location)
     kind, size = str(tree.get("type")), tree.get("cacheSize", 0)
-    if kind not in KEYS:
-        supported_types = ", ".join(map(quote, KEYS))
+    if kind not in EVENT_LIMIT_TYPES:
+        supported_types = ", ".join(map(quote, EVENT_LIMIT_TYPES))
         raise FileProblem(
             f"{location}.type: Unsupported value: {quote(kind)}: supported values: {supported_types}"
         )
     for name in ("burst", "qps"):
         if not isinstance(tree.get(name), int) or tree[name] <= 0:
             raise FileProblem(f"{location}.{name}: Invalid value: {tree.get(name, 0)}: must be positive")
-    if kind != SERVER and (not isinstance(size, int) or size < 0):
+    if kind != ALL_EVENTS and (not isinstance(size, int) or size < 0):
         raise FileProblem(f"{location}.cacheSize: Invalid value: {size}: must not be negative")
-    return Limit(type=kind, qps=tree["qps"], burst=tree["burst"], cache_size=size or DEFAULT_SIZE)
+    return EventLimit(type=kind, qps=tree["qps"], burst=tree["burst"], cache_size=size or EVENT_CACHE_SIZE)
 
 
 def _tolerations(tree: Tree) -> dict[str, Any]:
@@ -167,12 +173,12 @@ def _pod_security(tree: Tree) -> dict[str, Any]:
     )
     if wrong:
         raise FileProblem(f"defaults: {wrong[0]}")
-    exempt = Exemptions(
+    exempt = PodSecurityExemptions(
         usernames=_texts(exemptions, "usernames"),
         namespaces=_texts(exemptions, "namespaces"),
         runtime_classes=_texts(exemptions, "runtimeClasses"),
     )
-    return {"pod_security": Configuration(defaults=policy, exemptions=exempt)}
+    return {"pod_security": PodSecurityConfiguration(defaults=policy, exemptions=exempt)}
 
 
 _QUOTA_KINDS: Final = frozenset(

@@ -7,8 +7,7 @@ from typing import Final
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.admission.chain import Configurations
-from mockube.apiserver.admission.webhooks.hooks import SIMULATED_CHOICES
+from mockube.apiserver.admission.configurations import SIMULATED_CHOICES, Configurations
 from mockube.component_base.flags import Flag, choice
 
 _NAMES: Final = """

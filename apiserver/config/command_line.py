@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -23,6 +22,7 @@ from .authentication_configuration import OpenIDConnect
 from .authorization import AuthorizationOptions
 from .features import IMPLEMENTED_GATES, Features
 from .settings import (
+    ENVIRONMENT,
     SECTIONS,
     AdmissionOptions,
     Auditing,
@@ -34,17 +34,6 @@ from .settings import (
     Tracing,
 )
 from .upstream import IGNORED
-
-_OPEN: Final = (
-    "--authorization-mode=AlwaysAllow: every authenticated user may do everything; keep the server's kubeconfig and"
-    " tokens to yourself"
-)
-_ANY_HOST: Final = (
-    "--allowed-hosts=*: requests to any host name are served, so that a page in a browser may reach the server under a"
-    " name of its own"
-)
-
-ENVIRONMENT = "MOCKUBE_APISERVER"
 
 
 class Config(Struct, frozen=True, kw_only=True):
@@ -220,13 +209,3 @@ def _mode_problem(modes: Sequence[str], bind_address: str) -> str:
             f" machine reaches, and --bind-address is {bind_address}: omit the mode, or listen on 127.0.0.1"
         )
     return ""
-
-
-def exposure_warnings(modes: Sequence[str], allowed_hosts: Sequence[str]) -> Sequence[str]:
-    """Return a warning for each setting that gives access to others; none for a server with its defaults."""
-    lines = []
-    if "AlwaysAllow" in modes:
-        lines.append(_OPEN)
-    if "*" in allowed_hosts:
-        lines.append(_ANY_HOST)
-    return lines

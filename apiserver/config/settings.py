@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 
 from msgspec import Struct
 
-from mockube.apiserver.admission.chain import NO_CONFIGURATIONS, Configurations
-from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
+from mockube.apiserver.admission.configurations import NO_CONFIGURATIONS, Configurations
+from mockube.apiserver.outgoing import PREFERRED_ADDRESSES
 from mockube.component_base.flags import (
     DEFAULT_SERVICE_NETWORKS,
     Flag,
@@ -39,6 +39,8 @@ from .features import Features
 from .tls import cipher_suites, tls_version
 from .tracing_configuration import TracingConfiguration, tracing_configuration
 
+ENVIRONMENT: Final = "MOCKUBE_APISERVER"
+"""The prefix of the environment variables that set flags."""
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 
 

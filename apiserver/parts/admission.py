@@ -2,13 +2,13 @@
 
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.admission.chain import Admission, PluginSelection, plugins
+from mockube.apiserver.admission.configurations import ALLOW
 from mockube.apiserver.admission.pod_certificate_signing import PodCertificateSigning
 from mockube.apiserver.admission.policies.param_access import PolicyParamAccess
 from mockube.apiserver.admission.resource_claim_access import ResourceClaimAccess
 from mockube.apiserver.admission.role_escalation import RoleEscalation
 from mockube.apiserver.admission.simulated_operator import WarnOfSimulatedOperator
 from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
-from mockube.apiserver.admission.webhooks.hooks import ALLOW
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog, equivalent_resources

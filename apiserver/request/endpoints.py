@@ -13,6 +13,7 @@ from mockube.apimachinery.status import ApiError, Details, MethodNotSupported, N
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.memory_limit import MemoryLimit, Reservation
 from mockube.apiserver.metrics.requests import RESOURCE_ROUTE
+from mockube.apiserver.outgoing import PREFERRED_ADDRESSES
 from mockube.apiserver.registry.convert import to_client_version
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.delete import delete, delete_collection
@@ -28,7 +29,6 @@ from mockube.apiserver.registry.request_context import (
     RequestReport,
 )
 from mockube.apiserver.registry.subresources import binding, eviction, scale
-from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 from mockube.apiserver.registry.update import update
 from mockube.apiserver.request_info import CONNECT_SUBRESOURCES
 from mockube.apiserver.wire.negotiation import EndpointType, MediaType, OutputFormat, View, negotiate

@@ -16,7 +16,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mockube.apiserver.config import settings
-from mockube.apiserver.config.command_line import ENVIRONMENT, exposure_warnings
+from mockube.apiserver.config.exposure import exposure_warnings
+from mockube.apiserver.config.settings import ENVIRONMENT
 from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.apiserver.stored_release import change_of_release, last_minor
 from mockube.clusters import named_cluster

@@ -306,6 +306,15 @@ def test_bash_completion_script_has_valid_syntax():
     assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0
 
 
+def test_up_starts_server_without_importing_its_kinds():
+    heavy = ["mockube.apiserver.kinds.built_in_kinds", "mockube.apiserver.admission.chain"]
+    code = f"import sys, mockube.cli.up; sys.exit(str([name for name in {heavy} if name in sys.modules]))"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert answer.stderr.splitlines()[-1] == "[]"
+
+
 @pytest.mark.parametrize("command", [["version"], ["list"], ["doctor"], ["completion", "bash"]])
 def test_command_imports_only_modules_that_it_needs(command, tmp_path):
     heavy = [

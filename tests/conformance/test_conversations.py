@@ -1,10 +1,12 @@
 """Replay every recorded conversation with a real server and compare the responses.
 
 A conversation that differs fails the test of its file unless `differences.json` lists it with the reason. Every file is
-replayed by a test of its own against a fresh server; none is replayed twice. The runner is part of the recordings.
+replayed against a fresh server, once; those whose requests all concern the namespaces of their conversations share one, and
+are replayed at the same time, because most of them wait. The runner is part of the recordings.
 """
 
 import http.client
+import re
 import subprocess
 import sys
 from contextlib import ExitStack, closing, contextmanager
@@ -34,8 +36,32 @@ FILES = sorted(
     for folder in ("api", "answers", "rights", "controllers", *OLDER)
     for path in (FOLDER / folder).rglob("*.jsonl")
 )
+_IN_OWN_NAMESPACE = re.compile(r"/(api/v1|apis/[^/]+/[^/]+)/namespaces/\$\{ns\}(/|$|\?)")
 TIMING = "timing: "
 """Prefix of a reason if the conversation may also be equal."""
+
+
+def conversations(recording):
+    return map(orjson.loads, (FOLDER / f"{recording}.jsonl").read_bytes().splitlines())
+
+
+def is_confined(recording):
+    """Whether all requests of its conversations concern their own namespaces."""
+    return all(
+        _IN_OWN_NAMESPACE.match(step["request"]["path"])
+        for case in conversations(recording)
+        for step in case["steps"]
+        if "path" in step["request"]
+    )
+
+
+def by_server():
+    """Return the files by the server against which they are replayed: the confined ones of a folder share one."""
+    found = {}
+    for recording in FILES:
+        folder = recording.rpartition("/")[0]
+        found.setdefault(f"{folder}/*" if is_confined(recording) else recording, []).append(recording)
+    return found
 
 
 def minor_and_part(recording):
@@ -78,20 +104,19 @@ class OneSecond(RealClock):
 
 
 @pytest.fixture
-def url(recording, tmp_path):
+def url(recordings, tmp_path):
     """Yield the address of a fresh server.
 
     Beside `rights` and `controllers` a controller manager runs, as when they were recorded. The entries of managedFields
     are ordered by the second of their last change; each of those conversations was recorded within one second.
     """
     flags = ("--token-auth-file", str(FOLDER / "tokens.csv"), "--service-cluster-ip-range", "10.0.0.0/16")
+    minor, part = minor_and_part(recordings[0])
+    of_minor = ("--kubernetes-version", minor)
     with ExitStack() as stack:
-        if recording.endswith("api/managedfields"):
-            flags += ("--kubernetes-version", minor_and_part(recording)[0])
-            yield stack.enter_context(server_within_one_second(tmp_path, flags))
+        if part == "api/managedfields":
+            yield stack.enter_context(server_within_one_second(tmp_path, flags + of_minor))
             return
-        minor, part = minor_and_part(recording)
-        of_minor = ("--kubernetes-version", minor)
         server = stack.enter_context(ApiServerProcess(tmp_path, *flags, *of_minor))
         if part.startswith(("rights/", "controllers/")):
             stack.enter_context(
@@ -141,16 +166,15 @@ def server_within_one_second(folder, flags):
         hosted.close()
 
 
-@pytest.fixture(params=FILES)
-def recording(request):
+@pytest.fixture(params=[pytest.param(recordings, id=name) for name, recordings in by_server().items()])
+def recordings(request):
     return request.param
 
 
 @pytest.mark.timeout(600)
-def test_replayed_conversations_match_recordings(recording, url, tmp_path):
-    differing = replay(recording, url, tmp_path / "report.jsonl")
-    listed = reasons(recording)
-    print(f"{recording}: {COUNTS[recording] - len(differing)} of {COUNTS[recording]} the same")
+def test_replayed_conversations_match_recordings(recordings, url, tmp_path):
+    differing = replay(recordings, url, tmp_path / "report.jsonl")
+    listed = {id_: reason for recording in recordings for id_, reason in reasons(recording).items()}
 
     unlisted = {id_: rows for id_, rows in differing.items() if id_ not in listed}
     assert not unlisted, f"these differ and are not in differences.json: {unlisted}"
@@ -158,13 +182,14 @@ def test_replayed_conversations_match_recordings(recording, url, tmp_path):
     assert not same, f"these are the same now: take them out of differences.json: {same}"
 
 
-def replay(recording, url, report):
-    """Replay one file; return the first differences of each conversation that differs."""
-    jobs = jobs_of(minor_and_part(recording)[1])
+def replay(recordings, url, report):
+    """Replay some files; return the first differences of each conversation that differs."""
+    files = [str(FOLDER / f"{recording}.jsonl") for recording in recordings]
+    jobs = max(jobs_of(minor_and_part(recording)[1]) for recording in recordings)
     done = subprocess.run(
         [
             *(sys.executable, "-m", "tests.support.recorded.conversation_runner", str(RUNNER)),
-            *("run", str(FOLDER / f"{recording}.jsonl"), "--jobs", str(jobs)),
+            *("run", *files, "--jobs", str(jobs)),
             *("--server", url, "--token", "admintoken", "--report", str(report)),
         ],
         cwd=ROOT,
@@ -175,10 +200,8 @@ def replay(recording, url, report):
     differing = {
         case["id"]: case["differences"][:3] for case in map(orjson.loads, report.read_bytes().splitlines())
     }
-    summary = f"{COUNTS[recording] - len(differing)} passed, {len(differing)} failed"
+    count = sum(COUNTS[recording] for recording in recordings)
+    summary = f"{count - len(differing)} passed, {len(differing)} failed"
     assert summary in done.stdout, done.stdout + done.stderr
+    print(f"{', '.join(recordings)}: {count - len(differing)} of {count} the same")
     return differing
-
-
-def conversations(recording):
-    return map(orjson.loads, (FOLDER / f"{recording}.jsonl").read_bytes().splitlines())

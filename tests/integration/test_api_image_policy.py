@@ -12,8 +12,8 @@ import orjson
 import pytest
 from aiohttp import web
 
-from mockube.apiserver.admission.chain import Configurations
-from mockube.apiserver.admission.image_policy_webhook import ImagePolicySettings, ImagePolicyWebhook
+from mockube.apiserver.admission.configurations import Configurations, ImagePolicySettings
+from mockube.apiserver.admission.image_policy_webhook import ImagePolicyWebhook
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.settings import AdmissionOptions
 from mockube.apiserver.outgoing import KubeconfigEndpoint, OutgoingDependencies

@@ -8,8 +8,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.admission.chain import Configurations
-from mockube.apiserver.admission.resource_quota import LimitedResource
+from mockube.apiserver.admission.configurations import Configurations, LimitedResource
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.settings import AdmissionOptions
 from mockube.component_base.clock import RealClock

@@ -18,7 +18,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 MIB = 1 << 20
 OBJECTS, OBJECT_BYTES, READERS = 42, 750_000, 40
 WATCHES, SILENT = 2000, 500
-LARGE_REQUESTS, SECONDS = 16, 20
+LARGE_REQUESTS, SECONDS = 16, 10
 DEFINITIONS, DEFINITIONS_PATH = 200, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WORDS = (
     "the",

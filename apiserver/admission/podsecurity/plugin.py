@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from msgspec import Struct, field
-
 from mockube.apimachinery import meta, status
 from mockube.apimachinery.groups import NAMESPACES, PODS
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.admission.configurations import PodSecurityConfiguration
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin
 from mockube.apiserver.event_loop import SLICE
 from mockube.apiserver.registry.registry import Backend
@@ -18,7 +17,6 @@ from mockube.component_base.loop import yield_to_loop
 from .evaluate import evaluate
 from .policy import (
     MODES,
-    NO_POLICY,
     PREFIX,
     PRIVILEGED,
     LevelVersion,
@@ -49,23 +47,12 @@ MAX_SECONDS: Final = 1.0
 """The time for that. Both are upstream's (pod-security-admission/admission/admission.go): the warnings are an aid, not the check."""
 
 
-class Exemptions(Struct, frozen=True, kw_only=True):
-    usernames: Sequence[str] = ()
-    namespaces: Sequence[str] = ()
-    runtime_classes: Sequence[str] = ()
-
-
-class Configuration(Struct, frozen=True, kw_only=True):
-    defaults: PodSecurityLevels = NO_POLICY
-    exemptions: Exemptions = field(default_factory=Exemptions)
-
-
 class PodSecurity(Plugin):
     operations = WRITE
     targets = frozenset({NAMESPACE, *_POD_TARGETS, *_TEMPLATES})
 
-    def __init__(self, configuration: Configuration | None = None) -> None:
-        self._configuration = configuration or Configuration()
+    def __init__(self, configuration: PodSecurityConfiguration | None = None) -> None:
+        self._configuration = configuration or PodSecurityConfiguration()
         self._is_privileged = self._configuration.defaults.is_privileged
 
     async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:

@@ -11,6 +11,7 @@ from mockube.apimachinery import gotext, meta, randomness, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.admission.configurations import ALLOW, SIMULATED_CHOICES
 from mockube.apiserver.admission.policies.activation import activation, authorizers
 from mockube.apiserver.admission.policies.match_conditions import ConditionsFailed, webhook_conditions
 from mockube.apiserver.admission.policies.matching import namespace_labels
@@ -147,9 +148,7 @@ async def call_webhook(
                 span.add_event("Request completed")
     except SimulatedWebhook as failure:
         if not _allows_simulated(environment, hook, attributes):
-            hint = (
-                f"or with --{hooks.SIMULATED_FLAG}={hooks.ALLOW}, which lets writes pass without the webhook"
-            )
+            hint = f"or with --{hooks.SIMULATED_FLAG}={ALLOW}, which lets writes pass without the webhook"
             raise SimulatedWebhook(f"{failure}, {hint}") from failure
         return _allow_without_call(hook, failure, attributes)
     answer = await registry.worker.run(len(data), lambda: review.read(data, uid, version, mutating=mutating))
@@ -180,13 +179,13 @@ def _span(hook: Hook, attributes: AdmissionAttributes, uid: str, *, mutating: bo
 def _allows_simulated(environment: WebhookDependencies, hook: Hook, attributes: AdmissionAttributes) -> bool:
     """Return whether a write passes without the webhook: the annotation of its configuration decides before the flag."""
     choice = hook.simulated
-    if choice and choice not in hooks.SIMULATED_CHOICES:
+    if choice and choice not in SIMULATED_CHOICES:
         annotation = f"{hooks.SIMULATED_ANNOTATION}: {choice!r}"
         attributes.context.report.warn(
-            f"{hook.configuration}: {annotation}: must be {' or '.join(hooks.SIMULATED_CHOICES)}; the flag applies"
+            f"{hook.configuration}: {annotation}: must be {' or '.join(SIMULATED_CHOICES)}; the flag applies"
         )
         choice = ""
-    return choice == hooks.ALLOW if choice else environment.allows_simulated
+    return choice == ALLOW if choice else environment.allows_simulated
 
 
 def _allow_without_call(

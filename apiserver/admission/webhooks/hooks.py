@@ -23,8 +23,6 @@ EXEMPT: Final = frozenset(
     for suffix in ("webhookconfigurations", "admissionpolicies", "admissionpolicybindings")
 )
 """Resources of the group that no webhook is called for, so that a faulty webhook can be deleted."""
-ALLOW: Final = "allow"
-SIMULATED_CHOICES: Final = ("refuse", ALLOW)
 SIMULATED_FLAG: Final = "simulated-webhooks"
 SIMULATED_ANNOTATION: Final = f"mockube.dev/{SIMULATED_FLAG}"
 """The annotation of a configuration that decides for its webhooks as `--simulated-webhooks` does for all."""

@@ -16,12 +16,12 @@ from mockube.apimachinery.hosts import join_host_port, url_host
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError, BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.outgoing import PREFERRED_ADDRESSES
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import RequestContext
 
 from .service_endpoints import EndpointAddress, addresses_of_slices, addresses_of_subsets, slices_of_service
 
-PREFERRED_ADDRESSES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 KUBELET_PORT: Final = 10250
 SIMULATED: Final = ("kwok.x-k8s.io/node", "fake")
 """kwok's annotation of simulated nodes."""

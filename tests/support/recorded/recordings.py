@@ -22,10 +22,12 @@ DIFFERENCES: dict[str, dict[str, list[str]]] = orjson.loads((EXPECTED / "differe
 
 JOBS = {
     "answers/registrations": 6,
+    "api/crd": 6,
+    "api/watch": 6,
     "controllers": 16,
     "rights": 16,
 }
-"""How many conversations run at a time, by file or folder: those with controllers mostly wait."""
+"""How many conversations run at a time, by file or folder: those with controllers or watches mostly wait."""
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 

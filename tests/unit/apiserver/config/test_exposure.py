@@ -1,6 +1,6 @@
 """Warnings for settings that admit clients from other machines."""
 
-from mockube.apiserver.config.command_line import exposure_warnings
+from mockube.apiserver.config.exposure import exposure_warnings
 
 
 def test_default_server_has_no_exposure_warning():
