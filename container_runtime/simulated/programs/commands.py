@@ -231,11 +231,9 @@ def may_run_live(pod: ReadOnlyTree) -> bool:
 
 
 def _may_use_network(pod: ReadOnlyTree) -> bool:
-    """Return whether a command of the pod may use the network: it names a program that does."""
+    """Return whether a command of the pod, or of one of its images, may use the network: it names a program that does."""
     return any(
-        (container.get("command") or container.get("args"))
-        and mentions_network(program.command_of(container))
-        for container in every_container(pod["spec"])
+        mentions_network(program.command_of(container)) for container in every_container(pod["spec"])
     ) or any(
         key.startswith(_RUN_ANNOTATION) and mentions_network((text,))
         for key, text in meta.annotations(pod).items()

@@ -76,3 +76,8 @@ def test_files_of_init_container_depend_on_its_objects():
 def test_command_with_probes_is_not_live():
     main = container('test "$K" = v', env=[KEY], readinessProbe={"tcpSocket": {"port": 80}})
     assert not live_command(pod(main, restartPolicy="Never"), main)
+
+
+def test_command_of_an_image_that_uses_the_network_runs_in_real_time():
+    main = {"name": "c", "image": "mainred/client:v2"}
+    assert live_command(pod(main), main)[0] == "sh"
