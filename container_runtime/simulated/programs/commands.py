@@ -23,6 +23,7 @@ from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
 from mockube.container_runtime.simulated.shell.network_programs.programs import PROGRAMS as NETWORK_PROGRAMS
+from mockube.container_runtime.simulated.shell.network_programs.programs import SERVERS as NETWORK_SERVERS
 from mockube.container_runtime.simulated.shell.process import (
     DEFAULT_MEMORY,
     Host,
@@ -42,9 +43,13 @@ from .requirements import unmet_requirement
 from .server_start import failed_start, written_paths
 
 _NETWORK_PROGRAM: Final = re.compile(
-    rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host'}))})(?![\w.-])|/dev/(?:tcp|udp)/"
+    rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host', *NETWORK_SERVERS}))})(?![\w.-])|/dev/(?:tcp|udp)/"
 )
-"""The name of a program that uses the network, in a command or a script; `host` is more often an ordinary word."""
+"""The name of a program that uses the network, in a command or a script; `host` is more often an ordinary word, and `nginx` a name."""
+_SERVER_PROGRAM: Final = re.compile(rf"(?<![\w.-])(?:{'|'.join(NETWORK_SERVERS)})(?![\w.-])")
+_SERVER_COMMAND: Final = ("nginx", "-g", "daemon off;")
+_CONFIGURATION: Final = "/etc/nginx/nginx.conf"
+_LOGS: Final = "/var/log/nginx"
 _RUN_ANNOTATION: Final = f"{PREFIX}run"
 _TIMED: Final = ("readinessProbe", "livenessProbe", "startupProbe", "lifecycle")
 
@@ -110,6 +115,8 @@ def live_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
         or _network_command(pod, container)
         or _command_with_objects(pod, container)
         or _command_with_storage(pod, container)
+        or server_command(pod, container)
+        or _command_with_logs(pod, container)
     )
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
     return argv if not argv or has_script or not program.start_problem_of(container) else ()
@@ -121,7 +128,58 @@ def is_repeatable(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         interactive_command(pod, container)
         or _network_command(pod, container)
         or _command_with_storage(pod, container)
+        or server_command(pod, container)
+        or _command_with_logs(pod, container)
     )
+
+
+def server_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+    """Return the command of a container that starts nginx with files which its image does not have alone; empty for any other.
+
+    The server of an image without volumes at its configuration and at its logs does what the table of images says.
+    """
+    image = behavior_of(container)
+    if image is None or not has_simulated_server(container):
+        return ()
+    script = script_of(meta.annotations(pod))
+    if script.command(container["name"]) is not None or script.times_runs:
+        return ()
+    argv = program.command_of(container)
+    if container.get("command"):
+        is_server = any(_SERVER_PROGRAM.search(argument) for argument in argv)
+        return argv if is_server and argv[0].rpartition("/")[2] in PROGRAMS else ()
+    if argv and argv[0] not in NETWORK_SERVERS:
+        return ()
+    places = (*image.configuration, _LOGS)
+    has_files = any(
+        f"{place}/".startswith(f"{path}/") or path.startswith(f"{place}/")
+        for mount in container.get("volumeMounts") or ()
+        for path in (mount["mountPath"].rstrip("/"),)
+        for place in places
+    )
+    return (argv or _SERVER_COMMAND) if has_files or argv else ()
+
+
+def has_simulated_server(container: ReadOnlyTree) -> bool:
+    """Return whether the image of a container has a server whose configuration is simulated."""
+    image = behavior_of(container)
+    return image is not None and not image.is_guess and _CONFIGURATION in image.files
+
+
+def _command_with_logs(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+    """Return the command of a container that names a folder in which the server of another one writes."""
+    mounts = container.get("volumeMounts")
+    if not mounts or not (argv := _main_argv(container, script_of(meta.annotations(pod)))):
+        return ()
+    volumes = {
+        mount["name"]
+        for other in pod["spec"]["containers"]
+        if other["name"] != container["name"] and server_command(pod, other)
+        for mount in other.get("volumeMounts") or ()
+    } - _api_volumes(pod)
+    paths = [mount["mountPath"].rstrip("/") for mount in mounts if mount["name"] in volumes]
+    names_path = any(path in argument for path in paths for argument in argv)
+    return argv if names_path and _is_interpreted(argv, script_of(meta.annotations(pod))) else ()
 
 
 def _network_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
@@ -226,6 +284,7 @@ def may_run_live(pod: ReadOnlyTree) -> bool:
         container.get("stdin")
         or _command_with_objects(pod, container)
         or (has_storage and _command_with_storage(pod, container))
+        or server_command(pod, container)
         for container in every_container(pod["spec"])
     )
 
@@ -255,7 +314,7 @@ def _reads_files_of_network(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
 def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:
     """Run the container's command, or the script in an annotation of its pod; raise `UnknownProgram` without one."""
     environment = environment_of(pod, container, references)
-    argv = _main_argv(container, script_of(meta.annotations(pod)))
+    argv = _main_argv(container, script_of(meta.annotations(pod))) or server_command(pod, container)
     if not argv:
         raise UnknownProgram(f"the image {container.get('image')}")
     if script_of(meta.annotations(pod)).command(container["name"]) is not None:

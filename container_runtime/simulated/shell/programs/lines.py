@@ -82,6 +82,10 @@ def _head_of_zeros(count: int) -> Run:
     return 0
 
 
+_POLL_SECONDS: Final = 1.0
+"""How often `tail -f` looks at files that other containers write."""
+
+
 def tail(process: Process) -> Run:
     arguments = list(process.arguments)
     if arguments and arguments[0][:1] == "+" and arguments[0][1:].isdecimal():
@@ -135,6 +139,8 @@ def _follow(process: Process, names: Sequence[str], options: ProgramOptions) -> 
     sizes = {name: _size(process, name) for name in names}
     pid, latest = options.get("pid"), names[-1]
 
+    polls = process.host.has_other_writers and any(files.is_mounted(process.path(name)) for name in names)
+
     def has_changed() -> bool:
         return any(_size(process, name) != size for name, size in sizes.items())
 
@@ -142,8 +148,8 @@ def _follow(process: Process, names: Sequence[str], options: ProgramOptions) -> 
         return pid.isdecimal() and all(child.pid != int(pid[:9]) for child in processes.children())
 
     while not is_over():
-        if processes.is_alone() and not has_changed():
-            yield Sleep(FOREVER)
+        while processes.is_alone() and not has_changed():
+            yield Sleep(_POLL_SECONDS if polls else FOREVER)
         yield WaitUntil(lambda: has_changed() or is_over() or processes.is_alone())
         for name in [name for name, size in sizes.items() if _size(process, name) != size]:
             before, sizes[name] = sizes[name], _size(process, name)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.connections.port_answers import HttpAnswer
+from mockube.container_runtime.simulated.connections.port_answers import HttpAnswer, open_port
 from mockube.container_runtime.simulated.connections.ports import serve_port
 
 POD = {
@@ -31,6 +31,8 @@ class Client:
 
 
 class Responses:
+    open_port = staticmethod(open_port)
+
     def __init__(self):
         self.requests = []
 
