@@ -54,6 +54,10 @@ class PodFiles:
                 await self._replay_up_to_now(pod, other)
         return await self._replay_up_to_now(pod, container, restarts, references)
 
+    async def references_of(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> References:
+        """Return the objects that a container refers to."""
+        return await self._references.load_shared(pod, container)
+
     def note_command(self, uid: str, name: str, argv: Sequence[str], *, has_input: bool) -> bool:
         """Note a command that a client runs in a container; return whether it is the first that may change files."""
         may_write = has_input or WRITE_COMMAND.search("\0".join(argv)) is not None

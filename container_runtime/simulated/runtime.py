@@ -263,6 +263,7 @@ class SimulatedRuntime:
         self.loads.forget(uid)
         self._access_logs.forget(uid)
         self._servers.forget(uid)
+        self._responses.databases.forget(uid)
         self._unknown_programs.pop(uid, None)
         self._handler_references.pop(uid, None)
         for runs in self._runs.pop(uid, {}).values():
@@ -593,7 +594,9 @@ class SimulatedRuntime:
         server.write_log = write_log
         image = (container_spec(pod, name) or {}).get("image") or ""
         server.version = version_of_tag(image.rpartition("/")[2].partition(":")[2]) or server.version
-        server.on_not_simulated = lambda what: self._note_unknown(pod, name, what, _WITHOUT_DIRECTIVE)
+        server.on_not_simulated = lambda directive: self._note_unknown(
+            pod, name, directive, _WITHOUT_DIRECTIVE
+        )
 
     def _server_of(self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> RunningServer | None:
         """Return the server of a container for the command of a client; None for an image without one that is simulated."""

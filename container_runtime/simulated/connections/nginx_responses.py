@@ -22,11 +22,11 @@ from mockube.container_runtime.simulated.nginx.answering import (
     Answering,
     ProxyCall,
     ProxyReply,
-    Request,
     Response,
     answer,
 )
 from mockube.container_runtime.simulated.nginx.configuration import full_path
+from mockube.container_runtime.simulated.nginx.request_state import Request
 from mockube.container_runtime.simulated.nginx.running import RunningServer
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem

@@ -32,7 +32,7 @@ from mockube.container_runtime.simulated.network.view import Peer, SyncedView, p
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
 
 from .local_connections import connect_locally, send_locally
-from .port_answers import OpenPort, ReceivedRequest, greeting_of, reply_to
+from .port_answers import OpenPort, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
 from .ports import serve_port
 
@@ -93,6 +93,7 @@ class PodConnections:
         self._responses = responses
         self._local_port = local_port
         self._clock = clock
+        self._databases = responses.databases
         self._turns: Counter[tuple[str, int]] = Counter()
         """The number of connections to each address and port, which are balanced in turn."""
         self._admin_policy = ""
@@ -168,13 +169,15 @@ class PodConnections:
             outcome=Outcome.OPEN.value,
             speaks=port.speaks,
             uses_tls=bool(port.uses_tls),
+            is_denied=connect.login is not None
+            and await self._databases.denies(target.pod, port, connect.login),
             body=await self._first_reply(target, port, connect.data),
         )
 
     async def _first_reply(self, target: RouteTarget, port: OpenPort, data: bytes) -> bytes:
         """Return what a server sends to a client that has connected and sends some data."""
         if port.speaks not in ("", HTTP):
-            return greeting_of(port) + reply_to(port.behavior, data)
+            return greeting_of(port) + await self._responses.reply_to(target.pod, port, data)
         if target.pod is None or not data:
             return b""
         client = _BytesClient(data)

@@ -21,6 +21,7 @@ from mockube.container_runtime.simulated.shell.filesystem import FileError, File
 
 from . import port_answers
 from .access_logs import AccessLogs
+from .databases import REDIS, Databases
 from .nginx_responses import NginxResponses
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest
 
@@ -46,10 +47,17 @@ class PortResponses:
         self._clock = clock
         self._servers = servers
         self.nginx = NginxResponses(files, clock)
+        self.databases = Databases(files, clock)
 
     def open_port(self, pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
         """Return what listens on a port of a pod; None if nothing does."""
         return port_answers.open_port(pod, port, protocol, self._servers)
+
+    async def reply_to(self, pod: ReadOnlyTree | None, opened: OpenPort, data: bytes) -> bytes:
+        """Return what a server of another protocol than HTTP replies to data of its client."""
+        if pod is not None and opened.container is not None and opened.speaks == REDIS:
+            return await self.databases.reply(pod, opened.container, data) if data else b""
+        return port_answers.reply_to(opened.behavior, data)
 
     async def respond(
         self, pod: ReadOnlyTree, port: int, opened: OpenPort, request: ReceivedRequest, forwards: int = 0

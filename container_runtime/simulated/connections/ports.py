@@ -12,7 +12,7 @@ from mockube.component_base.http1.writing import encode_response
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
 from mockube.container_runtime.streams import ClientConnection
 
-from .port_answers import HttpAnswer, ReceivedRequest, greeting_of, reply_to
+from .port_answers import HttpAnswer, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
 
 READ: Final = 16 * 1024
@@ -30,7 +30,10 @@ async def serve_port(
     if opened is not None and opened.speaks not in ("", HTTP):
         if greeting := greeting_of(opened):
             await stream.write(greeting)
-        await stream.write(reply_to(opened.behavior, await stream.read(READ)))
+        while data := await stream.read(READ):
+            await stream.write(reply := await responses.reply_to(pod, opened, data))
+            if not reply:
+                break
         return
     reader = RequestReader()
     while opened is not None and (head := await _read_head(stream, reader)) is not None:

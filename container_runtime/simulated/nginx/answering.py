@@ -4,13 +4,11 @@
 """
 
 import re
-from collections.abc import Generator, Mapping, Sequence
-from html import escape
-from http import HTTPStatus
+from collections.abc import Generator, Sequence
 from ipaddress import ip_address, ip_network
-from posixpath import join, normpath
+from posixpath import join
 from typing import Final, Protocol
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -20,15 +18,15 @@ from .configuration import (
     Location,
     Operation,
     ProxyTarget,
-    Server,
     Upstream,
     UpstreamServer,
     access_logs,
     full_path,
     split_port,
 )
+from .pages import GIF, STUB_STATUS, listing, page
 from .parser import ConfigurationError, Directive
-from .patterns import Pattern, compile_pattern
+from .request_state import MAX_LOGGED, Request, RequestState, clean, host_alone
 from .variables import expand
 
 _MAX_CYCLES: Final = 10
@@ -40,23 +38,13 @@ _BAD_GATEWAY: Final = 502
 _TIMEOUT: Final = 504
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _CLOSES: Final = 444
-_MAX_LOGGED: Final = 2000
-_MAX_TEXT: Final = 1 << 16
-"""The characters of a text with the values of variables."""
 _SIZE: Final = re.compile(r"(\d{1,9})([kmg]?)", re.IGNORECASE)
-_REASONS: Final = {
-    302: "Found", 413: "Request Entity Too Large", 414: "Request-URI Too Large", 416: "Requested Range Not Satisfiable", 503: "Service Temporarily Unavailable",
-    504: "Gateway Time-out", 405: "Not Allowed", 401: "Authorization Required",
-}  # fmt: skip
-_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 _TYPES: Final = {
     "html": "text/html", "htm": "text/html", "css": "text/css", "xml": "text/xml", "gif": "image/gif", "jpeg": "image/jpeg", "jpg": "image/jpeg",
     "js": "application/javascript", "txt": "text/plain", "png": "image/png", "svg": "image/svg+xml", "ico": "image/x-icon", "woff": "font/woff",
     "woff2": "font/woff2", "json": "application/json", "pdf": "application/pdf", "zip": "application/zip",
 }  # fmt: skip
 """The types of files, in a configuration without `types`, which has fewer of them."""
-_GIF: Final = b"GIF89a\x01\x00\x01\x00\x80\x01\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x01\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02L\x01\x00;"
-_STUB_STATUS: Final = "Active connections: 1 \nserver accepts handled requests\n {0} {0} {0} \nReading: 0 Writing: 1 Waiting: 0 \n"
 _MAIN_FORMAT: Final = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"'
 _SENT_WITH_REDIRECT: Final = frozenset({200, 201, 204, 206, 301, 302, 303, 304, 307, 308})
 """The statuses with which a header of add_header is sent without `always`."""
@@ -76,25 +64,6 @@ class FileReader(Protocol):
 
     def names(self, path: str) -> Sequence[str]:
         """Return the names in a folder, those of folders with a slash."""
-
-
-class Request(Struct, frozen=True, kw_only=True):
-    method: str
-    target: str
-    """The path with the query."""
-    headers: Mapping[str, str] = {}
-    """The headers by their names in lower case."""
-    client: str = "127.0.0.1"
-    port: int = 80
-    tls: bool = False
-    body: bytes = b""
-    address: str = "127.0.0.1"
-    """The address of the server."""
-    hostname: str = "localhost"
-    time_local: str = ""
-    time_iso8601: str = ""
-    number: int = 1
-    """How many requests the server has got."""
 
 
 class ProxyCall(Struct, frozen=True, kw_only=True):
@@ -164,22 +133,11 @@ class _Exchange:
         self._configuration = configuration
         self._request = request
         self._files = files
-        path, _, self._arguments = request.target.partition("?")
-        self._uri = _clean(path)
-        self._variables: dict[str, str] = {}
-        self._groups: Mapping[str, str] = {}
+        self._state = RequestState(configuration, request)
+        self._root = self._state.location
         self._cycles = 0
-        self._expanding = 0
-        host = _host_alone(request.headers.get("host", ""))
-        server = configuration.server_for(request.port, host)
-        self._server = server or Server(listens=(), root=Location())
-        self._root = self._location = self._server.root
-        self._status = 200
-        self._size = 0
         self._is_error_page = False
         self._errors: list[str] = []
-        self._upstream = ""
-        self._upstream_status = ""
 
     def run(self) -> Answering:
         try:
@@ -194,21 +152,21 @@ class _Exchange:
     def _process(self, location: Location) -> Answering:
         """Answer in a location, and in those to which it redirects internally."""
         while True:
-            self._location = location
+            self._state.location = location
             try:
                 changed = self._rewrite(location.operations, location)
                 if changed:
                     self._count_cycle()
                     location = self._find_location()
                     continue
-                return (yield from self._content(self._location))
+                return (yield from self._content(self._state.location))
             except _Redirect as redirect:
                 self._count_cycle()
                 location = self._named(redirect.name) if redirect.name else self._redirected(redirect.uri)
 
     def _redirected(self, uri: str) -> Location:
         path, _, arguments = uri.partition("?")
-        self._uri, self._arguments = _clean(path), arguments or self._arguments
+        self._state.uri, self._state.arguments = clean(path), arguments or self._state.arguments
         return self._find_location(is_internal=True)
 
     def _named(self, name: str) -> Location:
@@ -221,7 +179,7 @@ class _Exchange:
     def _count_cycle(self) -> None:
         self._cycles += 1
         if self._cycles > _MAX_CYCLES:
-            self._error(f'rewrite or internal redirection cycle while processing "{self._uri}"')
+            self._error(f'rewrite or internal redirection cycle while processing "{self._state.uri}"')
             raise _Stop(_ERROR)
 
     def _find_location(self, *, is_internal: bool = False) -> Location:
@@ -234,9 +192,9 @@ class _Exchange:
         """Return the location of the path: an equal one, or else the first matching pattern, or else the longest beginning."""
         best: Location | None = None
         for location in outer.locations:
-            if location.modifier == "=" and location.path == self._uri:
+            if location.modifier == "=" and location.path == self._state.uri:
                 return location
-            is_prefix = location.modifier in ("", "^~") and self._uri.startswith(location.path)
+            is_prefix = location.modifier in ("", "^~") and self._state.uri.startswith(location.path)
             if is_prefix and (best is None or len(location.path) > len(best.path)):
                 best = location
         found = self._search(best) if best is not None and best.locations else best
@@ -244,9 +202,9 @@ class _Exchange:
             return found
         if best is None or best.modifier != "^~":
             for location in outer.locations:
-                groups = location.pattern.search(self._uri) if location.pattern is not None else None
+                groups = location.pattern.search(self._state.uri) if location.pattern is not None else None
                 if groups is not None:
-                    self._groups = groups
+                    self._state.groups = groups
                     return self._search(location) if location.locations else location
         return found or outer
 
@@ -256,7 +214,9 @@ class _Exchange:
         for operation in operations:
             match operation.name:
                 case "set":
-                    self._variables[operation.arguments[0][1:]] = self.expand(operation.arguments[1])
+                    self._state.values[operation.arguments[0][1:]] = self._state.expand(
+                        operation.arguments[1]
+                    )
                 case "return":
                     self._return(operation.arguments)
                 case "break":
@@ -264,7 +224,7 @@ class _Exchange:
                 case "if" if self._is_true(operation):
                     changed |= self._rewrite(operation.inner, location)
                     if operation.location is not None and not changed:
-                        self._location = operation.location
+                        self._state.location = operation.location
                 case "rewrite":
                     flag = operation.arguments[2] if len(operation.arguments) == 3 else ""
                     if self._substitute(operation, flag):
@@ -277,26 +237,26 @@ class _Exchange:
 
     def _substitute(self, operation: Operation, flag: str) -> bool:
         pattern, replacement = operation.pattern, operation.arguments[1]
-        groups = pattern.search(self._uri) if pattern is not None else None
+        groups = pattern.search(self._state.uri) if pattern is not None else None
         if groups is None:
             return False
-        self._groups = groups
-        text = self.expand(replacement)
+        self._state.groups = groups
+        text = self._state.expand(replacement)
         is_address = replacement.startswith(("http://", "https://", "$scheme"))
         path, _, arguments = text.partition("?")
-        if not replacement.endswith("?") and self._arguments:
-            arguments = f"{arguments}&{self._arguments}" if arguments else self._arguments
+        if not replacement.endswith("?") and self._state.arguments:
+            arguments = f"{arguments}&{self._state.arguments}" if arguments else self._state.arguments
         if is_address or flag in ("redirect", "permanent"):
             location = f"{path}?{arguments}" if arguments else path
             raise _Stop(301 if flag == "permanent" else 302, location=location)
-        self._uri, self._arguments = _clean(path), arguments.removesuffix("?")
+        self._state.uri, self._state.arguments = clean(path), arguments.removesuffix("?")
         return True
 
     def _return(self, arguments: Sequence[str]) -> None:
         if not arguments[0].isdecimal():
-            raise _Stop(302, location=self.expand(arguments[0]))
+            raise _Stop(302, location=self._state.expand(arguments[0]))
         status = int(arguments[0])
-        text = self.expand(arguments[1]) if len(arguments) > 1 else None
+        text = self._state.expand(arguments[1]) if len(arguments) > 1 else None
         if status in _REDIRECTS and text is not None:
             raise _Stop(status, location=text)
         raise _Stop(status, text)
@@ -304,17 +264,17 @@ class _Exchange:
     def _is_true(self, operation: Operation) -> bool:
         words = operation.arguments
         if len(words) == 1:
-            return self.expand(words[0]) not in ("", "0")
+            return self._state.expand(words[0]) not in ("", "0")
         if words[0].lstrip("!") in ("-f", "-d", "-e", "-x"):
-            kind = self._files.kind(full_path(self.expand(words[1])))
-            wanted = {"-f": kind == "file", "-d": kind == "folder"}.get(words[0].lstrip("!"), bool(kind))
-            return wanted is not words[0].startswith("!")
-        left, operator = self.expand(words[0]), words[1]
+            kind = self._files.kind(full_path(self._state.expand(words[1])))
+            is_present = {"-f": kind == "file", "-d": kind == "folder"}.get(words[0].lstrip("!"), bool(kind))
+            return is_present is not words[0].startswith("!")
+        left, operator = self._state.expand(words[0]), words[1]
         if operation.pattern is None:
-            return (left == self.expand(words[2] if len(words) > 2 else "")) is (operator == "=")
+            return (left == self._state.expand(words[2] if len(words) > 2 else "")) is (operator == "=")
         groups = operation.pattern.search(left)
         if groups is not None:
-            self._groups = groups
+            self._state.groups = groups
         return (groups is not None) is not operator.startswith("!")
 
     # --- content
@@ -330,17 +290,17 @@ class _Exchange:
                 return Response(
                     status=200,
                     content_type="text/plain",
-                    body=_STUB_STATUS.format(self._request.number).encode(),
+                    body=STUB_STATUS.format(self._request.number).encode(),
                 )
             case "empty_gif":
-                return Response(status=200, content_type="image/gif", body=_GIF)
+                return Response(status=200, content_type="image/gif", body=GIF)
             case "":
                 return self._file(location)
             case handler:
                 return Response(
                     status=200,
                     content_type="text/plain",
-                    body=f"mockube: {handler} of nginx is not simulated: {self._request.method} {self._uri}\n".encode(),
+                    body=f"mockube: {handler} of nginx is not simulated: {self._request.method} {self._state.uri}\n".encode(),
                 )
 
     def _check_access(self, location: Location) -> None:
@@ -348,8 +308,8 @@ class _Exchange:
             *location.allowed_methods, *(("HEAD",) if "GET" in location.allowed_methods else ()),
         ):  # fmt: skip
             raise _Stop(_FORBIDDEN)
-        for rule, who in location.settings.get("access", ()):
-            if who in ("all", self._request.client) or _is_in_network(self._request.client, who):
+        for rule, network in location.settings.get("access", ()):
+            if network in ("all", self._request.client) or _is_in_network(self._request.client, network):
                 if rule == "deny":
                     self._error("access forbidden by rule")
                     raise _Stop(_FORBIDDEN)
@@ -360,56 +320,47 @@ class _Exchange:
     def _try_files(self, location: Location) -> None:
         *candidates, last = location.try_files
         for candidate in candidates:
-            path = self.expand(candidate)
+            path = self._state.expand(candidate)
             wants_folder = path.endswith("/")
-            kind = self._files.kind(self._path_of(location, path.rstrip("/") or "/"))
+            kind = self._files.kind(self._state.path_of(location, path.rstrip("/") or "/"))
             if kind == ("folder" if wants_folder else "file"):
-                self._uri = _clean(path)
+                self._state.uri = clean(path)
                 return
         if last.startswith("="):
             raise _Stop(int(last[1:]) if last[1:].isdecimal() else _NOT_FOUND)
         if last.startswith("@"):
             raise _Redirect(name=last)
-        raise _Redirect(self.expand(last))
-
-    def _path_of(self, location: Location, uri: str) -> str:
-        """Return the path of the file for the path of a request."""
-        if location.alias:
-            root = self.expand(location.alias)
-            if location.pattern is not None:
-                return full_path(root)
-            rest = uri.removeprefix(location.path) if uri.startswith(location.path) else uri
-            return normpath(full_path(root + rest))
-        root = full_path(self.expand(location.get("root", "html")))
-        return normpath(f"{root.rstrip('/')}/{uri.lstrip('/')}")
+        raise _Redirect(self._state.expand(last))
 
     def _file(self, location: Location) -> Response:
         if self._request.method not in ("GET", "HEAD"):
             raise _Stop(405)
-        path = self._path_of(location, self._uri)
-        if self._uri.endswith("/") and not (location.alias and location.pattern is not None):
+        path = self._state.path_of(location, self._state.uri)
+        if self._state.uri.endswith("/") and not (location.alias and location.pattern is not None):
             return self._folder(location, path)
         kind = self._files.kind(path)
         if kind == "folder":
-            raise _Stop(301, location=self._absolute(f"{self._uri}/"))
+            raise _Stop(301, location=self._absolute(f"{self._state.uri}/"))
         if not kind:
             self._missing(location, path)
         return self._send(location, path)
 
     def _folder(self, location: Location, path: str) -> Response:
         indexes = location.settings.get("index") or ("index.html",)
-        for name in map(self.expand, indexes):
+        for name in map(self._state.expand, indexes):
             if name.startswith("/"):
                 raise _Redirect(name)
             if self._files.kind(join(path, name)) == "file":
-                self._uri = join(self._uri, name)
-                if self._search(self._root) is not self._location and not location.alias:
-                    raise _Redirect(self._uri)  # Another location answers the index, such as one for scripts.
+                self._state.uri = join(self._state.uri, name)
+                if self._search(self._root) is not self._state.location and not location.alias:
+                    raise _Redirect(
+                        self._state.uri
+                    )  # Another location answers the index, such as one for scripts.
                 return self._send(location, join(path, name))
         if self._files.kind(path) != "folder":
             self._missing(location, join(path, indexes[-1]))
         if location.get("autoindex", "off") == "on":
-            return _listing(self._uri, self._files.names(path))
+            return Response(status=200, body=listing(self._state.uri, self._files.names(path)))
         self._error(f'directory index of "{path.rstrip("/")}/" is forbidden')
         raise _Stop(_FORBIDDEN)
 
@@ -469,11 +420,11 @@ class _Exchange:
             raise _Stop(_BAD_GATEWAY)
         status = _BAD_GATEWAY
         for server in servers:
-            self._upstream = f"{server.host}:{server.port}"
+            self._state.upstream = f"{server.host}:{server.port}"
             reply = yield replace(call, host=server.host, port=server.port)
             if reply.status:
                 return self._passed(location, target, reply)
-            self._upstream_status = "504" if reply.has_timed_out else "502"
+            self._state.upstream_status = "504" if reply.has_timed_out else "502"
             status = _TIMEOUT if reply.has_timed_out else _BAD_GATEWAY
             address = f"{target.scheme}://{reply.body.decode() or server.host}:{server.port}{call.path}"
             place = f', upstream: "{address}"' if "resolve" not in reply.problem else ""
@@ -481,7 +432,7 @@ class _Exchange:
         raise _Stop(status)
 
     def _expanded(self, target: ProxyTarget) -> ProxyTarget:
-        text = self.expand(target.text)
+        text = self._state.expand(target.text)
         scheme, separator, rest = text.partition("://")
         host, slash, uri = rest.partition("/")
         if not separator or scheme not in ("http", "https") or not host:
@@ -501,8 +452,8 @@ class _Exchange:
         return Upstream(name=target.host, servers=(UpstreamServer(host=host, port=port),))
 
     def _proxied_path(self, location: Location, target: ProxyTarget) -> str:
-        path = quote(self._uri, safe="/:@!$&'()*+,;=~%-._")
-        arguments = f"?{self._arguments}" if self._arguments else ""
+        path = quote(self._state.uri, safe="/:@!$&'()*+,;=~%-._")
+        arguments = f"?{self._state.arguments}" if self._state.arguments else ""
         if target.uri is None:
             return (
                 self._request.target
@@ -515,9 +466,9 @@ class _Exchange:
         return target.uri + rest + arguments
 
     def _proxied_headers(self, location: Location, target: ProxyTarget) -> tuple[tuple[str, str], ...]:
-        self._variables["proxy_host"] = target.host
+        self._state.values["proxy_host"] = target.host
         own = {
-            name.lower(): (name, self.expand(value))
+            name.lower(): (name, self._state.expand(value))
             for name, value in location.settings.get("proxy_set_header", ())
         }
         headers = {"host": ("Host", target.host), "connection": ("Connection", "close")}
@@ -527,7 +478,7 @@ class _Exchange:
         return tuple((name, value) for name, value in (headers | own).values() if value)
 
     def _passed(self, location: Location, target: ProxyTarget, reply: ProxyReply) -> Response:
-        self._upstream_status = str(reply.status)
+        self._state.upstream_status = str(reply.status)
         if (
             reply.status >= 300
             and location.get("proxy_intercept_errors", "off") == "on"
@@ -560,7 +511,7 @@ class _Exchange:
 
     def _error_page(self, status: int) -> tuple[str, str] | None:
         """Return the page of a status, with the status that replaces it."""
-        for arguments in self._location.settings.get("error_page", ()):
+        for arguments in self._state.location.settings.get("error_page", ()):
             *codes, page = arguments
             if str(status) in codes:
                 return next((code for code in codes if code.startswith("=")), ""), page
@@ -572,11 +523,11 @@ class _Exchange:
         if page is None or stop.status < 300:
             return self._special(stop)
         code, target = page
-        self._is_error_page = self._location.get("recursive_error_pages", "off") != "on"
-        target = self.expand(target)
+        self._is_error_page = self._state.location.get("recursive_error_pages", "off") != "on"
+        target = self._state.expand(target)
         if target.startswith(("http://", "https://")):
             return self._special(_Stop(int(code[1:] or 302), location=target))
-        self._status = stop.status
+        self._state.status = stop.status
         try:
             self._count_cycle()
             response = yield from self._process(
@@ -595,216 +546,65 @@ class _Exchange:
             response.location = self._absolute(stop.location)
             return response
         if stop.text is not None:
-            kind = self._with_charset(self._location, self._location.get("default_type", "text/plain"))
+            kind = self._with_charset(
+                self._state.location, self._state.location.get("default_type", "text/plain")
+            )
             return Response(
                 status=stop.status, content_type=kind, body=stop.text.encode("utf-8", "surrogateescape")
             )
         response = self._page(stop.status)
         if stop.status == 401:
-            realm = self.expand(self._location.get("auth_basic"))
+            realm = self._state.expand(self._state.location.get("auth_basic"))
             response.headers.append(("WWW-Authenticate", f'Basic realm="{realm}"'))
         return response
 
     def _page(self, status: int) -> Response:
         if status < 300 or status in (_CLOSES, 304):
-            return Response(status=status, content_type=self._location.get("default_type", "text/plain"))
+            return Response(
+                status=status, content_type=self._state.location.get("default_type", "text/plain")
+            )
         return Response(status=status, body=page(status))
 
     def _absolute(self, location: str) -> str:
-        if not location.startswith("/") or self._location.get("absolute_redirect", "on") == "off":
+        if not location.startswith("/") or self._state.location.get("absolute_redirect", "on") == "off":
             return location
-        host = _host_alone(self._request.headers.get("host", "")) or self._value("server_name")
+        host = host_alone(self._request.headers.get("host", "")) or self._state.value("server_name")
         port = self._request.port
         is_usual = (
             port == (443 if self._request.tls else 80)
-            or self._location.get("port_in_redirect", "on") == "off"
+            or self._state.location.get("port_in_redirect", "on") == "off"
         )
         return (
             f"{'https' if self._request.tls else 'http'}://{host}{'' if is_usual else f':{port}'}{location}"
         )
 
     def _logged(self, response: Response) -> Response:
-        self._status, self._size = (
+        self._state.status, self._state.size = (
             response.status,
             0 if self._request.method == "HEAD" else len(response.body),
         )
-        for name, value, *always in self._location.settings.get("add_header", ()):
-            text = self.expand(value)
+        for name, value, *always in self._state.location.settings.get("add_header", ()):
+            text = self._state.expand(value)
             if text and (always or response.status in _SENT_WITH_REDIRECT):
                 response.headers.append((name, text))
         response.errors = self._errors
-        response.error_log = self._location.get("error_log") or self._configuration.error_log
-        for path, *options in access_logs(self._location):
+        response.error_log = self._state.location.get("error_log") or self._configuration.error_log
+        for path, *options in access_logs(self._state.location):
             condition = next((option[3:] for option in options if option.startswith("if=")), None)
-            if condition is not None and self.expand(condition) in ("", "0"):
+            if condition is not None and self._state.expand(condition) in ("", "0"):
                 continue
             name = options[0] if options and "=" not in options[0] else "combined"
             text = self._configuration.formats.get(name, _MAIN_FORMAT)
-            response.logs.append((self.expand(path), expand(text, self._logged_value)))
+            response.logs.append((self._state.expand(path), expand(text, self._state.logged_value)))
         return response
 
     def _error(self, text: str, place: str = "") -> None:
-        request = f"{self._request.method} {self._request.target[:_MAX_LOGGED]} HTTP/1.1"
+        request = f"{self._request.method} {self._request.target[:MAX_LOGGED]} HTTP/1.1"
         host = self._request.headers.get("host", "")
-        name = self._server.names[0] if self._server.names else ""
+        name = self._state.server.names[0] if self._state.server.names else ""
         self._errors.append(
             f'{text}, client: {self._request.client}, server: {name}, request: "{request}"{place}, host: "{host}"'
         )
-
-    # --- variables
-
-    def expand(self, text: str) -> str:
-        """Return a text with the values of variables, as long as they do not grow without bound."""
-        return expand(text, self._value)[:_MAX_TEXT]
-
-    def _logged_value(self, name: str) -> str:
-        return self._value(name) or "-"
-
-    def _value(self, name: str) -> str:
-        if name in self._groups:
-            return self._groups[name]
-        if name in self._variables:
-            return self._variables[name]
-        if name in self._configuration.maps and self._expanding < _MAX_CYCLES:
-            self._expanding += 1
-            try:
-                return self._mapped(*self._configuration.maps[name])
-            finally:
-                self._expanding -= 1
-        for prefix, values in (
-            ("http_", self._request.headers),
-            ("arg_", self._query()),
-            ("cookie_", self._cookies()),
-        ):
-            if name.startswith(prefix):
-                key = name.removeprefix(prefix)
-                return values.get(key.replace("_", "-") if prefix == "http_" else key, "")
-        return self._built_in(name)
-
-    def _mapped(self, source: str, entries: Sequence[Sequence[str]]) -> str:
-        value, default = self.expand(source), ""
-        is_hosts = any(entry[0] == "hostnames" for entry in entries)
-        for entry in entries:
-            key, *result = entry
-            if not result:
-                continue
-            if key == "default":
-                default = result[0]
-            elif key.startswith("~"):
-                pattern = self._map_pattern(key)
-                groups = pattern.search(value) if pattern is not None else None
-                if groups is not None:
-                    self._groups = {**self._groups, **groups}
-                    return self.expand(result[0])
-            elif key.removeprefix("\\").lower() == value.lower() or (is_hosts and _is_host(value, key)):
-                return self.expand(result[0])
-        return self.expand(default)
-
-    def _map_pattern(self, key: str) -> Pattern | None:
-        directive = Directive(name="map", file="", line=0)
-        try:
-            return compile_pattern(directive, key[1:].removeprefix("*"), ignores_case=key.startswith("~*"))
-        except ConfigurationError:
-            return None
-
-    def _query(self) -> Mapping[str, str]:
-        pairs = (pair.partition("=") for pair in self._arguments.split("&"))
-        return {name.lower(): value for name, _, value in pairs}
-
-    def _cookies(self) -> Mapping[str, str]:
-        pairs = (pair.strip().partition("=") for pair in self._request.headers.get("cookie", "").split(";"))
-        return {name: value for name, _, value in pairs}
-
-    def _built_in(self, name: str) -> str:
-        request, location = self._request, self._location
-        forwarded = request.headers.get("x-forwarded-for", "")
-        root = full_path(location.get("root", "html"))
-        values = {
-            "args": self._arguments,
-            "query_string": self._arguments,
-            "is_args": "?" if self._arguments else "",
-            "uri": self._uri,
-            "document_uri": self._uri,
-            "request_uri": request.target,
-            "request_method": request.method,
-            "request": f"{request.method} {request.target[:_MAX_LOGGED]} HTTP/1.1",
-            "request_body": request.body[:_MAX_LOGGED].decode("utf-8", "replace"),
-            "request_length": str(len(request.target) + len(request.body)),
-            "server_protocol": "HTTP/1.1",
-            "scheme": "https" if request.tls else "http",
-            "https": "on" if request.tls else "",
-            "host": _host_alone(request.headers.get("host", "")) or (self._server.names or ("",))[0],
-            "hostname": request.hostname,
-            "server_name": (self._server.names or ("",))[0],
-            "server_port": str(request.port),
-            "server_addr": request.address,
-            "remote_addr": request.client,
-            "remote_port": "40000",
-            "realip_remote_addr": request.client,
-            "proxy_add_x_forwarded_for": f"{forwarded}, {request.client}" if forwarded else request.client,
-            "proxy_port": self._upstream.rpartition(":")[2],
-            "content_type": request.headers.get("content-type", ""),
-            "content_length": request.headers.get("content-length", ""),
-            "document_root": root,
-            "realpath_root": root,
-            "request_filename": self._path_of(location, self._uri) if name == "request_filename" else "",
-            "status": str(self._status),
-            "body_bytes_sent": str(self._size),
-            "bytes_sent": str(self._size),
-            "request_time": "0.000",
-            "upstream_addr": self._upstream,
-            "upstream_status": self._upstream_status,
-            "upstream_response_time": "0.000" if self._upstream else "",
-            "time_local": request.time_local,
-            "time_iso8601": request.time_iso8601,
-            "connection": str(request.number),
-            "connection_requests": "1",
-            "request_id": f"{request.number:032x}",
-            "nginx_version": "1.29.4",
-            "pid": "29",
-            "pipe": ".",
-        }
-        return values.get(name, "")
-
-
-# --- texts
-
-
-def page(status: int) -> bytes:
-    """Return the page of a status."""
-    phrase = _REASONS.get(status) or _PHRASES.get(status, "")
-    title = f"{status} {phrase}".strip()
-    return (
-        f"<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n<center><h1>{title}</h1></center>\r\n<hr><center>nginx</center>\r\n"
-        "</body>\r\n</html>\r\n"
-    ).encode()
-
-
-def _listing(uri: str, names: Sequence[str]) -> Response:
-    rows = "".join(f'<a href="{quote(name)}">{escape(name)}</a>\r\n' for name in names)
-    title = f"Index of {escape(uri)}"
-    text = (
-        f'<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n<h1>{title}</h1><hr><pre><a href="../">../</a>\r\n{rows}</pre><hr></body>\r\n'
-        "</html>\r\n"
-    )
-    return Response(status=200, body=text.encode())
-
-
-def _clean(path: str) -> str:
-    """Return the path of a request without escapes, double slashes and dots."""
-    decoded = unquote(path, errors="surrogateescape")
-    cleaned = normpath(f"/{decoded.lstrip('/')}")
-    return f"{cleaned}/" if cleaned != "/" and decoded.endswith(("/", "/.")) else cleaned
-
-
-def _host_alone(host: str) -> str:
-    return host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
-
-
-def _is_host(value: str, name: str) -> bool:
-    return (name.startswith(("*.", ".")) and value.endswith(name.lstrip("*"))) or (
-        name.endswith(".*") and value.startswith(name[:-1])
-    )
 
 
 def _is_in_network(address: str, network: str) -> bool:

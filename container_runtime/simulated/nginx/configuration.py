@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.hosts import is_address
 
 from .parser import ConfigurationError, Directive
-from .patterns import Pattern, compile_pattern
+from .patterns import ConfiguredPattern, compile_pattern
 from .variables import names_in
 
 PREFIX: Final = "/etc/nginx"
@@ -77,7 +77,7 @@ class Operation(Struct, frozen=True, kw_only=True):
 
     name: str
     arguments: tuple[str, ...] = ()
-    pattern: Pattern | None = None
+    pattern: ConfiguredPattern | None = None
     inner: "tuple[Operation, ...]" = ()
     location: "Location | None" = None
     """The settings in the block of an `if`."""
@@ -103,7 +103,7 @@ class Location(Struct, frozen=True, kw_only=True):
 
     modifier: str = ""
     path: str = ""
-    pattern: Pattern | None = None
+    pattern: ConfiguredPattern | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     operations: tuple[Operation, ...] = ()
     alias: str = ""
@@ -125,7 +125,7 @@ class Location(Struct, frozen=True, kw_only=True):
 class Server(Struct, frozen=True, kw_only=True):
     listens: tuple[Listen, ...]
     names: tuple[str, ...] = ("",)
-    patterns: tuple[Pattern, ...] = ()
+    patterns: tuple[ConfiguredPattern, ...] = ()
     root: Location
     """The settings of the server, with its locations."""
 
@@ -363,7 +363,7 @@ class _Reader:
             is_set = "ssl_certificate" in outer or any(each.name == "ssl_reject_handshake" for each in block)
             if not is_set:
                 raise directive.error('no "ssl_certificate" is defined for the "listen ... ssl" directive')
-        names, patterns = list[str](), list[Pattern]()
+        names, patterns = list[str](), list[ConfiguredPattern]()
         for each in block:
             for name in each.arguments if each.name == "server_name" else ():
                 if name.startswith("~"):
@@ -570,7 +570,7 @@ def _check_return(directive: Directive) -> None:
         raise directive.error(f'invalid return code "{first}"')
 
 
-def _condition(directive: Directive) -> tuple[tuple[str, ...], Pattern | None]:
+def _condition(directive: Directive) -> tuple[tuple[str, ...], ConfiguredPattern | None]:
     """Return the operands of an `if`, with the pattern of a comparison."""
     words = list(directive.arguments)
     if not words[0].startswith("("):

@@ -13,7 +13,7 @@ _MEMORY: Final = 1 << 20
 _MISSING_PARENTHESIS: Final = "missing )"
 
 
-class Pattern(Struct, frozen=True):
+class ConfiguredPattern(Struct, frozen=True):
     """A compiled pattern; one whose syntax RE2 does not have matches nothing."""
 
     text: str
@@ -39,7 +39,7 @@ class Pattern(Struct, frozen=True):
         return groups | {name: groups[str(index)] for name, index in self.names}
 
 
-def compile_pattern(directive: Directive, text: str, *, ignores_case: bool = False) -> Pattern:
+def compile_pattern(directive: Directive, text: str, *, ignores_case: bool = False) -> ConfiguredPattern:
     """Compile a pattern of a directive; raise `ConfigurationError` for one that nginx does not accept either."""
     pattern = text.replace("(?<", "(?P<").replace("(?P<=", "(?<=").replace("(?P<!", "(?<!")
     try:
@@ -49,9 +49,9 @@ def compile_pattern(directive: Directive, text: str, *, ignores_case: bool = Fal
             raise directive.error(
                 f'pcre2_compile() failed: missing closing parenthesis in "{text}"'
             ) from error
-        return Pattern(text, None)
+        return ConfiguredPattern(text, None)
     names = tuple((_text(name), index) for name, index in program.groupindex.items())
-    return Pattern(text, program, names)
+    return ConfiguredPattern(text, program, names)
 
 
 def _text(name: str | bytes) -> str:

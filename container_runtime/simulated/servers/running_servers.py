@@ -40,9 +40,8 @@ class RunningServers:
 
     def start(self, uid: str, name: str, restarts: int) -> RunningServer:
         """Return the server of a run that begins, and which it may start."""
-        server = RunningServer()
         has_started = asyncio.Event()
-        server.on_start = has_started.set
+        server = RunningServer(on_start=has_started.set)
         self._entries.setdefault(uid, {})[name] = _Entry(
             restarts, server, is_live=True, has_started=has_started
         )
