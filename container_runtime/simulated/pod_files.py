@@ -18,7 +18,7 @@ from mockube.container_runtime.runs import ContainerRun, NoLogs, run_of
 from .files.mounts import file_system_of, files_of, shared_mounts, shared_volumes
 from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
 from .programs import commands as runs
-from .programs.live_commands import WRITE_COMMAND
+from .programs.lasting_files import WRITE_COMMAND
 from .programs.log_replay import LogReplay
 from .programs.other_processes import process_entries
 from .programs.program import command_of

@@ -645,6 +645,8 @@ class SimulatedRuntime:
 
     def _refresher(self, pod: ReadOnlyTree, run: InteractiveRun) -> Callable[[], Awaitable[None]] | None:
         """Return a function that reads changed objects in the container's volumes again, as often as a kubelet does."""
+        if commands.reads_other_containers(pod, run.container):
+            return partial(self._read_again, pod, run)
         if not commands.depends_on_objects(pod, run.container):
             return None
         refreshed = self._clock.monotonic()
@@ -659,6 +661,12 @@ class SimulatedRuntime:
                     await self._load(latest, run)
 
         return refresh
+
+    async def _read_again(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
+        """Bring the files of a container up to date, which commands of others that are interpreted in advance write."""
+        latest = self._pods.latest(pod)
+        if latest is not None:
+            await self._load(latest, run)
 
     # --- the commands of probes and hooks
 

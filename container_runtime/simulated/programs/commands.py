@@ -18,6 +18,7 @@ from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.pod_script import PREFIX, Script, script_of
 from mockube.container_runtime.simulated.files import mounts
+from mockube.container_runtime.simulated.files.mounts import SERVICE_ACCOUNT_PATH
 from mockube.container_runtime.simulated.files.users import group_names, identity_of, user_names
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
@@ -37,7 +38,13 @@ from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 from mockube.container_runtime.start_errors import NOT_STARTED, StartError
 
 from . import program
-from .lasting_files import has_lasting_volume, has_small_disk, may_fill_disk, uses_lasting_files
+from .lasting_files import (
+    WRITE_COMMAND,
+    has_lasting_volume,
+    has_small_disk,
+    may_fill_disk,
+    uses_lasting_files,
+)
 from .object_values import uses_objects
 from .requirements import unmet_requirement
 from .server_start import failed_start, written_paths
@@ -50,6 +57,8 @@ _SERVER_PROGRAM: Final = re.compile(rf"(?<![\w.-])(?:{'|'.join(NETWORK_SERVERS)}
 _SERVER_COMMAND: Final = ("nginx", "-g", "daemon off;")
 _CONFIGURATION: Final = "/etc/nginx/nginx.conf"
 _LOGS: Final = "/var/log/nginx"
+_FOLLOWS: Final = re.compile(r"\btail\b[^|;&]*\s-(?:\w*[fF]|-follow)|\b(?:while|until|watch)\b")
+"""Matches a command that looks again and again at what others may have written meanwhile."""
 _RUN_ANNOTATION: Final = f"{PREFIX}run"
 _TIMED: Final = ("readinessProbe", "livenessProbe", "startupProbe", "lifecycle")
 
@@ -138,6 +147,9 @@ def server_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...
 
     The server of an image without volumes at its configuration and at its logs does what the table of images says.
     """
+    own_mounts = _own_mounts(container)
+    if not own_mounts and not container.get("command") and not container.get("args"):
+        return ()
     image = behavior_of(container)
     if image is None or not has_simulated_server(container):
         return ()
@@ -153,11 +165,17 @@ def server_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...
     places = (*image.configuration, _LOGS)
     has_files = any(
         f"{place}/".startswith(f"{path}/") or path.startswith(f"{place}/")
-        for mount in container.get("volumeMounts") or ()
+        for mount in own_mounts
         for path in (mount["mountPath"].rstrip("/"),)
         for place in places
     )
     return (argv or _SERVER_COMMAND) if has_files or argv else ()
+
+
+def _own_mounts(container: ReadOnlyTree) -> list[ReadOnlyTree]:
+    """Return the mounts of a container without that of its ServiceAccount, which nearly every container has."""
+    present = container.get("volumeMounts") or ()
+    return [mount for mount in present if mount["mountPath"] != SERVICE_ACCOUNT_PATH]
 
 
 def has_simulated_server(container: ReadOnlyTree) -> bool:
@@ -166,20 +184,39 @@ def has_simulated_server(container: ReadOnlyTree) -> bool:
     return image is not None and not image.is_guess and _CONFIGURATION in image.files
 
 
+def reads_other_containers(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    """Return whether the command of a container looks at files that other containers write while it runs."""
+    return bool(_command_with_logs(pod, container))
+
+
 def _command_with_logs(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
-    """Return the command of a container that names a folder in which the server of another one writes."""
-    mounts = container.get("volumeMounts")
-    if not mounts or not (argv := _main_argv(container, script_of(meta.annotations(pod)))):
+    """Return the command of a container that names a folder in which the server of another one writes, or that follows its files."""
+    if len(pod["spec"]["containers"]) == 1:
         return ()
+    own_mounts = _own_mounts(container)
+    if not own_mounts:
+        return ()
+    argv = _main_argv(container, script_of(meta.annotations(pod)))
+    if not argv:
+        return ()
+    follows = _FOLLOWS.search(" ".join(argv)) is not None
     volumes = {
         mount["name"]
         for other in pod["spec"]["containers"]
-        if other["name"] != container["name"] and server_command(pod, other)
+        if other["name"] != container["name"]
+        and (server_command(pod, other) or (follows and _writes_files(other)))
         for mount in other.get("volumeMounts") or ()
     } - _api_volumes(pod)
-    paths = [mount["mountPath"].rstrip("/") for mount in mounts if mount["name"] in volumes]
+    paths = [mount["mountPath"].rstrip("/") for mount in own_mounts if mount["name"] in volumes]
     names_path = any(path in argument for path in paths for argument in argv)
     return argv if names_path and _is_interpreted(argv, script_of(meta.annotations(pod))) else ()
+
+
+def _writes_files(container: ReadOnlyTree) -> bool:
+    """Return whether the command of a container writes into a folder of a volume."""
+    text = " ".join(program.command_of(container))
+    paths = [mount["mountPath"].rstrip("/") for mount in container.get("volumeMounts") or ()]
+    return any(path and path in text for path in paths) and WRITE_COMMAND.search(text) is not None
 
 
 def _network_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
@@ -285,6 +322,7 @@ def may_run_live(pod: ReadOnlyTree) -> bool:
         or _command_with_objects(pod, container)
         or (has_storage and _command_with_storage(pod, container))
         or server_command(pod, container)
+        or _command_with_logs(pod, container)
         for container in every_container(pod["spec"])
     )
 
@@ -292,11 +330,20 @@ def may_run_live(pod: ReadOnlyTree) -> bool:
 def _may_use_network(pod: ReadOnlyTree) -> bool:
     """Return whether a command of the pod, or of one of its images, may use the network: it names a program that does."""
     return any(
-        mentions_network(program.command_of(container)) for container in every_container(pod["spec"])
+        _has_command(container) and mentions_network(program.command_of(container))
+        for container in every_container(pod["spec"])
     ) or any(
         key.startswith(_RUN_ANNOTATION) and mentions_network((text,))
         for key, text in meta.annotations(pod).items()
     )
+
+
+def _has_command(container: ReadOnlyTree) -> bool:
+    """Return whether a container, or its image, has a command that is known."""
+    if container.get("command") or container.get("args"):
+        return True
+    image = behavior_of(container)
+    return image is not None and bool(image.entrypoint)
 
 
 @lru_cache(maxsize=4096)

@@ -81,3 +81,42 @@ def test_command_with_probes_is_not_live():
 def test_command_of_an_image_that_uses_the_network_runs_in_real_time():
     main = {"name": "c", "image": "mainred/client:v2"}
     assert live_command(pod(main), main)[0] == "sh"
+
+
+LOGS = [{"name": "e", "mountPath": "/log"}]
+
+
+@pytest.mark.parametrize(
+    ("script", "other", "is_live"),
+    [
+        ("tail -n+1 -F /log/a", "while true; do date >> /log/a; sleep 1; done", True),
+        ("until test -f /log/done; do sleep 1; done", "sleep 5; touch /log/done", True),
+        ("tail -f /log/a", "sleep 1d", False),
+        ("tail -f /dev/null", "date >> /log/a", False),
+        ("cat /log/a", "date >> /log/a", False),
+    ],
+)
+def test_command_that_follows_files_of_another_container_is_live(script, other, is_live):
+    reader = {**container(script, volumeMounts=LOGS), "name": "reader"}
+    tree = pod(container(other, volumeMounts=LOGS))
+    tree["spec"]["containers"].append(reader)
+    assert bool(live_command(tree, reader)) is is_live
+    assert not live_command(tree, tree["spec"]["containers"][0])
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_live"),
+    [
+        ({}, False),
+        ({"volumeMounts": [{"name": "e", "mountPath": "/var/log/nginx"}]}, True),
+        ({"volumeMounts": [{"name": "m", "mountPath": "/etc/nginx/nginx.conf", "subPath": "k"}]}, True),
+        ({"volumeMounts": [{"name": "m", "mountPath": "/usr/share/nginx/html"}]}, False),
+        ({"command": ["nginx", "-g", "daemon off;"]}, True),
+        ({"args": ["nginx-debug", "-g", "daemon off;"]}, True),
+        ({"command": ["sleep", "1d"], "volumeMounts": [{"name": "m", "mountPath": "/etc/nginx"}]}, False),
+        ({"image": "team/nginx", "volumeMounts": [{"name": "m", "mountPath": "/etc/nginx"}]}, False),
+    ],
+)
+def test_server_with_files_of_its_own_runs_in_real_time(fields, is_live):
+    main = {"name": "c", "image": "nginx", **fields}
+    assert bool(live_command(pod(main), main)) is is_live
