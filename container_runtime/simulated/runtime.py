@@ -315,8 +315,8 @@ class SimulatedRuntime:
     async def probe_port(
         self, pod: ReadOnlyTree, name: str, request: PortProbe, *, restarts: int | None = None
     ) -> PortAnswer:
-        if self._servers.has_entries:
-            names = [other["name"] for other in concurrent_containers(pod)]
+        names = [other["name"] for other in concurrent_containers(pod) if self._is_configured(pod, other)]
+        if names:
             await self._servers.wait_for_start(meta.uid(pod), names, self._clock)
         configured = {
             other["name"] for other in concurrent_containers(pod) if self._servers.find(pod, other["name"])
@@ -505,9 +505,8 @@ class SimulatedRuntime:
         container = run.container
         if self._servers.has_entries:
             earlier = takewhile(lambda other: other["name"] != container["name"], pod["spec"]["containers"])
-            await self._servers.wait_for_start(
-                meta.uid(pod), [other["name"] for other in earlier], self._clock
-            )
+            names = [other["name"] for other in earlier if commands.server_command(pod, other)]
+            await self._servers.wait_for_start(meta.uid(pod), names, self._clock)
         references, files = await self._load(pod, run)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.now, host.has_other_writers = self._clock.now, True

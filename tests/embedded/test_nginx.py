@@ -1,4 +1,4 @@
-"""nginx in containers: a mounted configuration says what it answers and whether it starts, and its logs are files that others read."""
+"""nginx in containers: a mounted configuration says what it answers and whether it starts, and containers follow files of others."""
 
 import orjson
 import pytest
@@ -84,9 +84,9 @@ def execute(cluster):
     return run
 
 
-def log_of(cluster, name, container="c"):
+def log_of(cluster, name, container="c", *, previous=False):
     api = official.CoreV1Api(cluster.kubernetes())
-    return api.read_namespaced_pod_log(name, "default", container=container)
+    return api.read_namespaced_pod_log(name, "default", container=container, previous=previous)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def address(execute):
 def test_server_with_invalid_configuration_ends(cluster, name, problem):
     cluster.apply(orjson.dumps(pod(name, config=name)).decode())
     cluster.wait("Pod", name, lambda tree: tree["status"]["containerStatuses"][0].get("restartCount"))
-    assert f"nginx: [emerg] {problem}\n" in log_of(cluster, name)
+    assert f"nginx: [emerg] {problem}\n" in log_of(cluster, name, previous=True)
 
 
 def test_server_that_cannot_write_its_log_ends(cluster):
@@ -129,7 +129,7 @@ def test_server_that_cannot_write_its_log_ends(cluster):
     )
     cluster.wait("Pod", "readonly", lambda tree: tree["status"]["containerStatuses"][0].get("restartCount"))
     reason = 'open() "/var/log/nginx/error.log" failed (30: Read-only file system)'
-    log = log_of(cluster, "readonly")
+    log = log_of(cluster, "readonly", previous=True)
     assert f"nginx: [alert] could not open error log file: {reason}\n" in log
     assert f"nginx: [emerg] {reason}\n" in log
 
@@ -167,3 +167,19 @@ def test_server_reads_its_configuration_again(execute):
     )
     assert f'nginx: [emerg] unknown directive "nope" in {SITES}/x.conf:1' in text
     assert text.endswith("hi")
+
+
+def test_sidecar_follows_a_file_that_another_container_writes(cluster):
+    mounts = [{"name": "logs", "mountPath": "/var/log"}]
+    script = "i=0; while true; do echo line $i >> /var/log/a.log; i=$((i+1)); sleep 0.2; done"
+    writer = {"name": "writer", "image": "busybox", "args": ["/bin/sh", "-c", script], "volumeMounts": mounts}
+    reader = {
+        "name": "reader",
+        "image": "busybox",
+        "args": ["/bin/sh", "-c", "tail -n+1 -F /var/log/a.log"],
+        "volumeMounts": mounts,
+    }
+    cluster.apply(orjson.dumps(pod("sidecar", reader, writer)).decode())
+    cluster.wait("Pod", "sidecar", "Ready")
+    until(lambda: "line 3\n" in log_of(cluster, "sidecar", "reader"), "the lines of the other container")
+    assert "line 0\nline 1\nline 2\n" in log_of(cluster, "sidecar", "reader")

@@ -25,6 +25,7 @@ class _Entry(Struct, frozen=True):
 
 
 _NONE: Final[Mapping[str, _Entry]] = {}
+_POLL_SECONDS: Final = 0.1
 _START_SECONDS: Final = 5.0
 """How long others wait for a server that starts: those that a kubelet starts after it, and probes, whose first attempt is later on a node."""
 
@@ -57,10 +58,11 @@ class RunningServers:
     async def wait_for_start(self, uid: str, names: Iterable[str], clock: Clock) -> None:
         """Wait for the servers that are just starting, no longer than programs take that do nothing else first."""
         for name in names:
-            entry = self._entries.get(uid, _NONE).get(name)
-            if entry is not None and entry.is_live and not entry.has_started.is_set():
-                with suppress(TimeoutError):
-                    async with timeout(clock, _START_SECONDS):
+            with suppress(TimeoutError):
+                async with timeout(clock, _START_SECONDS):
+                    while (entry := self._entries.get(uid, _NONE).get(name)) is None:
+                        await clock.sleep(_POLL_SECONDS)  # as after a restart of the manager
+                    if entry.is_live:
                         await entry.has_started.wait()
 
     def of_run(self, uid: str, name: str, restarts: int) -> RunningServer:
