@@ -53,6 +53,11 @@ def compile_capturing(pattern: str, memory: int) -> CapturingProgram:
     return program
 
 
+def compile_leftmost(pattern: str, memory: int) -> Any:
+    """Compile a pattern that finds the match which Perl finds, with its groups and their names in `groupindex`."""
+    return _compile(pattern, memory)
+
+
 def _compile(pattern: str, memory: int, **flags: bool) -> Any:
     options = re2.Options()
     options.max_mem = memory

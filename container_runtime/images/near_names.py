@@ -1,5 +1,5 @@
 """Names that no registry has an image for: short ones that are nearly the name of an official image, such as ngnix, and names that say
-themselves that nothing has them, such as does-not-exist.
+themselves that nothing has them, such as does-not-exist or yourcompany/app.
 
 A name that people give their own images, such as app or registrar, is neither, even if it is near to an official one.
 """
@@ -28,6 +28,10 @@ _MISSING: Final = re.compile(
     r"non-?exist|(does-?no?t|not)-?exist|no-?such-?(image|registry|repo|tag)|not-?a-?real|"
     r"(bogus|fake|invalid|missing|wrong)-?(image|registry|repo|tag)|(image|registry|tag)-?(missing|not-?found)"
 )
+_PLACEHOLDER: Final = re.compile(
+    r"your-?((docker-?)?(hub)?-?(account|id|name|org|organi[sz]ation|user|user-?name)|company|docker-?hub|registry|repo|repository)"
+)
+"""Users of Docker Hub in examples, which stand for those of the reader."""
 _SHORTEST, _ANY_EDIT, _TWO_EDITS = 4, 5, 8
 """The lengths of official names from which on a swap or a repetition of letters, one other edit, and two edits are mistakes."""
 
@@ -47,6 +51,11 @@ def is_mistaken(name: str, official: Collection[str]) -> bool:
 def is_named_missing(name: str) -> bool:
     """Return whether a host, a path or a tag says that it does not exist, as those in examples of failing pulls do."""
     return _MISSING.search(name.replace("_", "-")) is not None
+
+
+def is_placeholder(user: str) -> bool:
+    """Return whether a user of Docker Hub, such as yourcompany, stands for the reader's own in an example, so that nothing is there."""
+    return _PLACEHOLDER.fullmatch(user.replace("_", "-")) is not None
 
 
 def _is_near(name: str, official: str) -> bool:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from mockube.apimachinery.images import InvalidImage
 
 from . import registries
-from .near_names import is_mistaken, is_named_missing
+from .near_names import is_mistaken, is_named_missing, is_placeholder
 from .references import DOCKER_HUB, Reference, parse_reference
 from .registries import PullError, origin
 from .releases import Releases
@@ -94,7 +94,9 @@ def _pull_error(reference: Reference, image: Image | None, *, has_pull_secret: b
         return registries.unauthorized(reference)
     official = origin(reference.repository).removeprefix(_OFFICIAL)
     if image is None and (
-        is_mistaken(official, official_images().keys()) or is_named_missing(reference.path)
+        is_mistaken(official, official_images().keys())
+        or is_named_missing(reference.path)
+        or (reference.host == DOCKER_HUB and is_placeholder(reference.path.partition("/")[0]))
     ):
         return registries.no_such_repository(reference)
     releases = (image and image.releases) or (None if is_added else official_images().get(official))

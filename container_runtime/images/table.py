@@ -178,6 +178,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     memory: Load = Load()
     cpu: Load = Load()
     files: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+    """The symbolic links of the image with their targets."""
     folders: tuple[str, ...] | None = None
     """The folders in which the image may have other files, besides those of a system, such as /usr; None for anywhere."""
     ports: Mapping[int, PortBehavior] = field(default_factory=dict)

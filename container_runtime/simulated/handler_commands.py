@@ -22,7 +22,7 @@ from mockube.container_runtime.pod_script import Script, script_of
 from mockube.container_runtime.start_errors import StartError
 
 from .client_pace import ClientPace
-from .connections.port_answers import open_port
+from .connections.port_answers import OpenPort
 from .execution import container_command, run_to_end
 from .network.calls import Connect, HttpRequest, NetworkCaller, Reply, decode_call, decode_reply, encode_reply
 from .network.services import Outcome
@@ -52,6 +52,10 @@ class HandlerRun(Struct, frozen=True, kw_only=True):
     """Whether programs that are not simulated fail."""
     on_unknown: Callable[[str], None]
     """Called with a program that is not simulated."""
+    open_port: Callable[[int], OpenPort | None]
+    """Returns what listens on a port of the pod."""
+    has_configured_server: bool
+    """Whether the pod has a server whose ports its configuration says."""
 
 
 class _PresentFiles(FileSystem):
@@ -97,8 +101,9 @@ class _OwnServer:
     Clients in other pods get an answer from such a server all the same.
     """
 
-    def __init__(self, pod: ReadOnlyTree, script: Script, call: NetworkCaller) -> None:
-        self._pod = pod
+    def __init__(self, run: HandlerRun, script: Script, call: NetworkCaller) -> None:
+        self._run = run
+        self._pod = pod = run.pod
         self._script = script
         self._call = call
         status = pod.get("status") or {}
@@ -115,10 +120,15 @@ class _OwnServer:
         if not is_own or not isinstance(call, Connect | HttpRequest):
             return reply
         outcome = decode_reply(reply).outcome
-        opened = open_port(self._pod, call.port)
-        if opened is not None and opened.behavior is None and str(call.port) not in self._script.answers:
+        opened = self._run.open_port(call.port)
+        is_unknown = opened is not None and opened.behavior is None and opened.nginx is None
+        if is_unknown and str(call.port) not in self._script.answers:
             self.answers += 1
-        may_listen = outcome == Outcome.REFUSED.value and not is_closed(self._pod, call.port, self._script)
+        may_listen = (
+            outcome == Outcome.REFUSED.value
+            and not self._run.has_configured_server
+            and not is_closed(self._pod, call.port, self._script)
+        )
         if may_listen or self.answers > _MAX_ANSWERS:
             return encode_reply(Reply(outcome=outcome, problem=f"the server on port {call.port}"))
         return reply
@@ -140,7 +150,7 @@ async def run_handler_command(
     host = host_of(pod, container, run.references, clock.now(), files=files)
     host.now, host.is_strict = clock.now, True
     execution = run_command(host, argv, environment, container.get("workingDir") or "/")
-    own_server = _OwnServer(pod, script, network)
+    own_server = _OwnServer(run, script, network)
     output, begin, code = _Output(), clock.monotonic(), KILLED
     try:
         async with timeout(clock, limit):

@@ -36,7 +36,7 @@ from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
 from .interactive import RunLog
 from .live_containers import LiveContainers
 from .programs import commands as runs
-from .programs.live_commands import WRITE_COMMAND
+from .programs.lasting_files import WRITE_COMMAND
 from .programs.log_replay import LogReplay
 from .programs.other_processes import process_entries
 from .programs.program import command_of
@@ -119,6 +119,10 @@ class PodFiles:
             await self._advance(self._replays[key], run)
         replayed = self._replays.pop(key)
         return None if replayed.replay.has_ended else replayed
+
+    async def references_of(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> References:
+        """Return the objects that a container refers to."""
+        return await self._references.load_shared(pod, container)
 
     def note_command(self, uid: str, name: str, argv: Sequence[str], *, has_input: bool) -> bool:
         """Note a command that a client runs in a container; return whether it is the first that may change files."""

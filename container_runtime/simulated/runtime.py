@@ -7,9 +7,10 @@ time; their ends are recorded. A command of a client joins the other containers 
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import takewhile
 from math import inf
 from posixpath import normpath
 from typing import Any, Final
@@ -75,7 +76,7 @@ from . import predictions
 from .client_pace import ClientPace
 from .connections.access_logs import AccessLogs
 from .connections.pod_network import PodConnections
-from .connections.port_answers import open_port
+from .connections.port_answers import ReceivedRequest
 from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
 from .container_loads import ContainerLoads
@@ -87,6 +88,7 @@ from .handler_commands import HandlerRun, run_handler_command
 from .interactive import InteractiveRun, JoinableLog, RunLogReader, lost_log
 from .live_containers import LiveContainers
 from .network.view import SyncedView
+from .nginx.running import RunningServer, version_of_tag
 from .pod_files import PodFiles
 from .programs import commands
 from .programs.live_commands import live_commands
@@ -94,8 +96,10 @@ from .programs.log_replay import LogReplay
 from .programs.object_values import uses_objects
 from .programs.other_processes import other_processes
 from .programs.program import default_reaction, is_first_process, termination_message
-from .servers.live_probes import answer_from_files, live_port_probes
-from .servers.probe_answers import server_of_files
+from .servers.listeners import listeners_of
+from .servers.live_probes import answer_from_files, fields_of_port_probes, live_port_probes
+from .servers.probe_answers import concurrent_containers, server_of_files
+from .servers.running_servers import RunningServers
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
@@ -113,6 +117,8 @@ _RETRY_SECONDS: Final = 5.0
 """The delay after which the objects of a container are requested again."""
 _STOPPING: Final = frozenset(SIGNALS[name] for name in ("INT", "QUIT", "TERM"))
 """The signals at which servers end."""
+_PROBE_AGENT: Final = "kube-probe/1.37"
+_WITHOUT_DIRECTIVE: Final = "its requests are answered without it"
 _NO_STATES: Final[Mapping[str, ContainerState]] = {}
 
 
@@ -160,8 +166,14 @@ class SimulatedRuntime:
         self.files = PodFiles(context.objects, self._live, context.clock, context.contents)
         self.loads = ContainerLoads(context.clock, self._live.command)
         self._access_logs = AccessLogs(context.clock, context.events.report_output)
+        self._servers = RunningServers()
         self._responses = PortResponses(
-            self.files, context.view, self.loads.serve_request, self._access_logs, context.clock
+            self.files,
+            context.view,
+            self.loads.serve_request,
+            self._access_logs,
+            context.clock,
+            self._servers,
         )
         self._network = PodConnections(
             context.view,
@@ -171,6 +183,8 @@ class SimulatedRuntime:
             context.local_port,
             context.clock,
         )
+        self._responses.nginx.network = self._network.caller
+        self._responses.nginx.write_log = self._write_log
         self._runs: dict[str, dict[str, list[InteractiveRun]]] = {}
         """The latest two runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -225,7 +239,10 @@ class SimulatedRuntime:
         is_changed = partial(self.files.is_changed, meta.uid(pod))
         is_live = is_changed(container["name"]) or bool(self._live.command(pod, container))
         handlers = live_commands(pod, container, is_live=is_live)
-        port_probes = [*live_port_probes(pod, container, is_changed)]
+        if any(self._is_configured(pod, other) for other in concurrent_containers(pod)):
+            port_probes = [*fields_of_port_probes(container)]
+        else:
+            port_probes = [*live_port_probes(pod, container, is_changed)]
         return {**handlers, **dict.fromkeys(port_probes, ())} if port_probes else handlers
 
     # --- starting and stopping
@@ -237,6 +254,8 @@ class SimulatedRuntime:
         container = container_spec(pod, name)
         assert container is not None
         new_run = InteractiveRun(container, restarts, self._clock, partial(self._events.report_output, pod))
+        if commands.server_command(pod, container):
+            self._prepare_server(pod, container, restarts)
         is_interactive = bool(commands.interactive_command(pod, container))
         self._begin(pod, new_run, self._execute if is_interactive else self._execute_main)
 
@@ -277,6 +296,8 @@ class SimulatedRuntime:
         self._joining.pop(uid, None)
         self.loads.forget(uid)
         self._access_logs.forget(uid)
+        self._servers.forget(uid)
+        self._responses.databases.forget(uid)
         self._unknown_programs.pop(uid, None)
         self._handler_references.pop(uid, None)
         for runs in self._runs.pop(uid, {}).values():
@@ -317,6 +338,10 @@ class SimulatedRuntime:
             unknown_folders=self._unknown_folders(pod, container),
             fails_unknown=self._fails_unknown(pod),
             on_unknown=on_unknown,
+            open_port=partial(self._responses.open_port, pod),
+            has_configured_server=any(
+                self._servers.find(pod, other["name"]) for other in concurrent_containers(pod)
+            ),
         )
         network = self._network.caller(pod)
         return await run_handler_command(handler_run, list(command), self._clock, network, limit=seconds)
@@ -324,6 +349,14 @@ class SimulatedRuntime:
     async def probe_port(
         self, pod: ReadOnlyTree, name: str, request: PortProbe, *, restarts: int | None = None
     ) -> PortAnswer:
+        names = [other["name"] for other in concurrent_containers(pod) if self._is_configured(pod, other)]
+        if names:
+            await self._servers.wait_for_start(meta.uid(pod), names, self._clock)
+        configured = {
+            other["name"] for other in concurrent_containers(pod) if self._servers.find(pod, other["name"])
+        }
+        if configured:
+            return await self._probe_nginx(pod, request, configured)
         served = server_of_files(pod, request.port)
         if served is None:
             seconds = running_seconds(pod, name, self._clock.now()) or 0.0
@@ -334,6 +367,27 @@ class SimulatedRuntime:
         references = await self._handler_references_of(pod, container, (), run)
         files = await self.files.file_system(pod, container, restarts=run, references=references)
         return answer_from_files(pod, container, behavior, request, seconds, files)
+
+    async def _probe_nginx(
+        self, pod: ReadOnlyTree, request: PortProbe, configured: Collection[str]
+    ) -> PortAnswer:
+        """Return the answer of a pod with servers that answer by their configuration."""
+        latest = self._pods.latest(pod) or pod
+        opened = self._responses.open_port(latest, request.port)
+        if opened is None or opened.nginx is None:
+            others = [each for each in pod["spec"]["containers"] if each["name"] not in configured]
+            rest = {**pod, "spec": {**pod["spec"], "containers": others}}
+            return predictions.port_answer(rest, request, script_of(meta.annotations(pod)))
+        answer = PortAnswer(speaks=opened.speaks, uses_tls=opened.uses_tls)
+        if request.path is None or opened.uses_tls is None:
+            return answer
+        address = (latest.get("status") or {}).get("podIP") or ""
+        headers = {"host": f"{address}:{request.port}", "user-agent": _PROBE_AGENT, "accept": "*/*"}
+        client = (latest.get("status") or {}).get("hostIP") or address
+        received = ReceivedRequest(method="GET", path=request.path, headers=headers, client=f"{client}:40000")
+        response = await self._responses.respond(latest, request.port, opened, received)
+        body = response.body.decode("utf-8", "replace")
+        return replace(answer, status=response.status, location=response.location, body=body)
 
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         container, run = running_container(pod, name)
@@ -353,6 +407,7 @@ class SimulatedRuntime:
         if request.has_terminal:
             environment.setdefault("TERM", "xterm")
         host.memory = self._memory(pod, container, references)
+        host.server = self._server_of(pod, container, run.restarts)
         execution = run_command(host, request.command, environment, container.get("workingDir") or "/")
         execution = self._with_memory_volumes(pod, name, execution, host)
         work = partial(self._execute_for_client, pod, name, execution)
@@ -494,7 +549,7 @@ class SimulatedRuntime:
         return connect
 
     def listener(self, pod: ReadOnlyTree, port: int, *, simulated: bool = True) -> PortConnection | None:
-        if not simulated or open_port(pod, port) is None:
+        if not simulated or self._responses.open_port(pod, port) is None:
             return None
 
         async def connect(client: ClientConnection) -> str:
@@ -529,6 +584,8 @@ class SimulatedRuntime:
         except Exception as error:
             LOG.exception("%s failed", name)
             run.end(NOT_STARTED, "ContainerCannotRun", f"{type(error).__name__}: {error}")
+        finally:
+            self._servers.end(meta.uid(pod), run.container["name"], run.state.restarts)
         self.loads.end_commands(pod, run.container["name"])
         self._events.report_change(pod)
 
@@ -553,10 +610,16 @@ class SimulatedRuntime:
     async def _execute_main(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
         """Run a container's command from its start."""
         container = run.container
+        if self._servers.has_entries:
+            earlier = takewhile(lambda other: other["name"] != container["name"], pod["spec"]["containers"])
+            names = [other["name"] for other in earlier if commands.server_command(pod, other)]
+            await self._servers.wait_for_start(meta.uid(pod), names, self._clock)
         references, files = await self._load(pod, run)
         await self._wait_for_earlier(pod, container)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.memory = self._memory(pod, container, references)
+        if commands.server_command(pod, container):
+            host.server = self._servers.of_run(meta.uid(pod), container["name"], run.state.restarts)
         self.loads.forget_volumes(pod, container["name"])
         await self._execute_to_end(pod, run, host, commands.main_command(pod, container, references, host))
 
@@ -654,6 +717,50 @@ class SimulatedRuntime:
         reaction, handles_signals = default_reaction(argv or ("sh",), is_first=is_first)
         if not handles_signals and reaction.seconds == 0:
             run.stop_code = reaction.exit_code
+
+    def _is_configured(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+        """Return whether a configuration in files says what the server of a container answers."""
+        has_server = self._servers.find(pod, container["name"]) is not None
+        return has_server or bool(commands.server_command(pod, container))
+
+    def _prepare_server(self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> None:
+        """Prepare the start of a server by the command of a container."""
+        name = container["name"]
+        server = self._servers.start(meta.uid(pod), name, restarts)
+        server.runs_entrypoint = not container.get("command")
+        self._connect_server(server, pod, name)
+
+    def _connect_server(self, server: RunningServer, pod: ReadOnlyTree, name: str) -> None:
+        def write_log(stream: int, line: str) -> None:
+            self._write_log(pod, name, [(stream, line)])
+
+        server.write_log = write_log
+        image = (container_spec(pod, name) or {}).get("image") or ""
+        server.version = version_of_tag(image.rpartition("/")[2].partition(":")[2]) or server.version
+        server.on_not_simulated = lambda directive: self._note_unknown(
+            pod, name, directive, _WITHOUT_DIRECTIVE
+        )
+
+    def _server_of(self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> RunningServer | None:
+        """Return the server of a container for the command of a client; None for an image without one that is simulated."""
+        if not commands.has_simulated_server(container):
+            return None
+        name = container["name"]
+        server = self._servers.of_run(meta.uid(pod), name, restarts)
+        if self._servers.find(pod, name) is None:
+            server.runs = bool(listeners_of(pod, container).ports)
+            self._connect_server(server, pod, name)
+        return server
+
+    def _write_log(self, pod: ReadOnlyTree, name: str, lines: Sequence[tuple[int, str]]) -> None:
+        """Add lines of a server to the log of its container."""
+        run = self.run_of(pod, name)
+        if run is None or run.state.exit is not None:
+            self._access_logs.write(pod, name, lines)
+            return
+        for stream, line in lines:
+            run.log.write(self._clock.now(), stream, f"{line}\n".encode("utf-8", "surrogateescape"))
+        self._events.report_output(pod)
 
     def _note_unknown(self, pod: ReadOnlyTree, name: str, program: str, end: str) -> None:
         programs = self._unknown_programs.setdefault(meta.uid(pod), set())

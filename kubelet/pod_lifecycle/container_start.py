@@ -187,7 +187,11 @@ def _start_process(
         update = start_container(
             container, process.started, restarts=restarts, last=last, pull_events=image.events
         )
-        return replace(update, unknown_images=unknown_image_events(container)) if restarts == 0 else update
+        return (
+            replace(update, events=update.events + unknown_image_events(container))
+            if restarts == 0
+            else update
+        )
     if process.started is not None:
         update = start_container(
             container, process.started, restarts=restarts, last=last, pull_events=image.events

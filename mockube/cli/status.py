@@ -45,17 +45,17 @@ def _facts(running: ClusterRecord, health: ClusterHealth) -> list[tuple[str, str
         ("url", running.url or "-"),
         ("since", running.started),
         ("nodes", f"{health.nodes_ready} of {health.nodes} ready"),
-        *_not_simulated(health),
+        *not_simulated_rows(health),
         *_not_reconciled(health),
         ("store", running.store),
         ("processes", ", ".join([f"mockube {running.pid}", *_processes(running)])),
     ]
 
 
-def _not_simulated(health: ClusterHealth) -> list[tuple[str, str]]:
-    count = len(health.not_simulated)
+def not_simulated_rows(health: ClusterHealth) -> list[tuple[str, str]]:
+    count = len({line.partition(": ")[0] for line in health.not_simulated})
     hint = "kubectl get events -A --field-selector reason=NotSimulated"
-    return [("not simulated", f"{count} program{'s' if count > 1 else ''}: {hint}")] if count else []
+    return [("not simulated", f"parts of {count} object{'s' if count > 1 else ''}: {hint}")] if count else []
 
 
 def _not_reconciled(health: ClusterHealth) -> list[tuple[str, str]]:

@@ -55,7 +55,8 @@ class ShellNetwork:
     def _open(self, call):
         target = call.address, call.port
         outcome = "open" if target in SERVED else "timeout" if target in self.dropped else "refused"
-        return Reply(outcome=outcome, speaks=self.speaks.get(target, ""))
+        body = b"+PONG\r\n" if b"ping" in call.data else b""
+        return Reply(outcome=outcome, speaks=self.speaks.get(target, ""), body=body)
 
     def _respond(self, call):
         uses_tls = call.port == 443

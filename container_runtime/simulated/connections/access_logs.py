@@ -1,7 +1,7 @@
 """The lines that servers of known images log for the requests of clients, in their formats. They are bounded for each run."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
@@ -37,10 +37,12 @@ class AccessLogs:
         request: ReceivedRequest,
         answer: HttpAnswer,
     ) -> None:
-        if not behavior.access_log:
-            return
+        if behavior.access_log:
+            self.write(pod, container["name"], _texts(behavior, request, answer, self._clock.now()))
+
+    def write(self, pod: ReadOnlyTree, name: str, texts: Iterable[tuple[int, str]]) -> None:
+        """Add lines to the log of the present run of a container, each with its descriptor."""
         now = self._clock.now()
-        name = container["name"]
         restarts = (container_status(pod, name) or {}).get("restartCount") or 0
         runs = self._lines.setdefault(meta.uid(pod), {})
         lines = runs.get((name, restarts))
@@ -48,7 +50,7 @@ class AccessLogs:
             for run in [run for run in runs if run[0] == name and run[1] < restarts - 1]:
                 del runs[run]
             lines = runs[name, restarts] = deque(maxlen=_MAX_LINES)
-        for stream, text in _texts(behavior, request, answer, now):
+        for stream, text in texts:
             lines.append(LogLine(now, stream, f"{text}\n".encode()))
         self._on_output(pod)
 

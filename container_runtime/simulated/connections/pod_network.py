@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.api_server import ApiServer
@@ -31,12 +32,13 @@ from mockube.container_runtime.simulated.network.view import Peer, SyncedView, p
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
 
 from .local_connections import connect_locally, send_locally
-from .port_answers import OpenPort, ReceivedRequest, greeting_of, open_port, reply_to
+from .port_answers import OpenPort, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
 from .ports import serve_port
 
 _ADMIN_CHECK_SECONDS: Final = 60.0
 _CLIENT_PORT: Final = 40000
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 _DNS_PORT: Final = 53
 _DNS_POD: Final[ReadOnlyTree] = {
     "metadata": {"name": "coredns", "namespace": "kube-system", "labels": {"k8s-app": "kube-dns"}},
@@ -91,6 +93,7 @@ class PodConnections:
         self._responses = responses
         self._local_port = local_port
         self._clock = clock
+        self._databases = responses.databases
         self._turns: Counter[tuple[str, int]] = Counter()
         """The number of connections to each address and port, which are balanced in turn."""
         self._admin_policy = ""
@@ -166,13 +169,15 @@ class PodConnections:
             outcome=Outcome.OPEN.value,
             speaks=port.speaks,
             uses_tls=bool(port.uses_tls),
+            is_denied=connect.login is not None
+            and await self._databases.denies(target.pod, port, connect.login),
             body=await self._first_reply(target, port, connect.data),
         )
 
     async def _first_reply(self, target: RouteTarget, port: OpenPort, data: bytes) -> bytes:
         """Return what a server sends to a client that has connected and sends some data."""
         if port.speaks not in ("", HTTP):
-            return greeting_of(port) + reply_to(port.behavior, data)
+            return greeting_of(port) + await self._responses.reply_to(target.pod, port, data)
         if target.pod is None or not data:
             return b""
         client = _BytesClient(data)
@@ -192,7 +197,7 @@ class PodConnections:
         target, port = self._choose(pod_route.targets, address, number, protocol)
         client = CLIENT.get()
         if client is not None:
-            client.balance_among(partial(_backends, pod_route.targets))
+            client.balance_among(partial(self._backends, pod_route.targets))
         if not is_allowed(self._view, source, target.peer, target.port, protocol):
             return Reply(outcome=Outcome.TIMEOUT.value)
         if target.is_api_server:
@@ -209,11 +214,11 @@ class PodConnections:
         self._turns[address, number] += 1
         hosted = [target for target in targets if target.peer.pod is None and target.pod is not None]
         for target in hosted if len(hosted) == len(targets) else ():
-            port = open_port(target.pod, target.port, protocol) if target.pod is not None else None
+            port = self._responses.open_port(target.pod, target.port, protocol) if target.pod else None
             if port is not None:
                 return target, port
         target = targets[turn % len(targets)]
-        return target, open_port(target.pod, target.port, protocol) if target.pod is not None else None
+        return target, self._responses.open_port(target.pod, target.port, protocol) if target.pod else None
 
     async def _send(
         self,
@@ -239,23 +244,27 @@ class PodConnections:
             method=request.method,
             path=request.path,
             headers={name.lower(): value for name, value in request.headers},
-            client=f"{source.address}:{_CLIENT_PORT}",
+            client=f"{request.address if is_loopback(request.address) else source.address}:{_CLIENT_PORT}",
+            body=request.body,
         )
         if port.unknown:
             name = meta.namespaced_name(target.pod)
             on_unknown(port.unknown, f"mockube answers on port {target.port} of pod {name} in its place")
         answer = await self._responses.respond(target.pod, target.port, port, received)
+        if not answer.status:
+            return Reply(outcome=Outcome.OPEN.value, uses_tls=uses_tls)
         headers = [("Content-Type", answer.content_type), ("Content-Length", str(len(answer.body)))]
         if answer.server:
             headers.insert(0, ("Server", answer.server))
         if answer.location:
             headers.append(("Location", answer.location))
+        headers += answer.headers
         return Reply(
             outcome=Outcome.OPEN.value,
             speaks=HTTP,
             uses_tls=uses_tls,
             status=answer.status,
-            reason=HTTPStatus(answer.status).phrase,
+            reason=_PHRASES.get(answer.status, ""),
             headers=tuple(headers),
             body=b"" if request.method == "HEAD" else answer.body,
         )
@@ -292,10 +301,13 @@ class PodConnections:
                 self._admin_checked_at = now
         return self._admin_policy
 
-
-def _backends(targets: Sequence[RouteTarget]) -> Sequence[Backend]:
-    """Return the pods that answer at these targets, with their containers."""
-    opened = [
-        (target.pod, open_port(target.pod, target.port)) for target in targets if target.pod is not None
-    ]
-    return [(pod, port.container) for pod, port in opened if port is not None and port.container is not None]
+    def _backends(self, targets: Sequence[RouteTarget]) -> Sequence[Backend]:
+        """Return the pods that answer at these targets, with their containers."""
+        opened = [
+            (target.pod, self._responses.open_port(target.pod, target.port))
+            for target in targets
+            if target.pod is not None
+        ]
+        return [
+            (pod, port.container) for pod, port in opened if port is not None and port.container is not None
+        ]

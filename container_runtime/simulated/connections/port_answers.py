@@ -11,10 +11,12 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import hostname_of
 from mockube.container_runtime.images.table import PortBehavior
 from mockube.container_runtime.pod_script import script_of
-from mockube.container_runtime.runs import container_status
+from mockube.container_runtime.runs import container_spec, container_status
+from mockube.container_runtime.simulated.nginx.running import RunningServer
 from mockube.container_runtime.simulated.servers.http_paths import HTTP, PLACEHOLDER, location_of, route_of
 from mockube.container_runtime.simulated.servers.listeners import Listeners, listeners_of
 from mockube.container_runtime.simulated.servers.probe_answers import server_name
+from mockube.container_runtime.simulated.servers.running_servers import RunningServers
 
 MAX_PATH: Final = 2000
 """The characters of a path that a response repeats."""
@@ -42,13 +44,17 @@ class ReceivedRequest(Struct, frozen=True, kw_only=True):
     elapsed: float = 0.0
     """The seconds since the start of the container."""
     time: str = ""
+    body: bytes = b""
 
 
 class HttpAnswer(Struct, frozen=True, kw_only=True):
     status: int = 200
+    """The status; 0 if the server closes the connection without a response."""
     content_type: str = "text/plain; charset=utf-8"
     server: str = ""
     location: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Other headers."""
     body: bytes = b""
 
 
@@ -65,13 +71,25 @@ class OpenPort(Struct, frozen=True, kw_only=True):
     """What the container's program does on the port; None if that is unknown."""
     unknown: str = ""
     """What is not simulated, if the behavior is unknown."""
+    nginx: RunningServer | None = None
+    """The server that answers by its configuration; None for any other."""
 
 
-def open_port(pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
+def open_port(
+    pod: ReadOnlyTree, port: int, protocol: str = "TCP", servers: RunningServers | None = None
+) -> OpenPort | None:
     """Return what listens on a port: an annotation's response, a container's program, or one that is not simulated if it declares the port."""
     if protocol == "TCP" and str(port) in script_of(meta.annotations(pod)).answers:
         return OpenPort(speaks=HTTP, uses_tls=None)
+    running_servers = servers.of_pod(pod) if servers is not None else {}
+    for name, nginx in running_servers.items() if protocol == "TCP" else ():
+        container = container_spec(pod, name)
+        opened = _port_of_nginx(container, nginx, port) if container is not None else None
+        if opened is not None:
+            return opened
     for container in _running_containers(pod):
+        if container["name"] in running_servers:
+            continue
         listeners = listeners_of(pod, container)
         if protocol == "TCP" and port in listeners.ports:
             return _opened_by(container, port, listeners)
@@ -97,6 +115,19 @@ def _opened_by(container: ReadOnlyTree, port: int, listeners: Listeners) -> Open
         unknown = listeners.unknown or server_name(container, port)
         return OpenPort(uses_tls=None, container=container, unknown=unknown)
     return OpenPort(speaks=behavior.speaks, uses_tls=behavior.tls, container=container, behavior=behavior)
+
+
+def _port_of_nginx(container: ReadOnlyTree, nginx: RunningServer, port: int) -> OpenPort | None:
+    """Return what a server of nginx does on a port; None if it does not listen there, or has not started yet."""
+    configuration = nginx.configuration
+    if configuration is None:
+        return None
+    if port in configuration.stream_ports:
+        unknown = f"the directive stream of nginx in the image {container.get('image')}"
+        return OpenPort(uses_tls=None, container=container, unknown=unknown)
+    if port not in configuration.ports:
+        return None
+    return OpenPort(speaks=HTTP, uses_tls=configuration.ports[port], container=container, nginx=nginx)
 
 
 def _running_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:

@@ -15,10 +15,13 @@ from mockube.container_runtime.simulated.network.services import RouteTarget, en
 from mockube.container_runtime.simulated.network.view import SyncedView
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.servers.http_paths import KindOfFile, served_file
+from mockube.container_runtime.simulated.servers.running_servers import RunningServers
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 
 from . import port_answers
 from .access_logs import AccessLogs
+from .databases import REDIS, Databases
+from .nginx_responses import NginxResponses
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest
 
 _MAX_FORWARDS: Final = 4
@@ -33,6 +36,7 @@ class PortResponses:
         work: Callable[[ReadOnlyTree, ReadOnlyTree], Awaitable[None]],
         access_logs: AccessLogs,
         clock: Clock,
+        servers: RunningServers,
     ) -> None:
         """`work` is called with a pod and its container that answers a request, and lasts as long as the container works on it."""
         self._work = work
@@ -40,6 +44,19 @@ class PortResponses:
         self._view = view
         self._access_logs = access_logs
         self._clock = clock
+        self._servers = servers
+        self.nginx = NginxResponses(files, clock)
+        self.databases = Databases(files, clock)
+
+    def open_port(self, pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
+        """Return what listens on a port of a pod; None if nothing does."""
+        return port_answers.open_port(pod, port, protocol, self._servers)
+
+    async def reply_to(self, pod: ReadOnlyTree | None, opened: OpenPort, data: bytes) -> bytes:
+        """Return what a server of another protocol than HTTP replies to data of its client."""
+        if pod is not None and opened.container is not None and opened.speaks == REDIS:
+            return await self.databases.reply(pod, opened.container, data) if data else b""
+        return port_answers.reply_to(opened.behavior, data)
 
     async def respond(
         self, pod: ReadOnlyTree, port: int, opened: OpenPort, request: ReceivedRequest, forwards: int = 0
@@ -47,6 +64,8 @@ class PortResponses:
         """Return the response of a pod on an open port that speaks HTTP; its server logs the request."""
         if opened.container is not None:
             await self._work(pod, opened.container)
+        if opened.nginx is not None and opened.container is not None:
+            return await self.nginx.respond(pod, opened.container, opened.nginx, port, request)
         behavior, container = opened.behavior, opened.container
         if behavior is None or container is None:
             answer = port_answers.fixed_answer(pod, port, opened, request)
@@ -92,9 +111,7 @@ class PortResponses:
             return port_answers.missing_answer(behavior)
         target = self._backend_target(*backend)
         target_port = (
-            port_answers.open_port(target.pod, target.port)
-            if target is not None and target.pod is not None
-            else None
+            self.open_port(target.pod, target.port) if target is not None and target.pod is not None else None
         )
         if target is None or target.pod is None or target_port is None:
             return port_answers.missing_answer(behavior, 502 if target is not None else 503)

@@ -12,7 +12,7 @@ from mockube.component_base.http1.writing import encode_response
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
 from mockube.container_runtime.streams import ClientConnection
 
-from .port_answers import HttpAnswer, ReceivedRequest, greeting_of, open_port, reply_to
+from .port_answers import HttpAnswer, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
 
 READ: Final = 16 * 1024
@@ -22,20 +22,18 @@ _BAD_REQUEST: Final = encode_response(400, [("Connection", "close"), ("Content-L
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-def is_open(pod: ReadOnlyTree, port: int) -> bool:
-    """Return whether a running container listens on the port."""
-    return open_port(pod, port) is not None
-
-
 async def serve_port(
     pod: ReadOnlyTree, port: int, responses: PortResponses, stream: ClientConnection
 ) -> None:
     """Respond to requests one after the other, until the client disconnects or sends what the server does not understand."""
-    opened = open_port(pod, port)
+    opened = responses.open_port(pod, port)
     if opened is not None and opened.speaks not in ("", HTTP):
         if greeting := greeting_of(opened):
             await stream.write(greeting)
-        await stream.write(reply_to(opened.behavior, await stream.read(READ)))
+        while data := await stream.read(READ):
+            await stream.write(reply := await responses.reply_to(pod, opened, data))
+            if not reply:
+                break
         return
     reader = RequestReader()
     while opened is not None and (head := await _read_head(stream, reader)) is not None:
@@ -44,6 +42,8 @@ async def serve_port(
         closes_connection = headers.get("connection", "").lower() == "close"
         request = ReceivedRequest(method=head.method, path=head.target, headers=headers)
         answer = await responses.respond(pod, port, opened, request)
+        if not answer.status:
+            return
         await stream.write(_encode(answer, head.method, closes_connection=closes_connection))
         if closes_connection or reader.state is not State.DONE:
             return
@@ -79,6 +79,7 @@ def _encode(answer: HttpAnswer, method: str, *, closes_connection: bool) -> byte
     headers = {
         **({"Server": answer.server} if answer.server else {}),
         **({"Location": answer.location} if answer.location else {}),
+        **dict(answer.headers),
         "Content-Type": answer.content_type,
         "Content-Length": str(len(answer.body)),
         **({"Connection": "close"} if closes_connection else {}),

@@ -215,6 +215,8 @@ def _image_files(container: ReadOnlyTree) -> dict[str, FileEntry]:
         return {}
     folders = [f"{normpath(mount['mountPath'])}/" for mount in container.get("volumeMounts") or ()]
     files = {path: FileEntry(data=text.encode()) for path, text in image.files.items()}
+    for path, target in image.links.items():
+        files[path] = FileEntry(data=target.encode(), target=target, mode=0o777)
     return {
         path: entry
         for path, entry in {**dict(written_folders(container)), **files}.items()

@@ -17,6 +17,13 @@ class Lookup(Struct, frozen=True, kw_only=True, tag=True):
     record_type: str = "A"
 
 
+class Login(Struct, frozen=True, kw_only=True):
+    """How a client of a database authenticates."""
+
+    user: str = ""
+    password: str = ""
+
+
 class Connect(Struct, frozen=True, kw_only=True, tag=True):
     """A connection to a port; protocol ICMP is an echo request."""
 
@@ -25,6 +32,8 @@ class Connect(Struct, frozen=True, kw_only=True, tag=True):
     protocol: str = "TCP"
     data: bytes = b""
     """What the client sends first."""
+    login: Login | None = None
+    """The credentials of a client that speaks the protocol of a database, which are checked by the variables of the server."""
 
 
 class HttpRequest(Struct, frozen=True, kw_only=True, tag=True):
@@ -56,6 +65,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     speaks: str = ""
     """The protocol that the server on a port speaks, such as http or redis; empty if it is unknown."""
     uses_tls: bool = False
+    is_denied: bool = False
+    """Whether the server refuses the credentials."""
     authority: bytes = b""
     """The CA certificates that sign the server's; empty if no client knows them."""
     status: int = 0

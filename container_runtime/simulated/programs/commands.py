@@ -19,10 +19,12 @@ from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.pod_script import PREFIX, Script, script_of
 from mockube.container_runtime.simulated.files import mounts
+from mockube.container_runtime.simulated.files.mounts import SERVICE_ACCOUNT_PATH
 from mockube.container_runtime.simulated.files.users import group_names, identity_of, user_names
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.network_programs.programs import PROGRAMS as NETWORK_PROGRAMS
+from mockube.container_runtime.simulated.shell.network_programs.programs import SERVERS as NETWORK_SERVERS
 from mockube.container_runtime.simulated.shell.process import (
     DEFAULT_MEMORY,
     Host,
@@ -48,13 +50,17 @@ from .requirements import unmet_requirement
 from .server_start import failed_start, written_paths
 
 _NETWORK_PROGRAM: Final = re.compile(
-    rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host'}))})(?![\w.-])|/dev/(?:tcp|udp)/"
+    rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host', *NETWORK_SERVERS}))})(?![\w.-])|/dev/(?:tcp|udp)/"
 )
-"""The name of a program that uses the network, in a command or a script; `host` is more often an ordinary word."""
+"""The name of a program that uses the network, in a command or a script; `host` is more often an ordinary word, and `nginx` a name."""
 _SURROUNDINGS: Final = re.compile(
     r"(?<![\w./-])(?:whoami|id|groups|chown|chgrp|getent|df|mount|free|nproc|top|ps|pgrep|pidof)(?![\w=./-])"
 )
 """The name of a program that shows the users, the disks or the processes of a container."""
+_SERVER_PROGRAM: Final = re.compile(rf"(?<![\w.-])(?:{'|'.join(NETWORK_SERVERS)})(?![\w.-])")
+_SERVER_COMMAND: Final = ("nginx", "-g", "daemon off;")
+_CONFIGURATION: Final = "/etc/nginx/nginx.conf"
+_LOGS: Final = "/var/log/nginx"
 _RUN_ANNOTATION: Final = f"{PREFIX}run"
 
 
@@ -111,6 +117,7 @@ def live_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
         or _network_command(pod, container)
         or _command_with_objects(pod, container)
         or _command_with_storage(pod, container)
+        or server_command(pod, container)
     )
     return argv if _can_start(pod, container, argv) else ()
 
@@ -139,7 +146,50 @@ def is_repeatable(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         interactive_command(pod, container)
         or _network_command(pod, container)
         or _command_with_storage(pod, container)
+        or server_command(pod, container)
     )
+
+
+def server_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+    """Return the command of a container that starts nginx with files which its image does not have alone; empty for any other.
+
+    The server of an image without volumes at its configuration and at its logs does what the table of images says.
+    """
+    own_mounts = _own_mounts(container)
+    if not own_mounts and not container.get("command") and not container.get("args"):
+        return ()
+    image = behavior_of(container)
+    if image is None or not has_simulated_server(container):
+        return ()
+    script = script_of(meta.annotations(pod))
+    if script.command(container["name"]) is not None or script.times_runs:
+        return ()
+    argv = program.command_of(container)
+    if container.get("command"):
+        is_server = any(_SERVER_PROGRAM.search(argument) for argument in argv)
+        return argv if is_server and argv[0].rpartition("/")[2] in PROGRAMS else ()
+    if argv and argv[0] not in NETWORK_SERVERS:
+        return ()
+    places = (*image.configuration, _LOGS)
+    has_files = any(
+        f"{place}/".startswith(f"{path}/") or path.startswith(f"{place}/")
+        for mount in own_mounts
+        for path in (mount["mountPath"].rstrip("/"),)
+        for place in places
+    )
+    return (argv or _SERVER_COMMAND) if has_files or argv else ()
+
+
+def _own_mounts(container: ReadOnlyTree) -> list[ReadOnlyTree]:
+    """Return the mounts of a container without that of its ServiceAccount, which nearly every container has."""
+    present = container.get("volumeMounts") or ()
+    return [mount for mount in present if mount["mountPath"] != SERVICE_ACCOUNT_PATH]
+
+
+def has_simulated_server(container: ReadOnlyTree) -> bool:
+    """Return whether the image of a container has a server whose configuration is simulated."""
+    image = behavior_of(container)
+    return image is not None and not image.is_guess and _CONFIGURATION in image.files
 
 
 def _network_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
@@ -236,20 +286,28 @@ def may_run_live(pod: ReadOnlyTree) -> bool:
             (has_storage or may_fill_shared_memory(program.command_of(container)))
             and _command_with_storage(pod, container)
         )
+        or server_command(pod, container)
         for container in every_container(pod["spec"])
     )
 
 
 def _may_use_network(pod: ReadOnlyTree) -> bool:
-    """Return whether a command of the pod may use the network: it names a program that does."""
+    """Return whether a command of the pod, or of one of its images, may use the network: it names a program that does."""
     return any(
-        (container.get("command") or container.get("args"))
-        and mentions_network(program.command_of(container))
+        _has_command(container) and mentions_network(program.command_of(container))
         for container in every_container(pod["spec"])
     ) or any(
         key.startswith(_RUN_ANNOTATION) and mentions_network((text,))
         for key, text in meta.annotations(pod).items()
     )
+
+
+def _has_command(container: ReadOnlyTree) -> bool:
+    """Return whether a container, or its image, has a command that is known."""
+    if container.get("command") or container.get("args"):
+        return True
+    image = behavior_of(container)
+    return image is not None and bool(image.entrypoint)
 
 
 @lru_cache(maxsize=4096)
@@ -267,7 +325,7 @@ def _reads_files_of_network(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
 def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:
     """Run the container's command, or the script in an annotation of its pod; raise `UnknownProgram` without one."""
     environment = environment_of(pod, container, references)
-    argv = _main_argv(container, script_of(meta.annotations(pod)))
+    argv = _main_argv(container, script_of(meta.annotations(pod))) or server_command(pod, container)
     if not argv:
         raise UnknownProgram(f"the image {container.get('image')}")
     if script_of(meta.annotations(pod)).command(container["name"]) is not None:

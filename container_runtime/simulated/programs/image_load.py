@@ -23,7 +23,8 @@ def server_of(container: ReadOnlyTree) -> Image | None:
     if image is None or container.get("command") or image.exit_code is not None or image.reads_input:
         return None
     arguments = container.get("args") or ("",)
-    return None if arguments[0].rpartition("/")[2] in PROGRAMS else image
+    program = arguments[0].rpartition("/")[2]
+    return None if program in PROGRAMS and program not in image.servers else image
 
 
 def at_rest(container: ReadOnlyTree) -> RunLoad:

@@ -12,6 +12,10 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.volumes import is_claim
 from mockube.container_runtime.disk_usage import EPHEMERAL_STORAGE
 
+WRITE_COMMAND: Final = re.compile(
+    r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest|apt|apt-get|apk|yum|dnf|microdnf)\b"
+)
+"""Matches a command that may write files."""
 _WRITES_MUCH: Final = re.compile(
     r"\b(?:dd|fallocate|head|yes|cat|while|for|until|cp)\b|/dev/(?:zero|u?random)"
 )

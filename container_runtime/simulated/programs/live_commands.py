@@ -10,14 +10,10 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.variables import expand_probe_command
 
 from .commands import mentions_network
-from .lasting_files import uses_lasting_files
+from .lasting_files import WRITE_COMMAND, uses_lasting_files
 from .object_values import uses_objects
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
-WRITE_COMMAND: Final = re.compile(
-    r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest|apt|apt-get|apk|yum|dnf|microdnf)\b"
-)
-"""Matches a command that may write files."""
 _TO_NULL: Final = re.compile(r"\d?>{1,2} ?(?:/dev/null|&\d)")
 """Matches a redirection that writes no file."""
 _TIME: Final = re.compile(r"(?<![\w./-])date(?![\w./-])|\bEPOCHSECONDS\b|-[acm]min\b")

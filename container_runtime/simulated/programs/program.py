@@ -47,6 +47,7 @@ from mockube.container_runtime.simulated.shell.filesystem import (
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.invoking import start_problem
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
+from mockube.container_runtime.simulated.shell.network_programs.programs import SERVERS as NETWORK_SERVERS
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     Effect,
@@ -80,6 +81,7 @@ _GAVE_UP: Final = -1
 _GO_PROGRAMS: Final = frozenset({"agnhost", "kubectl", "kube-webhook-certgen"})
 """Programs that end at SIGTERM also as the first process of a container, as Go's run-time does."""
 _GO_EXIT: Final = 2
+_EXECUTES_SERVER: Final = re.compile(rf"\bexec (?:/usr/sbin/)?(?:{'|'.join(NETWORK_SERVERS)})(?![\w.-])")
 _SIGNALED: Final = 128
 _MAX_REACTION: Final = 3600.0
 """The seconds after a signal for which a command is interpreted."""
@@ -474,6 +476,8 @@ def default_reaction(argv: Sequence[str], *, is_first: bool) -> tuple[StopReacti
     if program in _GO_PROGRAMS:
         is_pause = program == "agnhost" and "pause" in argv[1:2]
         return StopReaction(0.0, 0 if is_pause else _GO_EXIT), False
+    if program in NETWORK_SERVERS or any(_EXECUTES_SERVER.search(argument) for argument in argv):
+        return StopReaction(0.0, 0), False
     handles_signals = any("trap" in argument for argument in argv)
     if not is_first:
         return StopReaction(0.0, _SIGNALED + TERM), handles_signals

@@ -24,6 +24,7 @@ from mockube.container_runtime.simulated.shell.command_lookup import (
     BUILTIN_NAMES,
     KEYWORDS,
 )
+from mockube.container_runtime.simulated.shell.network_programs.programs import SERVERS as NETWORK_SERVERS
 from mockube.container_runtime.simulated.shell.options import has_letter
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
@@ -273,7 +274,8 @@ def _of_simple_command(
     if ports is not None:
         return Listeners(ports=ports)
     is_quiet = program in _QUIET and program not in _EVALUATED
-    if is_quiet or (program in PROGRAMS and server is None) or program.startswith("#"):
+    is_client = program in PROGRAMS and program not in NETWORK_SERVERS and server is None
+    if is_quiet or is_client or program.startswith("#"):
         return Listeners()
     # Another program of an image with a server may be what starts it.
     ports = dict.fromkeys(image.ports) if image is not None and not image.entrypoint else {}

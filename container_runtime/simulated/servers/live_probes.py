@@ -50,6 +50,15 @@ def live_port_probes(
             yield field
 
 
+def fields_of_port_probes(container: ReadOnlyTree) -> Iterator[str]:
+    """Yield the fields of the probes of a container at ports of its pod."""
+    for field in _PROBES:
+        probe = container.get(field) or {}
+        action = probe.get("httpGet") or probe.get("tcpSocket") or probe.get("grpc")
+        if action and not action.get("host"):
+            yield field
+
+
 def _may_change(container: ReadOnlyTree) -> bool:
     """Return whether the files of a container may be others than those of its image; most of them have only credentials in addition."""
     return bool(

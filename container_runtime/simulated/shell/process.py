@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct, field
 
 from mockube.container_runtime.images.programs import ImagePrograms
+from mockube.container_runtime.simulated.nginx.running import RunningServer
 
 from .access import DEFAULT_UMASK
 from .filesystem import FileSystem
@@ -193,6 +194,8 @@ class Host(Struct, kw_only=True):
     time_reads: int = 0
     """The number of times that commands have read the time."""
     memory: Memory = field(default_factory=Memory)
+    server: RunningServer | None = None
+    """The server that a program of the container starts or reloads; None where nobody can connect to it."""
 
     @property
     def has_busybox(self) -> bool:

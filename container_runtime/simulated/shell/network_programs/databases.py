@@ -1,16 +1,17 @@
-"""The programs that ask whether a database answers: redis-cli ping, pg_isready, mysqladmin ping, mongosh with a ping.
+"""The clients of databases: redis-cli, and those that ask whether a database answers, and whether it accepts a password.
 
-Their other commands need data, and are not simulated.
+Queries of data in SQL, and those of MongoDB, are not simulated.
 """
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from mockube.apimachinery.gotext import int_or_none
-from mockube.container_runtime.simulated.network.calls import Connect
+from mockube.apimachinery.hosts import is_loopback
+from mockube.container_runtime.simulated.network.calls import Connect, Login
 from mockube.container_runtime.simulated.shell.options import (
     ProgramOptions,
     simulated_options,
@@ -23,6 +24,7 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.programs.inputs import read_standard_input
 
 from . import network
 
@@ -67,6 +69,42 @@ _MYSQL: Final = {
     "-S": "socket=",
     "--socket": "socket=",
 }
+_MYSQL_CLIENT: Final = {
+    **_MYSQL,
+    "-e": "execute=",
+    "--execute": "execute=",
+    "-D": "database=",
+    "--database": "database=",
+    "-N": "headless",
+    "--skip-column-names": "headless",
+    "-B": "batch",
+    "--batch": "batch",
+    "--ssl-mode": "ssl=",
+    "--skip-ssl": "ignored",
+    "--default-character-set": "charset=",
+}
+_PSQL: Final = {
+    **_POSTGRES,
+    "-c": "command=",
+    "--command": "command=",
+    "-f": "file=",
+    "--file": "file=",
+    "-t": "tuples",
+    "--tuples-only": "tuples",
+    "-A": "unaligned",
+    "--no-align": "unaligned",
+    "-w": "ignored",
+    "--no-password": "ignored",
+    "-v": "variable=",
+    "-X": "ignored",
+    "-l": "list",
+    "--list": "list",
+}
+_CONSTANT: Final = re.compile(r"select\s+(\d{1,9})\s*;?", re.IGNORECASE)
+"""A query that needs no data, with which clients ask whether a server answers."""
+_POSTGRES_URL: Final = re.compile(
+    r"postgres(?:ql)?://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?(?P<host>[^:/?]+)(?::(?P<port>\d+))?(?:[/?].*)?"
+)
 _MONGO: Final = {
     "--eval": "eval=",
     "--host": "host=",
@@ -116,17 +154,172 @@ def _port(options: ProgramOptions, default: int) -> int:
 
 
 def redis_cli(process: Process) -> Run:
+    """Send one command to a server of Redis, or those of the input, and print the replies as without a terminal."""
     options = simulated_options(process, _REDIS)
-    if [operand.lower() for operand in options.arguments] != ["ping"]:
-        raise UnknownProgram(" ".join(process.argv))
     host, port = options.get("host", _LOCAL), _port(options, 6379)
-    contact = yield from _contact(process, host, port)
-    if not _is_served(contact, "redis"):
-        reason = network.REASONS.get(contact.outcome, "Server closed the connection")
-        problem = reason if contact.is_known else "Name or service not known"
+    password = options.get("password") or process.environment.get("REDISCLI_AUTH", "")
+    data = (
+        _redis_command(options.arguments) if options.arguments else (yield from read_standard_input(process))
+    )
+    if password:
+        data = _redis_command(["AUTH", *filter(None, [options.get("user", "")]), password]) + data
+    resolution = yield from network.resolve(process, host)
+    address = next(iter(resolution.addresses), "")
+    reply = (
+        (yield from network.call(process, Connect(address=address, port=port, data=data)))
+        if address
+        else None
+    )
+    if reply is None or not reply.is_open or reply.speaks not in ("", "redis"):
+        if reply is not None:
+            yield from network.wait_for_failure(reply, 1e9)
+        outcome = "" if reply is None else reply.outcome
+        problem = (
+            network.REASONS.get(outcome, "Server closed the connection")
+            if outcome
+            else "Name or service not known"
+        )
         yield Output(2, f"Could not connect to Redis at {host}:{port}: {problem}\n".encode())
         return 1
-    yield write_text("PONG\n")
+    if not reply.speaks:
+        if [word.lower() for word in options.arguments] != ["ping"]:
+            raise UnknownProgram(" ".join(process.argv))
+        yield write_text("PONG\n")
+        return 0
+    return (yield from _print_replies(process, options, reply.body, has_password=bool(password)))
+
+
+def _print_replies(process: Process, options: ProgramOptions, data: bytes, *, has_password: bool) -> Run:
+    texts = [*_redis_texts(data)]
+    if has_password:
+        warning = "Warning: Using a password with '-a' or '-u' option on the command line interface may not be safe."
+        if "password" in options and "ignored" not in options:
+            yield process.report(warning)
+        login, *texts = texts or [""]
+        if login != "OK":
+            yield process.report(f"AUTH failed: {login}")
+    for text in texts:
+        if "mockube: " in text:
+            raise UnknownProgram(f"{process.name} {' '.join(options.arguments)}".strip())
+        yield write_text(f"{text}\n")
+    return 0
+
+
+def _redis_command(words: Sequence[str]) -> bytes:
+    pieces = [word.encode("utf-8", "surrogateescape") for word in words]
+    return b"*%d\r\n" % len(pieces) + b"".join(b"$%d\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+
+
+def _redis_texts(data: bytes) -> Iterator[str]:
+    """Yield the text of each reply as redis-cli prints it without a terminal."""
+    lines = data.decode("utf-8", "surrogateescape").split("\r\n")
+    while lines and lines[0]:
+        line = lines.pop(0)
+        match line[0]:
+            case "$":
+                yield "" if line == "$-1" else lines.pop(0)
+            case "*":
+                yield "\n".join([lines.pop(0) for _ in range(2 * int(line[1:]))][1::2])
+            case _:
+                yield line[1:]
+
+
+def mysql(process: Process) -> Run:
+    """Connect to a server of MySQL; SQL itself is not simulated, but for a constant."""
+    arguments, password = list[str](), process.environment.get("MYSQL_PWD", "")
+    for argument in process.arguments:
+        if argument.startswith(("-p", "--password=")):
+            password = argument.removeprefix("--password=") if argument.startswith("--") else argument[2:]
+        else:
+            arguments.append(argument)
+    options = simulated_options(process, _MYSQL_CLIENT, arguments)
+    user, host, port = options.get("user", "root"), options.get("host", "localhost"), _port(options, 3306)
+    resolution = yield from network.resolve(process, _LOCAL if host == "localhost" else host)
+    if not resolution.addresses:
+        yield process.report(f"ERROR 2005 (HY000): Unknown MySQL server host '{host}' (-2)")
+        return 1
+    login = Login(user=user, password=password)
+    reply = yield from network.call(process, Connect(address=resolution.addresses[0], port=port, login=login))
+    if not reply.is_open:
+        yield from network.wait_for_failure(reply, 1e9)
+        number = {"refused": 111, "timeout": 110, "unreachable": 113}.get(reply.outcome, 111)
+        problem = f"ERROR 2003 (HY000): Can't connect to MySQL server on '{host}:{port}' ({number})"
+        if host == "localhost":
+            path = "/var/run/mysqld/mysqld.sock"
+            problem = f"ERROR 2002 (HY000): Can't connect to local MySQL server through socket '{path}' (2)"
+        yield process.report(problem)
+        return 1
+    if reply.speaks not in ("", "mysql"):
+        yield process.report(
+            "ERROR 2013 (HY000): Lost connection to MySQL server at 'reading initial communication packet', system error: 0"
+        )
+        return 1
+    if reply.is_denied:
+        source = "localhost" if host in ("localhost", _LOCAL) else process.host.address
+        uses = "YES" if password else "NO"
+        yield process.report(
+            f"ERROR 1045 (28000): Access denied for user '{user}'@'{source}' (using password: {uses})"
+        )
+        return 1
+    constant = _CONSTANT.fullmatch(options.get("execute").strip())
+    if constant is None:
+        raise UnknownProgram(f"SQL of {process.name}")
+    yield write_text(f"{constant[1]}\n" * (1 if "headless" in options else 2))
+    return 0
+
+
+def psql(process: Process) -> Run:
+    """Connect to a server of PostgreSQL; SQL itself is not simulated, but for a constant."""
+    options = simulated_options(process, _PSQL)
+    words, environment = options.arguments, process.environment
+    url = _POSTGRES_URL.fullmatch(words[0]) if words else None
+    parts = url.groupdict(default="") if url else {}
+    host = parts.get("host") or options.get("host") or environment.get("PGHOST", "")
+    user = parts.get("user") or options.get("user") or environment.get("PGUSER", "") or "root"
+    password = parts.get("password") or environment.get("PGPASSWORD", "")
+    port = int_or_none(parts.get("port", "")) or _port(
+        options, int_or_none(environment.get("PGPORT", "")) or 5432
+    )
+    is_socket = not host or host.startswith("/")
+    resolution = yield from network.resolve(process, _LOCAL if is_socket else host)
+    if not resolution.addresses:
+        problem = f'could not translate host name "{host}" to address: Name or service not known'
+        yield process.report(f"psql: error: {problem}")
+        return 2
+    address = resolution.addresses[0]
+    is_trusted = is_socket or is_loopback(address)  # as in the pg_hba.conf of the image
+    login = None if is_trusted else Login(user=user, password=password)
+    reply = yield from network.call(process, Connect(address=address, port=port, login=login))
+    place = f'connection to server at "{host}" ({address}), port {port} failed: '
+    if is_socket:
+        place = f'connection to server on socket "/var/run/postgresql/.s.PGSQL.{port}" failed: '
+    if not reply.is_open:
+        yield from network.wait_for_failure(reply, 1e9)
+        reason = "No such file or directory" if is_socket else network.REASONS.get(reply.outcome, "")
+        hint = (
+            "locally and accepting connections on that socket?"
+            if is_socket
+            else "on that host and accepting TCP/IP connections?"
+        )
+        yield process.report(f"psql: error: {place}{reason}\n\tIs the server running {hint}")
+        return 2
+    if reply.speaks not in ("", "postgres"):
+        yield process.report(f"psql: error: {place}received invalid response to SSL negotiation: H")
+        return 2
+    if reply.is_denied:
+        problem = (
+            f'FATAL:  password authentication failed for user "{user}"'
+            if password
+            else "fe_sendauth: no password supplied"
+        )
+        yield process.report(f"psql: error: {place}{problem}")
+        return 2
+    constant = _CONSTANT.fullmatch(options.get("command").strip())
+    if constant is None:
+        raise UnknownProgram(f"SQL of {process.name}")
+    is_bare = "tuples" in options
+    value = constant[1]
+    yield write_text(f"{value}\n" if is_bare else f" ?column? \n----------\n {value:>8}\n(1 row)\n\n")
     return 0
 
 

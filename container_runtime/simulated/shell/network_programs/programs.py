@@ -19,11 +19,20 @@ def _kubectl(process: Process) -> Run:
     return (yield from kubectl(process))
 
 
+def _nginx(process: Process) -> Run:
+    from .nginx import nginx  # noqa: PLC0415 - for few
+
+    return (yield from nginx(process))
+
+
 def _certgen(process: Process) -> Run:
     from .certgen import certgen  # noqa: PLC0415 - for few
 
     return (yield from certgen(process))
 
+
+SERVERS: Final = ("nginx", "nginx-debug")
+"""The programs that serve what a configuration says, until they are stopped."""
 
 _PROGRAMS: Final[Mapping[str, Program]] = {
     "wget": wget,
@@ -39,10 +48,14 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "redis-cli": databases.redis_cli,
     "valkey-cli": databases.redis_cli,
     "pg_isready": databases.pg_isready,
+    "mysql": databases.mysql,
+    "mariadb": databases.mysql,
+    "psql": databases.psql,
     "mysqladmin": databases.mysqladmin,
     "mariadb-admin": databases.mysqladmin,
     "mongosh": databases.mongosh,
     "mongo": databases.mongosh,
+    **dict.fromkeys(SERVERS, _nginx),
     "kubectl": _kubectl,
     "kube-webhook-certgen": _certgen,
 }

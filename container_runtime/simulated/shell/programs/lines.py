@@ -105,9 +105,11 @@ def tail(process: Process) -> Run:
         for index, (name, data) in enumerate(inputs):
             yield Output(1, _headers(options.arguments, options, name, index))
             yield Output(1, _tail_of(data, count, text, is_bytes=is_bytes))
-        if not follows or not inputs:
+        retries = "F" in options
+        if not follows or not (inputs or retries):
             return inputs.code
-        return (yield from _follow(process, [name for name, _ in inputs], options))
+        names = options.arguments if retries else [name for name, _ in inputs]
+        return (yield from _follow(process, names, options))
     yield Sleep(FOREVER)
     return 0
 
@@ -149,7 +151,8 @@ def _follow(process: Process, names: Sequence[str], options: ProgramOptions) -> 
             if name != latest:
                 yield Output(1, _headers(names, options, name, 1))
                 latest = name
-            yield Output(1, files.read(process.path(name))[start:])
+            if sizes[name]:
+                yield Output(1, files.read(process.path(name))[start:])
     return 0
 
 

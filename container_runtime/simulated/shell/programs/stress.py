@@ -1,4 +1,4 @@
-"""Programs that put load on a machine: stress, stress-ng, and vish/stress, whose options have one dash."""
+"""Programs that put load on a machine: stress, stress-ng, vish/stress, whose options have one dash, and memory-eater of robusta's demos."""
 
 import re
 from collections.abc import Mapping
@@ -44,6 +44,10 @@ _SIZE: Final = re.compile(r"(\d{1,12})([bkmg]?)", re.IGNORECASE)
 _UNITS: Final = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _TIME: Final = re.compile(r"(\d{1,9})([smhdy]?)", re.IGNORECASE)
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "y": 31_557_600}
+_RUN_TIME_BYTES: Final = 4 << 20
+"""What the run-time of memory-eater's language has itself."""
+_MAX_STEPS: Final = 1000
+_SHORTEST_PAUSE: Final = 0.01
 _VISH_OPTIONS: Final = {
     "cpus": "0",
     "mem-total": "0",
@@ -196,4 +200,26 @@ def _vish_line(process: Process, line: int, text: str) -> Output:
     return write_text(f"I{now:%m%d %H:%M:%S.%f} {1:>7} main.go:{line}] {text}\n")
 
 
-PROGRAMS: Final[Mapping[str, Program]] = {"stress": stress, "stress-ng": stress_ng}
+def memory_eater(process: Process) -> Run:
+    """Fill memory: `memory-eater 80Mi 0 100Mi 10 1` begins with 80Mi, waits 0 s, and adds 10Mi each second up to 100Mi."""
+    try:
+        first, last = (float(quantity.parse(process.arguments[index]).number) for index in (0, 2))
+        delay, step, pause = (float(process.arguments[index]) for index in (1, 3, 4))
+    except (IndexError, QuantityError, ValueError) as error:
+        text = "memory-eater INITIAL SECONDS FINAL STEP-IN-MI SECONDS-OF-STEP"
+        raise ProgramUsageError(f"usage: {text}", 2) from error
+    yield from fill_memory(process, _RUN_TIME_BYTES + first)
+    yield Sleep(max(delay, 0.0))
+    piece = step * (1 << 20)
+    for _ in range(min(int((last - first) / piece), _MAX_STEPS) if piece > 0 else 0):
+        yield Sleep(max(pause, _SHORTEST_PAUSE))
+        yield from fill_memory(process, piece)
+    yield Sleep(inf)
+    return 0
+
+
+PROGRAMS: Final[Mapping[str, Program]] = {
+    "stress": stress,
+    "stress-ng": stress_ng,
+    "memory-eater": memory_eater,
+}

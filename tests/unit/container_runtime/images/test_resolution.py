@@ -58,6 +58,8 @@ def test_mistaken_name_of_official_image_is_denied(name):
         ("does-not-exist", _DENIED),
         ("nonexistent/app:1", _DENIED),
         ("team/invalid-image:latest", _DENIED),
+        ("yourcompany/crw:latest", _DENIED),
+        ("your-dockerhub-username/app:1", _DENIED),
         ("quay.io/team/no-such-image:1", "quay.io/team/no-such-image:1: not found"),
         ("team/app:nonexistent", "docker.io/team/app:nonexistent: not found"),
         ("team/app:invalid_tag", "docker.io/team/app:invalid_tag: not found"),
@@ -85,6 +87,7 @@ def test_registry_that_says_it_is_private_has_images_for_pull_secrets():
         "app", "web", "operator", "myapp:1.0", "trainer", "store:1", "mango", "solar", "http", "telegram", "registrar", "my-nginx", "nginx-app",
         "rocker", "note", "mode", "a", "hook", "helloworld", "example.org/app:x", "example.com/nginx:nope", "localhost:5000/ngnix", "team/ngnix",
         "nginx.example.org/app", "invalid/app", "test/app", "missing", "private/app", "image-validator", "existential", "registry.corp:5000/app:x",
+        "company/app", "yours/app", "yourcompany", "ghcr.io/yourcompany/app",
     ],
 )  # fmt: skip
 def test_image_of_ones_own_may_exist(reference):

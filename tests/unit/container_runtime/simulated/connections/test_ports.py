@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.connections.port_answers import HttpAnswer
+from mockube.container_runtime.simulated.connections.port_answers import HttpAnswer, open_port, reply_to
 from mockube.container_runtime.simulated.connections.ports import serve_port
 
 POD = {
@@ -31,8 +31,13 @@ class Client:
 
 
 class Responses:
+    open_port = staticmethod(open_port)
+
     def __init__(self):
         self.requests = []
+
+    async def reply_to(self, _pod, opened, data):
+        return reply_to(opened.behavior, data)
 
     async def respond(self, _pod, _port, _opened, request):
         self.requests.append((request.method, request.path, dict(request.headers)))

@@ -92,3 +92,17 @@ def test_time_at_which_memory_exceeds_a_limit(steps, limit, expected):
 )
 def test_image_of_stress_runs_it_with_the_arguments_of_a_pod(image, arguments):
     assert program_of({"name": "c", "image": image, "args": arguments}).load.cores_at(10) == 2.0
+
+
+def test_memory_eater_grows_by_a_step_each_second():
+    arguments = ["80Mi", "0", "100Mi", "10", "1"]
+    image = "us-central1-docker.pkg.dev/genuine-flight-317411/devel/memory-eater:1.0"
+    load = program_of({"name": "c", "image": image, "args": arguments}).load
+    assert load.exceeds_at(200 << 20) is None
+    assert [int(load.exceeds_at(limit << 20)) for limit in (80, 90, 100)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("arguments", [[], ["80Mi", "0", "100Mi"], ["a", "0", "100Mi", "10", "1"]])
+def test_memory_eater_without_its_arguments_ends(arguments):
+    program = program_of({"name": "c", "image": "x", "command": ["memory-eater", *arguments]})
+    assert (program.seconds, program.exit_code) == (0.0, 2)

@@ -76,3 +76,26 @@ def test_files_of_init_container_depend_on_its_objects():
 def test_command_with_probes_runs_live():
     main = container('test "$K" = v', env=[KEY], readinessProbe={"tcpSocket": {"port": 80}})
     assert live_command(pod(main, restartPolicy="Never"), main)
+
+
+def test_command_of_an_image_that_uses_the_network_runs_in_real_time():
+    main = {"name": "c", "image": "mainred/client:v2"}
+    assert live_command(pod(main), main)[0] == "sh"
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_live"),
+    [
+        ({}, False),
+        ({"volumeMounts": [{"name": "e", "mountPath": "/var/log/nginx"}]}, True),
+        ({"volumeMounts": [{"name": "m", "mountPath": "/etc/nginx/nginx.conf", "subPath": "k"}]}, True),
+        ({"volumeMounts": [{"name": "m", "mountPath": "/usr/share/nginx/html"}]}, False),
+        ({"command": ["nginx", "-g", "daemon off;"]}, True),
+        ({"args": ["nginx-debug", "-g", "daemon off;"]}, True),
+        ({"command": ["sleep", "1d"], "volumeMounts": [{"name": "m", "mountPath": "/etc/nginx"}]}, False),
+        ({"image": "team/nginx", "volumeMounts": [{"name": "m", "mountPath": "/etc/nginx"}]}, False),
+    ],
+)
+def test_server_with_files_of_its_own_runs_in_real_time(fields, is_live):
+    main = {"name": "c", "image": "nginx", **fields}
+    assert bool(live_command(pod(main), main)) is is_live

@@ -268,3 +268,83 @@ def test_curl_retries_with_growing_delays():
 def test_curl_retries_refused_connection_on_demand():
     assert run_script("curl -s --retry 2 web:82").seconds < 1
     assert run_script("curl -s --retry 2 --retry-delay 5 --retry-connrefused web:82").seconds > 10
+
+
+# --- clients of databases
+
+
+class Database(ShellNetwork):
+    """A server at db.prod:6379 that speaks a protocol, and has a password."""
+
+    def __init__(self, speaks, password="", body=b""):
+        super().__init__()
+        self.speaks = {("10.0.0.8", 6379): speaks}
+        self.password = password
+        self.body = body
+
+    def _open(self, call):
+        reply = super()._open(call)
+        login = getattr(call, "login", None)
+        is_denied = login is not None and login.password != self.password
+        return Reply(outcome=reply.outcome, speaks=reply.speaks, is_denied=is_denied, body=self.body)
+
+
+@pytest.mark.parametrize(
+    ("script", "body", "out", "data"),
+    [
+        ("redis-cli -h db.prod -p 6379 get 'a b'", b"$1\r\nx\r\n", "x\n", b"*2\r\n$3\r\nget\r\n$3\r\na b\r\n"),
+        ("redis-cli -h db.prod get a", b"$-1\r\n", "\n", b"*2\r\n$3\r\nget\r\n$1\r\na\r\n"),
+        ("redis-cli -h db.prod keys '*'", b"*2\r\n$1\r\na\r\n$1\r\nb\r\n", "a\nb\n", b"*2\r\n$4\r\nkeys\r\n$1\r\n*\r\n"),
+        ("echo PING | redis-cli -h db.prod", b"+PONG\r\n", "PONG\n", b"PING\n"),
+        ("redis-cli -h db.prod incr a", b"-ERR no\r\n", "ERR no\n", b"*2\r\n$4\r\nincr\r\n$1\r\na\r\n"),
+        ("redis-cli -h db.prod --no-auth-warning -a p ping", b"+OK\r\n+PONG\r\n", "PONG\n",
+         b"*2\r\n$4\r\nAUTH\r\n$1\r\np\r\n*1\r\n$4\r\nping\r\n"),
+    ],
+)  # fmt: skip
+def test_redis_cli_prints_the_replies_of_the_server(script, body, out, data):
+    network = Database("redis", body=body)
+    result = run_script(script, network)
+    assert (result.code, result.out) == (0, out)
+    assert network.calls[-1].data == data
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "text"),
+    [
+        ("mysql -h none -e 'select 1'", 1, "ERROR 2005 (HY000): Unknown MySQL server host 'none' (-2)\n"),
+        ("mysql -h db.prod -P 1 -e 'select 1'", 1, "ERROR 2003 (HY000): Can't connect to MySQL server on 'db.prod:1' (111)\n"),
+        ("mysql -h db.prod -P 6379 -u u -pno -e 'select 1'", 1, "ERROR 1045 (28000): Access denied for user 'u'@'' (using password: YES)\n"),
+        ("mysql -h db.prod -P 6379 -ppw -e 'SELECT 1;'", 0, "1\n1\n"),
+        ("mysql -h db.prod -P 6379 -ppw -N -e 'SELECT 1;'", 0, "1\n"),
+        ("mysql -e 'select 1'", 1, "ERROR 2002 (HY000): Can't connect to local MySQL server through socket '/var/run/mysqld/mysqld.sock' (2)\n"),
+    ],
+)  # fmt: skip
+def test_mysql_connects_and_authenticates(script, code, text):
+    result = run_script(script, Database("mysql", "pw"))
+    assert (result.code, result.out + result.err) == (code, text)
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "text"),
+    [
+        ("psql -h none", 2, 'psql: error: could not translate host name "none" to address: Name or service not known\n'),
+        ("psql -h db.prod -p 6379", 2, 'psql: error: connection to server at "db.prod" (10.0.0.8), port 6379 failed: fe_sendauth: no password supplied\n'),
+        ("PGPASSWORD=no psql -h db.prod -p 6379 -U u", 2,
+         'psql: error: connection to server at "db.prod" (10.0.0.8), port 6379 failed: FATAL:  password authentication failed for user "u"\n'),
+        ("PGPASSWORD=pw psql -h db.prod -p 6379 -tAc 'select 1'", 0, "1\n"),
+        ("psql postgres://u:pw@db.prod:6379/x -c 'select 1'", 0, " ?column? \n----------\n        1\n(1 row)\n\n"),
+        ("psql -h db.prod -p 1", 2,
+         'psql: error: connection to server at "db.prod" (10.0.0.8), port 1 failed: Connection refused\n\tIs the server running on that host and accepting TCP/IP connections?\n'),
+    ],
+)  # fmt: skip
+def test_psql_connects_and_authenticates(script, code, text):
+    result = run_script(script, Database("postgres", "pw"))
+    assert (result.code, result.out + result.err) == (code, text)
+
+
+@pytest.mark.parametrize(
+    "script", ["mysql -h db.prod -P 6379 -ppw -e 'select * from t'", "mysql -h db.prod -P 6379 -ppw"]
+)
+def test_sql_is_not_simulated(script):
+    with pytest.raises(UnknownProgram, match="SQL of mysql"):
+        run_script(script, Database("mysql", "pw"))

@@ -1,0 +1,201 @@
+"""The responses of nginx in containers: files, requests to other servers over the simulated network, and lines in its logs."""
+
+import errno
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Final
+
+from mockube.apimachinery.hosts import is_address
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
+from mockube.container_runtime.config.environment import hostname_of
+from mockube.container_runtime.simulated.files.network_files import CLUSTER_DNS
+from mockube.container_runtime.simulated.network.calls import (
+    HttpRequest,
+    Lookup,
+    NetworkCaller,
+    decode_reply,
+    encode_call,
+)
+from mockube.container_runtime.simulated.network.services import Outcome
+from mockube.container_runtime.simulated.nginx.answering import (
+    Answering,
+    ProxyCall,
+    ProxyReply,
+    Response,
+    answer,
+)
+from mockube.container_runtime.simulated.nginx.configuration import full_path
+from mockube.container_runtime.simulated.nginx.request_state import Request
+from mockube.container_runtime.simulated.nginx.running import RunningServer
+from mockube.container_runtime.simulated.pod_files import PodFiles
+from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
+
+from .port_answers import HttpAnswer, ReceivedRequest
+
+_MAX_HOPS: Final = 8
+"""The number of proxies behind each other; nginx gives up when its connections are used up."""
+_CLOSES: Final = 444
+_STREAMS: Final = {"/dev/stdout": 1, "/dev/stderr": 2, "/proc/self/fd/1": 1, "/proc/self/fd/2": 2}
+_HOPS: ContextVar[int] = ContextVar("hops", default=0)
+_WHILE_CONNECTING: Final = "while connecting to upstream"
+_PROBLEMS: Final = {
+    Outcome.REFUSED.value: f"connect() failed (111: Connection refused) {_WHILE_CONNECTING}",
+    Outcome.UNREACHABLE.value: f"connect() failed (113: Host is unreachable) {_WHILE_CONNECTING}",
+    Outcome.TIMEOUT.value: f"upstream timed out (110: Connection timed out) {_WHILE_CONNECTING}",
+}
+_CLOSED: Final = "upstream prematurely closed connection while reading response header from upstream"
+
+
+class NginxResponses:
+    def __init__(self, files: PodFiles, clock: Clock) -> None:
+        self._files = files
+        self._clock = clock
+        self.network: Callable[[ReadOnlyTree], NetworkCaller]
+        """Returns what answers the calls of a pod; set by the run-time, whose network needs the responses."""
+        self.write_log: Callable[[ReadOnlyTree, str, Sequence[tuple[int, str]]], None] = lambda *_: None
+        """Adds lines to the log of a container, each with its descriptor."""
+
+    async def respond(
+        self,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        server: RunningServer,
+        port: int,
+        request: ReceivedRequest,
+    ) -> HttpAnswer:
+        """Return the response of a server by its configuration; it logs the request."""
+        configuration = server.configuration
+        assert configuration is not None
+        server.requests += 1
+        files = await self._files.file_system(pod, container)
+        now = self._clock.now()
+        received = Request(
+            method=request.method,
+            target=request.path,
+            headers=request.headers,
+            client=request.client.rpartition(":")[0] or request.client,
+            port=port,
+            tls=configuration.ports[port],
+            body=request.body,
+            address=(pod.get("status") or {}).get("podIP") or "",
+            hostname=hostname_of(pod),
+            time_local=f"{now:%d/%b/%Y:%H:%M:%S} +0000",
+            time_iso8601=f"{now:%Y-%m-%dT%H:%M:%S}+00:00",
+            number=server.requests,
+        )
+        answering = answer(configuration, received, _ServedFiles(files))
+        response = await self._run(answering, pod, server)
+        self._log(pod, container["name"], server, response, files)
+        if response.status == _CLOSES:
+            return HttpAnswer(status=0)
+        return HttpAnswer(
+            status=response.status,
+            content_type=response.content_type,
+            server="nginx",
+            location=response.location,
+            headers=tuple(response.headers),
+            body=response.body,
+        )
+
+    async def _run(self, answering: Answering, pod: ReadOnlyTree, server: RunningServer) -> Response:
+        """Send the requests that an answer needs; return the answer."""
+        try:
+            call = next(answering)
+            while True:
+                call = answering.send(await self._send(pod, server, call))
+        except StopIteration as stop:
+            response: Response = stop.value
+            return response
+
+    async def _send(self, pod: ReadOnlyTree, server: RunningServer, call: ProxyCall) -> ProxyReply:
+        """Send a request to another server over the network of the pod."""
+        if _HOPS.get() >= _MAX_HOPS:
+            return ProxyReply(status=500, problem="")
+        network = self.network(pod)
+        address = await self._address_of(network, server, call)
+        if not address:
+            return ProxyReply(problem=f"{call.host} could not be resolved (3: Host not found)")
+        request = HttpRequest(
+            address=address,
+            port=call.port,
+            method=call.method,
+            path=call.path,
+            headers=call.headers,
+            body=call.body,
+            uses_tls=call.tls,
+        )
+        token = _HOPS.set(_HOPS.get() + 1)
+        try:
+            reply = decode_reply(await network(encode_call(request)))
+        finally:
+            _HOPS.reset(token)
+        if reply.status:
+            return ProxyReply(status=reply.status, headers=reply.headers, body=reply.body)
+        if reply.problem:
+            server.on_not_simulated(f"nginx: {reply.problem}")
+        return ProxyReply(
+            problem=_PROBLEMS.get(reply.outcome, _CLOSED),
+            has_timed_out=reply.outcome == Outcome.TIMEOUT.value,
+            body=address.encode(),
+        )
+
+    async def _address_of(self, network: NetworkCaller, server: RunningServer, call: ProxyCall) -> str:
+        """Return the address of a host, as it was looked up at the start, or as the `resolver` knows it."""
+        host = call.host.strip("[]")
+        if is_address(host):
+            return host
+        if not call.needs_resolver:
+            addresses = server.addresses.get(call.host, ())
+            return addresses[server.requests % len(addresses)] if addresses else ""
+        lookup = Lookup(server=CLUSTER_DNS, name=host.rstrip("."))
+        reply = decode_reply(await network(encode_call(lookup)))
+        return next((value for _, kind, value in reply.records if kind == "A"), "")
+
+    def _log(
+        self, pod: ReadOnlyTree, name: str, server: RunningServer, response: Response, files: FileSystem
+    ) -> None:
+        now = self._clock.now()
+        start = f"{now:%Y/%m/%d %H:%M:%S} [error] 29#29: *{server.requests} "
+        lines = [(response.error_log, start + text) for text in response.errors]
+        written = []
+        for path, line in (*lines, *response.logs):
+            try:
+                target = files.resolve(full_path(path))
+                if target in _STREAMS:
+                    written.append((_STREAMS[target], line))
+                elif target != "/dev/null":
+                    data = f"{line}\n".encode("utf-8", "surrogateescape")
+                    files.write(target, data, append=True, modified=now.timestamp())
+            except FileError:  # The disk is full, or the log was made read-only: nginx goes on without it.
+                continue
+        if written:
+            self.write_log(pod, name, written)
+
+
+class _ServedFiles:
+    """The files of a container, as its server reads them."""
+
+    def __init__(self, files: FileSystem) -> None:
+        self._files = files
+
+    def kind(self, path: str) -> str:
+        try:
+            if not self._files.exists(path):
+                return ""
+            return "folder" if self._files.entry(path).is_directory else "file"
+        except FileError:
+            return ""
+
+    def read(self, path: str) -> bytes:
+        try:
+            return self._files.read(path)
+        except FileError as error:
+            raise OSError(errno.EACCES, str(error)) from error
+
+    def names(self, path: str) -> Sequence[str]:
+        try:
+            names = self._files.children(path)
+        except FileError:
+            return ()
+        return [f"{name}/" if self.kind(f"{path.rstrip('/')}/{name}") == "folder" else name for name in names]

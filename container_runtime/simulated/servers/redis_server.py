@@ -1,0 +1,258 @@
+"""A server of Redis: its protocol, and the commands on keys that exercises use. Others are refused by name.
+
+The keys of a run of a container are in memory, and bounded.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from mockube.apimachinery.gotext import int_or_none
+
+MAX_BYTES: Final = 1 << 20
+"""The bytes of all keys and values of a server."""
+_MAX_REPLIES: Final = 1000
+"""The commands of one piece of data that are answered."""
+_WRONG_TYPE: Final = "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
+_NO_AUTH: Final = "-NOAUTH Authentication required.\r\n"
+_WRONG_PASSWORD: Final = "-WRONGPASS invalid username-password pair or user is disabled.\r\n"  # noqa: S105 - a message
+_FULL: Final = "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
+_OK: Final = "+OK\r\n"
+Value = str | list[str] | dict[str, str]
+
+
+class RedisError(Exception):
+    """A command fails; the message is the reply."""
+
+
+class RedisServer:
+    """The data of one server."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Value] = {}
+        self._expiries: dict[str, float] = {}
+
+    def reply(self, data: bytes, password: str, now: float) -> bytes:
+        """Return the replies to the commands that a client sends over a new connection."""
+        replies = list[str]()
+        is_authenticated = not password
+        for words in list(_commands(data))[:_MAX_REPLIES]:
+            name = words[0].upper()
+            if name == "QUIT":
+                replies.append(_OK)
+                break
+            if name == "AUTH":
+                is_authenticated = words[-1] == password
+                replies.append(_OK if is_authenticated else _WRONG_PASSWORD)
+            elif not is_authenticated:
+                replies.append(_NO_AUTH)
+            else:
+                replies.append(self._run(name, words[1:], now))
+        return "".join(replies).encode("utf-8", "surrogateescape")
+
+    def _run(self, name: str, words: Sequence[str], now: float) -> str:
+        for key in [key for key, at in self._expiries.items() if at <= now]:
+            del self._expiries[key]
+            self._values.pop(key, None)
+        command = _COMMANDS.get(name)
+        if command is None:
+            return f"-ERR mockube: the command {name} of Redis is not simulated\r\n"
+        fewest, function = command
+        if len(words) < fewest:
+            return f"-ERR wrong number of arguments for '{name.lower()}' command\r\n"
+        try:
+            reply = function(self, words, now)
+        except RedisError as error:
+            return str(error)
+        return _FULL if name in _WRITES and self._size() > MAX_BYTES and self._drop(words[0]) else reply
+
+    def _size(self) -> int:
+        return sum(len(key) + len(repr(value)) for key, value in self._values.items())
+
+    def _drop(self, key: str) -> bool:
+        return self._values.pop(key, None) is not None
+
+    def text(self, key: str) -> str | None:
+        value = self._values.get(key)
+        if value is not None and not isinstance(value, str):
+            raise RedisError(_WRONG_TYPE)
+        return value
+
+    def items(self, key: str) -> list[str]:
+        value = self._values.setdefault(key, [])
+        if not isinstance(value, list):
+            raise RedisError(_WRONG_TYPE)
+        return value
+
+    def fields(self, key: str) -> dict[str, str]:
+        value = self._values.setdefault(key, {})
+        if not isinstance(value, dict):
+            raise RedisError(_WRONG_TYPE)
+        return value
+
+    # --- commands
+
+    def ping(self, words: Sequence[str], _: float) -> str:
+        return _bulk(words[0]) if words else "+PONG\r\n"
+
+    def set(self, words: Sequence[str], now: float) -> str:
+        key, value, *options = words
+        upper = [option.upper() for option in options]
+        if ("NX" in upper and key in self._values) or ("XX" in upper and key not in self._values):
+            return "$-1\r\n"
+        self._values[key] = value
+        self._expiries.pop(key, None)
+        for option, factor in (("EX", 1.0), ("PX", 0.001)):
+            if option in upper:
+                self._expire(key, next(iter(options[upper.index(option) + 1 :]), ""), factor, now)
+        return _OK
+
+    def _expire(self, key: str, text: str, factor: float, now: float) -> None:
+        self._expiries[key] = now + _number(text) * factor
+
+    def get(self, words: Sequence[str], _: float) -> str:
+        return _bulk(self.text(words[0]))
+
+    def delete(self, words: Sequence[str], _: float) -> str:
+        return f":{sum(self._drop(key) for key in words)}\r\n"
+
+    def exists(self, words: Sequence[str], _: float) -> str:
+        return f":{sum(key in self._values for key in words)}\r\n"
+
+    def add(self, key: str, by: int) -> str:
+        value = _number(self.text(key) or "0") + by
+        self._values[key] = str(value)
+        return f":{value}\r\n"
+
+    def append(self, words: Sequence[str], _: float) -> str:
+        self._values[words[0]] = value = (self.text(words[0]) or "") + words[1]
+        return f":{len(value)}\r\n"
+
+    def keys(self, words: Sequence[str], _: float) -> str:
+        return _array([key for key in self._values if fnmatchcase(key, words[0])])
+
+    def expire(self, words: Sequence[str], now: float) -> str:
+        if words[0] not in self._values:
+            return ":0\r\n"
+        self._expire(words[0], words[1], 1.0, now)
+        return ":1\r\n"
+
+    def ttl(self, words: Sequence[str], now: float) -> str:
+        if words[0] not in self._values:
+            return ":-2\r\n"
+        at = self._expiries.get(words[0])
+        return ":-1\r\n" if at is None else f":{round(at - now)}\r\n"
+
+    def type(self, words: Sequence[str], _: float) -> str:
+        value = self._values.get(words[0])
+        kind = {str: "string", list: "list", dict: "hash", type(None): "none"}[value.__class__]
+        return f"+{kind}\r\n"
+
+    def push(self, words: Sequence[str], *, is_left: bool) -> str:
+        items = self.items(words[0])
+        for word in words[1:]:
+            items.insert(0 if is_left else len(items), word)
+        return f":{len(items)}\r\n"
+
+    def range(self, words: Sequence[str], _: float) -> str:
+        items, start, end = self.items(words[0]), _number(words[1]), _number(words[2])
+        return _array(
+            items[start if start >= 0 else max(len(items) + start, 0) : len(items) if end == -1 else end + 1]
+        )
+
+    def put_fields(self, words: Sequence[str], _: float) -> str:
+        fields, before = self.fields(words[0]), len(self.fields(words[0]))
+        fields.update(zip(words[1::2], words[2::2], strict=False))
+        return f":{len(fields) - before}\r\n"
+
+    def all_fields(self, words: Sequence[str], _: float) -> str:
+        return _array([text for pair in self.fields(words[0]).items() for text in pair])
+
+    def flush(self, _: Sequence[str], __: float) -> str:
+        self._values.clear()
+        return _OK
+
+    def info(self, _: Sequence[str], __: float) -> str:
+        lines = [
+            "# Server",
+            "redis_mode:standalone",
+            "# Replication",
+            "role:master",
+            "connected_slaves:0",
+            "# Keyspace",
+        ]
+        lines += (
+            [f"db0:keys={len(self._values)},expires={len(self._expiries)},avg_ttl=0"] if self._values else []
+        )
+        return _bulk("".join(f"{line}\r\n" for line in lines))
+
+    def size(self, _: Sequence[str], __: float) -> str:
+        return f":{len(self._values)}\r\n"
+
+
+Command = Callable[[RedisServer, Sequence[str], float], str]
+_COMMANDS: Final[Mapping[str, tuple[int, Command]]] = {
+    "PING": (0, RedisServer.ping),
+    "ECHO": (1, RedisServer.ping),
+    "SELECT": (1, lambda *_: _OK),
+    "CLIENT": (0, lambda *_: _OK),
+    "SET": (2, RedisServer.set),
+    "GET": (1, RedisServer.get),
+    "DEL": (1, RedisServer.delete),
+    "UNLINK": (1, RedisServer.delete),
+    "EXISTS": (1, RedisServer.exists),
+    "INCR": (1, lambda server, words, _: server.add(words[0], 1)),
+    "DECR": (1, lambda server, words, _: server.add(words[0], -1)),
+    "INCRBY": (2, lambda server, words, _: server.add(words[0], _number(words[1]))),
+    "DECRBY": (2, lambda server, words, _: server.add(words[0], -_number(words[1]))),
+    "APPEND": (2, RedisServer.append),
+    "KEYS": (1, RedisServer.keys),
+    "EXPIRE": (2, RedisServer.expire),
+    "TTL": (1, RedisServer.ttl),
+    "TYPE": (1, RedisServer.type),
+    "LPUSH": (2, lambda server, words, _: server.push(words, is_left=True)),
+    "RPUSH": (2, lambda server, words, _: server.push(words, is_left=False)),
+    "LRANGE": (3, RedisServer.range),
+    "LLEN": (1, lambda server, words, _: f":{len(server.items(words[0]))}\r\n"),
+    "HSET": (3, RedisServer.put_fields),
+    "HGET": (2, lambda server, words, _: _bulk(server.fields(words[0]).get(words[1]))),
+    "HGETALL": (1, RedisServer.all_fields),
+    "DBSIZE": (0, RedisServer.size),
+    "FLUSHALL": (0, RedisServer.flush),
+    "FLUSHDB": (0, RedisServer.flush),
+    "INFO": (0, RedisServer.info),
+}
+"""The commands with the number of their arguments, at least."""
+_WRITES: Final = frozenset({"SET", "APPEND", "LPUSH", "RPUSH", "HSET"})
+
+
+def _number(text: str) -> int:
+    number = int_or_none(text)
+    if number is None:
+        raise RedisError("-ERR value is not an integer or out of range\r\n")
+    return number
+
+
+def _bulk(text: str | None) -> str:
+    return "$-1\r\n" if text is None else f"${len(text.encode('utf-8', 'surrogateescape'))}\r\n{text}\r\n"
+
+
+def _array(texts: Sequence[str]) -> str:
+    return f"*{len(texts)}\r\n" + "".join(map(_bulk, texts))
+
+
+def _commands(data: bytes) -> Iterator[list[str]]:
+    """Yield the words of each command: an array of the protocol, or a line."""
+    text = data.decode("utf-8", "surrogateescape")
+    lines = text.split("\n")
+    while lines:
+        line = lines.pop(0).rstrip("\r")
+        if line.startswith("*") and line[1:].isdecimal() and len(line) < len("*1000000"):
+            words = []
+            for _ in range(min(int(line[1:]), len(lines) // 2)):
+                lines.pop(0)
+                words.append(lines.pop(0).rstrip("\r"))
+            if words:
+                yield words
+        elif line.split():
+            yield line.split()
