@@ -55,8 +55,8 @@ class ShellNetwork:
     def _open(self, call):
         target = call.address, call.port
         outcome = "open" if target in SERVED else "timeout" if target in self.dropped else "refused"
-        body = b"+PONG\r\n" if b"ping" in call.data else b""
-        return Reply(outcome=outcome, speaks=self.speaks.get(target, ""), body=body)
+        speaks = self.speaks.get(target, "")
+        return Reply(outcome=outcome, speaks=speaks, body=b"+PONG\r\n" if speaks == "redis" else b"")
 
     def _respond(self, call):
         uses_tls = call.port == 443
