@@ -67,6 +67,7 @@ def host_of(
         programs=PROGRAMS,
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
+        image=container.get("image") or "",
     )
 
 

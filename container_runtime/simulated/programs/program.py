@@ -61,7 +61,8 @@ MAX_EFFECTS: Final = 50_000
 
 _PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
 ANY_YEAR: Final = 2030
-_HOSTNAME: Final = re.compile(r"hostname|uname", re.IGNORECASE)
+_HOSTNAME: Final = re.compile(r"hostname|uname|python", re.IGNORECASE)
+"""Matches a command that depends on the host name: Python's random numbers do."""
 
 
 MountPaths = tuple[tuple[str, str], ...]
@@ -155,6 +156,7 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
         places=file_places(container),
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
+        image=(container.get("image") or "") if "python" in text else "",
     )
 
 
@@ -204,6 +206,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
     has_open_input: bool = False
     """Whether a read of the standard input waits."""
     has_terminal: bool = False
+    image: str = ""
+    """The reference of the image, if the command depends on it."""
 
     def file_system(self, entries: Mapping[str, FileEntry]) -> FileSystem:
         """Return the files of the command with the contents of the volumes that it can write."""
@@ -281,6 +285,7 @@ def start_invocation(
         programs=PROGRAMS,
         has_open_input=invocation.has_open_input,
         has_terminal=invocation.has_terminal,
+        image=invocation.image,
     )
     command = list(invocation.argv)
     if command[0] == "exit":

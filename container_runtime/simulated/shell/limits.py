@@ -109,3 +109,18 @@ MAX_UPLOAD: Final = 4 << 20
 """The body that curl sends."""
 MAX_SENT: Final = 1 << 20
 """What nc sends, or a script through /dev/tcp."""
+
+# --- Python: a script that needs more ends as one that has no memory left, or never ends.
+
+MAX_PYTHON_DEPTH: Final = 999
+"""Calls of functions within each other, as many as Python allows; they do not nest on the stack."""
+MAX_PYTHON_GENERATORS: Final = 40
+"""Generators that are executed within each other, each of which is a few calls of Python."""
+MAX_PYTHON_TEXT: Final = 4096
+"""The part of a repeated text that is stored."""
+MAX_PYTHON_REPEATED: Final = 100_000
+"""The elements of a repeated list that are stored."""
+MAX_PYTHON_ELEMENTS: Final = 1_000_000
+"""Elements of a list, a dictionary and the like."""
+MAX_PYTHON_MEMORY: Final = 1 << 46
+"""The size of a value beyond which Python itself raises MemoryError."""

@@ -139,6 +139,8 @@ class Host(Struct, kw_only=True):
     """Whether an unknown program raises `UnknownProgram`; otherwise the shell reports it."""
     programs: "Mapping[str, Program]"
     address: str = ""
+    image: str = ""
+    """The reference of the container's image; "" if it does not matter."""
     user: int = 0
     group: int = 0
     other_groups: tuple[int, ...] = ()

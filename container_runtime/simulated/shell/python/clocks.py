@@ -1,0 +1,164 @@
+"""The modules of simulated Python scripts for time and chance: time, datetime, random and uuid."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from random import Random
+from time import gmtime, strftime
+from typing import Any, Final
+from uuid import UUID
+
+from .errors import error
+from .interpreter import PythonInterpreter
+from .operations import is_native
+from .values import Builtin, BulkText, Code, NativeObject, NativeType, Value
+
+_MAX_SLEEP: Final = 1e12
+Keywords = dict[str, Value]
+
+
+def plain(name: str, function: Callable[..., Any]) -> Builtin:
+    """Return a built-in function of numbers, texts and containers."""
+
+    def call(machine: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Any:
+        arguments = [machine.text_of_bulk(value) if isinstance(value, BulkText) else value for value in arguments]
+        for argument in (*arguments, *keywords.values()):
+            if not is_native(argument):
+                raise error("TypeError", f"{name}() does not take an argument of this type")
+        return function(*arguments, **keywords)
+
+    return Builtin(name, call)
+
+
+def time_module(machine: PythonInterpreter) -> dict[str, Value]:
+    host = machine.process.host
+
+    def sleep(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Code:
+        (seconds,) = arguments
+        if not isinstance(seconds, (int, float)):
+            raise error("TypeError", f"'{type(seconds).__name__}' object cannot be interpreted as an integer")
+        if seconds < 0:
+            raise error("ValueError", "sleep length must be non-negative")
+        yield machine.sleep(min(float(seconds), _MAX_SLEEP))
+        return None
+
+    def now() -> float:
+        return host.now_running().timestamp()
+
+    def elapsed() -> float:
+        host.time_reads += 1
+        return 1000.0 + machine.process.processes.time
+
+    def formatted(text: str, moment: Any = None) -> str:
+        return strftime(text, gmtime(now()) if moment is None else tuple(moment))
+
+    functions: dict[str, Callable[..., Any]] = {
+        "time": now, "time_ns": lambda: int(now() * 10**9), "monotonic": elapsed, "perf_counter": elapsed,
+        "process_time": lambda: machine.process.processes.busy_seconds, "strftime": formatted,
+        "gmtime": lambda seconds=None: tuple(gmtime(now() if seconds is None else seconds)),
+        "localtime": lambda seconds=None: tuple(gmtime(now() if seconds is None else seconds)),
+        "ctime": lambda seconds=None: datetime.fromtimestamp(now() if seconds is None else seconds, UTC).ctime(),
+        "monotonic_ns": lambda: int(elapsed() * 10**9), "perf_counter_ns": lambda: int(elapsed() * 10**9),
+    }  # fmt: skip
+    members: dict[str, Value] = {name: plain(name, function) for name, function in functions.items()}
+    return members | {"sleep": Builtin("sleep", sleep), "timezone": 0, "tzname": ("UTC", "UTC")}
+
+
+def datetime_module(machine: PythonInterpreter) -> dict[str, Value]:
+    host = machine.process.host
+
+    def now(zone: Any = None, *, tz: Any = None) -> datetime:
+        moment = host.now_running().astimezone(zone or tz or UTC)
+        return moment if zone or tz else moment.replace(tzinfo=None)
+
+    def from_timestamp(seconds: float, zone: Any = None, *, tz: Any = None) -> datetime:
+        moment = datetime.fromtimestamp(seconds, zone or tz or UTC)
+        return moment if zone or tz else moment.replace(tzinfo=None)
+
+    methods: dict[str, Callable[..., Any]] = {
+        "now": now, "utcnow": lambda: now(), "today": lambda: now(), "fromtimestamp": from_timestamp,
+        "utcfromtimestamp": from_timestamp, "strptime": datetime.strptime, "fromisoformat": datetime.fromisoformat,
+        "combine": datetime.combine,
+    }  # fmt: skip
+    moments = _native_type("datetime.datetime", datetime, methods)
+    moments.members |= {"min": datetime.min, "max": datetime.max}
+    days = _native_type("datetime.date", date, {"today": lambda: now().date(), "fromisoformat": date.fromisoformat})
+    zones = _native_type("datetime.timezone", timezone, {})
+    zones.members["utc"] = UTC
+    members: dict[str, Value] = {
+        "datetime": moments, "date": days, "timezone": zones, "time": _native_type("datetime.time", time, {}),
+        "timedelta": _native_type("datetime.timedelta", timedelta, {}), "UTC": UTC,
+    }  # fmt: skip
+    for cls in members.values():
+        if isinstance(cls, NativeType):
+            machine.register_type(cls)
+    return members
+
+
+def _native_type(name: str, host: type, methods: dict[str, Callable[..., Any]]) -> NativeType:
+    members = {method: plain(method, function) for method, function in methods.items()}
+    return NativeType(name, host, plain(name, host).call, members)
+
+
+def random_module(machine: PythonInterpreter) -> dict[str, Value]:
+    return random_functions(machine, machine.random) | {
+        "Random": Builtin("Random", lambda _, arguments, __: NativeObject(random_functions(machine, Random(*arguments)))),  # noqa: S311
+        "SystemRandom": Builtin("SystemRandom", lambda *_: NativeObject(random_functions(machine, machine.random))),
+    }
+
+
+def random_functions(machine: PythonInterpreter, source: Random) -> dict[str, Value]:
+    def call(name: str) -> Builtin:
+        function: Callable[..., Any] = {
+            "random": source.random, "randint": source.randint, "uniform": source.uniform, "randrange": source.randrange,
+            "gauss": source.gauss, "normalvariate": source.normalvariate, "expovariate": source.expovariate,
+            "betavariate": source.betavariate, "triangular": source.triangular, "getrandbits": source.getrandbits,
+            "choice": source.choice, "seed": source.seed, "lognormvariate": source.lognormvariate,
+        }[name]  # fmt: skip
+
+        def run(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Any:
+            machine.own_changes += 1
+            if name == "seed" and not arguments:
+                return None
+            if name == "getrandbits" and arguments[0] > 1 << 20:
+                raise error("MemoryError")
+            return function(*arguments, **keywords)
+
+        return Builtin(name, run)
+
+    def choices(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Any:
+        machine.own_changes += 1
+        keywords = dict(zip(("weights",), arguments[1:], strict=False)) | keywords
+        if keywords.get("k", 1) > 1_000_000:
+            raise error("MemoryError")
+        return source.choices(arguments[0], **keywords)
+
+    def sample(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Any:
+        machine.own_changes += 1
+        return source.sample(*arguments, **keywords)
+
+    def shuffle(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> None:
+        machine.own_changes += 1
+        source.shuffle(arguments[0])
+
+    names = "random randint uniform randrange gauss normalvariate expovariate betavariate triangular getrandbits choice seed lognormvariate"
+    return {name: call(name) for name in names.split()} | {
+        "choices": Builtin("choices", choices), "sample": Builtin("sample", sample), "shuffle": Builtin("shuffle", shuffle),
+    }  # fmt: skip
+
+
+def uuid_module(machine: PythonInterpreter) -> dict[str, Value]:
+    def identifier(*_: Any) -> NativeObject:
+        machine.own_changes += 1
+        return uuid_object(UUID(int=machine.random.getrandbits(128), version=4))
+
+    return {"uuid4": Builtin("uuid4", identifier), "uuid1": Builtin("uuid1", identifier)}
+
+
+def uuid_object(value: UUID) -> NativeObject:
+    result = NativeObject({"hex": value.hex, "int": value.int, "bytes": value.bytes, "version": value.version})
+    result.type_name = "UUID"
+    result.members |= {
+        "__str__": plain("__str__", lambda: str(value)),
+        "__repr__": plain("__repr__", lambda: repr(value)),
+    }
+    return result

@@ -1,0 +1,258 @@
+"""What `str`, `repr` and `format` return in simulated Python scripts."""
+
+import re
+from collections import Counter, deque
+from string import Formatter
+from typing import Any, Final
+
+from mockube.container_runtime.simulated.shell import limits
+
+from .errors import error
+from .operations import Operations, is_native, is_plain
+from .values import (
+    Builtin,
+    BulkText,
+    Code,
+    DefaultDict,
+    ErrorInstance,
+    Function,
+    GeneratorObject,
+    Instance,
+    Iterator,
+    Method,
+    Module,
+    NativeObject,
+    NativeType,
+    PyClass,
+    Value,
+    type_name,
+)
+
+_PERCENT: Final = re.compile(r"%(?:\((?P<key>[^)]*)\))?(?P<flags>[-+ #0]*)(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?[hlL]?(?P<type>.?)")
+_NUMBER: Final = re.compile(r"\d+")
+_MAX_WIDTH: Final = 1 << 20
+_MAX_DEPTH: Final = 50
+_BRACKETS: Final = {list: "[]", tuple: "()", set: "{}", frozenset: ("frozenset({", "})"), deque: ("deque([", "])")}
+
+
+class Formatting(Operations):
+    def text(self, value: Value) -> Code:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, Instance):
+            for name in ("__str__", "__repr__"):
+                method = self.find_method(value, name)
+                if method is not None:
+                    return (yield self._call_for_text(method, name))
+            return (yield self.default_text(value, "__str__"))
+        if isinstance(value, BulkText) and isinstance(value.unit, str):
+            return self.text_of_bulk(value)
+        if isinstance(value, NativeObject) and "__str__" in value.members:
+            return (yield self.call(value.members["__str__"], []))
+        if is_native(value) and is_plain(value):
+            return str(value)
+        return (yield self.representation(value))
+
+    def _call_for_text(self, method: Method, name: str) -> Code:
+        result = yield self.call(method, [])
+        if not isinstance(result, str):
+            raise error("TypeError", f"{name} returned non-string (type {type_name(result)})")
+        return result
+
+    def default_text(self, value: Value, name: str) -> Code:
+        """Return the text of an error or an object without a method of its own."""
+        if not isinstance(value, ErrorInstance):
+            return f"<{_full_name(value.cls)} object at {_address(value)}>"
+        arguments = value.fields["args"]
+        if name == "__repr__":
+            inner = yield self.representation(arguments)
+            return f"{value.cls.name}{inner[:-2] + ')' if len(arguments) == 1 else inner}"
+        if value.fields.get("strerror") is not None and "errno" in value.fields:
+            name_text = value.fields.get("filename")
+            place = "" if name_text is None else f": {name_text!r}"
+            return f"[Errno {value.fields['errno']}] {value.fields['strerror']}{place}"
+        if not arguments:
+            return ""
+        if len(arguments) == 1:
+            is_key = any(cls.name == "KeyError" for cls in value.cls.order)
+            return (yield (self.representation(arguments[0]) if is_key else self.text(arguments[0])))
+        if any(cls.name == "OSError" for cls in value.cls.order) and len(arguments) == 2:
+            return f"[Errno {arguments[0]}] {arguments[1]}"
+        return (yield self.representation(arguments))
+
+    def representation(self, value: Value, depth: int = 0) -> Code:
+        if isinstance(value, (list, tuple, set, dict, frozenset, deque)) and (depth or not is_plain(value)):
+            if depth > _MAX_DEPTH:
+                raise error("RecursionError", "maximum recursion depth exceeded while getting the repr of an object")
+            return (yield self._container_text(value, depth))
+        if isinstance(value, Instance):
+            method = self.find_method(value, "__repr__")
+            if method is not None:
+                return (yield self._call_for_text(method, "__repr__"))
+            return (yield self.default_text(value, "__repr__"))
+        if isinstance(value, BulkText):
+            return repr(self.text_of_bulk(value))
+        if isinstance(value, NativeObject) and "__repr__" in value.members:
+            return (yield self.call(value.members["__repr__"], []))
+        return repr(value) if is_native(value) else _own_text(value)
+
+    def _container_text(self, value: Value, depth: int) -> Code:
+        parts: list[str] = []
+        size = 0
+        for item in value.items() if isinstance(value, dict) else value:
+            if isinstance(value, dict):
+                key = yield self.representation(item[0], depth + 1)
+                content = yield self.representation(item[1], depth + 1)
+                parts.append(f"{key}: {content}")
+            else:
+                parts.append("[...]" if item is value else (yield self.representation(item, depth + 1)))
+            size += len(parts[-1])
+            if size > limits.MAX_VALUE * 8:
+                raise error("MemoryError")
+        text = ", ".join(parts)
+        if isinstance(value, DefaultDict):
+            factory = yield self.representation(value.factory)
+            return f"defaultdict({factory}, {{{text}}})"
+        if isinstance(value, dict):
+            return f"Counter({{{text}}})" if isinstance(value, Counter) else f"{{{text}}}"
+        if isinstance(value, set) and not value:
+            return "set()"
+        opening, closing = _BRACKETS[next(cls for cls in _BRACKETS if isinstance(value, cls))]
+        return f"{opening}{text}{',' if isinstance(value, tuple) and len(value) == 1 else ''}{closing}"
+
+    def formatted(self, value: Value, specification: str) -> Code:
+        if isinstance(value, Instance):
+            method = self.find_method(value, "__format__")
+            if method is not None:
+                return (yield self.call(method, [specification]))
+        if not specification:
+            return (yield self.text(value))
+        _check_widths(specification)
+        if not is_native(value) and not isinstance(value, BulkText):
+            raise error("TypeError", f"unsupported format string passed to {type_name(value)}.__format__")
+        return format(self.text_of_bulk(value) if isinstance(value, BulkText) else value, specification)
+
+    # --- "%s" % values
+
+    def format_percent(self, text: str, values: Value) -> Code:
+        arguments = list(values) if isinstance(values, tuple) else [values]
+        uses_keys = False
+        parts: list[str] = []
+        position = 0
+        for match in _PERCENT.finditer(text):
+            parts.append(text[position : match.start()])
+            position = match.end()
+            if match["type"] == "%":
+                parts.append("%")
+                continue
+            flags = "".join(f"{_width(part, arguments)}" for part in [match["width"] or ""])
+            precision = "" if match["precision"] is None else f".{_width(match['precision'], arguments)}"
+            if match["key"] is not None:
+                uses_keys = True
+                value = values[match["key"]]
+            elif not arguments:
+                raise error("TypeError", "not enough arguments for format string")
+            else:
+                value = arguments.pop(0)
+            parts.append((yield self._format_one(match, value, f"{match['flags']}{flags}{precision}", text)))
+        if arguments and not uses_keys and not isinstance(values, dict):
+            raise error("TypeError", "not all arguments converted during string formatting")
+        return "".join([*parts, text[position:]])
+
+    def _format_one(self, match: re.Match[str], value: Value, options: str, text: str) -> Code:
+        letter = match["type"]
+        _check_widths(options)
+        if letter in ("s", "r", "a"):
+            shown = yield (self.text(value) if letter == "s" else self.representation(value))
+            return f"%{options}s" % shown
+        if letter not in "diouxXeEfFgGc" or not letter:
+            if not letter:
+                raise error("ValueError", "incomplete format")
+            place = match.end() - 1
+            shown = f"'{letter}' (0x{ord(letter):x}) at index {place}"
+            raise error("ValueError", f"unsupported format character {shown}")
+        if not is_native(value):
+            raise error("TypeError", f"%{letter} format: a real number is required, not {type_name(value)}")
+        return f"%{options}{letter}" % (value,)
+
+    # --- "{}".format(values)
+
+    def format_text(self, text: str, arguments: list[Value], keywords: dict[str, Value]) -> Code:
+        parts: list[str] = []
+        count = 0
+        for literal, field, specification, conversion in Formatter().parse(text):
+            parts.append(literal)
+            if field is None:
+                continue
+            if not field or field[0] in ".[":
+                field, count = f"{count}{field}", count + 1
+            value = yield self._field(field, arguments, keywords)
+            inner = specification or ""
+            if "{" in inner:
+                if inner.startswith("{}"):
+                    inner, count = f"{{{count}}}{inner[2:]}", count + 1
+                inner = yield self.format_text(inner, arguments, keywords)
+            if conversion:
+                value = yield (self.text(value) if conversion == "s" else self.representation(value))
+            parts.append((yield self.formatted(value, inner)))
+        return "".join(parts)
+
+    def _field(self, field: str, arguments: list[Value], keywords: dict[str, Value]) -> Code:
+        name, *rest = re.split(r"(?=[.\[])", field)
+        if name.isdecimal():
+            if int(name[:6]) >= len(arguments):
+                raise error("IndexError", f"Replacement index {int(name)} out of range for positional args tuple")
+            value = arguments[int(name)]
+        else:
+            value = keywords[name]
+        for part in rest:
+            if part.startswith("."):
+                value = yield self.attribute(value, part[1:])
+            else:
+                index = part[1:].rstrip("]")
+                value = yield self.item(value, int(index) if index.isdecimal() else index)
+        return value
+
+    def item(self, value: Value, index: Value) -> Code:
+        raise NotImplementedError
+
+
+def _width(text: str, arguments: list[Value]) -> Any:
+    return arguments.pop(0) if text == "*" else text
+
+
+def _check_widths(specification: str) -> None:
+    if any(len(number) > 7 or int(number) > _MAX_WIDTH for number in _NUMBER.findall(specification)):
+        raise error("MemoryError")
+
+
+def _full_name(cls: PyClass) -> str:
+    return f"{cls.module or '__main__'}.{cls.name}"
+
+
+def _address(value: Value) -> str:
+    """Return an address that a run of the simulation repeats."""
+    return f"0x7f3c{hash(type_name(value)) & 0 | 0x5a2b4d50:08x}"
+
+
+def _own_text(value: Value) -> str:
+    match value:
+        case PyClass():
+            return f"<class '{value.full_name if value.module == 'builtins' else _full_name(value)}'>"
+        case NativeType():
+            return f"<class '{value.name}'>"
+        case Function():
+            return f"<function {value.qualified_name} at {_address(value)}>"
+        case Method():
+            name = getattr(value.function, "qualified_name", "")
+            return f"<bound method {name} of {type_name(value.receiver)} object>"
+        case Builtin():
+            return f"<built-in function {value.name}>"
+        case Module():
+            return f"<module '{value.name}'>"
+        case GeneratorObject():
+            return f"<generator object {value.name} at {_address(value)}>"
+        case Iterator():
+            return f"<{value.type_name} object at {_address(value)}>"
+        case _:
+            return f"<{type_name(value)} object at {_address(value)}>" if not is_native(value) else repr(value)
