@@ -34,6 +34,7 @@ _NETWORK_PROGRAM: Final = re.compile(
     rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host'}))})(?![\w.-])|/dev/(?:tcp|udp)/"
 )
 """The name of a program that uses the network, in a command or a script; `host` is more often an ordinary word."""
+_PYTHON: Final = re.compile(r"(?<![\w.-])python(?:3(?:\.\d+)?)?(?![\w.-])")
 _RUN_ANNOTATION: Final = f"{PREFIX}run"
 _TIMED: Final = ("readinessProbe", "livenessProbe", "startupProbe", "lifecycle")
 
@@ -79,6 +80,8 @@ def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str
     if not container.get("stdin") or script_of(meta.annotations(pod)).command(container["name"]) is not None:
         return ()
     argv = program.command_of(container) or (("sh",) if container.get("tty") else ())
+    if container.get("tty") and len(argv) == 1 and _runs_python(argv):
+        return ()  # its interactive mode is not simulated
     return argv if argv and argv[0].rpartition("/")[2] in PROGRAMS else ()
 
 
@@ -117,15 +120,22 @@ def _network_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, .
 
 
 def _command_with_objects(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
-    """Return the command of a container that runs once and whose end depends on API objects.
+    """Return the command of a container that runs once, or runs Python, and whose end depends on API objects.
 
-    One that is restarted counts as a service where its end depends on them, see `program_of_run`.
+    Any other that is restarted counts as a service where its end depends on them, see `program_of_run`.
     """
-    if not runs_once(pod, container) or any(field in container for field in _TIMED):
+    if any(field in container for field in _TIMED):
         return ()
     script = script_of(meta.annotations(pod))
     argv = _main_argv(container, script)
+    if not runs_once(pod, container) and not _runs_python(argv):
+        return ()
     return argv if _is_interpreted(argv, script) and depends_on_objects(pod, container) else ()
+
+
+def _runs_python(argv: tuple[str, ...]) -> bool:
+    """Return whether a command runs Python, whose scripts are applications: whether they fail is what their users look for."""
+    return any(_PYTHON.search(argument) for argument in argv)
 
 
 def _is_interpreted(argv: tuple[str, ...], script: Script) -> bool:

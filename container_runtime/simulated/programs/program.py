@@ -140,7 +140,7 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
     if not argv:
         return None
     text = "\0".join(argv)
-    variables = context.environment() if "$" in text else {}
+    variables = context.environment() if "$" in text or "python" in text else {}
     return Invocation(
         argv=tuple(expand_references(argv, variables)) if "$" in text else argv,
         environment=tuple((name, value) for name, value in variables.items() if name in text),

@@ -116,6 +116,7 @@ MAX_PYTHON_DEPTH: Final = 999
 """Calls of functions within each other, as many as Python allows; they do not nest on the stack."""
 MAX_PYTHON_GENERATORS: Final = 40
 """Generators that are executed within each other, each of which is a few calls of Python."""
+MAX_PYTHON_THREADS: Final = 50
 MAX_PYTHON_TEXT: Final = 4096
 """The part of a repeated text that is stored."""
 MAX_PYTHON_REPEATED: Final = 100_000

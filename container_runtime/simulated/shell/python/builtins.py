@@ -59,13 +59,13 @@ def _print(machine: Calls, arguments: list[Value], keywords: Keywords) -> Code:
 def _input(machine: Calls, arguments: list[Value], _: Keywords) -> Code:
     prompt = (yield machine.text(arguments[0])) if arguments else ""
     yield machine.write(1, prompt, flushes=True)
-    line = yield read_line(machine)
+    line = yield read_line()
     if not line:
         raise error("EOFError", "EOF when reading a line")
     return line.removesuffix("\n")
 
 
-def read_line(machine: Calls) -> Code:
+def read_line() -> Code:
     """Return a line of the standard input, with its end."""
     line = bytearray()
     while not line.endswith(b"\n") and len(line) < limits.MAX_VALUE:
@@ -79,16 +79,16 @@ def read_line(machine: Calls) -> Code:
 # --- numbers and sequences
 
 
-def _len(_: Calls, arguments: list[Value], __: Keywords) -> Any:
+def _len(machine: Calls, arguments: list[Value], __: Keywords) -> Any:
     (value,) = arguments
     if isinstance(value, BulkText):
         return value.length
     if is_native(value) and hasattr(value, "__len__"):
         return len(value)
     if isinstance(value, NativeObject) and "__len__" in value.members:
-        return _call_method(_, value, "__len__")
+        return _call_method(machine, value, "__len__")
     if isinstance(value, Instance) and value.cls.find("__len__") is not None:
-        return _call_method(_, value, "__len__")
+        return _call_method(machine, value, "__len__")
     raise error("TypeError", f"object of type '{type_name(value)}' has no len()")
 
 
@@ -120,7 +120,9 @@ def _sum(machine: Calls, arguments: list[Value], keywords: Keywords) -> Code:
     total = arguments[1] if len(arguments) > 1 else keywords.get("start", 0)
     if isinstance(total, str):
         raise error("TypeError", "sum() can't sum strings [use ''.join(seq) instead]")
-    if isinstance(arguments[0], (list, tuple)) and all(type(value) in (int, float, bool) for value in arguments[0]):
+    if isinstance(arguments[0], (list, tuple)) and all(
+        type(value) in (int, float, bool) for value in arguments[0]
+    ):
         return sum(arguments[0], total)
     iterator = yield machine.iterate(arguments[0])
     while (item := (yield machine.advance(iterator))) is not END:
@@ -376,8 +378,12 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(_: Calls, arguments: list[Value], keywords: Keywords) -> Any:
         for argument in arguments:
-            if not is_native(argument) or (isinstance(argument, (list, tuple, dict)) and len(argument) > limits.MAX_VALUE):
-                raise error("TypeError", f"'{type_name(argument)}' object cannot be interpreted as an integer")
+            if not is_native(argument) or (
+                isinstance(argument, (list, tuple, dict)) and len(argument) > limits.MAX_VALUE
+            ):
+                raise error(
+                    "TypeError", f"'{type_name(argument)}' object cannot be interpreted as an integer"
+                )
         return function(*arguments, **keywords)
 
     return call
@@ -417,7 +423,11 @@ def _number(host: type, name: str) -> Callable[..., Any]:
         if isinstance(value, Instance) and value.cls.find(f"__{name}__") is not None:
             return _call_method(machine, value, f"__{name}__")
         if not isinstance(value, (int, float, str, bytes, bytearray)):
-            wanted = "a string, a bytes-like object or a real number" if name == "int" else "a string or a real number"
+            wanted = (
+                "a string, a bytes-like object or a real number"
+                if name == "int"
+                else "a string or a real number"
+            )
             raise error("TypeError", f"{name}() argument must be {wanted}, not '{type_name(value)}'")
         return host(*arguments, **keywords)
 
@@ -454,7 +464,11 @@ def _data(host: type) -> Callable[..., Any]:
             return host()
         value = arguments[0]
         if isinstance(value, BulkText):
-            return (yield machine.bulk(host(value.unit.encode() if isinstance(value.unit, str) else value.unit), value.length))
+            return (
+                yield machine.bulk(
+                    host(value.unit.encode() if isinstance(value.unit, str) else value.unit), value.length
+                )
+            )
         if isinstance(value, int) and value > limits.MAX_PYTHON_TEXT:
             return (yield machine.bulk(host(limits.MAX_PYTHON_TEXT), value))
         if isinstance(value, (str, bytes, bytearray, int)):

@@ -36,7 +36,13 @@ class _Names:
         self.nonlocal_names: set[str] = set()
         self.has_yield = False
         arguments = node.args
-        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+        for argument in (
+            *arguments.posonlyargs,
+            *arguments.args,
+            *arguments.kwonlyargs,
+            arguments.vararg,
+            arguments.kwarg,
+        ):
             if argument is not None:
                 self.assigned.add(argument.arg)
         remaining: list[ast.AST] = [*node.body] if isinstance(node, ast.FunctionDef) else [node.body]
@@ -51,7 +57,9 @@ class _Names:
                 self.assigned.add(node.name)
                 return [*node.decorator_list]
             case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                self.assigned |= {inner.target.id for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)}
+                self.assigned |= {
+                    inner.target.id for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)
+                }
                 return []
             case ast.Global():
                 self.global_names |= set(node.names)
@@ -65,6 +73,8 @@ class _Names:
                 self.assigned.add(name)
             case ast.alias():
                 self.assigned.add(node.asname or node.name.partition(".")[0])
+            case _:
+                pass
         return list(ast.iter_child_nodes(node))
 
 
@@ -74,6 +84,8 @@ _names_of = lru_cache(maxsize=2048)(_Names)
 class Calls(Expressions):
     frame: Frame
     """The frame that calls a built-in function at present."""
+    plain_class: PyClass
+    """The class of `object()`."""
 
     def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value] | None = None) -> Code:
         keywords = keywords or {}
@@ -128,7 +140,9 @@ class Calls(Expressions):
 
     # --- arguments
 
-    def _bind(self, function: Function, arguments: list[Value], keywords: dict[str, Value]) -> dict[str, Value]:
+    def _bind(  # noqa: C901 - the rules of one call
+        self, function: Function, arguments: list[Value], keywords: dict[str, Value]
+    ) -> dict[str, Value]:
         node = function.node.args
         parameters = [*node.posonlyargs, *node.args]
         names = [parameter.arg for parameter in parameters]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, timezone
-from random import Random
+from random import Random  # noqa: TID251 - with the seed of the pod, or the one of the script
 from time import gmtime, strftime
 from typing import Any, Final
 from uuid import UUID
@@ -20,7 +20,9 @@ def plain(name: str, function: Callable[..., Any]) -> Builtin:
     """Return a built-in function of numbers, texts and containers."""
 
     def call(machine: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Any:
-        arguments = [machine.text_of_bulk(value) if isinstance(value, BulkText) else value for value in arguments]
+        arguments = [
+            machine.text_of_bulk(value) if isinstance(value, BulkText) else value for value in arguments
+        ]
         for argument in (*arguments, *keywords.values()):
             if not is_native(argument):
                 raise error("TypeError", f"{name}() does not take an argument of this type")
@@ -70,18 +72,23 @@ def datetime_module(machine: PythonInterpreter) -> dict[str, Value]:
         moment = host.now_running().astimezone(zone or tz or UTC)
         return moment if zone or tz else moment.replace(tzinfo=None)
 
+    def utc_now() -> datetime:
+        return now()
+
     def from_timestamp(seconds: float, zone: Any = None, *, tz: Any = None) -> datetime:
         moment = datetime.fromtimestamp(seconds, zone or tz or UTC)
         return moment if zone or tz else moment.replace(tzinfo=None)
 
     methods: dict[str, Callable[..., Any]] = {
-        "now": now, "utcnow": lambda: now(), "today": lambda: now(), "fromtimestamp": from_timestamp,
+        "now": now, "utcnow": utc_now, "today": utc_now, "fromtimestamp": from_timestamp,
         "utcfromtimestamp": from_timestamp, "strptime": datetime.strptime, "fromisoformat": datetime.fromisoformat,
         "combine": datetime.combine,
     }  # fmt: skip
     moments = _native_type("datetime.datetime", datetime, methods)
-    moments.members |= {"min": datetime.min, "max": datetime.max}
-    days = _native_type("datetime.date", date, {"today": lambda: now().date(), "fromisoformat": date.fromisoformat})
+    moments.members |= {"min": datetime.min, "max": datetime.max}  # noqa: DTZ901 - as Python has them
+    days = _native_type(
+        "datetime.date", date, {"today": lambda: now().date(), "fromisoformat": date.fromisoformat}
+    )
     zones = _native_type("datetime.timezone", timezone, {})
     zones.members["utc"] = UTC
     members: dict[str, Value] = {
@@ -100,20 +107,26 @@ def _native_type(name: str, host: type, methods: dict[str, Callable[..., Any]]) 
 
 
 def random_module(machine: PythonInterpreter) -> dict[str, Value]:
+    def make(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> NativeObject:
+        return NativeObject(random_functions(machine, Random(*arguments)))  # noqa: S311 - as the script wants it
+
     return random_functions(machine, machine.random) | {
-        "Random": Builtin("Random", lambda _, arguments, __: NativeObject(random_functions(machine, Random(*arguments)))),  # noqa: S311
-        "SystemRandom": Builtin("SystemRandom", lambda *_: NativeObject(random_functions(machine, machine.random))),
+        "Random": Builtin("Random", make),
+        "SystemRandom": Builtin(
+            "SystemRandom", lambda *_: NativeObject(random_functions(machine, machine.random))
+        ),
     }
 
 
 def random_functions(machine: PythonInterpreter, source: Random) -> dict[str, Value]:
     def call(name: str) -> Builtin:
-        function: Callable[..., Any] = {
+        functions: dict[str, Callable[..., Any]] = {
             "random": source.random, "randint": source.randint, "uniform": source.uniform, "randrange": source.randrange,
             "gauss": source.gauss, "normalvariate": source.normalvariate, "expovariate": source.expovariate,
             "betavariate": source.betavariate, "triangular": source.triangular, "getrandbits": source.getrandbits,
             "choice": source.choice, "seed": source.seed, "lognormvariate": source.lognormvariate,
-        }[name]  # fmt: skip
+        }  # fmt: skip
+        function = functions[name]
 
         def run(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Any:
             machine.own_changes += 1
@@ -155,7 +168,9 @@ def uuid_module(machine: PythonInterpreter) -> dict[str, Value]:
 
 
 def uuid_object(value: UUID) -> NativeObject:
-    result = NativeObject({"hex": value.hex, "int": value.int, "bytes": value.bytes, "version": value.version})
+    result = NativeObject(
+        {"hex": value.hex, "int": value.int, "bytes": value.bytes, "version": value.version}
+    )
     result.type_name = "UUID"
     result.members |= {
         "__str__": plain("__str__", lambda: str(value)),

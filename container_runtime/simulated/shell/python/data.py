@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import itertools
-import json
+import json  # noqa: TID251 - its output is what scripts print
 import math
 import string
 from collections import Counter, OrderedDict, deque
@@ -14,7 +14,20 @@ from .builtins import Keywords
 from .clocks import plain
 from .errors import ERRORS, error
 from .interpreter import PythonInterpreter
-from .values import END, Builtin, BulkText, Code, DefaultDict, ErrorInstance, Instance, Iterator, NativeObject, NativeType, Value, type_name
+from .values import (
+    END,
+    Builtin,
+    BulkText,
+    Code,
+    DefaultDict,
+    ErrorInstance,
+    Instance,
+    Iterator,
+    NativeObject,
+    NativeType,
+    Value,
+    type_name,
+)
 
 _MAX_FACTORIAL: Final = 20_000
 _MATH: Final = (
@@ -30,7 +43,9 @@ def json_module(machine: PythonInterpreter) -> dict[str, Value]:
     def loads(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Value:
         text = arguments[0]
         if not isinstance(text, (str, bytes, bytearray)):
-            raise error("TypeError", f"the JSON object must be str, bytes or bytearray, not {type_name(text)}")
+            raise error(
+                "TypeError", f"the JSON object must be str, bytes or bytearray, not {type_name(text)}"
+            )
         return json.loads(text)
 
     def dump(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Code:
@@ -49,7 +64,11 @@ def json_module(machine: PythonInterpreter) -> dict[str, Value]:
 
 
 def dump_text(machine: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Code:
-    options = {name: keywords[name] for name in ("indent", "sort_keys", "ensure_ascii", "separators") if name in keywords}
+    options = {
+        name: keywords[name]
+        for name in ("indent", "sort_keys", "ensure_ascii", "separators")
+        if name in keywords
+    }
     if isinstance(options.get("indent"), int) and options["indent"] > 64:
         raise error("MemoryError")
     value = yield _to_json(machine, arguments[0], keywords.get("default"), 0)
@@ -76,7 +95,9 @@ def _to_json(machine: PythonInterpreter, value: Value, default: Value, depth: in
             items.append((yield _to_json(machine, item, default, depth + 1)))
         return items
     if default is None:
-        raise error("TypeError", f"Object of type {type_name(value).rpartition('.')[2]} is not JSON serializable")
+        raise error(
+            "TypeError", f"Object of type {type_name(value).rpartition('.')[2]} is not JSON serializable"
+        )
     return (yield _to_json(machine, (yield machine.call(default, [value])), default, depth + 1))
 
 
@@ -85,14 +106,16 @@ def _to_json(machine: PythonInterpreter, value: Value, default: Value, depth: in
 
 def math_module(_: PythonInterpreter) -> dict[str, Value]:
     def factorial(number: int) -> int:
-        if isinstance(number, int) and number > _MAX_FACTORIAL:
+        if number > _MAX_FACTORIAL:
             raise error("MemoryError")
         return math.factorial(number)
 
-    members: dict[str, Value] = {name: plain(name, getattr(math, name)) for name in _MATH.split()}  # from the whitelist
+    members: dict[str, Value] = {
+        name: plain(name, getattr(math, name)) for name in _MATH.split()
+    }  # from the whitelist
     return members | {
         "pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "tau": math.tau, "factorial": plain("factorial", factorial),
-        "pow": plain("pow", lambda base, power: math.pow(base, power)),
+        "pow": plain("pow", math.pow),
     }  # fmt: skip
 
 
@@ -153,11 +176,16 @@ def collections_module(machine: PythonInterpreter) -> dict[str, Value]:
         "OrderedDict": (OrderedDict, ordered),
     }  # fmt: skip
     return {
-        name: machine.register_type(NativeType(f"collections.{name}", host, call)) for name, (host, call) in rows.items()
-    } | {"namedtuple": Builtin("namedtuple", lambda *_: machine.refuse_feature("Python's collections.namedtuple"))}
+        name: machine.register_type(NativeType(f"collections.{name}", host, call))
+        for name, (host, call) in rows.items()
+    } | {
+        "namedtuple": Builtin(
+            "namedtuple", lambda *_: machine.refuse_feature("Python's collections.namedtuple")
+        )
+    }
 
 
-def itertools_module(machine: PythonInterpreter) -> dict[str, Value]:
+def itertools_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C901 - one function for each of the module
     def count(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Any:
         return itertools.count(*arguments, **keywords)
 
@@ -199,14 +227,24 @@ def itertools_module(machine: PythonInterpreter) -> dict[str, Value]:
     def repeat(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Any:
         return itertools.repeat(*arguments)
 
-    functions = {"count": count, "cycle": cycle, "chain": chain, "islice": slice_of, "product": product, "repeat": repeat}
+    functions = {
+        "count": count,
+        "cycle": cycle,
+        "chain": chain,
+        "islice": slice_of,
+        "product": product,
+        "repeat": repeat,
+    }
     return {name: Builtin(name, function) for name, function in functions.items()}
 
 
-def functools_module(machine: PythonInterpreter) -> dict[str, Value]:
+def functools_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C901 - as above
     def partial(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Builtin:
         function, *first = arguments
-        return Builtin("partial", lambda machine, others, more: machine.call(function, [*first, *others], keywords | more))
+        return Builtin(
+            "partial",
+            lambda machine, others, more: machine.call(function, [*first, *others], keywords | more),
+        )
 
     def wraps(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Builtin:
         def decorate(_: PythonInterpreter, inner: list[Value], __: Keywords) -> Value:
@@ -300,7 +338,9 @@ def traceback_module(machine: PythonInterpreter) -> dict[str, Value]:
         return None
 
     def of_error(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Code:
-        return (yield machine.traceback(arguments[0] if len(arguments) == 1 else arguments[1])).splitlines(keepends=True)
+        return (yield machine.traceback(arguments[0] if len(arguments) == 1 else arguments[1])).splitlines(
+            keepends=True
+        )
 
     return {
         "format_exc": Builtin("format_exc", formatted), "print_exc": Builtin("print_exc", show),
@@ -312,7 +352,7 @@ def empty_module(_: PythonInterpreter) -> dict[str, Value]:
     return {}
 
 
-def typing_module(machine: PythonInterpreter) -> dict[str, Value]:
+def typing_module(_: PythonInterpreter) -> dict[str, Value]:
     names = "Any Callable ClassVar Dict Final Generator Iterable Iterator List Literal Mapping Optional Sequence Set Tuple Type Union"
     anything = NativeObject()
     anything.members["__getitem__"] = Builtin("__getitem__", lambda *_: anything)

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Mapping
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from .values import ErrorInstance, Frame, PyClass, SourceFile, Value
 
@@ -148,7 +148,7 @@ def trace_lines(value: ErrorInstance, *, marks: bool) -> Iterator[str]:
             yield f"  [Previous line repeated {hidden} more time{'s' if hidden > 1 else ''}]\n"
 
 
-def _source_lines(file: SourceFile, node: ast.AST | None, line: int, *, marks: bool) -> Iterator[str]:
+def _source_lines(file: SourceFile, node: Any, line: int, *, marks: bool) -> Iterator[str]:
     if not 0 < line <= len(file.lines):
         return
     text = file.lines[line - 1]
@@ -167,7 +167,7 @@ def _source_lines(file: SourceFile, node: ast.AST | None, line: int, *, marks: b
     yield f"    {' ' * (start - indent)}{underline}\n"
 
 
-def _underline(node: ast.AST, text: str, start: int, end: int) -> str:
+def _underline(node: Any, text: str, start: int, end: int) -> str:
     """Return the marks below an expression: `^`, or `~` beside an operator or an index."""
     if getattr(node, "end_lineno", 0) == getattr(node, "lineno", 0):
         if isinstance(node, ast.BinOp):
@@ -179,4 +179,3 @@ def _underline(node: ast.AST, text: str, start: int, end: int) -> str:
             left = node.value.end_col_offset or 0
             return "~" * (left - start) + "^" * (end - left)
     return "^" * (end - start)
-

@@ -100,7 +100,11 @@ class Expressions(Attributes):
         if name in scope.nonlocal_names:
             outer = scope.parent
             while outer is not None:
-                if outer.local_names is not None and name in outer.local_names and name not in outer.nonlocal_names:
+                if (
+                    outer.local_names is not None
+                    and name in outer.local_names
+                    and name not in outer.nonlocal_names
+                ):
                     return outer.variables
                 outer = outer.parent
         return scope.variables
@@ -230,7 +234,7 @@ class Expressions(Attributes):
         frame.node = node
         return (yield self.item(value, index))
 
-    def item(self, value: Value, index: Value) -> Code:
+    def item(self, value: Value, index: Value) -> Code:  # noqa: C901 - a case for each kind of value
         if isinstance(value, Instance):
             method = self.find_method(value, "__getitem__")
             if method is not None:

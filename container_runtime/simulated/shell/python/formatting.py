@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter, deque
+from collections.abc import Mapping
 from string import Formatter
 from typing import Any, Final
 
@@ -28,11 +29,18 @@ from .values import (
     type_name,
 )
 
-_PERCENT: Final = re.compile(r"%(?:\((?P<key>[^)]*)\))?(?P<flags>[-+ #0]*)(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?[hlL]?(?P<type>.?)")
+_PERCENT: Final = re.compile(
+    r"%(?:\((?P<key>[^)]*)\))?(?P<flags>[-+ #0]*)(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?[hlL]?(?P<type>.?)"
+)
 _NUMBER: Final = re.compile(r"\d+")
 _MAX_WIDTH: Final = 1 << 20
 _MAX_DEPTH: Final = 50
-_BRACKETS: Final = {list: "[]", tuple: "()", set: "{}", frozenset: ("frozenset({", "})"), deque: ("deque([", "])")}
+_BRACKETS: Final[Mapping[type, tuple[str, str]]] = {
+    tuple: ("(", ")"),
+    set: ("{", "}"),
+    frozenset: ("frozenset({", "})"),
+    deque: ("deque([", "])"),
+}
 
 
 class Formatting(Operations):
@@ -83,7 +91,9 @@ class Formatting(Operations):
     def representation(self, value: Value, depth: int = 0) -> Code:
         if isinstance(value, (list, tuple, set, dict, frozenset, deque)) and (depth or not is_plain(value)):
             if depth > _MAX_DEPTH:
-                raise error("RecursionError", "maximum recursion depth exceeded while getting the repr of an object")
+                raise error(
+                    "RecursionError", "maximum recursion depth exceeded while getting the repr of an object"
+                )
             return (yield self._container_text(value, depth))
         if isinstance(value, Instance):
             method = self.find_method(value, "__repr__")
@@ -96,7 +106,7 @@ class Formatting(Operations):
             return (yield self.call(value.members["__repr__"], []))
         return repr(value) if is_native(value) else _own_text(value)
 
-    def _container_text(self, value: Value, depth: int) -> Code:
+    def _container_text(self, value: Any, depth: int) -> Code:
         parts: list[str] = []
         size = 0
         for item in value.items() if isinstance(value, dict) else value:
@@ -113,11 +123,13 @@ class Formatting(Operations):
         if isinstance(value, DefaultDict):
             factory = yield self.representation(value.factory)
             return f"defaultdict({factory}, {{{text}}})"
+        if isinstance(value, Counter):
+            return f"Counter({{{text}}})"
         if isinstance(value, dict):
-            return f"Counter({{{text}}})" if isinstance(value, Counter) else f"{{{text}}}"
+            return f"{{{text}}}"
         if isinstance(value, set) and not value:
             return "set()"
-        opening, closing = _BRACKETS[next(cls for cls in _BRACKETS if isinstance(value, cls))]
+        opening, closing = _BRACKETS.get(type(value), ("[", "]"))
         return f"{opening}{text}{',' if isinstance(value, tuple) and len(value) == 1 else ''}{closing}"
 
     def formatted(self, value: Value, specification: str) -> Code:
@@ -132,7 +144,7 @@ class Formatting(Operations):
             raise error("TypeError", f"unsupported format string passed to {type_name(value)}.__format__")
         return format(self.text_of_bulk(value) if isinstance(value, BulkText) else value, specification)
 
-    # --- "%s" % values
+    # --- the operator for formats
 
     def format_percent(self, text: str, values: Value) -> Code:
         arguments = list(values) if isinstance(values, tuple) else [values]
@@ -145,7 +157,7 @@ class Formatting(Operations):
             if match["type"] == "%":
                 parts.append("%")
                 continue
-            flags = "".join(f"{_width(part, arguments)}" for part in [match["width"] or ""])
+            width = _width(match["width"], arguments)
             precision = "" if match["precision"] is None else f".{_width(match['precision'], arguments)}"
             if match["key"] is not None:
                 uses_keys = True
@@ -154,12 +166,12 @@ class Formatting(Operations):
                 raise error("TypeError", "not enough arguments for format string")
             else:
                 value = arguments.pop(0)
-            parts.append((yield self._format_one(match, value, f"{match['flags']}{flags}{precision}", text)))
+            parts.append((yield self._format_one(match, value, f"{match['flags']}{width}{precision}")))
         if arguments and not uses_keys and not isinstance(values, dict):
             raise error("TypeError", "not all arguments converted during string formatting")
         return "".join([*parts, text[position:]])
 
-    def _format_one(self, match: re.Match[str], value: Value, options: str, text: str) -> Code:
+    def _format_one(self, match: re.Match[str], value: Value, options: str) -> Code:
         letter = match["type"]
         _check_widths(options)
         if letter in ("s", "r", "a"):
@@ -175,15 +187,16 @@ class Formatting(Operations):
             raise error("TypeError", f"%{letter} format: a real number is required, not {type_name(value)}")
         return f"%{options}{letter}" % (value,)
 
-    # --- "{}".format(values)
+    # --- the method for formats
 
     def format_text(self, text: str, arguments: list[Value], keywords: dict[str, Value]) -> Code:
         parts: list[str] = []
         count = 0
-        for literal, field, specification, conversion in Formatter().parse(text):
+        for literal, name, specification, conversion in Formatter().parse(text):
             parts.append(literal)
-            if field is None:
+            if name is None:
                 continue
+            field = name
             if not field or field[0] in ".[":
                 field, count = f"{count}{field}", count + 1
             value = yield self._field(field, arguments, keywords)
@@ -201,7 +214,9 @@ class Formatting(Operations):
         name, *rest = re.split(r"(?=[.\[])", field)
         if name.isdecimal():
             if int(name[:6]) >= len(arguments):
-                raise error("IndexError", f"Replacement index {int(name)} out of range for positional args tuple")
+                raise error(
+                    "IndexError", f"Replacement index {int(name)} out of range for positional args tuple"
+                )
             value = arguments[int(name)]
         else:
             value = keywords[name]
@@ -232,10 +247,10 @@ def _full_name(cls: PyClass) -> str:
 
 def _address(value: Value) -> str:
     """Return an address that a run of the simulation repeats."""
-    return f"0x7f3c{hash(type_name(value)) & 0 | 0x5a2b4d50:08x}"
+    return f"0x7f3c{hash(type_name(value)) & 0 | 0x5A2B4D50:08x}"
 
 
-def _own_text(value: Value) -> str:
+def _own_text(value: Value) -> str:  # noqa: PLR0911 - a row for each kind of value
     match value:
         case PyClass():
             return f"<class '{value.full_name if value.module == 'builtins' else _full_name(value)}'>"
@@ -255,4 +270,6 @@ def _own_text(value: Value) -> str:
         case Iterator():
             return f"<{value.type_name} object at {_address(value)}>"
         case _:
-            return f"<{type_name(value)} object at {_address(value)}>" if not is_native(value) else repr(value)
+            return (
+                f"<{type_name(value)} object at {_address(value)}>" if not is_native(value) else repr(value)
+            )

@@ -6,9 +6,9 @@ import sys
 import traceback
 import warnings
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta, timezone
-from typing import Final, NoReturn
+from typing import ClassVar, Final, NoReturn
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.process import CommandStart, Run, WaitUntil
@@ -16,7 +16,7 @@ from mockube.container_runtime.simulated.shell.process import CommandStart, Run,
 from .builtins import FUNCTIONS, HIDDEN_TYPES, types
 from .errors import ERRORS, PythonError, error, error_line, trace_lines
 from .expressions import EXPRESSIONS
-from .machine import Stop
+from .machine import Evaluator, Stop
 from .statements import STATEMENTS, Statements
 from .values import (
     Builtin,
@@ -44,9 +44,9 @@ ModuleMaker = Callable[["PythonInterpreter"], dict[str, Value]]
 
 
 class PythonInterpreter(Statements):
-    evaluators = EXPRESSIONS | STATEMENTS
+    evaluators: ClassVar[Mapping[type, Evaluator]] = EXPRESSIONS | STATEMENTS
 
-    makers: dict[str, "ModuleMaker | str"] = {}
+    makers: ClassVar[dict[str, "ModuleMaker | str"]] = {}
     """The simulated modules: what makes their members, or their source."""
     is_plain_image = False
     """Whether the image is Python's own, in which nobody has installed packages."""
@@ -54,7 +54,9 @@ class PythonInterpreter(Statements):
     def start(self) -> None:
         self.plain_class = PyClass("object", (), {}, "builtins")
         own_types = types()
-        self._classes = {cls.host: cls for cls in own_types.values() if isinstance(cls.host, type) and cls.name != "object"}
+        self._classes = {
+            cls.host: cls for cls in own_types.values() if isinstance(cls.host, type) and cls.name != "object"
+        }
         self.type_class = own_types["type"]
         self.builtins |= {name: Builtin(name, function) for name, function in FUNCTIONS.items()}
         self.builtins |= {name: cls for name, cls in own_types.items() if name not in HIDDEN_TYPES}
@@ -62,8 +64,10 @@ class PythonInterpreter(Statements):
         self.builtins |= {"NotImplemented": NotImplemented, "Ellipsis": Ellipsis, "__debug__": True}
         for name, host in (("Counter", Counter), ("OrderedDict", OrderedDict), ("deque", deque)):
             self._classes[host] = NativeType(f"collections.{name}", host, FUNCTIONS["eval"])
-        for host in (datetime, date, time, timedelta, timezone):
-            self._classes.setdefault(host, NativeType(f"datetime.{host.__name__}", host, FUNCTIONS["eval"]))
+        for moment_type in (datetime, date, time, timedelta, timezone):
+            self._classes.setdefault(
+                moment_type, NativeType(f"datetime.{moment_type.__name__}", moment_type, FUNCTIONS["eval"])
+            )
         self._classes[DefaultDict] = NativeType("collections.defaultdict", DefaultDict, FUNCTIONS["eval"])
 
     def host_iterables(self) -> tuple[type, ...]:
@@ -89,7 +93,9 @@ class PythonInterpreter(Statements):
         return base
 
     def finish_class(self, cls: PyClass) -> Code:
-        hook = next((base.namespace["__finish__"] for base in cls.order[1:] if "__finish__" in base.namespace), None)
+        hook = next(
+            (base.namespace["__finish__"] for base in cls.order[1:] if "__finish__" in base.namespace), None
+        )
         if hook is not None:
             yield self.call(hook, [cls])
         return None
@@ -140,7 +146,9 @@ class PythonInterpreter(Statements):
             self._refuse_module(name)
         module = self.modules[name] = Module(name, {"__name__": name})
         if isinstance(maker, str):
-            yield self.run_module(name, SourceFile(f"{name}.py", "", has_lines=False, is_library=True), maker, module.members)
+            yield self.run_module(
+                name, SourceFile(f"{name}.py", "", has_lines=False, is_library=True), maker, module.members
+            )
         elif maker is not None:
             module.members.update(maker(self))
         return module
@@ -220,7 +228,8 @@ class PythonInterpreter(Statements):
         """Run a script to its end; return the exit code."""
         self.modules["__main__"] = Module("__main__", variables)
         try:
-            code: int = yield from self.drive(self._main(file, text, variables))
+            execution: Run = self.drive(self._main(file, text, variables))
+            code = yield from execution
         except Stop as stop:
             code = stop.code
         finally:
@@ -233,11 +242,12 @@ class PythonInterpreter(Statements):
             yield self.run_module("__main__", file, text, variables)
         except PythonError as problem:
             code = yield self.report(problem.value)
+        except NotSimulatedInPython:
+            yield self.flush()
+            raise
         for thread in self.threads:
             if not thread.is_daemon:
-                yield WaitUntil(lambda thread=thread: thread.child.code is not None)
-        for execution in reversed(self.at_exit):
-            yield execution
+                yield WaitUntil(thread.has_ended)
         yield self.flush()
         return code
 
@@ -271,11 +281,18 @@ def _parse(text: str, name: str) -> ast.Module:
     for node in tree.body:
         if isinstance(node, ast.Return):
             lines = text.splitlines()
-            problem = SyntaxError(
+            invalid = SyntaxError(
                 "'return' outside function",
-                (name, node.lineno, node.col_offset + 1, lines[node.lineno - 1], node.end_lineno, (node.end_col_offset or 0) + 1),
+                (
+                    name,
+                    node.lineno,
+                    node.col_offset + 1,
+                    lines[node.lineno - 1],
+                    node.end_lineno,
+                    (node.end_col_offset or 0) + 1,
+                ),
             )
-            raise _syntax_error(problem)
+            raise _syntax_error(invalid)
     return tree
 
 
@@ -286,4 +303,3 @@ def _syntax_error(problem: SyntaxError) -> PythonError:
     result.value.fields["_syntax"] = "".join(traceback.format_exception_only(problem))
     result.value.trace.clear()
     return result
-

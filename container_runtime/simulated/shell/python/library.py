@@ -2,7 +2,7 @@
 
 from typing import Final
 
-LOGGING: Final = '''
+LOGGING: Final = """
 import sys
 import time
 import os
@@ -287,9 +287,9 @@ def log(level, message, *args, **kwargs):
     if not root.handlers:
         basicConfig()
     root.log(level, message, *args, **kwargs)
-'''
+"""
 
-DATACLASSES: Final = '''
+DATACLASSES: Final = """
 _missing = object()
 
 class _Field:
@@ -359,9 +359,9 @@ def asdict(value):
     if isinstance(value, dict):
         return {key: asdict(item) for key, item in value.items()}
     return value
-'''
+"""
 
-CONTEXTLIB: Final = '''
+CONTEXTLIB: Final = """
 class _Manager:
     def __init__(self, generator):
         self.generator = generator
@@ -393,6 +393,6 @@ class suppress:
 
     def __exit__(self, kind, value, trace):
         return kind is not None and issubclass(kind, self.kinds)
-'''
+"""
 
 SOURCES: Final = {"logging": LOGGING, "dataclasses": DATACLASSES, "contextlib": CONTEXTLIB}

@@ -5,8 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping
 from inspect import isgenerator
 from math import inf
-from random import Random
-from typing import Any, Final
+from random import Random  # noqa: TID251 - with the seed of the pod
+from typing import Any, ClassVar, Final, NoReturn
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.process import (
@@ -61,7 +61,7 @@ class Stop(Exception):
 class Machine(ABC):
     """It is implemented by `PythonInterpreter`."""
 
-    evaluators: Mapping[type, Evaluator] = {}
+    evaluators: ClassVar[Mapping[type, Evaluator]] = {}
     """The methods that evaluate expressions and execute statements, by the types of nodes."""
 
     def __init__(self, process: Process, version: tuple[int, ...], *, is_unbuffered: bool) -> None:
@@ -83,7 +83,6 @@ class Machine(ABC):
         self.environment: dict[str, Value] = Environment(process.environment)
         self.folder = process.directory
         """The folder of the script, from which it imports."""
-        self.at_exit: list[Code] = []
         self._is_unbuffered = is_unbuffered
         self._output: list[str] = []
         self._output_size = 0
@@ -93,7 +92,7 @@ class Machine(ABC):
 
     # --- execution
 
-    def drive(self, execution: Code) -> Generator[Effect | YieldedValue, Any, Any]:
+    def drive(self, execution: Code) -> Generator[Any, Any, Any]:  # noqa: C901, PLR0912, PLR0915 - the inner loop, fast in one function
         """Execute code and what it yields; yield effects."""
         stack = [execution]
         evaluators = self.evaluators
@@ -112,7 +111,7 @@ class Machine(ABC):
                 if not stack:
                     return value
                 continue
-            except Exception as failure:
+            except Exception as failure:  # noqa: BLE001 - it passes to the part that has yielded this one
                 stack.pop()
                 problem = converted(failure) if is_host_error(failure) else failure
                 if not stack:
@@ -129,7 +128,7 @@ class Machine(ABC):
                     self.refuse(node)
                 try:
                     item = evaluator(self, node, frame)  # type: ignore[misc]
-                except Exception as failure:
+                except Exception as failure:  # noqa: BLE001 - as above
                     frame.node = node
                     problem = converted(failure) if is_host_error(failure) else failure
                     continue
@@ -143,6 +142,10 @@ class Machine(ABC):
                     yield from self._pass_time()
             else:
                 value = yield item
+
+    @abstractmethod
+    def refuse_feature(self, name: str) -> NoReturn:
+        """End the script, as it needs what is not simulated."""
 
     @abstractmethod
     def refuse(self, node: ast.AST) -> None: ...
@@ -235,7 +238,8 @@ class Machine(ABC):
         if isinstance(value, (Iterator, GeneratorObject)):
             return value
         if isinstance(value, BulkText):
-            return iter(self.text_of_bulk(value))
+            characters: Any = self.text_of_bulk(value)
+            return iter(characters)
         if isinstance(value, Instance):
             method = self.find_method(value, "__iter__")
             if method is not None:
@@ -244,7 +248,8 @@ class Machine(ABC):
         elif isinstance(value, NativeObject) and "__iter__" in value.members:
             return (yield self.call(value.members["__iter__"], []))
         elif isinstance(value, (*_NATIVE_ITERABLES, *self.host_iterables())):
-            return iter(value)
+            iterable: Any = value
+            return iter(iterable)
         elif hasattr(type(value), "__next__") and not isgenerator(value):
             return value
         raise error("TypeError", f"'{type_name(value)}' object is not iterable")
@@ -329,7 +334,9 @@ class Machine(ABC):
     # --- what the parts of the interpreter provide to each other
 
     @abstractmethod
-    def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value] | None = None) -> Code: ...
+    def call(
+        self, function: Value, arguments: list[Value], keywords: dict[str, Value] | None = None
+    ) -> Code: ...
 
     @abstractmethod
     def attribute(self, value: Value, name: str) -> Code: ...

@@ -36,8 +36,29 @@ from .values import (
 _SIZED: Final = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs", "to_bytes"})
 """The methods that return as much as an argument says."""
 _MUTATING: Final = frozenset(
-    "append extend insert remove pop clear sort reverse update setdefault popitem add discard appendleft popleft "
-    "extendleft rotate move_to_end subtract difference_update intersection_update".split()
+    [
+        "append",
+        "extend",
+        "insert",
+        "remove",
+        "pop",
+        "clear",
+        "sort",
+        "reverse",
+        "update",
+        "setdefault",
+        "popitem",
+        "add",
+        "discard",
+        "appendleft",
+        "popleft",
+        "extendleft",
+        "rotate",
+        "move_to_end",
+        "subtract",
+        "difference_update",
+        "intersection_update",
+    ]
 )
 _TEXT: Final = (
     "capitalize casefold center count encode endswith expandtabs find index isalnum isalpha isascii isdecimal isdigit "
@@ -75,7 +96,10 @@ METHODS: Final[Mapping[type, Mapping[str, Callable[..., Any]]]] = {
     Counter: _methods(Counter, f"{_DICT} most_common elements subtract total"),
     OrderedDict: _methods(OrderedDict, f"{_DICT} move_to_end"),
     DefaultDict: _methods(DefaultDict, _DICT),
-    deque: _methods(deque, "append appendleft clear copy count extend extendleft index insert pop popleft remove reverse rotate"),
+    deque: _methods(
+        deque,
+        "append appendleft clear copy count extend extendleft index insert pop popleft remove reverse rotate",
+    ),
     datetime: _methods(datetime, f"{_DATE} astimezone date time timetz timestamp timetuple utcoffset tzname"),
     date: _methods(date, _DATE),
     time: _methods(time, "isoformat replace strftime"),
@@ -83,13 +107,13 @@ METHODS: Final[Mapping[type, Mapping[str, Callable[..., Any]]]] = {
     timezone: _methods(timezone, "tzname utcoffset"),
 }
 FIELDS: Final[Mapping[type, frozenset[str]]] = {
-    datetime: frozenset("year month day hour minute second microsecond tzinfo".split()),
-    date: frozenset("year month day".split()),
-    time: frozenset("hour minute second microsecond".split()),
-    timedelta: frozenset("days seconds microseconds".split()),
-    int: frozenset("real imag numerator denominator".split()),
-    float: frozenset("real imag".split()),
-    range: frozenset("start stop step".split()),
+    datetime: frozenset(["year", "month", "day", "hour", "minute", "second", "microsecond", "tzinfo"]),
+    date: frozenset(["year", "month", "day"]),
+    time: frozenset(["hour", "minute", "second", "microsecond"]),
+    timedelta: frozenset(["days", "seconds", "microseconds"]),
+    int: frozenset(["real", "imag", "numerator", "denominator"]),
+    float: frozenset(["real", "imag"]),
+    range: frozenset(["start", "stop", "step"]),
     deque: frozenset(["maxlen"]),
 }
 
@@ -132,6 +156,9 @@ class Attributes(Formatting):
             raise _no_attribute(f"'{type_name(value)}' object", name)
         return result
 
+    def error_of(self, value: Value) -> Code:
+        raise NotImplementedError
+
     def refuse_member(self, module: Module, name: str) -> None:
         raise NotImplementedError
 
@@ -147,7 +174,12 @@ class Attributes(Formatting):
             return value.cls
         if name == "__dict__":
             return value.fields
-        if isinstance(value, ErrorInstance) and name in ("__cause__", "__context__", "__traceback__", "with_traceback"):
+        if isinstance(value, ErrorInstance) and name in (
+            "__cause__",
+            "__context__",
+            "__traceback__",
+            "with_traceback",
+        ):
             return {"__cause__": value.cause, "__context__": value.context}.get(name)
         method = self.find_method(value, "__getattr__")
         if method is not None:
@@ -158,7 +190,11 @@ class Attributes(Formatting):
     def _class_attribute(value: PyClass, name: str) -> Value:
         found = value.find(name, END)
         if found is not END:
-            return found.function if isinstance(found, Wrapper) and found.kind == "static" else bind(found, None, value)
+            return (
+                found.function
+                if isinstance(found, Wrapper) and found.kind == "static"
+                else bind(found, None, value)
+            )
         special = {
             "__name__": value.name, "__qualname__": value.name, "__module__": value.module or "__main__",
             "__bases__": value.bases, "__mro__": tuple(value.order), "__doc__": None,
@@ -182,7 +218,7 @@ class Attributes(Formatting):
             return Builtin(name, lambda machine, _, __: machine.default_text(value.receiver, name))
         raise _no_attribute("'super' object", name)
 
-    def _native_attribute(self, value: Value, name: str) -> Value:
+    def _native_attribute(self, value: Value, name: str) -> Value:  # noqa: C901, PLR0911 - a case for each kind of value
         for cls, fields in FIELDS.items():
             if isinstance(value, cls) and name in fields:
                 return getattr(value, name)  # from the whitelist
@@ -191,13 +227,21 @@ class Attributes(Formatting):
         if isinstance(value, (Function, Builtin)):
             return _function_attribute(value, name)
         if isinstance(value, BulkText):
-            return self._native_attribute(value.unit, name) if name not in METHODS[str] else _bulk_method(value, name)
+            return (
+                self._native_attribute(value.unit, name)
+                if name not in METHODS[str]
+                else _bulk_method(value, name)
+            )
         if isinstance(value, GeneratorObject) and name in ("send", "close", "throw"):
             return Builtin(name, lambda machine, arguments, _: _control(machine, value, name, arguments))
         if isinstance(value, str) and name == "format":
-            return Builtin("format", lambda machine, arguments, keywords: machine.format_text(value, arguments, keywords))
+            return Builtin(
+                "format", lambda machine, arguments, keywords: machine.format_text(value, arguments, keywords)
+            )
         if isinstance(value, str) and name == "format_map":
-            return Builtin("format_map", lambda machine, arguments, _: machine.format_text(value, [], arguments[0]))
+            return Builtin(
+                "format_map", lambda machine, arguments, _: machine.format_text(value, [], arguments[0])
+            )
         if isinstance(value, list) and name == "sort":
             return Builtin("sort", lambda machine, _, keywords: _sort(machine, value, keywords))
         if name == "__class__":
@@ -207,7 +251,12 @@ class Attributes(Formatting):
         function = _method_of(type(value), name)
         if function is None:
             return END
-        return Builtin(name, lambda machine, arguments, keywords: call_native(machine, function, name, [value, *arguments], keywords))
+        return Builtin(
+            name,
+            lambda machine, arguments, keywords: call_native(
+                machine, function, name, [value, *arguments], keywords
+            ),
+        )
 
     def class_of(self, value: Value) -> Value:
         raise NotImplementedError
@@ -218,7 +267,9 @@ class Attributes(Formatting):
             found = value.cls.find(name)
             if isinstance(found, Wrapper) and found.kind == "property":
                 if found.setter is None:
-                    raise error("AttributeError", f"property '{name}' of '{value.cls.name}' object has no setter")
+                    raise error(
+                        "AttributeError", f"property '{name}' of '{value.cls.name}' object has no setter"
+                    )
                 yield self.call(found.setter, [value, new])
             elif (method := self.find_method(value, "__setattr__")) is not None:
                 yield self.call(method, [name, new])
@@ -280,7 +331,10 @@ def _unbound(value: NativeType, name: str) -> Value:
 
     def call(machine: Attributes, arguments: list[Value], keywords: dict[str, Value]) -> Any:
         if not arguments or not isinstance(arguments[0], host):
-            raise error("TypeError", f"descriptor '{name}' for '{value.name}' objects doesn't apply to a different object")
+            raise error(
+                "TypeError",
+                f"descriptor '{name}' for '{value.name}' objects doesn't apply to a different object",
+            )
         return call_native(machine, function, name, arguments, keywords)
 
     return Builtin(name, call)
@@ -321,12 +375,17 @@ def _sort(machine: Attributes, value: list[Value], keywords: dict[str, Value]) -
 
 
 def call_native(
-    machine: Attributes, function: Callable[..., Any], name: str, arguments: list[Value], keywords: dict[str, Value]
+    machine: Attributes,
+    function: Callable[..., Any],
+    name: str,
+    arguments: list[Value],
+    keywords: dict[str, Value],
 ) -> Code:
     """Call a method of a number, a text or a container, with values of bounded size."""
     machine.own_changes += name in _MUTATING
     values: list[Value] = [arguments[0]]
-    for argument in arguments[1:]:
+    for original in arguments[1:]:
+        argument = original
         if isinstance(argument, (Iterator, GeneratorObject, Instance)) and name in _ITERATING:
             values.append((yield machine.collect(argument)))
             continue
@@ -345,7 +404,11 @@ def call_native(
         count = receiver.count(values[1])
         if len(receiver) + count * len(values[2]) > limits.MAX_VALUE * 16:
             raise error("MemoryError")
-    if name in _COMPARING and isinstance(receiver, (list, tuple)) and isinstance(values[1], (Instance, list, tuple)):
+    if (
+        name in _COMPARING
+        and isinstance(receiver, (list, tuple))
+        and isinstance(values[1], (Instance, list, tuple))
+    ):
         return (yield _search(machine, receiver, name, values[1]))
     result = function(*values, **keywords)
     if name in _STORING and hasattr(receiver, "__len__") and len(receiver) > limits.MAX_PYTHON_ELEMENTS:
@@ -353,13 +416,20 @@ def call_native(
     return result
 
 
-_ITERATING: Final = frozenset("extend join update union intersection difference extendleft".split())
-_STORING: Final = frozenset("append extend insert update setdefault add appendleft extendleft".split())
-_COMPARING: Final = frozenset("remove index count".split())
+_ITERATING: Final = frozenset(
+    ["extend", "join", "update", "union", "intersection", "difference", "extendleft"]
+)
+_STORING: Final = frozenset(
+    ["append", "extend", "insert", "update", "setdefault", "add", "appendleft", "extendleft"]
+)
+_COMPARING: Final = frozenset(["remove", "index", "count"])
 
 
 def _check_joined(separator: Value, parts: list[Value]) -> None:
-    if sum(len(part) + len(separator) for part in parts if isinstance(part, (str, bytes))) > limits.MAX_VALUE * 16:
+    if (
+        sum(len(part) + len(separator) for part in parts if isinstance(part, (str, bytes)))
+        > limits.MAX_VALUE * 16
+    ):
         raise error("MemoryError")
 
 
@@ -374,7 +444,9 @@ def _search(machine: Attributes, values: Value, name: str, item: Value) -> Code:
     if name == "count":
         return len(found)
     if not found:
-        raise error("ValueError", "list.remove(x): x not in list" if name == "remove" else "value is not in list")
+        raise error(
+            "ValueError", "list.remove(x): x not in list" if name == "remove" else "value is not in list"
+        )
     if name == "index":
         return found[0]
     del values[found[0]]

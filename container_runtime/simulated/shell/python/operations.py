@@ -39,8 +39,24 @@ _COMPARISON_METHODS: Final[Mapping[str, tuple[str, str]]] = {
     ">": ("__gt__", "__lt__"), ">=": ("__ge__", "__le__"),
 }  # fmt: skip
 _SEQUENCES: Final = (str, bytes, bytearray, list, tuple)
-_SCALARS: Final = (int, float, str, bytes, type(None), datetime, date, time, timedelta, timezone, complex, range, slice, type(...), type(NotImplemented))
-NATIVE: Final = (
+_SCALARS: Final = (
+    int,
+    float,
+    str,
+    bytes,
+    type(None),
+    datetime,
+    date,
+    time,
+    timedelta,
+    timezone,
+    complex,
+    range,
+    slice,
+    type(...),
+    type(NotImplemented),
+)
+NATIVE: Final[tuple[type, ...]] = (
     *_SCALARS, list, tuple, dict, set, frozenset, bytearray, deque,
     type({}.keys()), type({}.values()), type({}.items()),
 )  # fmt: skip
@@ -77,7 +93,7 @@ def is_plain(value: Value) -> bool:
 class Operations(Machine):
     """The part of the interpreter that computes."""
 
-    def operate(self, operator_text: str, left: Value, right: Value) -> Code:
+    def operate(self, operator_text: str, left: Value, right: Value) -> Code:  # noqa: C901 - a case for each kind of value
         if isinstance(left, (Instance, PyClass)) or isinstance(right, (Instance, PyClass)):
             return (yield self._operate_on_instances(operator_text, left, right))
         if isinstance(left, BulkText) or isinstance(right, BulkText):
@@ -93,7 +109,7 @@ class Operations(Machine):
         if operator_text == "+" and isinstance(left, (str, bytes)) and type(left) is type(right):
             length = len(left) + len(right)
             if length > limits.MAX_VALUE:
-                return (yield self.bulk((left + right)[: limits.MAX_PYTHON_TEXT], length))
+                return (yield self.bulk(_OPERATORS["+"](left, right)[: limits.MAX_PYTHON_TEXT], length))
         if isinstance(left, int) and isinstance(right, int):
             _check_bits(operator_text, left, right)
         result = _OPERATORS[operator_text](left, right)
@@ -156,14 +172,22 @@ class Operations(Machine):
         if not (is_native(left) and is_native(right)):
             names = f"'{type_name(left)}' and '{type_name(right)}'"
             raise error("TypeError", f"'{operator_text}' not supported between instances of {names}")
-        if isinstance(left, (list, tuple)) and type(left) is type(right) and not (is_plain(left) and is_plain(right)):
+        if (
+            isinstance(left, (list, tuple))
+            and type(left) is type(right)
+            and not (is_plain(left) and is_plain(right))
+        ):
             return (yield self._compare_sequences(operator_text, left, right))
         return _COMPARISONS[operator_text](left, right)
 
     def _compare_equal(self, left: Value, right: Value) -> Code:
         if left is right:
             return True
-        if isinstance(left, (list, tuple)) and type(left) is type(right) and not (is_plain(left) and is_plain(right)):
+        if (
+            isinstance(left, (list, tuple))
+            and type(left) is type(right)
+            and not (is_plain(left) and is_plain(right))
+        ):
             if len(left) != len(right):
                 return False
             for one, other in zip(left, right, strict=True):
@@ -211,7 +235,11 @@ class Operations(Machine):
                 name = type_name(item)
                 raise error("TypeError", f"'in <string>' requires string as left operand, not {name}")
             return item in container
-        elif not is_native(container) and not hasattr(container, "step") and not hasattr(container, "execution"):
+        elif (
+            not is_native(container)
+            and not hasattr(container, "step")
+            and not hasattr(container, "execution")
+        ):
             raise error("TypeError", f"argument of type '{type_name(container)}' is not iterable")
         for other in (yield self.collect(container)):
             if (yield self.compare("==", other, item)):
@@ -281,5 +309,3 @@ def _length(value: Value) -> int:
     if isinstance(value, BulkText):
         return value.length
     return len(value) if hasattr(value, "__len__") else -1
-
-

@@ -1,18 +1,27 @@
 """`python`: its options, and the modules that its scripts may import."""
 
-import json
+import json  # noqa: TID251 - its output is what json.tool prints
 import re
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileError
-from mockube.container_runtime.simulated.shell.process import Input, Process, Program, Run, UnknownProgram, write_text
+from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
+from mockube.container_runtime.simulated.shell.process import (
+    Effect,
+    Input,
+    Process,
+    Program,
+    Run,
+    UnknownProgram,
+    write_text,
+)
 
 from . import clocks, data, system
 from .interpreter import PythonInterpreter
 from .library import SOURCES
-from .values import Builtin, SourceFile, Value
+from .values import Builtin, NotSimulatedInPython, SourceFile, Value
 
 _DEFAULT_VERSION: Final = (3, 11, 9)
 """The version if the image does not say it: what is not known of an image is most often that of Debian."""
@@ -40,7 +49,12 @@ class _Options:
         self.letters = ""
         self.script: str | None = None
         self.module = ""
-        while arguments and arguments[0].startswith("-") and arguments[0] != "-" and not (self.script or self.module):
+        while (
+            arguments
+            and arguments[0].startswith("-")
+            and arguments[0] != "-"
+            and not (self.script or self.module)
+        ):
             option = arguments.pop(0)
             if option == "--version":
                 self.letters += "V"
@@ -58,6 +72,18 @@ class _Options:
 
 
 def python(process: Process) -> Run:
+    """Run a script; what it needs and is not simulated fails as a program that is not simulated does."""
+    try:
+        return (yield from _python(process))
+    except NotSimulatedInPython as error:
+        if process.host.is_strict:
+            raise
+        process.host.on_unknown(str(error))
+        yield process.error(f"{error} is not simulated")
+        return NOT_FOUND
+
+
+def _python(process: Process) -> Run:
     options = _Options(list(process.arguments))
     version = version_of(process.host.image)
     if "V" in options.letters:
@@ -69,7 +95,7 @@ def python(process: Process) -> Run:
     if options.module == "json.tool":
         return (yield from _json_tool(process, options.arguments))
     if options.module:
-        raise UnknownProgram(f"python -m {options.module}")
+        raise NotSimulatedInPython(f"python -m {options.module}")
     return (yield from _run(process, options, version))
 
 
@@ -93,11 +119,13 @@ def _run(process: Process, options: _Options, version: tuple[int, ...]) -> Run:
             text = _read(process, name)
         except FileError as error:
             number = 21 if "directory" in str(error) and "No such" not in str(error) else 2
-            yield process.report(f"{process.path_name or process.name}: can't open file '{process.path(name)}': [Errno {number}] {error}")
+            yield process.report(
+                f"{process.name}: can't open file '{process.path(name)}': [Errno {number}] {error}"
+            )
             return 2
     else:
         if process.host.has_terminal:
-            raise UnknownProgram("the interactive mode of python")
+            raise UnknownProgram(process.name)  # its interactive mode
         name, arguments = "<stdin>", arguments or [""]
         text = yield from _read_input()
     is_unbuffered = "u" in options.letters or bool(process.environment.get("PYTHONUNBUFFERED"))
@@ -123,11 +151,11 @@ def _read(process: Process, name: str) -> str:
     return files.read(path).decode("utf-8", "replace")
 
 
-def _read_input() -> Run:
+def _read_input() -> Generator[Effect, bytes | None, str]:
     data = bytearray()
     while (block := (yield Input(4096))) and len(data) <= _MAX_INPUT:
         data += block
-    return data.decode("utf-8", "replace")  # type: ignore[return-value]
+    return data.decode("utf-8", "replace")
 
 
 def _json_tool(process: Process, arguments: list[str]) -> Run:

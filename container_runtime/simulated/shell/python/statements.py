@@ -64,7 +64,9 @@ class Statements(Calls):
 
     def _annotated(self, node: ast.AnnAssign, frame: Frame) -> Code:
         if isinstance(node.target, ast.Name) and frame.scope.local_names is None:
-            frame.scope.variables.setdefault("__annotations__", {})[node.target.id] = ast.unparse(node.annotation)
+            frame.scope.variables.setdefault("__annotations__", {})[node.target.id] = ast.unparse(
+                node.annotation
+            )
         if node.value is not None:
             value = yield node.value, frame
             yield self.assign(node.target, value, frame)
@@ -133,6 +135,8 @@ class Statements(Calls):
                 yield self._set_item(receiver, index, value)
             case ast.Starred():
                 yield self.assign(target.value, value, frame)
+            case _:
+                self.refuse(target)
         return None
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Value, frame: Frame) -> Code:
@@ -148,7 +152,10 @@ class Statements(Calls):
         if star is not None:
             after = count - star - 1
             if len(values) < count - 1:
-                raise error("ValueError", f"not enough values to unpack (expected at least {count - 1}, got {len(values)})")
+                raise error(
+                    "ValueError",
+                    f"not enough values to unpack (expected at least {count - 1}, got {len(values)})",
+                )
             values[star : len(values) - after] = [values[star : len(values) - after]]
         elif len(values) < count:
             raise error("ValueError", f"not enough values to unpack (expected {count}, got {len(values)})")
@@ -160,7 +167,10 @@ class Statements(Calls):
 
     def _set_item(self, receiver: Value, index: Value, value: Value) -> Code:
         self.own_changes += 1
-        if isinstance(receiver, Instance) and (method := self.find_method(receiver, "__setitem__")) is not None:
+        if (
+            isinstance(receiver, Instance)
+            and (method := self.find_method(receiver, "__setitem__")) is not None
+        ):
             yield self.call(method, [index, value])
         elif isinstance(receiver, NativeObject) and "__setitem__" in receiver.members:
             yield self.call(receiver.members["__setitem__"], [index, value])
@@ -410,7 +420,9 @@ class Statements(Calls):
         except PythonError as problem:
             problem.pass_frame(inner)
             raise
-        cls = PyClass(node.name, tuple(bases), inner.scope.variables, frame.module.get("__name__", "__main__"))
+        cls = PyClass(
+            node.name, tuple(bases), inner.scope.variables, frame.module.get("__name__", "__main__")
+        )
         for member in cls.namespace.values():
             function = member.function if isinstance(member, Wrapper) else member
             if hasattr(function, "owner") and function.owner is None:
@@ -428,7 +440,7 @@ class Statements(Calls):
     def finish_class(self, cls: PyClass) -> Code:
         raise NotImplementedError
 
-    # --- imports
+    # --- the import statements
 
     def _import(self, node: ast.Import, frame: Frame) -> Code:
         frame.node = node

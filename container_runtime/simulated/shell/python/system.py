@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileError
-from mockube.container_runtime.simulated.shell.process import Child, Input, WaitUntil
+from mockube.container_runtime.simulated.shell.process import Child, Input, Run, WaitUntil
 from mockube.container_runtime.simulated.shell.scheduling import TooManyProcesses
 from mockube.container_runtime.simulated.shell.signals import SIGNALS
 from mockube.container_runtime.simulated.shell.streams import deliver
@@ -25,6 +25,9 @@ class Thread(NativeObject):
     type_name = "Thread"
     child: Child
     is_daemon = False
+
+    def has_ended(self) -> bool:
+        return self.child.code is not None
 
 
 # --- files
@@ -54,10 +57,8 @@ class FileObject(NativeObject):
         files = machine.process.host.files
         try:
             if "x" in mode and files.exists(self._path):
-                raise FileError("File exists")
-            if "w" in mode or "x" in mode:
-                self._store(b"", append=False)
-            elif "a" in mode and not files.exists(self._path):
+                raise FileError("File exists")  # noqa: TRY301 - as the one of the file system
+            if "w" in mode or "x" in mode or ("a" in mode and not files.exists(self._path)):
                 self._store(b"", append=False)
             self._data = self._load(name)
         except FileError as problem:
@@ -98,7 +99,9 @@ class FileObject(NativeObject):
 
     def _read(self, _: PythonInterpreter, arguments: list[Value], __: Keywords) -> Value:
         self._check_open()
-        size = arguments[0] if arguments and arguments[0] is not None and arguments[0] >= 0 else len(self._data)
+        size = (
+            arguments[0] if arguments and arguments[0] is not None and arguments[0] >= 0 else len(self._data)
+        )
         return self._result(self._data[self._position : self._position + size])
 
     def _read_line(self, *_: Any) -> Value:
@@ -108,7 +111,10 @@ class FileObject(NativeObject):
 
     def _read_lines(self, *_: Any) -> list[Value]:
         data, self._position = self._data[self._position :], len(self._data)
-        return [line if self._is_binary else line.decode("utf-8", "replace") for line in data.splitlines(keepends=True)]
+        return [
+            line if self._is_binary else line.decode("utf-8", "replace")
+            for line in data.splitlines(keepends=True)
+        ]
 
     def _lines(self, *_: Any) -> Iterator:
         def step() -> Code:
@@ -125,7 +131,11 @@ class FileObject(NativeObject):
         if isinstance(value, BulkText):
             value = machine.text_of_bulk(value)
         if isinstance(value, str) is self._is_binary:
-            wanted = "a bytes-like object is required, not 'str'" if self._is_binary else "write() argument must be str, not bytes"
+            wanted = (
+                "a bytes-like object is required, not 'str'"
+                if self._is_binary
+                else "write() argument must be str, not bytes"
+            )
             raise error("TypeError", wanted)
         data = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else bytes(value)
         self._store(data, append=True)
@@ -159,7 +169,9 @@ def output_object(machine: PythonInterpreter, descriptor: int) -> NativeObject:
     def flush(*_: Any) -> Code:
         return machine.flush()
 
-    result = NativeObject({"write": Builtin("write", write), "flush": Builtin("flush", flush), "encoding": "utf-8"})
+    result = NativeObject(
+        {"write": Builtin("write", write), "flush": Builtin("flush", flush), "encoding": "utf-8"}
+    )
     result.type_name = "TextIOWrapper"
     result.members |= {
         "isatty": plain("isatty", lambda: machine.process.host.has_terminal),
@@ -179,12 +191,12 @@ def input_object(machine: PythonInterpreter) -> NativeObject:
 
     def lines(*_: Any) -> Iterator:
         def step() -> Code:
-            return (yield read_line(machine)) or END
+            return (yield read_line()) or END
 
         return Iterator("TextIOWrapper", step)
 
     return NativeObject({
-        "read": Builtin("read", read), "readline": Builtin("readline", lambda *_: read_line(machine)),
+        "read": Builtin("read", read), "readline": Builtin("readline", lambda *_: read_line()),
         "__iter__": Builtin("__iter__", lines), "isatty": plain("isatty", lambda: machine.process.host.has_terminal),
     })  # fmt: skip
 
@@ -222,7 +234,7 @@ def _size_of(value: Value) -> int:
 # --- os
 
 
-def os_module(machine: PythonInterpreter) -> dict[str, Value]:
+def os_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C901 - one function for each of the module
     host, process = machine.process.host, machine.process
     files = host.files
 
@@ -240,7 +252,9 @@ def os_module(machine: PythonInterpreter) -> dict[str, Value]:
         if files.exists(process.path(name)) and not exist_ok:
             raise FileError("File exists")
         host.changes += 1
-        files.make_directory(process.path(name), parents=True, modified=host.now_running(is_shown=True).timestamp())
+        files.make_directory(
+            process.path(name), parents=True, modified=host.now_running(is_shown=True).timestamp()
+        )
 
     def make_folder(name: str, mode: int = 0o777) -> None:
         del mode
@@ -338,7 +352,12 @@ def signal_module(machine: PythonInterpreter) -> dict[str, Value]:
         return None
 
     numbers: dict[str, Value] = {f"SIG{name}": number for name, number in SIGNALS.items()}
-    return numbers | {"signal": Builtin("signal", handle), "pause": Builtin("pause", pause), "SIG_DFL": 0, "SIG_IGN": 1}
+    return numbers | {
+        "signal": Builtin("signal", handle),
+        "pause": Builtin("pause", pause),
+        "SIG_DFL": 0,
+        "SIG_IGN": 1,
+    }
 
 
 def threading_module(machine: PythonInterpreter) -> dict[str, Value]:
@@ -346,7 +365,10 @@ def threading_module(machine: PythonInterpreter) -> dict[str, Value]:
         del arguments
         thread = Thread()
         thread.is_daemon = bool(keywords.get("daemon"))
-        thread.members |= {"name": keywords.get("name", f"Thread-{len(machine.threads) + 1}"), "daemon": thread.is_daemon}
+        thread.members |= {
+            "name": keywords.get("name", f"Thread-{len(machine.threads) + 1}"),
+            "daemon": thread.is_daemon,
+        }
         thread.members |= {
             "start": Builtin("start", lambda *_: start_thread(machine, thread, keywords)),
             "join": Builtin("join", lambda _, timeout, __: join_thread(thread, timeout)),
@@ -365,12 +387,15 @@ def threading_module(machine: PythonInterpreter) -> dict[str, Value]:
         "Thread": Builtin("Thread", make), "Lock": Builtin("Lock", lock), "RLock": Builtin("RLock", lock),
         "Event": Builtin("Event", lambda *_: event_object(machine)), "current_thread": Builtin("current_thread", lambda *_: current),
         "main_thread": Builtin("main_thread", lambda *_: current),
-        "active_count": plain("active_count", lambda: 1 + sum(thread.child.code is None for thread in machine.threads)),
+        "active_count": plain("active_count", lambda: 1 + sum(not thread.has_ended() for thread in machine.threads)),
     }  # fmt: skip
 
 
 def start_thread(machine: PythonInterpreter, thread: Thread, keywords: Keywords) -> None:
     thread.is_daemon = bool(thread.members.get("daemon"))
+    machine.threads[:] = [other for other in machine.threads if not other.has_ended()]
+    if len(machine.threads) >= limits.MAX_PYTHON_THREADS:
+        raise error("RuntimeError", "can't start new thread")
 
     def run() -> Code:
         try:
@@ -381,7 +406,8 @@ def start_thread(machine: PythonInterpreter, thread: Thread, keywords: Keywords)
         return 0
 
     process = machine.process
-    execution = deliver(machine.drive(run()), process)
+    steps: Run = machine.drive(run())
+    execution = deliver(steps, process)
     try:
         thread.child = process.processes.start(["python"], execution, process.descriptors)
     except TooManyProcesses:
@@ -391,7 +417,7 @@ def start_thread(machine: PythonInterpreter, thread: Thread, keywords: Keywords)
 
 def join_thread(thread: Thread, arguments: list[Value]) -> Code:
     timeout = arguments[0] if arguments and arguments[0] is not None else float("inf")
-    yield WaitUntil(lambda: thread.child.code is not None, timeout)
+    yield WaitUntil(thread.has_ended, timeout)
     return None
 
 

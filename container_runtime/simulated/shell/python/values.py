@@ -59,7 +59,9 @@ class SourceFile:
 class PyClass:
     """A class, of a script or for errors."""
 
-    def __init__(self, name: str, bases: tuple["PyClass", ...], namespace: dict[str, Value], module: str = "") -> None:
+    def __init__(
+        self, name: str, bases: tuple["PyClass", ...], namespace: dict[str, Value], module: str = ""
+    ) -> None:
         self.name = name
         self.bases = bases
         self.namespace = namespace
@@ -134,7 +136,11 @@ class NativeType:
     """A built-in type."""
 
     def __init__(
-        self, name: str, host: type | tuple[type, ...], call: BuiltinCall, members: Mapping[str, Value] | None = None
+        self,
+        name: str,
+        host: type | tuple[type, ...],
+        call: BuiltinCall,
+        members: Mapping[str, Value] | None = None,
     ) -> None:
         self.name = name
         self.host = host
