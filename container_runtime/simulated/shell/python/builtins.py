@@ -423,12 +423,12 @@ def _number(host: type, name: str) -> Callable[..., Any]:
         if isinstance(value, Instance) and value.cls.find(f"__{name}__") is not None:
             return _call_method(machine, value, f"__{name}__")
         if not isinstance(value, (int, float, str, bytes, bytearray)):
-            wanted = (
+            description = (
                 "a string, a bytes-like object or a real number"
                 if name == "int"
                 else "a string or a real number"
             )
-            raise error("TypeError", f"{name}() argument must be {wanted}, not '{type_name(value)}'")
+            raise error("TypeError", f"{name}() argument must be {description}, not '{type_name(value)}'")
         return host(*arguments, **keywords)
 
     return call

@@ -205,20 +205,22 @@ class Calls(Expressions):
         return instance
 
 
-def _too_many(function: Function, title: str, given: int, keywords: dict[str, Value]) -> PythonError:
+def _too_many(function: Function, title: str, count_given: int, keywords: dict[str, Value]) -> PythonError:
     del keywords
     node = function.node.args
     count = len(node.posonlyargs) + len(node.args)
     required = count - len(function.defaults)
     takes = f"from {required} to {count}" if function.defaults else str(count)
     plural = "" if count == 1 and not function.defaults else "s"
-    verb = "was" if given == 1 else "were"
-    return error("TypeError", f"{title} takes {takes} positional argument{plural} but {given} {verb} given")
+    verb = "was" if count_given == 1 else "were"
+    return error(
+        "TypeError", f"{title} takes {takes} positional argument{plural} but {count_given} {verb} given"
+    )
 
 
 def _check_missing(title: str, names: list[str], keyword_names: list[str], variables: dict[str, Any]) -> None:
-    for kind, wanted in (("positional", names), ("keyword-only", keyword_names)):
-        missing = [f"'{name}'" for name in wanted if name not in variables]
+    for kind, parameters in (("positional", names), ("keyword-only", keyword_names)):
+        missing = [f"'{name}'" for name in parameters if name not in variables]
         if missing:
             plural = "s" if len(missing) > 1 else ""
             listed = missing[0]

@@ -1,9 +1,9 @@
 """The modules of simulated Python scripts for time and chance: time, datetime, random and uuid."""
 
+from calendar import timegm
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from random import Random  # noqa: TID251 - with the seed of the pod, or the one of the script
-from time import gmtime, strftime
 from typing import Any, Final
 from uuid import UUID
 
@@ -31,6 +31,11 @@ def plain(name: str, function: Callable[..., Any]) -> Builtin:
     return Builtin(name, call)
 
 
+def pod_random(name: str) -> Random:
+    """Return the source of a pod's random numbers, the same in each run of the simulation."""
+    return Random(name)  # noqa: S311 - not for secrets
+
+
 def time_module(machine: PythonInterpreter) -> dict[str, Value]:
     host = machine.process.host
 
@@ -50,15 +55,22 @@ def time_module(machine: PythonInterpreter) -> dict[str, Value]:
         host.time_reads += 1
         return 1000.0 + machine.process.processes.time
 
-    def formatted(text: str, moment: Any = None) -> str:
-        return strftime(text, gmtime(now()) if moment is None else tuple(moment))
+    def moment_of(seconds: float | None) -> datetime:
+        return datetime.fromtimestamp(now() if seconds is None else seconds, UTC)
+
+    def parts_of(seconds: float | None = None) -> tuple[int, ...]:
+        return tuple(moment_of(seconds).timetuple())
+
+    def formatted(text: str, parts: tuple[int, ...] | None = None) -> str:
+        moment = moment_of(None) if parts is None else moment_of(timegm(parts))
+        return moment.strftime(text)
 
     functions: dict[str, Callable[..., Any]] = {
         "time": now, "time_ns": lambda: int(now() * 10**9), "monotonic": elapsed, "perf_counter": elapsed,
         "process_time": lambda: machine.process.processes.busy_seconds, "strftime": formatted,
-        "gmtime": lambda seconds=None: tuple(gmtime(now() if seconds is None else seconds)),
-        "localtime": lambda seconds=None: tuple(gmtime(now() if seconds is None else seconds)),
-        "ctime": lambda seconds=None: datetime.fromtimestamp(now() if seconds is None else seconds, UTC).ctime(),
+        "gmtime": parts_of,
+        "localtime": parts_of,
+        "ctime": lambda seconds=None: moment_of(seconds).ctime(),
         "monotonic_ns": lambda: int(elapsed() * 10**9), "perf_counter_ns": lambda: int(elapsed() * 10**9),
     }  # fmt: skip
     members: dict[str, Value] = {name: plain(name, function) for name, function in functions.items()}

@@ -201,11 +201,11 @@ def itertools_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C
     def slice_of(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Code:
         iterator = yield machine.iterate(arguments[0])
         bounds = [0, arguments[1], 1] if len(arguments) == 2 else [*arguments[1:], 1][:3]
-        wanted = iter(range(bounds[0] or 0, bounds[1] if bounds[1] is not None else 2**62, bounds[2] or 1))
+        targets = iter(range(bounds[0] or 0, bounds[1] if bounds[1] is not None else 2**62, bounds[2] or 1))
         position = [0]
 
         def step() -> Code:
-            target = next(wanted, None)
+            target = next(targets, None)
             if target is None:
                 return END
             item: Value = END

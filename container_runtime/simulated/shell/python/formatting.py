@@ -175,14 +175,14 @@ class Formatting(Operations):
         letter = match["type"]
         _check_widths(options)
         if letter in ("s", "r", "a"):
-            shown = yield (self.text(value) if letter == "s" else self.representation(value))
-            return f"%{options}s" % shown
+            text_of_value = yield (self.text(value) if letter == "s" else self.representation(value))
+            return f"%{options}s" % text_of_value
         if letter not in "diouxXeEfFgGc" or not letter:
             if not letter:
                 raise error("ValueError", "incomplete format")
             place = match.end() - 1
-            shown = f"'{letter}' (0x{ord(letter):x}) at index {place}"
-            raise error("ValueError", f"unsupported format character {shown}")
+            text_of_value = f"'{letter}' (0x{ord(letter):x}) at index {place}"
+            raise error("ValueError", f"unsupported format character {text_of_value}")
         if not is_native(value):
             raise error("TypeError", f"%{letter} format: a real number is required, not {type_name(value)}")
         return f"%{options}{letter}" % (value,)

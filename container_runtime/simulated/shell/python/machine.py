@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping
 from inspect import isgenerator
 from math import inf
-from random import Random  # noqa: TID251 - with the seed of the pod
 from typing import Any, ClassVar, Final, NoReturn
 
 from mockube.container_runtime.simulated.shell import limits
@@ -64,13 +63,15 @@ class Machine(ABC):
     evaluators: ClassVar[Mapping[type, Evaluator]] = {}
     """The methods that evaluate expressions and execute statements, by the types of nodes."""
 
-    def __init__(self, process: Process, version: tuple[int, ...], *, is_unbuffered: bool) -> None:
+    def __init__(
+        self, process: Process, version: tuple[int, ...], random: Any, *, is_unbuffered: bool
+    ) -> None:
         self.process = process
         self.version = version
         self.arguments: list[str] = []
         self.modules: dict[str, Module] = {}
         self.builtins: dict[str, Value] = {}
-        self.random = Random(process.host.name)  # noqa: S311 - the same in each run of the simulation
+        self.random = random
         self.depth = 0
         self.handled: ErrorInstance | None = None
         """The error that an `except` handles at present."""

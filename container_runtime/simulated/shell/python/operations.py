@@ -287,9 +287,9 @@ class Operations(Machine):
 
 
 def _unsupported(operator_text: str, left: Value, right: Value) -> PythonError:
-    shown = "** or pow()" if operator_text == "**" else operator_text
+    symbol = "** or pow()" if operator_text == "**" else operator_text
     names = f"'{type_name(left)}' and '{type_name(right)}'"
-    return error("TypeError", f"unsupported operand type(s) for {shown}: {names}")
+    return error("TypeError", f"unsupported operand type(s) for {symbol}: {names}")
 
 
 def _check_bits(operator_text: str, left: int, right: int) -> None:

@@ -129,7 +129,9 @@ def _run(process: Process, options: _Options, version: tuple[int, ...]) -> Run:
         name, arguments = "<stdin>", arguments or [""]
         text = yield from _read_input()
     is_unbuffered = "u" in options.letters or bool(process.environment.get("PYTHONUNBUFFERED"))
-    machine = PythonInterpreter(process, version, is_unbuffered=is_unbuffered)
+    machine = PythonInterpreter(
+        process, version, clocks.pod_random(process.host.name), is_unbuffered=is_unbuffered
+    )
     machine.is_plain_image = _PLAIN.fullmatch(process.host.image) is not None
     machine.arguments = list(arguments)
     machine.start()

@@ -113,8 +113,8 @@ class Statements(Calls):
         except PythonError as problem:
             arguments = problem.value.fields["args"]
             if arguments and isinstance(arguments[0], str) and arguments[0].startswith("unsupported operand"):
-                shown = "** or pow()" if operator == "**" else operator
-                text = arguments[0].replace(f"for {shown}:", f"for {operator}=:", 1)
+                symbol = "** or pow()" if operator == "**" else operator
+                text = arguments[0].replace(f"for {symbol}:", f"for {operator}=:", 1)
                 problem.value.fields["args"] = (text,)
             raise
 

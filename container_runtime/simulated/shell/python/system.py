@@ -131,12 +131,12 @@ class FileObject(NativeObject):
         if isinstance(value, BulkText):
             value = machine.text_of_bulk(value)
         if isinstance(value, str) is self._is_binary:
-            wanted = (
+            message = (
                 "a bytes-like object is required, not 'str'"
                 if self._is_binary
                 else "write() argument must be str, not bytes"
             )
-            raise error("TypeError", wanted)
+            raise error("TypeError", message)
         data = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else bytes(value)
         self._store(data, append=True)
         return len(value)

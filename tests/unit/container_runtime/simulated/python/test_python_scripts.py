@@ -171,7 +171,7 @@ def test_the_tag_of_the_image_says_the_version(image, version, marks):
     assert ("~^~" in run("x = 1/0", image=image).stderr) is marks
 
 
-def test_a_package_that_nobody_has_installed_is_missing_in_pythons_own_image():
+def test_a_package_is_not_found_in_the_image_of_python():
     result = run("import requests", image="python:3.9-slim")
     assert (result.code, result.stderr.splitlines()[-1]) == (
         1,
