@@ -79,6 +79,12 @@ e2e: environment ## Run Kubernetes' conformance suite against a mockube cluster 
 charts: environment ## Install, test, upgrade and remove public charts; CHARTS=DIR names a folder of packaged ones, ARGS="--only redis"
 	@"$(BIN)/python" -m judges.charts $(if $(CHARTS),--charts "$(CHARTS)") $(ARGS)
 
+tasks: environment ## Run public tasks with something broken and their checks; TASKS=DIR names a folder of repositories, ARGS="--only k8s-ai-bench"
+	@"$(BIN)/python" -m judges.tasks $(if $(TASKS),--tasks "$(TASKS)") $(ARGS)
+
+lessons: environment ## Replay public pages and exercises; LESSONS=DIR names a folder of repositories, ARGS="--only ckad"
+	@"$(BIN)/python" -m judges.lessons $(if $(LESSONS),--lessons "$(LESSONS)") $(ARGS)
+
 suites: environment ## Run public test suites (needs Go, Maven, cargo); SUITES=DIR names a folder of checkouts, ARGS="--only jobset"
 	@"$(BIN)/python" -m judges.suites $(if $(SUITES),--suites "$(SUITES)") $(ARGS)
 
@@ -145,4 +151,4 @@ lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade 
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment runtime up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts suites definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean
+.PHONY: help setup environment runtime up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons suites definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean

@@ -23,12 +23,13 @@ from .config.command_line import Config
 from .customresources.catalog import GroupVersionResource
 from .customresources.controller import DEFINITIONS, DefinitionController
 from .customresources.conversion_webhook import ReviewDependencies
+from .customresources.unreconciled import UnreconciledObjects
 from .kinds.api_resource import Resource
 from .metrics.admission import AdmissionMetrics, ConversionMetrics
 from .metrics.measured_kv import MeasuredKV
 from .metrics.storage import ConsistencyMetrics
 from .parts import requests
-from .parts.admission import make_admission, make_webhooks
+from .parts.admission import make_admission, make_operators, make_webhooks
 from .parts.audit import make_audit
 from .parts.authentication import make_authentication
 from .parts.authorization import make_authorizers, make_rights
@@ -221,6 +222,10 @@ class ApiServer:
         await self._definitions.catch_up()
         self.on_restored.append(self._definitions.wait_idle)
         start("crd-establishing", self._definitions.run)
+        start(
+            "unreconciled-objects",
+            UnreconciledObjects(backend, make_operators(self._config, self.rights)).run,
+        )
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

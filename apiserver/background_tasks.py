@@ -13,6 +13,7 @@ TASKS: Final[Mapping[str, OnFailure]] = {
     "flow-schema-status": OnFailure.RESTART,
     "system-objects": OnFailure.RESTART,
     "crd-establishing": OnFailure.RESTART,
+    "unreconciled-objects": OnFailure.RESTART,
     "authentication-config": OnFailure.RESTART,
     "authentication-trust": OnFailure.RESTART,
     "serving-certificates": OnFailure.RESTART,

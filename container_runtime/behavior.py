@@ -1,12 +1,15 @@
 """What a container's run does, as far as a run-time knows it before: its duration, its exit code, its message. Pure."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any, Final
 
 from msgspec import Struct
 
-from .load import NO_LOAD, Load
+from .load import NO_LOAD, RunLoad
 
+TERM: Final = 15
+"""The number of SIGTERM."""
 KILLED: Final = 137
 """The exit code of a process that was killed by SIGKILL."""
 DEFAULT_MESSAGE_PATH: Final = "/dev/termination-log"
@@ -26,18 +29,33 @@ class RunBehavior(Struct, frozen=True, kw_only=True):
     exit_code: int = 0
     stop_code: int = 0
     """The exit code when the container is stopped: `KILLED` unless the program handles SIGTERM."""
+    stop_seconds: float = 0.0
+    """The duration of its end after SIGTERM; infinite for a program that goes on, as most do that are the first of a container."""
+    handles_signals: bool = False
+    """Whether a trap of its script decides what it does after a signal, which depends on the time of the signal."""
     message: str = ""
     """The termination message."""
     leaves_files: bool = False
     """Whether the run leaves files in its volumes, which the next run can read."""
     reads_time: bool = False
     """Whether the run ends, and may do so as the time demands at which it starts."""
-    load: Load = NO_LOAD
+    load: RunLoad = NO_LOAD
+    start_error: str = ""
+    """Why the container cannot be started; "" if it can."""
 
 
 SERVICE: Final = RunBehavior(seconds=None)
 EXITS_IMMEDIATELY: Final = RunBehavior(seconds=0)
-RUNS_FOREVER: Final = RunBehavior(seconds=None, stop_code=KILLED)
+RUNS_FOREVER: Final = RunBehavior(seconds=None, stop_code=KILLED, stop_seconds=inf)
+"""A program that runs until it is killed: the kernel ends the first process of a container only by a signal that it handles."""
+
+
+class StopReaction(Struct, frozen=True):
+    """What a program does after the signal that stops its container."""
+
+    seconds: float = 0.0
+    """The duration of its end; infinite if it goes on."""
+    exit_code: int = 0
 
 
 def has_default_command(container: Mapping[str, Any]) -> bool:
@@ -65,6 +83,8 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     output: str = ""
     seconds: float = 0.0
     """Its duration; infinite if it does not end."""
+    start_error: str = ""
+    """Why it could not be started; "" if it was."""
 
 
 Timeline = tuple[tuple[float, CommandResult | None], ...]

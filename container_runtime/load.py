@@ -20,7 +20,7 @@ class MemoryStep(Struct, frozen=True):
     size: float
 
 
-class Load(Struct, frozen=True, kw_only=True):
+class RunLoad(Struct, frozen=True, kw_only=True):
     memory: tuple[MemoryStep, ...] = ()
     """The memory in the order of time. There is none before the first step."""
     cores: float = 0.0
@@ -59,7 +59,7 @@ def _visible(seconds: float) -> float:
     return seconds if seconds >= RELIST_SECONDS else 0.0
 
 
-NO_LOAD: Final = Load()
+NO_LOAD: Final = RunLoad()
 
 
 class Stats(Struct, frozen=True, kw_only=True):

@@ -8,14 +8,18 @@ from typing import Final, Protocol
 
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .behavior import UNKNOWN_TIMELINE, RunBehavior, Timeline
-from .load import NO_LOAD, Load
+from .behavior import UNKNOWN_TIMELINE, RunBehavior, StopReaction, Timeline
+from .load import NO_LOAD, RunLoad
 from .pod_script import Script
+from .port_probe import PortAnswer, PortProbe
 
 
 class Predictions(Protocol):
     def image_user(self, container: ReadOnlyTree) -> int | None:
         """Return the user of a container's image; None if it is unknown."""
+
+    def knows_image(self, container: ReadOnlyTree) -> bool:
+        """Return whether it is known what a container does that runs the command of its image."""
 
     def command_of(self, container: ReadOnlyTree) -> tuple[str, ...]:
         """Return a container's command, or else the command of its image if that is known."""
@@ -31,8 +35,32 @@ class Predictions(Protocol):
         `fails_unknown`: programs that are not simulated fail, if no annotation says otherwise.
         """
 
-    def server_load(self, container: ReadOnlyTree, script: Script) -> Load:
+    def server_load(self, container: ReadOnlyTree, script: Script) -> RunLoad:
         """Return what the server of a container's image uses without requests; `NO_LOAD` if the container runs another program."""
+
+    def end_of_entrypoint(
+        self,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        script: Script,
+        config_map: Callable[[str], ReadOnlyTree | None],
+        secret: Callable[[str], ReadOnlyTree | None],
+    ) -> RunBehavior | None:
+        """Return the end of an image's entrypoint that lacks a variable; None if it has all, or nobody knows. The functions find objects."""
+
+    def reaction_of_run(
+        self,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        script: Script,
+        *,
+        seconds: float,
+        fails_unknown: bool = False,
+    ) -> StopReaction:
+        """Return what a run whose script handles signals does if it is stopped after so many seconds."""
+
+    def ignores_term(self, container: ReadOnlyTree) -> bool:
+        """Return whether the image's own program goes on after SIGTERM."""
 
     def is_simulated(self, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
         """Return whether the programs of a container's command are simulated, as far as its objects are known."""
@@ -55,13 +83,21 @@ class Predictions(Protocol):
     def unknown_handler_program(self, pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str]) -> str:
         """Return the program that the command of a probe or a hook lacks; "" if there is none."""
 
-    def is_closed(self, pod: ReadOnlyTree, port: int, script: Script) -> bool:
-        """Return whether nothing in the pod can listen on the port."""
+    def port_answer(
+        self, pod: ReadOnlyTree, request: PortProbe, script: Script, *, seconds: float = 0.0
+    ) -> PortAnswer:
+        """Return what a port of a pod answers to an attempt of a probe, some seconds after the start of its container."""
+
+    def port_changes(self, pod: ReadOnlyTree, port: int) -> tuple[float, ...]:
+        """Return the seconds after the start of a container at which the answers of a port change."""
 
 
 class _NoPredictions:
     def image_user(self, _: ReadOnlyTree) -> int | None:
         return None
+
+    def knows_image(self, _: ReadOnlyTree) -> bool:
+        return True
 
     def command_of(self, container: ReadOnlyTree) -> tuple[str, ...]:
         return (*(container.get("command") or ()), *(container.get("args") or ()))
@@ -75,8 +111,33 @@ class _NoPredictions:
         del fails_unknown
         return lambda **_: None
 
-    def server_load(self, _container: ReadOnlyTree, _script: Script) -> Load:
+    def server_load(self, _container: ReadOnlyTree, _script: Script) -> RunLoad:
         return NO_LOAD
+
+    def end_of_entrypoint(
+        self,
+        _pod: ReadOnlyTree,
+        _container: ReadOnlyTree,
+        _script: Script,
+        _config_map: Callable[[str], ReadOnlyTree | None],
+        _secret: Callable[[str], ReadOnlyTree | None],
+    ) -> RunBehavior | None:
+        return None
+
+    def reaction_of_run(
+        self,
+        _pod: ReadOnlyTree,
+        _container: ReadOnlyTree,
+        _script: Script,
+        *,
+        seconds: float,
+        fails_unknown: bool = False,
+    ) -> StopReaction:
+        del seconds, fails_unknown
+        return StopReaction()
+
+    def ignores_term(self, _: ReadOnlyTree) -> bool:
+        return False
 
     def is_simulated(self, _pod: ReadOnlyTree, _container: ReadOnlyTree, _script: Script) -> bool:
         return False
@@ -102,8 +163,14 @@ class _NoPredictions:
     ) -> str:
         return ""
 
-    def is_closed(self, _pod: ReadOnlyTree, _port: int, _script: Script) -> bool:
-        return False
+    def port_answer(
+        self, _pod: ReadOnlyTree, _request: PortProbe, _script: Script, *, seconds: float = 0.0
+    ) -> PortAnswer:
+        del seconds
+        return PortAnswer(unknown="the container", is_listening=False)
+
+    def port_changes(self, _pod: ReadOnlyTree, _port: int) -> tuple[float, ...]:
+        return ()
 
 
 NO_PREDICTIONS: Final[Predictions] = _NoPredictions()

@@ -14,9 +14,11 @@ from msgspec import Struct
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .behavior import CommandResult
+from .disk_usage import DiskUsage
 from .kills import ContainerKill
 from .load import Stats
 from .logs import LogSource
+from .port_probe import PortAnswer, PortProbe
 from .runs import ContainerRun
 from .state import ContainerState
 from .streams import ClientConnection, Streams
@@ -68,6 +70,9 @@ class ContainerRuntime(Protocol):
         The kubelet computes the states of the others from what `Predictions` say of them, so that they cost nothing while they run.
         """
 
+    def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
+        """Return what a pod has written to the disk of its node; None if nothing is known of it."""
+
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         """Return the containers whose runs are computed, and that a command in them has ended, by name."""
 
@@ -80,7 +85,8 @@ class ContainerRuntime(Protocol):
     def live_handlers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
         """Return the commands of probes and hooks that have to run in real time (`exec_sync`), by the field of each.
 
-        The results of others are predicted, or are a part of the container's state.
+        That of a probe at a port that has to be asked in real time (`probe_port`) is empty. The results of others are predicted, or
+        are a part of the container's state.
         """
 
     # --- StartContainer, StopContainer, UpdatePodSandbox, RemovePodSandbox
@@ -114,6 +120,11 @@ class ContainerRuntime(Protocol):
         One that does not end within the time lasts infinitely long. `restarts` is the run, if the pod's status lacks it yet;
         `on_unknown` is called with a program that the run-time lacks.
         """
+
+    async def probe_port(
+        self, pod: ReadOnlyTree, name: str, request: PortProbe, *, restarts: int | None = None
+    ) -> PortAnswer:
+        """Return what a port of the pod answers to an attempt of a container's probe; `restarts` as in `exec_sync`."""
 
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         """Prepare a command in a running container; raise `ContainerNotFound` if it does not run."""

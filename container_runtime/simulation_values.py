@@ -10,6 +10,8 @@ PROCESS: Final = "process"
 SUCCEED: Final = "succeed"
 FAIL: Final = "fail"
 """What programs do that are not simulated."""
+RUN: Final = "run"
+"""What containers do whose images are not known, unless they cannot be pulled (`FAIL`)."""
 
 
 def parse_container_runtime(text: str) -> str:
@@ -21,4 +23,10 @@ def parse_container_runtime(text: str) -> str:
 def parse_unknown_programs(text: str) -> str:
     if text not in (SUCCEED, FAIL):
         raise ArgumentTypeError(f"{quote(text)} is neither {SUCCEED} nor {FAIL}")
+    return text
+
+
+def parse_unknown_images(text: str) -> str:
+    if text not in (RUN, FAIL):
+        raise ArgumentTypeError(f"{quote(text)} is neither {RUN} nor {FAIL}")
     return text

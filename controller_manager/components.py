@@ -47,6 +47,7 @@ def _kubelet_settings(context: Context) -> KubeletSettings:
         allow_host_access=simulation.allow_host_access,
         process_images=simulation.images if simulation.container_runtime == PROCESS else None,
         fails_unknown_programs=simulation.simulate_unknown_programs == FAIL,
+        fails_unknown_images=simulation.unknown_images == FAIL,
         image_files=[path for path in (simulation.simulated_images, simulation.images) if path is not None],
         pack_images=[pack.images for pack in packs if pack.images],
         server=access_of(options.server).server,

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from mockube.container_runtime.image_service import ImageService
 from mockube.container_runtime.runtime import ContainerRuntime, RuntimeEvents
 
 from .pod_versions import PodWatchers
@@ -10,6 +11,7 @@ from .probes.totals import ProbeRecords
 
 class Containers(Struct, frozen=True, kw_only=True):
     runtime: ContainerRuntime
+    images: ImageService
     events: RuntimeEvents
     pods: PodWatchers
     probe_records: ProbeRecords

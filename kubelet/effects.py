@@ -29,6 +29,8 @@ class EmitEvent(Struct, frozen=True):
     message: str
     part: str = ""
     """The path of the container in the object; empty for the object itself."""
+    once: str = ""
+    """An occasion at which the event is recorded once for the object and its part, although later steps return it again; "" for none."""
 
 
 Effect = PatchObject | DeleteObject | EmitEvent
@@ -62,11 +64,15 @@ class Step(Struct, frozen=True, kw_only=True):
     """The effects and actions that are due now, and the time of the next reconciliation."""
 
     effects: tuple[Effect, ...] = ()
+    unknown_images: tuple[EmitEvent, ...] = ()
+    """Warnings about images of which nothing is known; many pods have the same."""
     actions: tuple[ContainerAction, ...] = ()
     """The starts and stops of containers, and the hooks, that run in real time."""
     requeue_at: datetime | None = None
     is_blocked: bool = False
     """Whether the pod waits for a ConfigMap or a Secret."""
+    lacks_image: bool = False
+    """Whether a container of the pod waits for an image."""
 
 
 NO_STEP = Step()

@@ -5,7 +5,7 @@ The steps come from `pod_lifecycle/`, or from the user's stages.
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -24,20 +24,26 @@ from mockube.container_runtime.pod_script import script_of
 
 from .admitted_pods import AdmittedPods
 from .effects import EmitEvent, RunHook, StartContainer, Step, StopContainer
+from .evictions import Evictions
+from .image_manager import ImageManager, PodImageAccess
 from .memory_pressure import MemoryPressure
-from .node_objects import has_active_kubelet
+from .node_images import NodeImages
+from .node_objects import has_active_kubelet, kubelet_minor
 from .node_registry import NodeRegistry
 from .nodes import EVENT_SOURCE
 from .pod_certificates import pod_certificates
 from .pod_lifecycle import pod as pod_lifecycle
 from .pod_lifecycle.container_status import container_field
-from .pod_lifecycle.containers import grace_seconds
+from .pod_lifecycle.containers import remaining_grace
 from .pod_lifecycle.pod import NodeContext
 from .pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
-from .pod_lifecycle.unknown_programs import NOT_SIMULATED, event_of_live_run
-from .pod_objects import PodObjects
+from .pod_lifecycle.probing import event_reason
+from .pod_lifecycle.unknown_images import NOT_SIMULATED
+from .pod_lifecycle.unknown_programs import event_of_live_run
+from .pod_objects import ObjectsOfPod, PodObjects
 from .possible_creators import PossibleCreators
 from .probes.live_handlers import LiveHandlers
+from .pull_secrets import PullSecrets
 from .references import reference_loader
 from .runtimes import PREDICTIONS, containers_of_nodes
 from .server.node_counters import kubelet_counters
@@ -47,6 +53,7 @@ from .stages.runner import StageRunner
 from .start_checks import PossibleObjects
 from .status_writer import StatusWriter
 from .template_context import TemplateContext
+from .unknown_images import UnknownImageEvents
 
 WORKERS: Final = 16
 SyncPod = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
@@ -58,6 +65,7 @@ class SimulatedPods:
         settings = context.settings
         containers = containers_of_nodes(context)
         self._runtime = containers.runtime
+        self._evictions = Evictions(containers.runtime)
         self._probe_records = containers.probe_records
         self._started_values = reference_loader(context).started
         self._clock = context.clock
@@ -83,6 +91,7 @@ class SimulatedPods:
             random=context.random,
         )
         self._details = settings.details
+        self._unknown_images = UnknownImageEvents(self._recorder)
         self._fails_unknown_programs = settings.fails_unknown_programs
         self._has_stages = bool(stages)
         self._sync_pod: SyncPod = self._sync_by_stages if stages else self._sync_by_model
@@ -97,6 +106,14 @@ class SimulatedPods:
             certificates=pod_certificates(context),
             has_root_ca=settings.has_root_ca,
             attaches_volumes=settings.attaches_volumes,
+        )
+        self._node_images = NodeImages(context, self._nodes.lister, containers.images.list_images)
+        self._images = ImageManager(
+            containers.images,
+            self._nodes.lister,
+            self._pods.lister,
+            PullSecrets(context.client),
+            on_change=self._node_images.add if settings.details else lambda _: None,
         )
         self._admitted_pods = AdmittedPods(self._pods.lister, preempt=self._preempt, enqueue=self._loop.add)
         self._memory_pressure = MemoryPressure(context, self._runtime, PREDICTIONS, self._loop.add)
@@ -118,7 +135,11 @@ class SimulatedPods:
         await self._nodes.wait_synced()
         await self._pods.wait_synced()
         async with self._handlers.running(), self._runtime.running():
-            await run_all(pods=self._loop.run(), memory_pressure=self._memory_pressure.run())
+            await run_all(
+                pods=self._loop.run(),
+                images=self._node_images.run(),
+                memory_pressure=self._memory_pressure.run(),
+            )
 
     def _on_pod_change(self, change: Change) -> None:
         old: PodView | None = change.old
@@ -130,12 +151,15 @@ class SimulatedPods:
         if old is not None and (new is None or new.uid != old.uid):
             self._registry.addresses.release(old.uid)
             self._objects.forget(old.uid)
+            self._images.forget(old.uid)
             self._objects.certificates.forget(old.uid)
             self._started_values.forget(old.uid)
             self._status_writer.forget(old.key)
+            self._status_writer.forget_events(old.uid)
             self._stages.forget(old.key)
             self._handlers.forget(old.uid)
             self._runtime.remove_pod(old.uid)
+            self._evictions.forget(old.uid)
             self._probe_records.forget(old.uid)
         if new is not None and new.node:
             self._record_address(new)
@@ -165,7 +189,8 @@ class SimulatedPods:
     def _on_probe_failure(self, pod: ReadOnlyTree, container: str, message: str) -> None:
         if self._details:
             part = container_field(pod, container)
-            self._recorder.record_on(_node_name(pod), pod, "Warning", "Unhealthy", message, part=part)
+            reason = event_reason(message)
+            self._recorder.record_on(_node_name(pod), pod, "Warning", reason, message, part=part)
 
     def _record_address(self, pod: PodView) -> None:
         address = (pod.object.get("status") or {}).get("podIP")
@@ -179,6 +204,11 @@ class SimulatedPods:
             self._admitted_pods.forget_node(meta.name(change.old))
             self._memory_pressure.forget_node(meta.name(change.old))
             self._counters.forget(meta.name(change.old))
+            self._images.forget_node(meta.name(change.old))
+        if change.old is not None and change.new is not None and _images(change.old) != _images(change.new):
+            self._images.note_status(change.new)
+            if self._details:
+                self._node_images.add(meta.name(change.new))
         if change.new is not None and self._affects_pods(change.old, change.new):
             for pod in self._pods.lister.by_index(BY_NODE, meta.name(change.new)):
                 self._loop.add(pod.key)
@@ -211,8 +241,13 @@ class SimulatedPods:
 
     async def _sync_by_model(self, key: Key, pod: PodView, node: ReadOnlyTree) -> timedelta | None:
         now = self._clock.now()
-        step = self._admitted_pods.admit(pod, node, now) or await self._step(pod, node, now)
+        objects = self._objects.of(pod)
+        images = self._images.begin(pod, objects, kubelet_minor(node))
+        step = self._admitted_pods.admit(pod, node, now) or await self._step(pod, node, objects, images, now)
         written = await self._status_writer.execute(key, pod.object, step.effects)
+        self._images.note_step(pod, images)
+        if step.unknown_images and self._details:
+            self._unknown_images.record(pod.node, pod.object, step.unknown_images)
         # The container's environment may have the pod's address, which is in the status that was just written.
         present = written or pod.object
         self._runtime.update_pod(present)
@@ -221,15 +256,16 @@ class SimulatedPods:
                 case StartContainer(container=name, restarts=restarts):
                     self._runtime.start_container(present, name, restarts)
                 case StopContainer(container=name):
-                    self._runtime.stop_container(present, name, grace_seconds(present))
+                    self._runtime.stop_container(present, name, remaining_grace(present, now))
                 case RunHook():
                     pass  # by the handlers
         self._handlers.apply(present, step.actions)
         self._handlers.follow(present)
         return None if step.requeue_at is None else step.requeue_at - now
 
-    async def _step(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step:
-        objects = self._objects.of(pod)
+    async def _step(
+        self, pod: PodView, node: ReadOnlyTree, objects: ObjectsOfPod, images: PodImageAccess, now: datetime
+    ) -> Step:
         context = replace(
             self._registry.context_of(pod, node),
             objects=objects,
@@ -239,14 +275,16 @@ class SimulatedPods:
             observed=self._handlers.observations(pod.object),
             kills=self._runtime.kills(pod.object),
         )
-        step = self._next_step(pod, context, now)
-        while objects.has_unknown:
+        step = self._next_step(pod, replace(context, images=images.start(now)), now)
+        while objects.has_unknown or images.has_unknown:
             await objects.find_unknown()
-            step = self._next_step(pod, context, now)
+            await images.find_unknown()
+            step = self._next_step(pod, replace(context, images=images.start(now)), now)
         if not step.is_blocked:
-            self._objects.note_run(pod)
+            if not step.lacks_image:
+                self._objects.note_run(pod)
         elif creators := await self._objects.possible_creators(objects):
-            possible = replace(context, objects=PossibleObjects(objects, creators))
+            possible = replace(context, objects=PossibleObjects(objects, creators), images=images.start(now))
             step = self._next_step(pod, possible, now)
             if self._details and not step.is_blocked:
                 step = replace(step, effects=(_not_simulated(creators), *step.effects))
@@ -258,7 +296,7 @@ class SimulatedPods:
         states = self._runtime.states(pod.object)
         if states:
             context = replace(context, processes=states)
-        eviction = self._memory_pressure.eviction_of(pod, now)
+        eviction = self._evictions.find(pod, now) or self._memory_pressure.eviction_of(pod, now)
         if eviction is not None and not pod.deleting and not pod.is_terminal:
             return pod_lifecycle.evict(pod.object, context, eviction, now)
         preempted_at = self._admitted_pods.preemption_time(pod)
@@ -283,6 +321,10 @@ def _not_simulated(creators: Mapping[AnyResource, str]) -> EmitEvent:
         "simulated, and that may have created them"
     )
     return EmitEvent("Warning", NOT_SIMULATED, message)
+
+
+def _images(node: ReadOnlyTree) -> Any:
+    return (node.get("status") or {}).get("images")
 
 
 def _is_active(node: ReadOnlyTree | None) -> bool:

@@ -1,7 +1,7 @@
 """Reads the objects that a container refers to: ConfigMaps, Secrets, Services, tokens. Missing ones are left out."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.pods import claim_name
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client import kinds
@@ -19,7 +20,12 @@ from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.config.projections import certificate_sources, has_bundles
-from mockube.container_runtime.config.volumes import mounted_volumes, referenced_names, token_requests
+from mockube.container_runtime.config.volumes import (
+    is_claim,
+    mounted_volumes,
+    referenced_names,
+    token_requests,
+)
 from mockube.container_runtime.objects import ObjectsUnavailable
 from mockube.container_runtime.runs import container_status
 
@@ -95,6 +101,7 @@ class ReferenceLoader:
             services=await self._services(
                 namespace, links=pod["spec"].get("enableServiceLinks") is not False
             ),
+            storage=await self._storage(pod, volumes),
             tokens={
                 key: token
                 for key in token_requests(pod, container)
@@ -116,6 +123,21 @@ class ReferenceLoader:
             with suppress(NotFound):
                 objects[name] = await self._client.get(resource, Key(namespace, name))
         return objects
+
+    async def _storage(
+        self, pod: ReadOnlyTree, volumes: Sequence[ReadOnlyTree]
+    ) -> dict[tuple[str, str], ReadOnlyTree]:
+        """Return the claims of the volumes, and the persistent volumes that they are bound to."""
+        names = {claim_name(pod, volume) for volume in volumes if is_claim(volume)}
+        if not names:
+            return {}
+        claims = await self._load(kinds.PERSISTENT_VOLUME_CLAIMS, meta.namespace(pod), names)
+        bound = {claim["spec"].get("volumeName") or "" for claim in claims.values()} - {""}
+        persistent = await self._load(kinds.PERSISTENT_VOLUMES, "", bound)
+        return {
+            **{(kinds.PERSISTENT_VOLUME_CLAIMS.plural, name): claim for name, claim in claims.items()},
+            **{(kinds.PERSISTENT_VOLUMES.plural, name): volume for name, volume in persistent.items()},
+        }
 
     async def _bundles(self) -> list[ReadOnlyTree]:
         page = await self._client.list(kinds.CLUSTER_TRUST_BUNDLES)

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Final
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.kinds import PODS
 from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.disk_usage import DiskUsage
+from mockube.container_runtime.image_service import ImageService, StoredImage
 from mockube.container_runtime.images.table import load_table, table_of
 from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.kwok.runtime import KwokRuntime
 from mockube.container_runtime.load import Stats
 from mockube.container_runtime.logs import LogSource
+from mockube.container_runtime.port_probe import PortAnswer, PortProbe
 from mockube.container_runtime.predictions import Predictions
 from mockube.container_runtime.runs import ContainerRun
 from mockube.container_runtime.runtime import (
@@ -26,6 +29,7 @@ from mockube.container_runtime.runtime import (
     RuntimeEvents,
 )
 from mockube.container_runtime.simulated import predictions as simulated_predictions
+from mockube.container_runtime.simulated.image_service import SimulatedImages
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime, SimulationContext
 from mockube.container_runtime.state import ContainerState
 
@@ -67,6 +71,9 @@ class ChosenRuntime:
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ContainerState]:
         return {**self._simulated.states(pod), **self._processes.states(pod)}
 
+    def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
+        return self._simulated.disk_usage(pod)
+
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         return {**self._simulated.kills(pod), **self._processes.kills(pod)}
 
@@ -106,6 +113,11 @@ class ChosenRuntime:
         runtime = self._of(pod, name)
         return await runtime.exec_sync(pod, name, command, seconds, restarts=restarts, on_unknown=on_unknown)
 
+    async def probe_port(
+        self, pod: ReadOnlyTree, name: str, request: PortProbe, *, restarts: int | None = None
+    ) -> PortAnswer:
+        return await self._of(pod, name).probe_port(pod, name, request, restarts=restarts)
+
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         return await self._of(pod, name).exec(pod, name, request)
 
@@ -123,6 +135,31 @@ class ChosenRuntime:
 
     def listener(self, pod: ReadOnlyTree, port: int, *, simulated: bool = True) -> PortConnection | None:
         return self._processes.listener(pod, port) or self._simulated.listener(pod, port, simulated=simulated)
+
+
+class ChosenImages:
+    """The images of nodes: those of processes go before those of simulated containers."""
+
+    def __init__(self, processes: ImageService, simulated: ImageService) -> None:
+        self._processes = processes
+        self._simulated = simulated
+
+    def image_status(self, node: str, image: str) -> StoredImage | None:
+        return self._processes.image_status(node, image) or self._simulated.image_status(node, image)
+
+    def list_images(self, node: str) -> Sequence[StoredImage]:
+        return [*self._processes.list_images(node), *self._simulated.list_images(node)]
+
+    def pull_image(self, image: str, *, has_credentials: bool) -> StoredImage:
+        return self._processes.image_status("", image) or self._simulated.pull_image(
+            image, has_credentials=has_credentials
+        )
+
+    def add_image(self, node: str, image: StoredImage) -> None:
+        self._simulated.add_image(node, image)
+
+    def forget_node(self, node: str) -> None:
+        self._simulated.forget_node(node)
 
 
 def containers_of_nodes(context: KubeletContext) -> Containers:
@@ -157,8 +194,16 @@ def _make_containers(context: KubeletContext) -> Containers:
         images=images,
     )
     simulated = KwokRuntime(SimulatedRuntime(simulation), kwok_objects(context), pods, context.clock)
-    runtime = simulated if processes is None else ChosenRuntime(processes, simulated)
-    return Containers(runtime=runtime, events=events, pods=pods, probe_records=records)
+    simulated_images = SimulatedImages(fails_unknown=settings.fails_unknown_images)
+    return Containers(
+        runtime=simulated if processes is None else ChosenRuntime(processes, simulated),
+        images=simulated_images
+        if processes is None
+        else ChosenImages(processes.image_service, simulated_images),
+        events=events,
+        pods=pods,
+        probe_records=records,
+    )
 
 
 def _runs_without_program(pod: ReadOnlyTree, name: str) -> bool:

@@ -25,6 +25,7 @@ class KubeletSettings(Struct, frozen=True, kw_only=True):
     process_images: Path | None
     """The file with the images that run as processes of this machine; None if all containers are simulated."""
     fails_unknown_programs: bool
+    fails_unknown_images: bool
     image_files: Sequence[Path]
     """Files that describe images of simulated containers, and the file of `process_images`, if it is one of them."""
     pack_images: Sequence[Mapping[str, Any]]

@@ -21,6 +21,7 @@ from mockube.container_runtime.config.projections import NOT_ISSUED, PodCredenti
 from mockube.container_runtime.config.volumes import config_error, missing_token, mounted_volumes
 
 CONFIG_ERROR: Final = "CreateContainerConfigError"
+INVALID_IMAGE_NAME: Final = "InvalidImageName"
 
 
 class ReferencedObjects(Protocol):
@@ -223,8 +224,8 @@ def start_failure(
         problem = (
             f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": {error}'
         )
-        events = (("InspectFailed", problem), ("Failed", "Error: InvalidImageName"))
-        return StartFailure(reason="InvalidImageName", message=problem, events=events)
+        events = (("InspectFailed", problem), ("Failed", f"Error: {INVALID_IMAGE_NAME}"))
+        return StartFailure(reason=INVALID_IMAGE_NAME, message=problem, events=events)
     message = (
         environment_failure(pod, container, objects)
         or config_error(pod, container)

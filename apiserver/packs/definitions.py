@@ -1,9 +1,10 @@
 """The CustomResourceDefinitions of packs, with all versions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.yaml_decode import load
 from mockube.apiserver.kinds.apiextensions import custom_resource_definition
@@ -18,6 +19,12 @@ _ROW: Final = custom_resource_definition.KIND.resource
 def definition_trees(pack: str) -> Sequence[Tree]:
     """Return the CustomResourceDefinitions of a pack with all versions; a process reads them once."""
     return parts_of(pack, "definitions", lambda: map(_complete, _trees(pack)))
+
+
+def pack_resources(packs: Iterable[str]) -> frozenset[GroupResource]:
+    """Return the resources that packs define."""
+    specs = (tree["spec"] for pack in packs for tree in definition_trees(pack))
+    return frozenset(GroupResource(spec["group"], spec["names"]["plural"]) for spec in specs)
 
 
 def _trees(pack: str) -> Iterator[Tree]:

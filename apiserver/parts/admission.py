@@ -6,6 +6,7 @@ from mockube.apiserver.admission.pod_certificate_signing import PodCertificateSi
 from mockube.apiserver.admission.policies.param_access import PolicyParamAccess
 from mockube.apiserver.admission.resource_claim_access import ResourceClaimAccess
 from mockube.apiserver.admission.role_escalation import RoleEscalation
+from mockube.apiserver.admission.simulated_operator import WarnOfSimulatedOperator
 from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
 from mockube.apiserver.admission.webhooks.hooks import ALLOW
 from mockube.apiserver.authz.rights import Rights
@@ -13,6 +14,8 @@ from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog, equivalent_resources
 from mockube.apiserver.metrics.admission import AdmissionMetrics, WebhookMetrics
 from mockube.apiserver.packs.compiled_packs import pack_plugins
+from mockube.apiserver.packs.definitions import pack_resources
+from mockube.apiserver.registry.simulated_operators import SimulatedOperators
 from mockube.apiserver.storage.stored_object import Layout
 from mockube.component_base.metrics import MetricsRegistry
 
@@ -50,7 +53,15 @@ def make_admission(
         ResourceClaimAccess(authorizes_status=not minors.is_before(minor, "1.36")),
     )
     packed = pack_plugins(config.features.packs, catalog)
-    return Admission([*selected, *packed, *always], metrics)
+    operators = WarnOfSimulatedOperator(
+        make_operators(config, rights), (group.name for group in catalog.groups)
+    )
+    return Admission([*selected, *packed, *always, operators], metrics)
+
+
+def make_operators(config: Config, rights: Rights) -> SimulatedOperators:
+    """Return what finds the simulated operators of custom resources; packs reconcile their own."""
+    return SimulatedOperators(rights.rbac.policy, pack_resources(config.features.packs))
 
 
 def _selection(config: Config) -> PluginSelection:

@@ -7,7 +7,6 @@ from mockube.apiserver.audit.audit import Audit
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.http.aggregator import Aggregator
-from mockube.apiserver.http.kubelet_usage import KubeletUsage
 from mockube.apiserver.metrics import storage
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
@@ -18,7 +17,7 @@ from mockube.component_base.version import version
 
 from .caches import ResourceCaches
 from .environment import ServerEnvironment
-from .outgoing import kubelet_client
+from .outgoing import make_kubelet_usage
 
 
 def observe_parts(
@@ -53,5 +52,5 @@ def make_simulated_metrics(
     expressions = Expressions(registry.clock.now, registry.random)
     pages = MetricsPages(registry, expressions, aggregator.served_elsewhere)
     catalog.on_resource.append(pages.handle_definition)
-    usage = KubeletUsage(registry, kubelet_client(environment), environment.clock.real)
+    usage = make_kubelet_usage(environment, registry)
     return SimulatedMetrics(pages=pages, verbs=ResourceMetrics(expressions, usage.measure).verbs())

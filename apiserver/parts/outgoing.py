@@ -7,6 +7,7 @@ from msgspec import Struct
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.http.aggregator import Aggregator, ConversionCaller
 from mockube.apiserver.http.backend_connection import Dialer, KubeletClient
+from mockube.apiserver.http.kubelet_usage import KubeletUsage
 from mockube.apiserver.http.outgoing_client import RemoteServices
 from mockube.apiserver.http.proxy import ReverseProxy
 from mockube.apiserver.http.webhook_client import WebhookClient
@@ -26,7 +27,7 @@ class Outgoing(Struct, frozen=True, kw_only=True):
 
 def make_outgoing(environment: ServerEnvironment, metrics: MetricsRegistry) -> Outgoing:
     sockets = environment.clock.real
-    dialer = Dialer(kubelet_client(environment), sockets)
+    dialer = Dialer(_kubelets(environment), sockets)
     return Outgoing(
         dialer=dialer,
         webhooks=WebhookClient(dialer, sockets),
@@ -54,9 +55,14 @@ def make_aggregator(
 
 def make_proxy(environment: ServerEnvironment) -> ReverseProxy:
     """Return the proxy to nodes, pods and Services."""
-    return ReverseProxy(kubelet_client(environment), environment.clock.real)
+    return ReverseProxy(_kubelets(environment), environment.clock.real)
 
 
-def kubelet_client(environment: ServerEnvironment) -> KubeletClient:
+def make_kubelet_usage(environment: ServerEnvironment, registry: Registry) -> KubeletUsage:
+    """Return what reads the usage of containers from the kubelets."""
+    return KubeletUsage(registry, _kubelets(environment), environment.clock.real)
+
+
+def _kubelets(environment: ServerEnvironment) -> KubeletClient:
     credentials = environment.credentials
     return KubeletClient() if credentials is None else credentials.kubelets

@@ -87,6 +87,8 @@ class ClientWatch:
         """The version of the last change that the reader has."""
         self._next_check = UNCOUNTED_EVENTS
         """The number of queued events at which the backlog is checked next."""
+        self.agent = ""
+        """The user agent of the client."""
         self.overflowed = False
         """Whether the reader was cut off because it did not read."""
         self.error: ApiError | None = None
@@ -284,6 +286,7 @@ async def watch(registry: Registry, context: RequestContext) -> tuple[ClientWatc
     converter = tolerant_client_version_converter(registry, context.resource)
     remote = remote_conversion(registry, context.resource)
     stream = ClientWatch(_prefix(registry, context, chosen), resource_cache, chosen, converter, remote)
+    stream.agent = context.user_agent
     resource_cache.watchers.add(stream)
     if options.initial_events is False:
         stream.resume(version or registry.watch_cache.revision)

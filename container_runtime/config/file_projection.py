@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 
 OWNER_ONLY: Final = 0o600
@@ -28,10 +29,25 @@ class Permissions(NamedTuple):
         """Return those of an item, which may have its own."""
         return Permissions(item.get("mode", self.mode), item.get("user", self.user))
 
-    def of_credential(self, source: ReadOnlyTree) -> "Permissions":
-        """Return those of a token or a certificate: if it has an owner, only that one reads it."""
+    def of_credential(self, source: ReadOnlyTree, pod: ReadOnlyTree) -> "Permissions":
+        """Return those of a token or a certificate: only its owner reads it, who is the only user of the pod's containers.
+
+        The group of the pod's volumes gets the right to read it as with other files.
+        """
         mode, user = self.of(source)
-        return Permissions(mode if user is None else OWNER_ONLY, user)
+        owner = common_user(pod) if user is None else user
+        has_group = (pod["spec"].get("securityContext") or {}).get("fsGroup") is not None
+        return Permissions(mode if owner is None and not has_group else OWNER_ONLY, owner)
+
+
+def common_user(pod: ReadOnlyTree) -> int | None:
+    """Return the user that all containers of a pod name to run as; None if they differ, or one names none."""
+    context = pod["spec"].get("securityContext") or {}
+    users = {
+        (container.get("securityContext") or {}).get("runAsUser", context.get("runAsUser"))
+        for container in every_container(pod["spec"])
+    }
+    return users.pop() if len(users) == 1 else None
 
 
 def default_permissions(source: ReadOnlyTree, outer: Permissions | None = None) -> Permissions:

@@ -25,6 +25,11 @@ def volume_kind(volume: ReadOnlyTree) -> str:
     return next((name for name in volume if name != "name"), "emptyDir")
 
 
+def is_claim(volume: ReadOnlyTree) -> bool:
+    """Return whether the contents of a volume are those of a claim."""
+    return "persistentVolumeClaim" in volume or "ephemeral" in volume
+
+
 def volume_content(
     volume: ReadOnlyTree, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
 ) -> Content | None:
@@ -33,13 +38,13 @@ def volume_content(
     if kind not in API_VOLUMES:
         return None
     content = _content(kind, volume.get(kind) or {}, pod, container, references)
-    return {**content, **_credential_files(volume, references)}
+    return {**content, **_credential_files(volume, pod, references)}
 
 
-def _credential_files(volume: ReadOnlyTree, references: References) -> Content:
+def _credential_files(volume: ReadOnlyTree, pod: ReadOnlyTree, references: References) -> Content:
     default = default_permissions(volume.get("projected") or {})
     return {
-        path: FileProjection(data, *default.of_credential(source))
+        path: FileProjection(data, *default.of_credential(source, pod))
         for index, source in certificate_sources(volume)
         for path, data in certificate_files(source, references.credential(volume["name"], index)).items()
     }
@@ -166,7 +171,7 @@ def _content(
             }
         case "serviceAccountToken":
             token = references.tokens.get(token_key(source))
-            permissions = default.of_credential(source)
+            permissions = default.of_credential(source, pod)
             return {} if token is None else {source["path"]: FileProjection(token.encode(), *permissions)}
         case "projected":
             files: dict[str, FileProjection] = {}
@@ -176,7 +181,7 @@ def _content(
             return files
         case "clusterTrustBundle":
             anchors, _ = trust_anchors(source, references.bundles)
-            return {source["path"]: FileProjection(anchors, *default.of_credential(source))}
+            return {source["path"]: FileProjection(anchors, *default.of_credential(source, pod))}
         case _:
             return {}
 

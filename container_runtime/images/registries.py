@@ -48,7 +48,7 @@ def origin(repository: str) -> str:
     return repository
 
 
-def home(name: str) -> str:
+def repository_of(name: str) -> str:
     """Return the repository that a name in the table of images means, such as docker.io/library/nginx for nginx."""
     first, slash, _ = name.partition("/")
     if slash and ("." in first or ":" in first):

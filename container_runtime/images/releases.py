@@ -42,11 +42,11 @@ class Releases(
         return all(_shape(other) in words for other in others)
 
     def _has_version(self, text: str) -> bool:
-        series, longest, prefixes = _series(self.versions)
+        series, max_parts, prefixes = _series(self.versions)
         match = _VERSION.fullmatch(text)
         assert match is not None
         texts = match[2].split(".")
-        if match[1] not in prefixes or len(texts) > longest or (text == "0" and 0 not in series):
+        if match[1] not in prefixes or len(texts) > max_parts or (text == "0" and 0 not in series):
             return False
         if self.has_months and texts[1:] and len(texts[1]) != len("04"):
             return False
@@ -85,14 +85,14 @@ def _has_zeros(versions: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _series(versions: tuple[str, ...]) -> tuple[dict[int, tuple[int, int]], int, frozenset[str]]:
-    """Return the newest minor and patch of each major version, the number of parts of the longest version, and the prefixes."""
+    """Return the newest minor and patch of each major version, the number of parts of the version with most parts, and the prefixes."""
     series: dict[int, tuple[int, int]] = {}
-    longest, prefixes = 0, set()
+    max_parts, prefixes = 0, set()
     for version in versions:
         prefixes.add("v" if version.startswith("v") else "")
         numbers = [int(part) for part in version.removeprefix("v").split(".")]
-        longest = max(longest, len(numbers))
+        max_parts = max(max_parts, len(numbers))
         minor, patch = [*numbers[1:3], 0, 0][:2]
         known = series.get(numbers[0], (0, 0))
         series[numbers[0]] = (max(minor, known[0]), max(patch, known[1]))
-    return series, longest, frozenset(prefixes)
+    return series, max_parts, frozenset(prefixes)

@@ -26,7 +26,7 @@ _SMALLEST, _SIZES = 5 * _MIB, 145 * _MIB
 """The sizes of images whose size is unknown begin at the first, and are all different."""
 
 
-class Resolution(Struct, frozen=True, kw_only=True):
+class ImageResolution(Struct, frozen=True, kw_only=True):
     """What a reference resolves to."""
 
     name: str
@@ -51,17 +51,17 @@ class Resolution(Struct, frozen=True, kw_only=True):
         return f"rpc error: code = {self.code} desc = {self.problem}" if self.problem else ""
 
 
-def resolve(reference: str, *, has_pull_secret: bool = False) -> Resolution:
+def resolve(reference: str, *, has_pull_secret: bool = False) -> ImageResolution:
     """Return what a reference resolves to on a node, for a pod that has a pull secret for its registry or not."""
     return _resolve(reference, IMAGES.version, has_pull_secret=has_pull_secret)
 
 
 @lru_cache(maxsize=8192)
-def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resolution:  # noqa: ARG001 - the table has versions
+def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> ImageResolution:  # noqa: ARG001 - the table has versions
     try:
         parsed = parse_reference(reference)
     except InvalidReference as error:
-        return Resolution(name="", invalid=f'couldn\'t parse image name "{reference}": {error}')
+        return ImageResolution(name="", invalid=f'couldn\'t parse image name "{reference}": {error}')
     image = behavior_of_image(reference)
     is_loaded = parsed.name in IMAGES.loaded
     refusal = None if is_loaded else _pull_error(parsed, image, has_pull_secret=has_pull_secret)
@@ -69,7 +69,7 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resoluti
         prefix = (
             f'failed to pull and unpack image "{parsed.name}": failed to resolve reference "{parsed.name}"'
         )
-        return Resolution(
+        return ImageResolution(
             name=parsed.name,
             repository=parsed.repository,
             image=image,
@@ -78,7 +78,9 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resoluti
         )
     digest = parsed.digest or f"sha256:{_digest(parsed)}"
     size = int(image.size) if image is not None and image.size else _SMALLEST + int(digest[-12:], 16) % _SIZES
-    return Resolution(name=parsed.name, repository=parsed.repository, digest=digest, size=size, image=image)
+    return ImageResolution(
+        name=parsed.name, repository=parsed.repository, digest=digest, size=size, image=image
+    )
 
 
 def _pull_error(reference: Reference, image: Image | None, *, has_pull_secret: bool) -> PullError | None:
@@ -112,3 +114,29 @@ def _digest(reference: Reference) -> str:
     """Return the digest of a tag's image. Tags without a digit, such as latest, name the same image, as often in registries."""
     version = reference.tag if any(map(str.isdecimal, reference.tag)) else ""
     return hashlib.sha256(f"{origin(reference.repository)}/{version}".encode()).hexdigest()
+
+
+@lru_cache(maxsize=8192)
+def full_name(reference: str) -> str:
+    """Return the canonical name of a reference, such as docker.io/library/nginx:1.29; an invalid one as it is."""
+    try:
+        return parse_reference(reference).name
+    except InvalidReference:
+        return reference
+
+
+@lru_cache(maxsize=8192)
+def image_id(reference: str) -> str:
+    """Return the id of an image as a container's status has it, such as docker.io/library/nginx@sha256:…."""
+    try:
+        parsed = parse_reference(reference)
+    except InvalidReference:
+        return reference
+    return f"{parsed.repository}@{parsed.digest or f'sha256:{_digest(parsed)}'}"
+
+
+def is_known(reference: str) -> bool:
+    """Return whether an image is in the table, was loaded, or is one of Docker's official ones."""
+    resolution = resolve(reference, has_pull_secret=True)
+    official = origin(resolution.repository).removeprefix(_OFFICIAL)
+    return resolution.image is not None or is_loaded(reference) or official in official_images()

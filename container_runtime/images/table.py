@@ -44,6 +44,10 @@ class HttpRoute(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknow
     content_type: str = "text/plain; charset=utf-8"
     body: str = ""
     """The body; $(hostname), $(namespace), $(address), $(client), $(method), $(path), $(host) and $(headers) are replaced."""
+    location: str = ""
+    """The target of a redirect; $(loc) and $(location) are the values of these parameters of the request's query."""
+    since: float = 0.0
+    """The seconds of a run after which the route exists; it then goes before those that follow it."""
 
 
 class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -63,8 +67,18 @@ class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """The body of the response 404."""
     only_routes: bool = False
     """Whether the server has no other paths than its routes: then a probe of another path fails. Otherwise nobody knows."""
+    lists_folders: bool = False
+    """Whether a request for a folder of `root` without an index.html gets a list of its files."""
+    plain_status: int = 400
+    """The status with which a server with TLS answers a request without; 0 if it closes the connection."""
+    access_log: str = ""
+    """The format of the line that is logged for each request: `main`, nginx' own, `combined`, `common` or `python`; "" for none."""
+    greeting: str = ""
+    """What a server of another protocol sends to a client before it has received anything; characters up to U+00FF are bytes."""
     replies: Mapping[str, str] = field(default_factory=dict)
     """What a server of another protocol replies to a text of its client."""
+    grpc_health: Mapping[str, str] | None = None
+    """The statuses of the services in its gRPC health service, such as `"": SERVING`; None for a server without it."""
     options: tuple[str, ...] = ()
     """The options of the server's program that name another port, such as --port."""
     variables: tuple[str, ...] = ()
@@ -82,6 +96,19 @@ class Requirement(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     """A path of the container with which, as with a database that exists already, nothing is required."""
     logs: tuple[str, ...] = ()
     """The lines that the entrypoint logs without them."""
+    exit_code: int = 1
+
+
+class WrittenPath(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A folder in which a server creates files at its start, or else ends."""
+
+    path: str
+    user: int = 0
+    """The owner of the folder in the image."""
+    mode: int = 0o755
+    """The mode of the folder in the image."""
+    logs: tuple[str, ...] = ()
+    """The lines that the server logs if it cannot write; $(number) and $(reason) are those of the error, $(time) is the time."""
     exit_code: int = 1
 
 
@@ -117,6 +144,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     """The exit code with which the default command ends at once; None for a server, or a command that is interpreted."""
     listens: bool = False
     """Whether its programs may listen on any port."""
+    is_guess: bool = False
+    """Whether the entry is that of another image with the same name, so that nobody knows its other ports and its paths."""
     servers: tuple[str, ...] = ()
     """The names of the program that listens on the `ports`, in commands of pods: another program does not."""
     programs: tuple[str, ...] | None = None
@@ -128,9 +157,15 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     env: Mapping[str, str] = field(default_factory=dict)
     """The variables of the image."""
     requires: tuple[Requirement, ...] = ()
+    writes: tuple[WrittenPath, ...] = ()
+    """Where the server writes at its start, in its order."""
     workdir: str = ""
     user: int | None = None
     """The user of the image; None if it is unknown."""
+    process: str = ""
+    """The command line of the server as ps shows it; "" if it is that of the entrypoint, or unknown."""
+    accounts: Mapping[str, int] = field(default_factory=dict)
+    """The accounts that the image adds to those of its base, with their numbers, which are those of their groups, too."""
     group: int | None = None
     """The group of the image's user; None if it is unknown."""
     stop_signal: str = "SIGTERM"
@@ -223,9 +258,22 @@ def load_table(path: Path, *, has_processes: bool = False) -> Table:
     if len(data) > MAX_BYTES:
         raise ImageTableError(f"{path} has more than {MAX_BYTES} bytes")
     try:
-        return table_of(described_images(_read(data))) if has_processes else read_table(data)
+        tree = _read(data)
+        if has_processes:
+            return table_of(described_images(tree))
+        _refuse_processes(tree)
+        return table_of(tree)
     except ImageTableError as error:
         raise ImageTableError(f"{path}: {error}") from error
+
+
+def _refuse_processes(tree: Any) -> None:
+    """Raise an error for an entry that is one of `container_runtime.process`: a command by the name of an image."""
+    for key, entry in tree.items() if isinstance(tree, dict) else ():
+        if isinstance(entry, dict) and entry and "names" not in entry:
+            raise ImageTableError(
+                f"{key} has no names: an image runs as a process with --container-runtime=process only"
+            )
 
 
 def described_images(tree: Any) -> Any:
@@ -319,6 +367,7 @@ def _as_guess(entry: Image) -> Image:
     """
     return replace(
         entry,
+        is_guess=True,
         programs=None,
         shell=None,
         env={},

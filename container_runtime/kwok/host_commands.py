@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.process.command import CommandSpec, Identity, StartError, find_program
+from mockube.container_runtime.process.command import CommandSpec, Identity, find_program
 from mockube.container_runtime.process.local_process import LocalProcess, start_process
+from mockube.container_runtime.start_errors import StartError
 
 
 class HostCommands:

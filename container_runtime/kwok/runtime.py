@@ -8,11 +8,13 @@ from pathlib import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.load import Stats
 from mockube.container_runtime.log_stream import follow_log
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.objects import PodVersions
+from mockube.container_runtime.port_probe import PortAnswer, PortProbe
 from mockube.container_runtime.process.connections import connect_port
 from mockube.container_runtime.runs import ContainerRun, running_container
 from mockube.container_runtime.runtime import (
@@ -49,6 +51,9 @@ class KwokRuntime:
 
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ContainerState]:
         return self._simulated.states(pod)
+
+    def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
+        return self._simulated.disk_usage(pod)
 
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         return self._simulated.kills(pod)
@@ -87,6 +92,11 @@ class KwokRuntime:
         return await self._simulated.exec_sync(
             pod, name, command, seconds, restarts=restarts, on_unknown=on_unknown
         )
+
+    async def probe_port(
+        self, pod: ReadOnlyTree, name: str, request: PortProbe, *, restarts: int | None = None
+    ) -> PortAnswer:
+        return await self._simulated.probe_port(pod, name, request, restarts=restarts)
 
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         running_container(pod, name)

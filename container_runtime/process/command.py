@@ -19,6 +19,13 @@ from mockube.container_runtime.config.environment import (
     security_context,
 )
 from mockube.container_runtime.config.variables import expand_references
+from mockube.container_runtime.start_errors import (
+    StartError,
+    is_a_directory,
+    no_such_file,
+    not_executable,
+    not_in_path,
+)
 
 from .images import LocalImage
 from .local_ports import PORT_VARIABLE
@@ -26,10 +33,6 @@ from .mount_namespace import Mounts
 
 ROOT_VARIABLE: Final = "MOCKUBE_ROOT"
 KUBECONFIG: Final = "KUBECONFIG"
-
-
-class StartError(Exception):
-    """A command cannot be started; the message is a container runtime's."""
 
 
 class Identity(Struct, frozen=True, kw_only=True):
@@ -145,16 +148,15 @@ def find_program(
 ) -> str:
     """Return the full path of a program; a program in a volume has the path that the container sees."""
     if mounts is not None and (source := mounts.source_of(name)) is not None:
+        if Path(source).is_dir():
+            raise StartError(is_a_directory(name))
         if not os.access(source, os.X_OK):
-            reason = "permission denied" if Path(source).exists() else "no such file or directory"
-            raise StartError(f'error during container init: exec: "{name}": {reason}')
+            raise StartError(not_executable(name) if Path(source).exists() else no_such_file(name))
         return name
     path = str(folder / name) if "/" in name else name
     program = shutil.which(path, path=environment.get("PATH"))
     if program is None:
-        missing = "stat" if "/" in name else "exec"
-        reason = "no such file or directory" if "/" in name else "executable file not found in $PATH"
-        raise StartError(f'error during container init: {missing}: "{name}": {reason}')
+        raise StartError(no_such_file(name) if "/" in name else not_in_path(name))
     return program
 
 

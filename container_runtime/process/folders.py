@@ -18,8 +18,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.file_projection import Content
 from mockube.container_runtime.config.volumes import folder_mode, sub_path, volume_content, volume_kind
+from mockube.container_runtime.start_errors import StartError
 
-from .command import Identity, StartError
+from .command import Identity
 from .mount_namespace import Bind, Mounts
 
 _WRITABLE: Final = frozenset({"emptyDir", "persistentVolumeClaim", "ephemeral"})

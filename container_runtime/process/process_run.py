@@ -23,13 +23,13 @@ from mockube.container_runtime.behavior import MAX_LOG_MESSAGE, MAX_MESSAGE
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.objects import ObjectsUnavailable
 from mockube.container_runtime.output import ContainerOutput
+from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, StartError, message_of_start
 from mockube.container_runtime.state import ContainerState, Exit
 
 from . import folders
 from .command import (
     CommandSpec,
     LocalEnvironment,
-    StartError,
     command_spec,
     find_program,
     hidden_paths,
@@ -205,12 +205,9 @@ class ProcessRun:
                 LOG.exception("container %s of pod %s failed", self.container["name"], meta.name(self.pod))
                 self._end(128, reason="ContainerCannotRun", message=f"{type(error).__name__}: {error}")
                 return
-            message = (
-                "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create "
-                f"failed: unable to start container process: {error}"
-            )
+            message = message_of_start(error)
             self.record_event("Warning", "Failed", f"Error: {message}")
-            self._end(128, reason="StartError", message=message)
+            self._end(NOT_STARTED, reason=START_ERROR, message=message)
         finally:
             self.output.end()
 

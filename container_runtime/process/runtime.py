@@ -16,11 +16,13 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start, timeout
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.load import Stats
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.objects import REFRESH_SECONDS, ObjectsUnavailable
 from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.port_probe import PortAnswer, PortProbe
 from mockube.container_runtime.runs import ContainerNotFound, ContainerRun
 from mockube.container_runtime.runtime import (
     Attachment,
@@ -35,6 +37,7 @@ from mockube.container_runtime.streams import ClientConnection
 
 from .connections import connect_port
 from .folders import write_volumes
+from .image_service import ProcessImages
 from .images import ImageMap
 from .local_process import GroupWatch
 from .log_files import LogFile, rotated_path
@@ -80,6 +83,7 @@ class ProcessRuntime:
 
     def __init__(self, images: ImageMap, services: ProcessServices) -> None:
         self._images = images
+        self.image_service = ProcessImages(images)
         self._services = services
         self._clock = services.clock
         self._pods: dict[str, _PodRecord] = {}
@@ -124,6 +128,11 @@ class ProcessRuntime:
             elif script.command(name) is None and self._images.find(container.get("image") or ""):
                 states[name] = NEVER_RAN
         return states
+
+    def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
+        """Return None: processes write to the disk of this machine."""
+        del pod
+        return None
 
     def kills(self, _: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         return {}
@@ -212,6 +221,13 @@ class ProcessRuntime:
         except TimeoutError:
             return CommandResult(exit_code=0, seconds=float("inf"))
         return CommandResult(exit_code=code, output=output, seconds=self._clock.monotonic() - begin)
+
+    async def probe_port(
+        self, pod: ReadOnlyTree, name: str, request: PortProbe, *, restarts: int | None = None
+    ) -> PortAnswer:
+        """Return nothing that is known: the checks of each run make its probes."""
+        del pod, request, restarts
+        return PortAnswer(unknown=f"container {name}", is_listening=False)
 
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         return partial(run_exec, self._running(pod, name), request)

@@ -9,9 +9,9 @@ from mockube.component_base import supervision
 from mockube.container_runtime.attach import attach
 from mockube.container_runtime.output import AttachedOutput
 from mockube.container_runtime.runtime import CommandFailed, ExecRequest
+from mockube.container_runtime.start_errors import StartError, message_of_exec
 from mockube.container_runtime.streams import InputStream, ProgramStreams, Streams, TerminalSizes
 
-from .command import StartError
 from .local_process import LocalProcess, read_chunk
 from .process_run import ProcessRun
 
@@ -37,8 +37,7 @@ async def run_exec(runner: CommandRunner, request: ExecRequest, streams: Streams
         )
     except (StartError, OSError) as error:
         raise CommandFailed(
-            "error executing command in container: failed to exec in container: failed to start exec: OCI runtime exec "
-            f"failed: exec failed: unable to start container process: {error}"
+            f"error executing command in container: {message_of_exec(request.command[0], error)}"
         ) from error
     program = ProgramStreams(streams)
     tasks = (

@@ -24,14 +24,15 @@ _RECORDED_SECONDS: Final = 0.5
 class ClientPace:
     """The time of one command that runs in real time, its requests, and the CPU that it uses."""
 
-    def __init__(self, clock: Clock, cpu: CpuRecord) -> None:
+    def __init__(self, clock: Clock, cpu: CpuRecord | None = None) -> None:
+        """The CPU that the command uses is recorded in `cpu`."""
+        self.clock = clock
         self._now: Callable[[], float] = clock.monotonic
-        self._cpu = cpu
+        self._cpu = CpuRecord() if cpu is None else cpu
         self._sent_at: float | None = None
         self._seconds = 0.0
         """The seconds that the command takes from one request to the next."""
-        self.backends: Callable[[], Sequence[Backend]] = tuple
-        """Returns the pods and containers among which a Service balances the requests that the present one stands for."""
+        self._backends: Callable[[], Sequence[Backend]] = tuple
         self._recorded_at = self._now()
         self._unrecorded = 0.0
         self._busy = 0.0
@@ -62,6 +63,13 @@ class ClientPace:
         weight = max((now - self._recorded_at) / self._unrecorded, 1.0)
         self._cpu.add(self._recorded_at, now, self._busy * weight)
         self._recorded_at, self._unrecorded, self._busy = now, 0.0, 0.0
+
+    def balance_among(self, backends: Callable[[], Sequence[Backend]]) -> None:
+        """Note the pods and containers among which a Service balances the requests for which the next one stands."""
+        self._backends = backends
+
+    def backends(self) -> Sequence[Backend]:
+        return self._backends()
 
     def weigh_request(self) -> tuple[float, float]:
         """Return for how many requests the present one stands, and the seconds since the last one."""

@@ -16,7 +16,7 @@ from mockube.component_base.clock import Clock
 from mockube.container_runtime.behavior import KILLED
 from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.kills import ContainerKill
-from mockube.container_runtime.load import NO_LOAD, OOM_KILLED, Load, Stats
+from mockube.container_runtime.load import NO_LOAD, OOM_KILLED, RunLoad, Stats
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_status
 
@@ -131,7 +131,7 @@ class ContainerLoads:
         memory = limit_of(pod, container, "memory")
         return Stats(cores=cores, memory=size if memory is None else min(size, memory))
 
-    def _load(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Load | None:
+    def _load(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> RunLoad | None:
         """Return what the computed run of a container uses; None if nobody knows."""
         script = script_of(meta.annotations(pod))
         run_program = predictions.program_of_run(pod, container, script)

@@ -3,18 +3,15 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
-from mockube.container_runtime.behavior import KILLED
 from mockube.container_runtime.runtime import CommandFailed
+from mockube.container_runtime.start_errors import StartError, message_of_exec
 from mockube.container_runtime.streams import InputStream, ProgramStreams, Streams
 
 from .client_pace import CLIENT, ClientPace
-from .cpu_record import CpuRecord
 from .network.calls import NetworkCaller
 from .programs.program import MAX_COMMANDS
 from .shell.filesystem import FileSystem
-from .shell.memory import OutOfMemory
 from .shell.process import CommandStart, Effect, Input, NetworkCall, Output, Run, Sleep, UnknownProgram
 from .shell.syntax import ShellSyntaxError
 
@@ -37,18 +34,17 @@ class CommandStreams(Protocol):
 
 async def execute(
     execution: Run,
-    clock: Clock,
+    container: str,
+    pace: ClientPace,
     network: NetworkCaller,
-    cpu: CpuRecord,
-    on_out_of_memory: Callable[[], None],
     streams: Streams,
 ) -> int:
-    """Execute a command of a client to its end; return its exit code."""
+    """Execute a command of a client in a container to its end; return its exit code."""
     try:
-        return await run_to_end(execution, ProgramStreams(streams), clock, network, cpu=cpu)
-    except OutOfMemory:
-        on_out_of_memory()
-        return KILLED
+        return await run_to_end(execution, ProgramStreams(streams), pace, network)
+    except StartError as error:
+        message = message_of_exec(container, error)
+        raise CommandFailed(f"error executing command in container: {message}") from error
     except UnknownProgram as error:
         raise CommandFailed(
             "error executing command in container: the container is simulated, and has no program "
@@ -61,17 +57,17 @@ async def execute(
 async def run_to_end(
     execution: Run,
     streams: CommandStreams,
-    clock: Clock,
+    pace: ClientPace,
     network: NetworkCaller,
     after_sleep: Callable[[], Awaitable[None]] | None = None,
-    cpu: CpuRecord | None = None,
+    sleep: Callable[[float], Awaitable[float | None]] | None = None,
 ) -> int:
     """Execute a command to its end; return its exit code. `network` answers its use of the network.
 
-    The CPU that it uses is recorded in `cpu`.
+    `sleep` replaces the clock's, and returns the time after which a signal has ended it, or None.
     """
-    pace = ClientPace(clock, CpuRecord() if cpu is None else cpu)
     CLIENT.set(pace)
+    wait: Callable[[float], Awaitable[float | None]] = sleep or pace.clock.sleep
     reply: bytes | None = None
     commands = 0
     short_sleeps = 0.0
@@ -95,8 +91,8 @@ async def run_to_end(
             else:
                 if isinstance(effect, Sleep):
                     with pace.waiting(effect.seconds, effect.cores):
-                        await clock.sleep(min(effect.seconds + short_sleeps, _LONGEST_SLEEP))
-                    short_sleeps, reply = 0.0, None
+                        slept = await wait(min(effect.seconds + short_sleeps, _LONGEST_SLEEP))
+                    short_sleeps, reply = 0.0, None if slept is None else str(slept).encode()
                 else:
                     reply = await _apply_effect(effect, streams)
                 if after_sleep is not None and isinstance(effect, Sleep):

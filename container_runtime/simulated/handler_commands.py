@@ -19,14 +19,16 @@ from mockube.component_base.supervision import timeout
 from mockube.container_runtime.behavior import KILLED, CommandResult
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.pod_script import Script, script_of
+from mockube.container_runtime.start_errors import StartError
 
+from .client_pace import ClientPace
 from .connections.port_answers import open_port
 from .execution import container_command, run_to_end
 from .network.calls import Connect, HttpRequest, NetworkCaller, Reply, decode_call, decode_reply, encode_reply
 from .network.services import Outcome
 from .predictions import is_closed
 from .programs.commands import host_of
-from .programs.handlers import MAX_OUTPUT, UnknownFile, names_unknown_variable
+from .programs.handlers import MAX_OUTPUT, UnknownFile, end_of_unknown, names_unknown_variable
 from .shell.filesystem import FileSystem
 from .shell.invocation import run_command
 from .shell.invoking import NOT_FOUND
@@ -144,15 +146,15 @@ async def run_handler_command(
     try:
         async with timeout(clock, limit):
             with suppress(OutOfMemory):
-                code = await run_to_end(container_command(execution, files), output, clock, own_server.call)
+                code = await run_to_end(
+                    container_command(execution, files), output, ClientPace(clock), own_server.call
+                )
+    except StartError as error:
+        return CommandResult(exit_code=NOT_FOUND, start_error=str(error), seconds=clock.monotonic() - begin)
     except UnknownProgram as error:
-        if isinstance(error, UnknownFile):
-            return None
-        run.on_unknown(str(error))
-        if not run.fails_unknown:
-            return None
-        text = f"mockube: {error} is not simulated\n"
-        return CommandResult(exit_code=NOT_FOUND, output=text, seconds=clock.monotonic() - begin)
+        if not isinstance(error, UnknownFile):
+            run.on_unknown(str(error))
+        return end_of_unknown(error, clock.monotonic() - begin, fails=run.fails_unknown)
     except (ShellSyntaxError, RecursionError):
         return None
     except TimeoutError:

@@ -14,9 +14,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.attach import attach
-from mockube.container_runtime.behavior import (
-    has_open_input,
-)
+from mockube.container_runtime.behavior import KILLED, TERM, has_open_input
 from mockube.container_runtime.logs import LogLine
 from mockube.container_runtime.output import AttachedOutput, ContainerOutput
 from mockube.container_runtime.runs import ContainerNotFound
@@ -102,6 +100,14 @@ class InteractiveRun:
         self.task: asyncio.Task[None] | None = None
         self.stop_reason = ""
         self._clock = clock
+        self.send_signal: Callable[[int], None] = lambda _: None
+        """Sends a signal to the first process of the command."""
+        self.stop_code: int | None = None
+        """The exit code of a command that ends at once when it is stopped; None for one that goes on, unless a trap ends it."""
+        self.kill_at: datetime | None = None
+        """When the run is killed, if it is being stopped."""
+        self._is_sleeping = False
+        self._is_signalled = False
         self._on_output = on_output
         self._output = ContainerOutput()
 
@@ -120,12 +126,46 @@ class InteractiveRun:
         self._output.end()
         self._on_output()
 
-    def stop(self, reason: str = "") -> None:
-        """End the run; `reason` is that in the status, empty for Error."""
-        if self.task is not None and self.state.exit is None and not self.state.is_stopping:
+    def terminate(self) -> None:
+        """Send SIGTERM to the first process of the command, which may end the run, at once or later."""
+        if self.task is None or self.state.exit is not None or self.state.is_stopping:
+            return
+        self.state = replace(self.state, is_stopping=True)
+        if self.stop_code is not None:
+            self.task.cancel()
+            return
+        self.send_signal(TERM)
+        if self._is_sleeping:
+            self._is_signalled = True
+            self.task.cancel()
+
+    def kill(self, reason: str = "") -> None:
+        """Kill the run; `reason` is that in the status, empty for Error."""
+        if self.task is not None and self.state.exit is None:
             self.stop_reason = reason
             self.state = replace(self.state, is_stopping=True)
+            self.stop_code, self._is_signalled = None, False
             self.task.cancel()
+
+    def end_stopped(self) -> None:
+        """Record the end of a run whose task was cancelled."""
+        self.end(KILLED if self.stop_code is None else self.stop_code, self.stop_reason)
+
+    async def sleep(self, seconds: float) -> float | None:
+        """Sleep for the command; return the time after which a signal has ended the sleep, None without one."""
+        begin = self._clock.monotonic()
+        self._is_sleeping = True
+        try:
+            await self._clock.sleep(seconds)
+        except asyncio.CancelledError:
+            if not self._is_signalled or self.task is None:
+                raise
+            self._is_signalled = False
+            self.task.uncancel()
+            return self._clock.monotonic() - begin
+        finally:
+            self._is_sleeping = False
+        return None
 
     @contextmanager
     def listen(self) -> Iterator[AttachedOutput]:

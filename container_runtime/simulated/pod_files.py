@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
@@ -9,16 +10,17 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.objects import ObjectReader
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import ContainerRun, NoLogs, run_of
 
-from .files.image_places import file_places
-from .files.mounts import files_of, known_mounts, shared_mounts, shared_volumes
+from .files.mounts import file_system_of, files_of, shared_mounts, shared_volumes
 from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
 from .programs import commands as runs
 from .programs.live_commands import WRITE_COMMAND
 from .programs.log_replay import LogReplay
+from .programs.other_processes import process_entries
 from .programs.program import command_of
 from .shell.filesystem import FileSystem
 
@@ -77,20 +79,18 @@ class PodFiles:
                 and (run := _latest_run(pod, init_container))
             ):
                 references = await self._references.load_shared(pod, init_container)
-                mounts = mounts_of(shared_mounts(pod, init_container, references), volumes)
-                files = FileSystem(
-                    files_of(pod, init_container, references),
-                    mounts=mounts,
-                    is_partial=True,
-                    volumes=known_mounts(pod, init_container, references),
-                    places=file_places(init_container),
-                )
+                mounts = mounts_of(shared_mounts(pod, init_container, references), lambda _: volumes)
+                files = file_system_of(pod, init_container, references, mounts, is_partial=True)
                 host = runs.host_of(pod, init_container, references, run.started, files=files)
                 replay = LogReplay(
                     runs.main_process(pod, init_container, references, host), host, run.started
                 )
                 await _replay(replay, files, run.finished or self._clock.now())
         return volumes
+
+    def disk_usage(self, uid: str) -> DiskUsage | None:
+        """Return what a pod has written to the disk of its node; None if nothing of it is in memory."""
+        return self._container_files.disk_usage(uid)
 
     def forget(self, uid: str) -> None:
         """Drop the files of a deleted pod."""
@@ -115,12 +115,9 @@ class PodFiles:
         key = RunKey(meta.uid(pod), container["name"], restarts)
         is_new = not self._container_files.contains(key)
         mounts = shared_mounts(pod, container, references)
+        entries = files_of(pod, container, references) | process_entries(pod, container, references)
         files = self._container_files.file_system(
-            key,
-            files_of(pod, container, references),
-            mounts,
-            file_places(container),
-            known_mounts(pod, container, references),
+            key, entries, mounts, partial(file_system_of, pod, container, references, files=entries)
         )
         if is_new:
             self._drop_replays()

@@ -11,14 +11,24 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.behavior import UNKNOWN_TIMELINE, RunBehavior, Timeline
+from mockube.container_runtime.behavior import (
+    UNKNOWN_TIMELINE,
+    RunBehavior,
+    StopReaction,
+    Timeline,
+    has_default_command,
+)
 from mockube.container_runtime.config.environment import hostname_of, known_environment
+from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import behavior_of
-from mockube.container_runtime.load import NO_LOAD, Load
+from mockube.container_runtime.load import NO_LOAD, RunLoad
 from mockube.container_runtime.pod_script import Script
+from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
 
-from .files.mounts import shared_mount_paths, writable_paths
-from .programs import handlers, image_load, program
+from .files.image_places import file_places
+from .files.mounts import shared_mount_paths, volume_folders, writable_paths, write_protection
+from .files.users import identity_of
+from .programs import handlers, image_load, program, requirements
 from .programs.commands import depends_on_objects
 from .programs.handlers import HandlerCommand
 from .programs.program import (
@@ -26,12 +36,14 @@ from .programs.program import (
     CommandContext,
     Invocation,
     MountPaths,
-    identity_of,
     invocation_of,
-    is_server_image,
+    is_first_process,
     program_of,
     unknown_program_of,
 )
+from .programs.requirements import FindObject
+from .servers import probe_answers
+from .servers.listeners import listeners_of
 
 _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 """The folder that is empty in an image."""
@@ -40,6 +52,10 @@ _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 def image_user(container: ReadOnlyTree) -> int | None:
     image = behavior_of(container)
     return None if image is None else image.user
+
+
+def knows_image(container: ReadOnlyTree) -> bool:
+    return behavior_of(container) is not None or program.is_pause_image(container)
 
 
 def command_of(container: ReadOnlyTree) -> tuple[str, ...]:
@@ -65,17 +81,36 @@ def program_of_run(
 
     def run_program(restarts: int = 0, started: datetime | None = None) -> RunBehavior | None:
         behavior = program_at(restarts=restarts, started=started)
-        if behavior is None or not behavior.exit_code or not depends_on_objects(pod, container):
+        if behavior is None or not behavior.exit_code or behavior.start_error:
             return behavior
-        return None
+        return None if depends_on_objects(pod, container) else behavior
 
     return run_program
 
 
-def server_load(container: ReadOnlyTree, script: Script) -> Load:
+def server_load(container: ReadOnlyTree, script: Script) -> RunLoad:
     """Return what the server of a container's image uses without requests; `NO_LOAD` if the container runs another program."""
     is_scripted = script.command(container["name"]) is not None
     return NO_LOAD if is_scripted else image_load.at_rest(container)
+
+
+def end_of_entrypoint(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, config_map: FindObject, secret: FindObject
+) -> RunBehavior | None:
+    return requirements.end_of_entrypoint(pod, container, script, config_map, secret)
+
+
+def reaction_of_run(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, *, seconds: float, fails_unknown: bool = False
+) -> StopReaction:
+    full_context = _full_context(pod, container, script, fails_unknown=fails_unknown)
+    invocation = invocation_of(container, full_context)
+    return StopReaction() if invocation is None else program.reaction_at(invocation, seconds)
+
+
+def ignores_term(container: ReadOnlyTree) -> bool:
+    image = behavior_of(container)
+    return image is not None and image.ignores_term and has_default_command(container)
 
 
 def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
@@ -140,9 +175,14 @@ def _handler_command(
         return None
     return HandlerCommand(
         argv=tuple(argv),
-        environment=tuple((name, value) for name, value in environment.items() if name in text),
+        environment=tuple(
+            (name, value) for name, value in environment.items() if name in text or name == "PATH"
+        ),
         identity=identity_of(pod, container),
+        protection=write_protection(container),
         fails_unknown=fails_unknown,
+        installed=programs_of_image(container.get("image") or ""),
+        places=file_places(container),
     )
 
 
@@ -190,6 +230,9 @@ def _context(
         environment=partial(known_environment, pod, container),
         identity=identity_of(pod, container),
         volumes=writable_paths(pod, container),
+        is_first=is_first_process(pod),
+        folders=volume_folders(pod, container),
+        protection=write_protection(container),
         shared_mounts=shared_mounts,
         earlier=earlier,
     )
@@ -214,24 +257,40 @@ def _earlier_commands(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
     return tuple(invocation for invocation in invocations if invocation is not None)
 
 
+def port_answer(pod: ReadOnlyTree, request: PortProbe, script: Script, *, seconds: float = 0.0) -> PortAnswer:
+    """Return what a port of a pod answers to an attempt of a probe, some seconds after the start of the container."""
+    answer = probe_answers.predicted_answer(pod, request, script, seconds)
+    if (
+        answer.unknown
+        and answer.is_open
+        and not pod["spec"].get("hostNetwork")
+        and is_closed(pod, request.port, script)
+    ):
+        return REFUSED
+    return answer
+
+
+def port_changes(pod: ReadOnlyTree, port: int) -> tuple[float, ...]:
+    """Return the seconds after the start of a container at which the answers of a port change."""
+    return probe_answers.times_of_changes(pod, port)
+
+
 def is_closed(pod: ReadOnlyTree, port: int, script: Script) -> bool:
     """Return whether nothing in the pod can listen on the port."""
     if str(port) in script.answers or pod["spec"].get("hostNetwork"):
         return False
-    has_port = any(
-        declared["containerPort"] == port and (declared.get("protocol") or "TCP") == "TCP"
-        for container in every_container(pod["spec"])
-        for declared in container.get("ports") or ()
+    return not any(
+        _may_listen(pod, container, port, script) for container in probe_answers.running_containers(pod)
     )
-    running = (
-        *pod["spec"]["containers"],
-        *(pod["spec"].get("ephemeralContainers") or ()),
-        *(init for init in pod["spec"].get("initContainers") or () if init.get("restartPolicy") == "Always"),
-    )
-    return not has_port and not any(_may_listen(pod, container, script) for container in running)
 
 
-def _may_listen(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
-    """Return whether the container's program is not simulated, or is one that a user's script stands for."""
+def _may_listen(pod: ReadOnlyTree, container: ReadOnlyTree, port: int, script: Script) -> bool:
+    """Return whether a container listens on a port, or runs a program that is not simulated and may do so.
+
+    A command that is interpreted from its start to its end listens nowhere but where its known servers do.
+    """
+    listeners = listeners_of(pod, container)
+    if port in listeners.ports or not listeners.may_listen(port):
+        return port in listeners.ports
     is_scripted = script.command(container["name"]) is not None
-    return is_scripted or is_server_image(container) or program_of_run(pod, container, script)() is None
+    return is_scripted or port in listeners.possible or program_of_run(pod, container, script)() is None

@@ -6,8 +6,9 @@ clients, use the network, or end as the values of API objects demand run in real
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from functools import partial
 from math import inf
 from posixpath import normpath
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
+from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start
@@ -34,6 +36,7 @@ from mockube.container_runtime.behavior import (
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.resource_limits import amount
 from mockube.container_runtime.config.variables import expand_references
+from mockube.container_runtime.disk_usage import DiskUsage, exceeded_limit, has_disk_limits
 from mockube.container_runtime.images.table import IMAGES, Table
 from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.load import OOM_KILLED, Stats
@@ -47,6 +50,7 @@ from mockube.container_runtime.objects import (
     retry_until_available,
 )
 from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.port_probe import PortAnswer, PortProbe
 from mockube.container_runtime.runs import ContainerRun, container_spec, running_container
 from mockube.container_runtime.runtime import (
     Attachment,
@@ -56,10 +60,13 @@ from mockube.container_runtime.runtime import (
     RuntimeEvents,
     RuntimeProblem,
 )
+from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, StartError, message_of_start
 from mockube.container_runtime.state import NEVER_SIMULATED, ContainerState
-from mockube.container_runtime.streams import ClientConnection
+from mockube.container_runtime.streams import ClientConnection, Streams
 
 from . import predictions
+from .client_pace import ClientPace
+from .connections.access_logs import AccessLogs
 from .connections.pod_network import PodConnections
 from .connections.port_answers import open_port
 from .connections.port_responses import PortResponses
@@ -67,8 +74,7 @@ from .connections.ports import serve_port
 from .container_loads import ContainerLoads
 from .execution import container_command, execute, run_to_end
 from .files.cgroup_files import PATH as CGROUP
-from .files.image_places import file_places
-from .files.mounts import files_of, known_mounts, shared_mounts
+from .files.mounts import file_system_of, shared_mounts
 from .files.writable import mounts_of
 from .handler_commands import HandlerRun, run_handler_command
 from .interactive import InteractiveRun, RunLogReader
@@ -78,17 +84,19 @@ from .programs import commands
 from .programs.live_commands import live_commands
 from .programs.log_replay import LogReplay
 from .programs.object_values import uses_objects
-from .programs.program import termination_message
+from .programs.other_processes import other_processes
+from .programs.program import default_reaction, is_first_process, termination_message
+from .servers.live_probes import answer_from_files, live_port_probes
+from .servers.probe_answers import server_of_files
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
-from .shell.process import UnknownProgram
+from .shell.process import Host, Run, Sleep, UnknownProgram
 from .shell.syntax import ShellSyntaxError
 from .terminal import with_terminal
 
 LOG: Final = logging.getLogger(__name__)
 
-NOT_STARTED: Final = 128
 _MAX_UNKNOWN_PROGRAMS: Final = 50
 """The number of programs of a pod that are reported as not simulated."""
 _RETRY_SECONDS: Final = 5.0
@@ -136,7 +144,10 @@ class SimulatedRuntime:
         self._fails_unknown_programs = context.fails_unknown_programs
         self.files = PodFiles(context.objects, context.clock)
         self.loads = ContainerLoads(context.clock)
-        self._responses = PortResponses(self.files, context.view, self.loads.serve_request)
+        self._access_logs = AccessLogs(context.clock, context.events.report_output)
+        self._responses = PortResponses(
+            self.files, context.view, self.loads.serve_request, self._access_logs, context.clock
+        )
         self._network = PodConnections(
             context.view,
             context.api_server,
@@ -175,6 +186,9 @@ class SimulatedRuntime:
                 states[container["name"]] = NEVER_SIMULATED if run is None else run.state
         return states
 
+    def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
+        return self.files.disk_usage(meta.uid(pod))
+
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         return self.loads.kills(pod)
 
@@ -188,8 +202,10 @@ class SimulatedRuntime:
         return commands.may_run_live(pod)
 
     def live_handlers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
-        is_changed = self.files.is_changed(meta.uid(pod), container["name"])
-        return live_commands(pod, container, has_changed_files=is_changed)
+        is_changed = partial(self.files.is_changed, meta.uid(pod))
+        handlers = live_commands(pod, container, has_changed_files=is_changed(container["name"]))
+        port_probes = [*live_port_probes(pod, container, is_changed)]
+        return {**handlers, **dict.fromkeys(port_probes, ())} if port_probes else handlers
 
     # --- starting and stopping
 
@@ -202,29 +218,53 @@ class SimulatedRuntime:
         new_run = InteractiveRun(container, restarts, self._clock, partial(self._events.report_output, pod))
         runs = self._runs.setdefault(meta.uid(pod), {}).setdefault(name, [])
         runs[:] = [*runs[-1:], new_run]
-        new_run.task = task = start(
+        new_run.task = self._start(
             f"container {name} of {meta.namespaced_name(pod)}", self._run(pod, new_run)
         )
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     def stop_container(self, pod: ReadOnlyTree, name: str, grace: float) -> None:
-        del grace  # a simulated command does not handle SIGTERM
         run = self.run_of(pod, name)
         if run is not None:
-            run.stop()
+            run.terminate()
+            self._kill_later(run, after(self._clock.now(), span_of(grace)))
 
     def update_pod(self, pod: ReadOnlyTree) -> None:
-        """Do nothing: each call has the pod, and commands read its latest version."""
+        """Shorten the time of the runs that are being stopped, if a later deletion of the pod has a shorter grace period."""
+        deadline = meta.deletion_timestamp(pod)
+        for runs in self._runs.get(meta.uid(pod), {}).values() if deadline is not None else ():
+            if deadline is not None and runs[-1].state.is_stopping:
+                self._kill_later(runs[-1], deadline)
+
+    def _kill_later(self, run: InteractiveRun, deadline: datetime) -> None:
+        """Kill a run at a time, unless it is killed or ends earlier."""
+        if run.state.exit is not None or (run.kill_at is not None and run.kill_at <= deadline):
+            return
+        run.kill_at = deadline
+        seconds = (deadline - self._clock.now()).total_seconds()
+        if seconds <= 0:
+            run.kill()
+        else:
+            _ = self._start(f"the kill of container {run.container['name']}", self._kill(run, seconds))
+
+    async def _kill(self, run: InteractiveRun, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        run.kill()
+
+    def _start(self, name: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = start(name, work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     def remove_pod(self, uid: str) -> None:
         self.files.forget(uid)
         self.loads.forget(uid)
+        self._access_logs.forget(uid)
         self._unknown_programs.pop(uid, None)
         self._handler_references.pop(uid, None)
         for runs in self._runs.pop(uid, {}).values():
             for run in runs:
-                run.stop()
+                run.kill()
 
     def run_of(self, pod: ReadOnlyTree, name: str) -> InteractiveRun | None:
         """Return the latest run in real time of a container; None if there is none."""
@@ -264,6 +304,18 @@ class SimulatedRuntime:
         network = self._network.caller(pod)
         return await run_handler_command(handler_run, list(command), self._clock, network, limit=seconds)
 
+    async def probe_port(
+        self, pod: ReadOnlyTree, name: str, request: PortProbe, *, restarts: int | None = None
+    ) -> PortAnswer:
+        served = server_of_files(pod, request.port)
+        if served is None:
+            return predictions.port_answer(pod, request, script_of(meta.annotations(pod)))
+        container, behavior = served
+        run = restarts if container["name"] == name else None
+        references = await self._handler_references_of(pod, container, (), run)
+        files = await self.files.file_system(pod, container, restarts=run, references=references)
+        return answer_from_files(pod, container, behavior, request, 0.0, files)
+
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         container, run = running_container(pod, name)
         if self.files.note_command(meta.uid(pod), name, request.command, has_input=request.has_input):
@@ -274,19 +326,49 @@ class SimulatedRuntime:
         host = commands.host_of(pod, container, references, run.started, files=files)
         host.now, host.has_terminal, host.is_strict = self._clock.now, request.has_terminal, False
         environment = environment_of(pod, container, references)
+        host.other_processes = other_processes(pod, container, environment, self._clock.now())
         if request.has_terminal:
             environment.setdefault("TERM", "xterm")
         host.memory = self._memory(pod, container, references)
         execution = run_command(host, request.command, environment, container.get("workingDir") or "/")
-        work = partial(
-            execute,
-            execution,
-            self._clock,
-            self._network.caller(pod),
-            self.loads.cpu_of(pod, name),
-            partial(self._kill, pod, name),
-        )
+        work = partial(self._execute_for_client, pod, name, execution)
         return partial(with_terminal, work, has_terminal=request.has_terminal)
+
+    async def _execute_for_client(
+        self, pod: ReadOnlyTree, name: str, execution: Run, streams: Streams
+    ) -> int:
+        network = self._network.caller(pod)
+        try:
+            return await execute(
+                execution, f"{meta.uid(pod)}/{name}", self._pace(pod, name), network, streams
+            )
+        except OutOfMemory:
+            self._kill_container(pod, name)
+            return KILLED
+        finally:
+            self._report_disk_usage(pod)
+
+    def _with_disk_checks(self, pod: ReadOnlyTree, execution: Run) -> Run:
+        """Check the use of the disk before each pause of a command, in which a kubelet would find it."""
+        reply: bytes | None = None
+        try:
+            while True:
+                try:
+                    effect = execution.send(reply) if reply else next(execution)
+                except StopIteration as stop:
+                    code: int = stop.value
+                    return code
+                if isinstance(effect, Sleep):
+                    self._report_disk_usage(pod)
+                reply = yield effect
+        finally:
+            execution.close()
+
+    def _report_disk_usage(self, pod: ReadOnlyTree) -> None:
+        """Report a pod that uses more of its node's disk than it may."""
+        usage = self.disk_usage(pod) if has_disk_limits(pod) else None
+        if usage is not None and exceeded_limit(pod, usage):
+            self._events.report_change(pod)
 
     # --- output and ports
 
@@ -311,14 +393,10 @@ class SimulatedRuntime:
         host = commands.host_of(pod, container, references, run.started)
         volumes = await self.files.volumes_after_init_containers(pod, container)
         if volumes:
-            host.files = FileSystem(
-                files_of(pod, container, references),
-                mounts=mounts_of(shared_mounts(pod, container, references), volumes),
-                is_partial=True,
-                volumes=known_mounts(pod, container, references),
-                places=file_places(container),
-            )
-        return LogReplay(commands.main_process(pod, container, references, host), host, run.started)
+            mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)
+            host.files = file_system_of(pod, container, references, mounts, is_partial=True)
+        replay = LogReplay(commands.main_process(pod, container, references, host), host, run.started)
+        return self._access_logs.with_requests(replay, pod, name, run.restarts)
 
     async def port_forward(self, pod: ReadOnlyTree, port: int) -> PortConnection:
         connect = self.listener(pod, port)
@@ -354,12 +432,14 @@ class SimulatedRuntime:
         except asyncio.CancelledError:
             if not run.state.is_stopping:
                 raise
-            run.end(KILLED, run.stop_reason)
+            run.end_stopped()
         except OutOfMemory:
             run.end(KILLED, OOM_KILLED)
+        except StartError as error:
+            run.end(NOT_STARTED, START_ERROR, message_of_start(error))
         except (UnknownProgram, ShellSyntaxError, RecursionError, ObjectsUnavailable) as error:
             LOG.warning("%s failed: %s", name, error)
-            run.end(NOT_STARTED, "StartError", str(error))
+            run.end(NOT_STARTED, START_ERROR, str(error))
         except Exception as error:
             LOG.exception("%s failed", name)
             run.end(NOT_STARTED, "ContainerCannotRun", f"{type(error).__name__}: {error}")
@@ -376,8 +456,9 @@ class SimulatedRuntime:
         argv = expand_references(commands.interactive_command(pod, container), environment)
         host.memory = self._memory(pod, container, references)
         execution = run_command(host, argv, environment, container.get("workingDir") or "/")
-        cpu = self.loads.cpu_of(pod, container["name"])
-        return await run_to_end(execution, run, self._clock, self._network.caller(pod), cpu=cpu)
+        self._prepare_signals(pod, run, argv, host)
+        pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
+        return await run_to_end(execution, run, pace, network, sleep=run.sleep)
 
     async def _execute_with_network(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
         """Run a command that uses the network. One that is not simulated ends, or runs on, as without the network."""
@@ -386,12 +467,19 @@ class SimulatedRuntime:
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.now = self._clock.now
         host.memory = self._memory(pod, container, references)
-        cpu = self.loads.cpu_of(pod, container["name"])
         execution = container_command(commands.main_command(pod, container, references, host), files)
-        network = self._network.caller(pod)
+        if has_disk_limits(pod):
+            execution = self._with_disk_checks(pod, execution)
+        network = self._network.caller(pod, partial(self._note_unknown, pod, container["name"]))
+        self._prepare_signals(pod, run, commands.live_command(pod, container), host)
         try:
             code = await run_to_end(
-                execution, run, self._clock, network, after_sleep=self._refresher(pod, run), cpu=cpu
+                execution,
+                run,
+                self._pace(pod, container["name"]),
+                network,
+                after_sleep=self._refresher(pod, run),
+                sleep=run.sleep,
             )
         except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
             await run.write(1, commands.not_simulated_line(pod, container, error))
@@ -401,11 +489,16 @@ class SimulatedRuntime:
             end = end_without_program(None if runs_on else code)
             self._note_unknown(pod, container["name"], program, end)
             if runs_on:
+                run.stop_code = 0
                 await self._clock.sleep(inf)
+        self._report_disk_usage(pod)
         message = termination_message(files, container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH)
         if not message and code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
             message = run.log.tail(MAX_LOG_MESSAGE)
         run.end(code, message=message)
+
+    def _pace(self, pod: ReadOnlyTree, name: str) -> ClientPace:
+        return ClientPace(self._clock, self.loads.cpu_of(pod, name))
 
     def _memory(self, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Memory:
         """Return the memory of a command that runs in real time: up to the limit of its container, or of its node."""
@@ -417,14 +510,23 @@ class SimulatedRuntime:
         size = 0 if stats is None else round(stats.memory)
         files.put(f"{CGROUP}/memory.current", FileEntry(data=f"{size}\n".encode(), read_only=True))
 
-    def _kill(self, pod: ReadOnlyTree, name: str) -> None:
+    def _kill_container(self, pod: ReadOnlyTree, name: str) -> None:
         """End a container in which a command has used more memory than there is."""
         run = self.run_of(pod, name)
         if run is not None:
-            run.stop(OOM_KILLED)
+            run.kill(OOM_KILLED)
         else:
             self.loads.kill(self._pods.latest(pod) or pod, name)
             self._events.report_change(pod)
+
+    def _prepare_signals(
+        self, pod: ReadOnlyTree, run: InteractiveRun, argv: Sequence[str], host: Host
+    ) -> None:
+        """Note what a run does when it is stopped."""
+        run.send_signal = lambda number: host.send_signal(number)  # noqa: PLW0108 - the command sets it when it starts
+        reaction, handles_signals = default_reaction(argv or ("sh",), is_first=is_first_process(pod))
+        if not handles_signals and reaction.seconds == 0:
+            run.stop_code = reaction.exit_code
 
     def _note_unknown(self, pod: ReadOnlyTree, name: str, program: str, end: str) -> None:
         programs = self._unknown_programs.setdefault(meta.uid(pod), set())

@@ -314,6 +314,13 @@ class Simulation(Struct, frozen=True, kw_only=True):
             simulation_values.parse_unknown_programs,
         ),
     ] = simulation_values.SUCCEED
+    unknown_images: Annotated[
+        str,
+        Flag(
+            "what becomes of containers whose images are not known: run, or fail, so that they cannot be pulled (run)",
+            simulation_values.parse_unknown_images,
+        ),
+    ] = simulation_values.RUN
     simulated_images: Annotated[
         Path | None,
         Flag(

@@ -4,7 +4,6 @@ import contextlib
 import os
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,8 +11,8 @@ from typing import NamedTuple
 
 import orjson
 
+from judges.clusters import running_cluster
 from tests.support.processes import go_programs
-from tests.support.processes.commands import Mockube
 from tests.support.processes.helm_binary import MODULE, PACKAGE
 from tests.support.processes.process import ROOT
 
@@ -86,14 +85,6 @@ def find_helm() -> Path:
 
 @contextlib.contextmanager
 def cluster(helm: Path, flags: Sequence[str] = ()) -> Iterator[Cluster]:
-    """Start a cluster as `mockube up` does, on a free port."""
-    with tempfile.TemporaryDirectory(prefix="mockube-charts-") as folder:
-        mockube = Mockube(Path(folder))
-        try:
-            started = mockube.run("up", "--detach", "--secure-port=0", "--simulate-nodes=3", *flags)
-            if started.returncode:
-                raise SystemExit(started.stderr)
-            yield Cluster(helm, mockube.folder().kubeconfig, Path(folder))
-        finally:
-            mockube.run("down")
-            mockube.close()
+    """Start a cluster, and return it with helm."""
+    with running_cluster(flags) as (kubeconfig, folder):
+        yield Cluster(helm, kubeconfig, folder)

@@ -13,6 +13,7 @@ from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import RunBehavior
 from mockube.container_runtime.pod_script import NEVER
+from mockube.container_runtime.start_errors import START_ERROR
 from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.effects import EmitEvent, StopContainer
 from mockube.kubelet.start_checks import pod_reference
@@ -20,17 +21,23 @@ from mockube.kubelet.start_checks import pod_reference
 from . import container_start, container_status
 from .container_status import Container, ContainerUpdate, Role
 from .hooks import hook_result, pre_stop_result
+from .image_pulls import SYNC_PERIOD
 from .probed_runs import ProbedRun
 from .probing import Probe, restart_message
 from .run_ends import end_of_run
 from .scripted_runs import scripted_program
+from .stops import reaction_of, stop_code
 
+DEFAULT_GRACE: Final = 30.0
+"""The seconds that a container has to end if its pod does not say it."""
 INITIAL_BACKOFF: Final = timedelta(seconds=10)
 MAX_BACKOFF: Final = timedelta(minutes=5)
 """The delays of a kubelet before restarts: CrashLoopBackOff."""
 BACKOFF_RESET: Final = timedelta(minutes=10)
 """The duration of a run that resets the back-off."""
 _DOUBLINGS: Final = 5
+RUN_ERROR: Final = "RunContainerError"
+"""Why a container waits whose program could not be started, until a kubelet looks at its pod again."""
 _SIGKILL_CODE: Final = 137
 _LOST_MESSAGE: Final = (
     "The container could not be located when the pod was synchronized. The container used to be Running"
@@ -82,13 +89,17 @@ def advance(container: Container, status: ReadOnlyTree | None, now: datetime) ->
     while not _is_waiting(update) and update.status is not status:
         status = update.status
         next_update = _next_change(container, status, now)
-        update = replace(next_update, events=update.events + next_update.events)
+        update = replace(
+            next_update,
+            events=update.events + next_update.events,
+            unknown_images=update.unknown_images + next_update.unknown_images,
+        )
     return update
 
 
 def _is_waiting(update: ContainerUpdate) -> bool:
     """Return whether the container does not run until something else happens."""
-    return bool(update.actions) or update.is_blocked or never_ran(update.status)
+    return bool(update.actions) or update.is_blocked or update.lacks_image or never_ran(update.status)
 
 
 def never_ran(status: ReadOnlyTree) -> bool:
@@ -152,16 +163,7 @@ def _run_probed(
     """Advance a run with scripted or delayed probes whose command has not ended."""
     seconds = (now - started).total_seconds()
     if probes.killed_at <= seconds:
-        at = after(started, span_of(probes.killed_at))
-        ended_status = container_status.end_container(
-            container, status, exit_code=container.program.stop_code, at=at
-        )
-        failed = container_start.unhealthy_events(
-            container, probes.killed_by, status["restartCount"], probes.killed_at
-        )
-        message = restart_message(probes.killed_by, container.name)
-        killing_event = EmitEvent("Normal", "Killing", message, container.field)
-        return ContainerUpdate(status=ended_status, events=(*failed, killing_event))
+        return _kill_unhealthy(container, status, probes, after(started, span_of(probes.killed_at)), now)
     readiness = {
         "ready": container_status.counts_for_readiness(container) and probes.is_ready(seconds),
         "started": probes.started_at <= seconds,
@@ -178,6 +180,29 @@ def _run_probed(
     return ContainerUpdate(status={**status, **readiness}, due=due, events=events)
 
 
+def _kill_unhealthy(
+    container: Container, status: ReadOnlyTree, probes: ProbedRun, begin: datetime, now: datetime
+) -> ContainerUpdate:
+    """Stop a container whose probe has failed, with the grace period of the probe or of the pod."""
+    restarts = status["restartCount"]
+    failed = container_start.unhealthy_events(container, probes.killed_by, restarts, probes.killed_at)
+    message = restart_message(probes.killed_by, container.name)
+    killing_event = EmitEvent("Normal", "Killing", message, container.field)
+    events = tuple(replace(event, once=f"killed {restarts}") for event in (*failed, killing_event))
+    probe_spec = container.spec.get(probes.killed_by.value) or {}
+    grace = probe_spec.get("terminationGracePeriodSeconds")
+    if grace is None:
+        grace = container.pod["spec"].get("terminationGracePeriodSeconds")
+    limit = DEFAULT_GRACE if grace is None else float(grace)
+    reaction = reaction_of(container, status, begin)
+    ends_at = after(begin, span_of(min(reaction.seconds, limit)))
+    if ends_at > now:
+        return ContainerUpdate(status=status, due=ends_at, events=events)
+    exit_code = reaction.exit_code if reaction.seconds <= limit else _SIGKILL_CODE
+    ended_status = container_status.end_container(container, status, exit_code=exit_code, at=ends_at)
+    return ContainerUpdate(status=ended_status, events=events)
+
+
 def pre_stop_failure(container: Container, status: ReadOnlyTree, now: datetime) -> tuple[EmitEvent, ...]:
     """Return the event of a preStop hook that fails."""
     if pre_stop_result(container, status, now).is_success:
@@ -190,11 +215,7 @@ def _back_off(
 ) -> ContainerUpdate:
     """Wait for the back-off between two runs, and then start the next run."""
     finished = parse_time(end["finishedAt"])
-    ran = (
-        timedelta()
-        if end["reason"] == container_start.START_ERROR
-        else finished - parse_time(end["startedAt"])
-    )
+    ran = timedelta() if end["reason"] == START_ERROR else finished - parse_time(end["startedAt"])
     delay = backoff(status["restartCount"], ran)
     if status["image"] != container.spec["image"]:
         delay = timedelta()  # The container with the new image has not failed yet.
@@ -207,23 +228,32 @@ def _back_off(
             last=end,
             begin=after(finished, delay),
         )
-    if "waiting" in status["state"]:
-        return ContainerUpdate(status=status, due=after(finished, delay))
+    waiting = status["state"].get("waiting")
+    retry_at, shown_until = after(finished, delay), after(finished, SYNC_PERIOD)
+    if waiting is None and end["reason"] == START_ERROR:
+        failed = _waiting_after(status, end, RUN_ERROR, end.get("message") or "")
+        return ContainerUpdate(
+            status=failed, due=min(shown_until, retry_at), events=(_back_off_event(container),)
+        )
+    shows_error = waiting is not None and waiting["reason"] == RUN_ERROR
+    if waiting is not None and (not shows_error or shown_until > now):
+        return ContainerUpdate(status=status, due=min(shown_until, retry_at) if shows_error else retry_at)
     pod_ref = pod_reference(container.pod)
     span = format_duration(int(delay.total_seconds()) * 10**9)
     message = f"back-off {span} restarting failed container={container.name} pod={pod_ref}"
-    backed_off = {
-        **status,
-        "state": {"waiting": {"message": message, "reason": "CrashLoopBackOff"}},
-        "lastState": {"terminated": end},
-    }
-    event = EmitEvent(
-        "Warning",
-        "BackOff",
-        f"Back-off restarting failed container {container.name} in pod {pod_ref}",
-        container.field,
-    )
-    return ContainerUpdate(status=backed_off, events=(event,))
+    backed_off = _waiting_after(status, end, "CrashLoopBackOff", message)
+    return ContainerUpdate(status=backed_off, events=() if shows_error else (_back_off_event(container),))
+
+
+def _waiting_after(status: ReadOnlyTree, end: ReadOnlyTree, reason: str, message: str) -> ReadOnlyTree:
+    """Return the status of a container that has ended and is to run again later."""
+    state = {"waiting": {"message": message, "reason": reason}}
+    return {**status, "state": state, "lastState": {"terminated": end}}
+
+
+def _back_off_event(container: Container) -> EmitEvent:
+    message = f"Back-off restarting failed container {container.name} in pod {pod_reference(container.pod)}"
+    return EmitEvent("Warning", "BackOff", message, container.field)
 
 
 # --- a container that is a local process
@@ -305,7 +335,9 @@ def _definition_changed_message(container: Container) -> str:
 
 def _restart_with_new_image(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
     """Restart a container whose image was changed, whatever its restart policy."""
-    old = container_status.end_container(container, status, exit_code=container.program.stop_code, at=now)
+    old = container_status.end_container(
+        container, status, exit_code=stop_code(container, status, now, now), at=now
+    )
     end = old["state"]["terminated"]
     new = container_start.start_run(
         container, old, now, restarts=status["restartCount"] + 1, last=end, begin=now
@@ -316,7 +348,9 @@ def _restart_with_new_image(container: Container, status: ReadOnlyTree, now: dat
 
 def restart_container(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
     """Return the status after an immediate restart, for a resize with RestartContainer."""
-    old = container_status.end_container(container, status, exit_code=container.program.stop_code, at=now)
+    old = container_status.end_container(
+        container, status, exit_code=stop_code(container, status, now, now), at=now
+    )
     end = old["state"]["terminated"]
     return container_start.start_container(
         container, now, restarts=status["restartCount"] + 1, last=end

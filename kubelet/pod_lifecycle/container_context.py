@@ -11,6 +11,7 @@ from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
 from mockube.kubelet.start_checks import NO_OBJECTS, ReferencedObjects
 
+from .image_pulls import PRESENT_IMAGES, PodImages
 from .observations import ObservedRun
 
 
@@ -21,6 +22,8 @@ class ContainerContext(Struct, frozen=True, kw_only=True):
     """The objects that the containers refer to."""
     retry_at: datetime | None = None
     """The time of the next attempt to create one, if the last attempt failed."""
+    images: PodImages = PRESENT_IMAGES
+    """The images of the pod: on its node, or pulled."""
     fails_unknown_programs: bool = False
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
     pod_ip: str = ""

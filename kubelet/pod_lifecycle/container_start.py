@@ -1,6 +1,6 @@
 """The start of a container's run, from the checks of a kubelet to its first probes. Pure."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from math import inf
 from typing import Final
 
@@ -8,24 +8,20 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.timestamps import after, format_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.state import ContainerState
+from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR
 from mockube.kubelet.effects import EmitEvent, RunHook, StartContainer
-from mockube.kubelet.start_checks import CONFIG_ERROR, StartFailure, start_failure
+from mockube.kubelet.start_checks import CONFIG_ERROR, INVALID_IMAGE_NAME, StartFailure, start_failure
 
 from . import container_status
 from .container_status import Container, ContainerUpdate
 from .hooks import first_start, hook_result
+from .image_pulls import PULL_REASONS, RELIST_PERIOD, SYNC_PERIOD, EnsuredImage
 from .probed_runs import ProbedRun, failure_message
-from .probing import Probe
+from .probing import Probe, event_reason
+from .unknown_images import unknown_image_events
 
-START_ERROR: Final = "StartError"
-_START_ERROR_CODE: Final = 128
-_START_MESSAGE: Final = "failed to create containerd task: failed to create shim task: the annotation mockube.dev/fail-start is set"
+_SCRIPTED_MESSAGE: Final = "failed to create containerd task: failed to create shim task: the annotation mockube.dev/fail-start is set"
 _NEVER_STARTED: Final = "1970-01-01T00:00:00Z"
-SYNC_PERIOD: Final = timedelta(seconds=10)
-"""The delay after which a container that could not be created is tried again."""
-RELIST_PERIOD: Final = timedelta(seconds=1)
-"""The period in which a kubelet lists the containers of its runtime."""
 
 
 def start_run(
@@ -42,20 +38,61 @@ def start_run(
     `last` is the end of the last run, and `begin` the time from which on the container may run; None in its first run.
     """
     failure = _start_failure(container, restarts)
-    if failure is not None:
+    if failure is not None and failure.reason == INVALID_IMAGE_NAME:
         return _not_created(container, status, failure, now, last=last)
+    image = _ensure_image(container, restarts)
+    if image.reason:
+        return _not_pulled(container, status, image, last=last)
+    if failure is not None:
+        return _not_created(container, status, failure, now, last=last, pull_events=image.events)
     if status is not None and (retry_at := _time_of_retry(container, status)) is not None and retry_at > now:
         return ContainerUpdate(status=status, due=retry_at, is_blocked=True)
     if container.process is not None:
-        return _start_process(container, container.process, status, now, restarts=restarts, last=last)
+        return _start_process(container, status, now, image, restarts=restarts, last=last)
+    has_new_image = restarts == 0 or (status is not None and status["image"] != container.spec["image"])
     started = now
     hook = hook_result(container, "postStart", restarts=restarts)
     if hook.seconds or hook.began:
         started = hook.began or (first_start(container, now) if begin is None else begin)
         before = status or container_status.waiting_status(container, "ContainerCreating")
         if waiting := _wait_for_hook(container, before, started, now, restarts):
+            container.context.images.hold(container.spec, restarts, image)
             return waiting
-    return start_container(container, started, restarts=restarts, last=last)
+    update = start_container(container, started, restarts=restarts, last=last, pull_events=image.events)
+    return replace(update, unknown_images=unknown_image_events(container)) if has_new_image else update
+
+
+def _ensure_image(container: Container, restarts: int) -> EnsuredImage:
+    """Have the images of a container and of the volumes that it mounts on the node; return what failed, or the events of the pulls."""
+    images = container.context.images
+    volumes = images.ensure_volumes(container.spec)
+    image = volumes if volumes.reason else images.ensure(container.spec, restarts)
+    if _has_process(container, restarts):  # the process runs already
+        image = EnsuredImage(events=() if image.reason else image.events)
+    in_container = (replace(event, part=container.field) for event in image.events)
+    return replace(image, events=(*volumes.pod_events, *in_container), pod_events=())
+
+
+def _not_pulled(
+    container: Container, status: ReadOnlyTree | None, image: EnsuredImage, *, last: ReadOnlyTree | None
+) -> ContainerUpdate:
+    """Return the update of a container without its image. As upstream, one that has run keeps the name of the image that ran."""
+    before = status or container_status.waiting_status(container, "ContainerCreating")
+    reason = (before["state"].get("waiting") or {}).get("reason")
+    if not image.was_tried and reason in PULL_REASONS:
+        return ContainerUpdate(status=before, due=image.retry_at, lacks_image=True)
+    waiting = {
+        **before,
+        "image": before["image"] if last else container.spec["image"],
+        "state": {"waiting": {"message": image.message, "reason": image.reason}},
+        "lastState": {"terminated": last} if last else before["lastState"],
+    }
+    return ContainerUpdate(
+        status=before if waiting == before else waiting,
+        due=image.retry_at,
+        lacks_image=True,
+        events=image.events,
+    )
 
 
 def _wait_for_hook(
@@ -71,11 +108,15 @@ def _wait_for_hook(
 
 
 def _start_failure(container: Container, restarts: int) -> StartFailure | None:
-    has_process = container.process is not None and container.process.restarts == restarts
-    if has_process or container.script.ignore_missing:
+    if _has_process(container, restarts) or container.script.ignore_missing:
         return None
     image_user = container.context.predictions.image_user(container.spec)
     return start_failure(container.pod, container.spec, container.context.objects, image_user)
+
+
+def _has_process(container: Container, restarts: int) -> bool:
+    """Return whether the run is one in real time that was started."""
+    return container.process is not None and container.process.restarts == restarts
 
 
 def _not_created(
@@ -85,6 +126,7 @@ def _not_created(
     now: datetime,
     *,
     last: ReadOnlyTree | None,
+    pull_events: tuple[EmitEvent, ...] = (),
 ) -> ContainerUpdate:
     before = status or container_status.waiting_status(container, "ContainerCreating")
     waiting = {
@@ -98,7 +140,9 @@ def _not_created(
     events = tuple(
         EmitEvent("Warning", reason, message, container.field) for reason, message in failure.events
     )
-    return ContainerUpdate(status=waiting, due=now + SYNC_PERIOD, is_blocked=True, events=events)
+    return ContainerUpdate(
+        status=waiting, due=now + SYNC_PERIOD, is_blocked=True, events=(*pull_events, *events)
+    )
 
 
 def _time_of_retry(container: Container, status: ReadOnlyTree) -> datetime | None:
@@ -116,30 +160,39 @@ def _time_of_retry(container: Container, status: ReadOnlyTree) -> datetime | Non
 
 def _start_process(
     container: Container,
-    process: ContainerState,
     status: ReadOnlyTree | None,
     now: datetime,
+    image: EnsuredImage,
     *,
     restarts: int,
     last: ReadOnlyTree | None = None,
 ) -> ContainerUpdate:
     """Start the process of the run that is due, or report why it has not started."""
+    process = container.process
+    assert process is not None
     before = status or container_status.waiting_status(container, "ContainerCreating")
     if process.restarts != restarts:
+        container.context.images.hold(container.spec, restarts, image)
         return ContainerUpdate(status=before, actions=(StartContainer(container.name, restarts),))
     if process.started is not None and process.is_simulated:
         if process.exit is None and (
             waiting := _wait_for_hook(container, before, process.started, now, restarts)
         ):
+            container.context.images.hold(container.spec, restarts, image)
             return waiting
-        return start_container(container, process.started, restarts=restarts, last=last)
+        return start_container(
+            container, process.started, restarts=restarts, last=last, pull_events=image.events
+        )
     if process.started is not None:
-        update = start_container(container, process.started, restarts=restarts, last=last)
+        update = start_container(
+            container, process.started, restarts=restarts, last=last, pull_events=image.events
+        )
         readiness = {
             "ready": container_status.counts_for_readiness(container) and process.is_ready,
             "started": process.passed_startup,
         }
         return replace(update, status={**update.status, **readiness})
+    container.context.images.hold(container.spec, restarts, image)
     if not process.waiting_reason:
         return ContainerUpdate(status=before)
     reason = {"message": process.waiting_message, "reason": process.waiting_reason}
@@ -151,11 +204,16 @@ def _start_process(
 
 
 def start_container(
-    container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None = None
+    container: Container,
+    now: datetime,
+    *,
+    restarts: int,
+    last: ReadOnlyTree | None = None,
+    pull_events: tuple[EmitEvent, ...] = (),
 ) -> ContainerUpdate:
     """Return the start of a run, of a simulated container or of a process that has started."""
-    if container.process is None and container.script.fails_at_start(container.name, restarts):
-        return _failed_start(container, now, restarts=restarts, last=last)
+    if container.process is None and (problem := _start_problem(container, restarts)):
+        return _failed_start(container, now, problem, pull_events, restarts=restarts, last=last)
     state = {"running": {"startedAt": format_time(now)}}
     status = container_status.running_status(container, restarts=restarts, state=state, last=last)
     probes = container.probed_run(restarts)
@@ -165,7 +223,8 @@ def start_container(
             "started": probes.started_at <= 0,
         }
     events = (
-        *_creation_events(container),
+        *pull_events,
+        _created_event(container),
         EmitEvent("Normal", "Started", "Container started", container.field),
         *_first_probe_failures(container, probes, restarts),
         *_post_start_failure(container, restarts),
@@ -173,26 +232,34 @@ def start_container(
     return ContainerUpdate(status=status, events=events)
 
 
-def _creation_events(container: Container) -> tuple[EmitEvent, ...]:
-    image = container.spec["image"]
-    pulled_message = f'Container image "{image}" already present on machine and can be accessed by the pod'
-    return (
-        EmitEvent("Normal", "Pulled", pulled_message, container.field),
-        EmitEvent("Normal", "Created", "Container created", container.field),
-    )
+def _created_event(container: Container) -> EmitEvent:
+    return EmitEvent("Normal", "Created", "Container created", container.field)
+
+
+def _start_problem(container: Container, restarts: int) -> str:
+    """Return why a container that was created cannot be started; "" if it can."""
+    if container.script.fails_at_start(container.name, restarts):
+        return _SCRIPTED_MESSAGE
+    return "" if container.script.times_runs else container.program.start_error
 
 
 def _failed_start(
-    container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None
+    container: Container,
+    now: datetime,
+    problem: str,
+    pull_events: tuple[EmitEvent, ...],
+    *,
+    restarts: int,
+    last: ReadOnlyTree | None,
 ) -> ContainerUpdate:
     """Return the end of a container that was created and cannot be started. Its time of start is that of Unix."""
     state = {"running": {"startedAt": _NEVER_STARTED}}
     created = container_status.running_status(container, restarts=restarts, state=state, last=last)
     status = container_status.end_container(
-        container, created, exit_code=_START_ERROR_CODE, at=now, message=_START_MESSAGE, reason=START_ERROR
+        container, created, exit_code=NOT_STARTED, at=now, message=problem, reason=START_ERROR
     )
-    failed_event = EmitEvent("Warning", "Failed", f"Error: {_START_MESSAGE}", container.field)
-    return ContainerUpdate(status=status, events=(*_creation_events(container), failed_event))
+    failed_event = EmitEvent("Warning", "Failed", f"Error: {problem}", container.field)
+    return ContainerUpdate(status=status, events=(*pull_events, _created_event(container), failed_event))
 
 
 def _first_probe_failures(
@@ -224,4 +291,5 @@ def unhealthy_events(
     if probe in container.observed_run.probes:
         return ()
     results = container.probe_results(restarts)[probe]
-    return (EmitEvent("Warning", "Unhealthy", failure_message(results, seconds), container.field),)
+    message = failure_message(results, seconds)
+    return (EmitEvent("Warning", event_reason(message), message, container.field),)

@@ -12,7 +12,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import RunBehavior
-from mockube.container_runtime.load import NO_LOAD, Load
+from mockube.container_runtime.images.resolution import image_id
+from mockube.container_runtime.load import NO_LOAD, RunLoad
 from mockube.container_runtime.pod_script import Script
 from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.effects import ContainerAction, EmitEvent
@@ -53,7 +54,7 @@ class Container(Struct, frozen=True, kw_only=True):
     program: RunBehavior
     program_of_run: Callable[..., RunBehavior | None] | None = None
     """Return the program of the run after `restarts` restarts that `started` then; None if all runs have the same program."""
-    server_load: Load = NO_LOAD
+    server_load: RunLoad = NO_LOAD
     """What the server of its image uses, if that is what it runs."""
     unknown_program: Callable[[], str] | None = None
     """Return the program of the command that is not simulated, or ""; None if all programs are simulated."""
@@ -114,7 +115,11 @@ class ContainerUpdate(Struct, frozen=True, kw_only=True):
     due: datetime | None = None
     is_blocked: bool = False
     """Whether the container cannot be created until another object changes."""
+    lacks_image: bool = False
+    """Whether the container cannot be created because its node does not have an image."""
     events: tuple[EmitEvent, ...] = ()
+    unknown_images: tuple[EmitEvent, ...] = ()
+    """Warnings about images of which nothing is known; many pods have the same."""
     actions: tuple[ContainerAction, ...] = ()
 
 
@@ -173,7 +178,7 @@ def running_status(
     counts_as_ready = runs and counts_for_readiness(container) and not container.script.ready_after
     status: dict[str, Any] = {
         "image": container.spec["image"],
-        "imageID": _image_id(container) if container.has_ids and runs else "",
+        "imageID": image_id(container.spec["image"]) if container.has_ids and runs else "",
         "lastState": {"terminated": last} if last else {},
         "name": container.name,
         "ready": counts_as_ready,
@@ -199,18 +204,6 @@ def assigned_resources(spec: ReadOnlyTree) -> dict[str, Any]:
 
 def _container_id(container: Container, restarts: int) -> str:
     return f"mockube://{_digest(meta.uid(container.pod), container.name, str(restarts))}"
-
-
-def _image_id(container: Container) -> str:
-    """Return the id of the container's image. Tags without a digit, such as latest, name the same image, as often in registries."""
-    name, at, digest = container.spec["image"].partition("@")
-    repository, _, tag = name.rpartition(":")
-    if not repository or "/" in tag:  # a colon before the last slash separates a port
-        repository, tag = name, ""
-    if at:
-        return f"{repository}@{digest}"
-    version = tag if any(map(str.isdecimal, tag)) else ""
-    return f"{repository}@sha256:{_digest(repository, version)}"
 
 
 def _digest(*parts: str) -> str:

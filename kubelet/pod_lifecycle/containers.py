@@ -16,7 +16,13 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.client import podview
-from mockube.container_runtime.behavior import EXITS_IMMEDIATELY, NOT_FOUND, SERVICE, RunBehavior
+from mockube.container_runtime.behavior import (
+    EXITS_IMMEDIATELY,
+    NOT_FOUND,
+    RUNS_FOREVER,
+    SERVICE,
+    RunBehavior,
+)
 from mockube.container_runtime.load import NO_LOAD
 from mockube.container_runtime.pod_script import Script, script_of
 from mockube.container_runtime.state import ContainerState
@@ -34,6 +40,7 @@ from .container_status import (
     waiting_status,
 )
 from .phase import running_pod_phase, stopped_pod_phase
+from .stops import MIN_GRACE, stop_code
 from .unknown_ends import with_unknown_ends
 
 _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
@@ -41,7 +48,6 @@ _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
     "OnFailure": "OnFailure",
     "Never": "Never",
 }
-_DEFAULT_GRACE: Final = 30.0
 _NO_PROCESSES: Final[Mapping[str, ContainerState]] = {}
 
 
@@ -67,9 +73,13 @@ class PodUpdate(Struct, frozen=True, kw_only=True):
     due: datetime | None
     """The earliest time at which a container changes without an external cause."""
     events: tuple[EmitEvent, ...]
+    unknown_images: tuple[EmitEvent, ...] = ()
+    """Warnings about images of which nothing is known; many pods have the same."""
     actions: tuple[ContainerAction, ...] = ()
     is_blocked: bool = False
     """Whether a container cannot be created until another object changes."""
+    lacks_image: bool = False
+    """Whether a container cannot be created because its node does not have an image."""
     has_sandbox: bool = True
     """Whether the pod has its volumes and its network."""
 
@@ -101,10 +111,16 @@ def containers_of(
         run_program = context.predictions.program_of_run(
             pod, container, script, fails_unknown=context.fails_unknown_programs
         )
-        known_program = SERVICE if process is not None else run_program()
+        entrypoint_end = context.predictions.end_of_entrypoint(
+            pod, container, script, context.objects.config_map, context.objects.secret
+        )
+        known_program = SERVICE if process is not None else entrypoint_end or run_program()
         fails = script.fails_unknown_programs(default=context.fails_unknown_programs)
         is_known = process is not None or (known_program is not None and not fails)
-        program = known_program or _default_program(pod, container, role, fails=fails)
+        ignores_term = known_program is None and context.predictions.ignores_term(container)
+        program = known_program or _default_program(
+            pod, container, role, fails=fails, ignores_term=ignores_term
+        )
         return Container(
             spec=container,
             pod=pod,
@@ -156,10 +172,10 @@ def default_program(pod: ReadOnlyTree, name: str) -> RunBehavior:
 
 
 def _default_program(
-    pod: ReadOnlyTree, container: ReadOnlyTree, role: Role, *, fails: bool = False
+    pod: ReadOnlyTree, container: ReadOnlyTree, role: Role, *, fails: bool = False, ignores_term: bool = False
 ) -> RunBehavior:
     if not _runs_to_completion(pod, container, role):
-        return SERVICE
+        return RUNS_FOREVER if ignores_term else SERVICE
     return RunBehavior(seconds=0, exit_code=NOT_FOUND) if fails else EXITS_IMMEDIATELY
 
 
@@ -218,7 +234,7 @@ def run_containers(containers: PodContainers, now: datetime) -> PodUpdate:
             update = _summary(containers, (init, main, ephemeral), podview.RUNNING, uninitialized)
             return replace(update, events=update.events + to_stop.events, actions=to_stop.actions)
         init = [
-            _stop(container, update, now)
+            _stop(container, update, now, now)
             for (container, _), update in zip(containers.init, init, strict=True)
         ]
     return _summary(containers, (init, main, ephemeral), phase, uninitialized)
@@ -241,14 +257,17 @@ def keep_waiting(containers: PodContainers, reason: str) -> PodUpdate:
     )
 
 
-def stop_containers(containers: PodContainers, now: datetime, *, code: int | None = None) -> PodUpdate:
-    """Stop all containers; they end with the exit code, or else with their programs' codes."""
+def stop_containers(
+    containers: PodContainers, now: datetime, *, begin: datetime | None = None, code: int | None = None
+) -> PodUpdate:
+    """Stop all containers; they end with the exit code, or else with their programs' codes after a stop that began at `begin`."""
     init, main, ephemeral = (
         [
             _stop(
                 container,
                 ContainerUpdate(status=status or waiting_status(container, "ContainerCreating")),
                 now,
+                begin or now,
                 code,
             )
             for container, status in group
@@ -272,7 +291,15 @@ def grace_seconds(pod: ReadOnlyTree) -> float:
     seconds = meta.deletion_grace_period_seconds(pod) if meta.is_deleting(pod) else None
     if seconds is None:
         seconds = pod["spec"].get("terminationGracePeriodSeconds")
-    return _DEFAULT_GRACE if seconds is None else float(seconds)
+    return lifecycle.DEFAULT_GRACE if seconds is None else float(seconds)
+
+
+def remaining_grace(pod: ReadOnlyTree, now: datetime) -> float:
+    """Return how many seconds of the grace period are left: all, or those after the preStop hooks of a deleted pod."""
+    grace, deadline = grace_seconds(pod), meta.deletion_timestamp(pod)
+    if deadline is None or not grace:
+        return grace
+    return min(grace, max((deadline - now).total_seconds(), MIN_GRACE))
 
 
 class ProcessStop(Struct, frozen=True, kw_only=True):
@@ -317,8 +344,19 @@ def _is_alive(container: Container) -> bool:
     return container.process is not None and container.process.is_alive
 
 
+def killing_events(containers: PodContainers) -> tuple[EmitEvent, ...]:
+    """Return the events of a stop that begins, of the containers that run and are not processes."""
+    every = (*containers.init, *containers.main, *containers.ephemeral)
+    return tuple(
+        _killing_event(container)
+        for container, status in every
+        if status is not None and container.process is None and running_since(status) is not None
+    )
+
+
 def _killing_event(container: Container) -> EmitEvent:
-    return EmitEvent("Normal", "Killing", f"Stopping container {container.name}", container.field)
+    message = f"Stopping container {container.name}"
+    return EmitEvent("Normal", "Killing", message, container.field, once="stop")
 
 
 def _run_init(containers: PodContainers, now: datetime) -> tuple[list[ContainerUpdate], list[str]]:
@@ -352,12 +390,13 @@ def _run_main(containers: PodContainers, now: datetime) -> list[ContainerUpdate]
         has_hook = container.process is None or (
             not container.is_process and "postStart" in (container.spec.get("lifecycle") or {})
         )
-        waits_for_hook |= has_hook and not update.is_blocked and lifecycle.never_ran(update.status)
+        is_created = not update.is_blocked and not update.lacks_image
+        waits_for_hook |= has_hook and is_created and lifecycle.never_ran(update.status)
     return updates
 
 
 def _stop(
-    container: Container, update: ContainerUpdate, now: datetime, code: int | None = None
+    container: Container, update: ContainerUpdate, now: datetime, begin: datetime, code: int | None = None
 ) -> ContainerUpdate:
     if running_since(update.status) is None:
         return ContainerUpdate(status=update.status, events=update.events)
@@ -365,7 +404,7 @@ def _stop(
         status = lifecycle.end_process(container, update.status, now)
         failure = () if container.is_process else lifecycle.pre_stop_failure(container, update.status, now)
         return ContainerUpdate(status=status, events=(*update.events, *failure))
-    exit_code = container.program.stop_code if code is None else code
+    exit_code = stop_code(container, update.status, begin, now) if code is None else code
     event = _killing_event(container)
     status = end_container(container, update.status, exit_code=exit_code, at=now)
     hook_failure = lifecycle.pre_stop_failure(container, update.status, now)
@@ -394,6 +433,8 @@ def _summary(
         not_ready=[name for name, ready in readiness if not ready],
         due=earliest(*(update.due for update in all_updates)),
         events=tuple(event for update in all_updates for event in update.events),
+        unknown_images=tuple(event for update in all_updates for event in update.unknown_images),
         actions=tuple(action for update in all_updates for action in update.actions),
         is_blocked=any(update.is_blocked for update in all_updates),
+        lacks_image=any(update.lacks_image for update in all_updates),
     )

@@ -45,9 +45,9 @@ def eviction_message(pod: PodMemory, available: int) -> str:
         requests = (container.get("resources") or {}).get("requests")
         used, request = pod.used.get(container["name"], 0), amounts(requests)[MEMORY]
         if used > request:
-            asked = (requests or {}).get(MEMORY, "0")
+            request_text = (requests or {}).get(MEMORY, "0")
             parts.append(
-                f"Container {container['name']} was using {_kibibytes(used)}, request is {asked}, "
+                f"Container {container['name']} was using {_kibibytes(used)}, request is {request_text}, "
                 f"has larger consumption of {MEMORY}. "
             )
     return "".join(parts)

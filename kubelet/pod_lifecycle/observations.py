@@ -22,7 +22,7 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
     is_success: bool | None = True
     """None for an attempt without a result, which counts neither as a success nor as a failure."""
     message: str = ""
-    """The message of the Event, unless it is a success."""
+    """The message of the Event; "" for a success without a warning."""
     seconds: float = 0.0
     """Its duration."""
 

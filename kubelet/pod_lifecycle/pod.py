@@ -37,18 +37,21 @@ from .containers import (
     grace_seconds,
     has_run,
     keep_waiting,
+    killing_events,
     processes_to_stop,
     run_containers,
     stop_containers,
 )
 from .default_commands import default_command_events
 from .eviction import EVICTED, GRACE_SECONDS, Eviction, evicted_status
+from .image_pulls import ERR_IMAGE_PULL, IMAGE_PULL_BACKOFF, PRESENT_IMAGES, PULL_REASONS, PodImages
 from .observations import ObservedRun
 from .pod_conditions import PodState, kubelet_conditions
-from .pre_stops import pending_pre_stops, pre_stop_ends, pre_stop_seconds
+from .pre_stops import pending_pre_stops, pre_stop_ends
 from .preemption import preempted_status
 from .resize import NodeResources, resize
 from .status_patch import status_patch
+from .stops import stop_seconds
 from .unknown_programs import not_simulated_events
 
 MIN_MOUNT_DELAY: Final = timedelta(milliseconds=500)
@@ -57,7 +60,9 @@ MOUNT_TIMEOUT: Final = timedelta(minutes=2, seconds=3)
 """The time after which a kubelet also reports which volumes of a pod are not mounted."""
 _PULL_MUST_FAIL_SINCE: Final = 37
 """The minor version since which kubelets warn of missing pull secrets only if an image cannot be pulled."""
-_PULL_FAILURES: Final = ("ErrImagePull", "ImagePullBackOff")
+_PULL_FAILURES: Final = (ERR_IMAGE_PULL, IMAGE_PULL_BACKOFF)
+_PULL_ERROR: Final = f"Error: {ERR_IMAGE_PULL}"
+"""The message of the event of a container whose image could not be pulled."""
 _DEADLINE_EXCEEDED: Final = {
     "reason": "DeadlineExceeded",
     "message": "Pod was active on the node longer than the specified deadline",
@@ -82,6 +87,8 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     """Returns the type of a path on the node."""
     retry_at: datetime | None = None
     """The time of the next attempt to start the pod, if the last one failed; its failure is reported again then."""
+    images: PodImages = PRESENT_IMAGES
+    """The images of the pod: on the node, or pulled."""
     fails_unknown_programs: bool = False
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
     predictions: Predictions = NO_PREDICTIONS
@@ -105,6 +112,7 @@ def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
         context=ContainerContext(
             objects=context.objects,
             retry_at=context.retry_at,
+            images=context.images,
             fails_unknown_programs=context.fails_unknown_programs,
             pod_ip=_pod_ip(pod, context),
             predictions=context.predictions,
@@ -169,8 +177,8 @@ def _kill(
     duration = NEVER if script.hang_terminating else _stop_seconds(containers, script, since)
     ends_at = now if context.processes else timestamps.after(since, timestamps.span_of(min(duration, grace)))
     if ends_at > now:
-        return Step(requeue_at=ends_at, actions=pending_pre_stops(containers, since))
-    update = replace(stop_containers(containers, now), phase=FAILED)
+        return _stopping_step(containers, context, since, ends_at)
+    update = replace(stop_containers(containers, now, begin=since), phase=FAILED)
     status = final_status(_status(pod, update, context, now))
     return Step(effects=(*(update.events if context.details else ()), *_writes(pod, status)))
 
@@ -197,19 +205,38 @@ def _advance(
     )
     resized_pod = meta.with_value(pod, ("status", "conditions"), resized.conditions)
     effects: list[Effect] = [*_writes(pod, _status(resized_pod, update, context, now))]
-    if "startTime" not in (pod.get("status") or {}):  # the first step, so that each is reported once
+    is_first = "startTime" not in (pod.get("status") or {})  # so that each is reported once
+    if is_first:
         effects += [EmitEvent("Warning", "InvalidAnnotation", problem) for problem in script.problems]
-        if context.details and not update.is_blocked:
-            effects += _pull_secret_warning(pod, script, context)
-        if context.details:
+        if context.details and not update.is_blocked and _warns_at_start(script, context):
+            effects += _missing_pull_secret_events(pod, context)
+    if context.details:
+        if (is_first or _waited_for_image(pod)) and not update.lacks_image:
             effects += not_simulated_events(containers)
             effects += default_command_events(containers)
-    if context.details:
         effects += update.events
+        has_pull_error = any(event.message == _PULL_ERROR for event in update.events)
+        if has_pull_error and not (is_first and _warns_at_start(script, context)):
+            effects += _missing_pull_secret_events(pod, context)
     has_ended = update.phase in (SUCCEEDED, FAILED)
     requeue_at = None if has_ended else earliest(update.due, _deadline(pod, now))
     return Step(
-        effects=tuple(effects), actions=update.actions, requeue_at=requeue_at, is_blocked=update.is_blocked
+        effects=tuple(effects),
+        actions=update.actions,
+        requeue_at=requeue_at,
+        unknown_images=update.unknown_images,
+        is_blocked=update.is_blocked,
+        lacks_image=update.lacks_image,
+    )
+
+
+def _waited_for_image(pod: ReadOnlyTree) -> bool:
+    """Return whether the last status of a container says that its image is missing."""
+    status = pod["status"]
+    return any(
+        (container["state"].get("waiting") or {}).get("reason") in PULL_REASONS
+        for field in ("containerStatuses", "initContainerStatuses")
+        for container in status.get(field) or ()
     )
 
 
@@ -250,9 +277,12 @@ def next_mount_delay(waited: timedelta) -> timedelta:
     return delay if delay == MAX_MOUNT_DELAY else attempt + delay - waited
 
 
-def _pull_secret_warning(pod: ReadOnlyTree, script: Script, context: NodeContext) -> list[EmitEvent]:
-    if context.kubelet_minor >= _PULL_MUST_FAIL_SINCE and script.waiting_reason not in _PULL_FAILURES:
-        return []
+def _warns_at_start(script: Script, context: NodeContext) -> bool:
+    """Return whether the kubelet warns of missing pull secrets before a pull has failed."""
+    return context.kubelet_minor < _PULL_MUST_FAIL_SINCE or script.waiting_reason in _PULL_FAILURES
+
+
+def _missing_pull_secret_events(pod: ReadOnlyTree, context: NodeContext) -> list[EmitEvent]:
     missing = missing_pull_secrets(pod, context.objects)
     message = (
         f"Unable to retrieve some image pull secrets ({', '.join(missing)}); "
@@ -282,14 +312,25 @@ def _terminate(
     )
     ends_at = now if context.processes else ends_at  # Its processes have ended already.
     if ends_at > now:
-        return Step(requeue_at=ends_at, actions=pending_pre_stops(containers, begin))
+        return _stopping_step(containers, context, begin, ends_at)
     effects: list[Effect] = []
     # Without finalizers the last status is deleted with the pod at once.
     if context.details or meta.finalizers(pod):
-        update = stop_containers(containers, now)
+        update = stop_containers(containers, now, begin=begin)
         effects += _writes(pod, _status(pod, update, context, now))
         effects += update.events if context.details else ()
     return Step(effects=(*effects, DeleteObject()))
+
+
+def _stopping_step(
+    containers: PodContainers, context: NodeContext, begin: datetime, ends_at: datetime
+) -> Step:
+    """Return the step of a pod whose containers stop until a time."""
+    return Step(
+        effects=killing_events(containers) if context.details else (),
+        actions=pending_pre_stops(containers, begin),
+        requeue_at=ends_at,
+    )
 
 
 def _stop_step(
@@ -309,8 +350,9 @@ def _stop_step(
 
 
 def _stop_seconds(containers: PodContainers, script: Script, begin: datetime) -> float:
-    """Return the duration of a termination without its limit: that of an annotation, or else of the preStop hooks."""
-    return script.terminate_after or pre_stop_seconds(containers, begin)
+    """Return the duration of a termination without its limit: that of an annotation, or else of the containers' ends."""
+    others = (*containers.main, *containers.ephemeral)
+    return script.terminate_after or stop_seconds(containers.init, others, begin)
 
 
 # --- the pod's status

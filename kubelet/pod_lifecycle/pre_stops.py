@@ -10,15 +10,6 @@ from .containers import PodContainers
 from .hooks import pre_stop_result
 
 
-def pre_stop_seconds(containers: PodContainers, begin: datetime) -> float:
-    """Return the duration of the longest preStop hook of the running containers, which are stopped at `begin`."""
-    running = (*containers.init, *containers.main, *containers.ephemeral)
-    return max(
-        (pre_stop_result(container, status, begin).seconds for container, status in running if status),
-        default=0.0,
-    )
-
-
 def pre_stop_ends(
     containers: PodContainers, begin: datetime, limit: float, now: datetime
 ) -> Mapping[str, datetime]:

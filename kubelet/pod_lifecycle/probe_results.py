@@ -1,8 +1,8 @@
 """The results of the attempts of a simulated container's probes, over the time of a run. Pure.
 
-An annotation scripts them. Otherwise a command of an exec probe is interpreted, and a port is looked for: a program that is not
-simulated succeeds, and nobody knows the ports on which it listens, because containers need not declare them. So a connection is
-refused only where no container of the pod runs such a program, and neither a container nor an annotation has the port.
+An annotation scripts them. Otherwise a command of an exec probe is interpreted, and a port answers as the server that listens on it:
+that of a known image, or of a known program. Nobody knows the ports and the answers of a program that is not simulated, because
+containers need not declare them: a probe of it succeeds.
 """
 
 from collections.abc import Mapping
@@ -10,15 +10,17 @@ from math import inf
 from typing import Final
 
 from mockube.apimachinery.gotext import quote
-from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.config.variables import expand_probe_command
 from mockube.container_runtime.pod_script import Script
+from mockube.container_runtime.port_probe import PortAnswer, PortProbe
+from mockube.container_runtime.start_errors import message_of_exec
 
 from . import probing
 from .container_context import ContainerContext
 from .observations import SUCCESS, ProbeResult, Results
+from .port_probes import port_result
 from .probing import Probe, UnresolvedPort
 
 SUCCESSES: Final[Results] = ((0.0, SUCCESS),)
@@ -105,6 +107,8 @@ def exec_result(result: CommandResult | None, probe: Probe, command: str, timeou
     """Return the result of an attempt whose command has ended so, or whose result nobody can know."""
     if result is None:
         return SUCCESS
+    if result.start_error:
+        return ProbeResult(is_success=None, message=_not_started(probe, command, result))
     if result.seconds > timeout:
         output = f"command timed out: {quote(command)} timed out after {timeout:g}s"
     elif result.exit_code:
@@ -115,36 +119,59 @@ def exec_result(result: CommandResult | None, probe: Probe, command: str, timeou
     return ProbeResult(is_success=False, message=probing.unhealthy_message(probe, output), seconds=seconds)
 
 
+def _not_started(probe: Probe, command: str, result: CommandResult) -> str:
+    problem = message_of_exec(command, result.start_error)
+    return probing.errored_message(probe, f"rpc error: code = Unknown desc = {problem}")
+
+
 # --- ports
 
 
 def _port_results(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, probe: Probe, context: ContainerContext
 ) -> Results:
-    spec = container[probe.value]
-    action = spec.get("httpGet") or spec.get("tcpSocket") or spec.get("grpc")
+    action = action_of(container[probe.value])
     if not action:
         return ()
     try:
         port = probing.resolve_port(action["port"], container)
+        times = (0.0, *context.predictions.port_changes(pod, port))
+        return tuple(
+            (time, result if isinstance(result, ProbeResult) else SUCCESS)
+            for time in times
+            for result in (_port_result_at(pod, container, script, probe, context, time),)
+        )
     except UnresolvedPort as error:
         return ((0.0, ProbeResult(is_success=None, message=probing.errored_message(probe, str(error)))),)
-    if action.get("host") or not context.predictions.is_closed(pod, port, script):
-        return ()
-    message = probing.unhealthy_message(probe, _refusal(spec, join_host_port(context.pod_ip, port)))
-    return ((0.0, ProbeResult(is_success=False, message=message)),)
 
 
-def _refusal(spec: ReadOnlyTree, address: str) -> str:
-    """Return what a kubelet reports of a connection that is refused."""
-    refused = f"dial tcp {address}: connect: connection refused"
-    if spec.get("httpGet"):
-        action = spec["httpGet"]
-        path = action.get("path") or "/"
-        url = f"{(action.get('scheme') or 'HTTP').lower()}://{address}/{path.removeprefix('/')}"
-        return f"Get {quote(url)}: {refused}"
-    if spec.get("grpc"):
-        # A gRPC client connects again until its time is over.
-        timeout = probing.probe_times(spec).timeout
-        return f'timeout: failed to connect service "{address}" within {timeout}s: context deadline exceeded'
-    return refused
+def _port_result_at(
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    probe: Probe,
+    context: ContainerContext,
+    seconds: float,
+) -> ProbeResult | str:
+    def ask(request: PortProbe) -> PortAnswer:
+        return context.predictions.port_answer(pod, request, script, seconds=seconds)
+
+    return port_result(pod, container, probe, context.pod_ip, ask)
+
+
+def action_of(spec: ReadOnlyTree) -> ReadOnlyTree:
+    """Return the action of a probe at a port; empty for a command."""
+    return spec.get("httpGet") or spec.get("tcpSocket") or spec.get("grpc") or {}
+
+
+def unknown_of_port_probe(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, probe: Probe, context: ContainerContext
+) -> str:
+    """Return what is not simulated, so that nobody knows the result of a probe at a port; "" if it is known."""
+    if not action_of(container.get(probe.value) or {}):
+        return ""
+    try:
+        result = _port_result_at(pod, container, script, probe, context, 0.0)
+    except UnresolvedPort:
+        return ""
+    return result if isinstance(result, str) else ""

@@ -106,11 +106,15 @@ class _ProbeRun(Struct, frozen=True):
     results: Results
 
     def first_failures(self, begin: float) -> tuple[tuple[Probe, float], ...]:
-        """Return the probe and its first time if it fails then. A failing liveness probe is reported when it kills."""
+        """Return the probe and its first time if it fails then, or succeeds with a warning.
+
+        A failing liveness probe is reported when it kills.
+        """
         first = attempt_time(self.probe, self.times, begin)
         result = result_at(self.results, first)
-        is_reported = bool(result.message) if result.is_success is None else self.probe is not Probe.LIVENESS
-        return () if result.is_success or not is_reported else ((self.probe, first),)
+        is_failure = result.is_success is False
+        is_reported = self.probe is not Probe.LIVENESS if is_failure else bool(result.message)
+        return ((self.probe, first),) if is_reported else ()
 
     def decisions(self, begin: float) -> Iterator[tuple[float, bool]]:
         """Yield the times at which so many equal results in a row are reached that they count, with the results."""

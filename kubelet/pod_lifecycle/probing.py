@@ -25,6 +25,10 @@ class Probe(Enum):
 _TITLES: Final = {Probe.STARTUP: "Startup", Probe.READINESS: "Readiness", Probe.LIVENESS: "Liveness"}
 
 
+_WARNING: Final = " probe warning: "
+_WARNING_END: Final = max(map(len, _TITLES.values())) + len(_WARNING)
+
+
 class ProbeTimes(Struct, frozen=True):
     """The times of a probe in seconds, and its thresholds: the number of equal results in a row."""
 
@@ -73,7 +77,7 @@ class ProbeCount(Struct):
 
 
 class UnresolvedPort(Exception):
-    """A probe names a port that its container does not declare; the message is Go's, which takes the name for a number then."""
+    """A probe names a port that its container does not declare."""
 
 
 def resolve_port(value: Any, container: ReadOnlyTree) -> int:
@@ -83,13 +87,20 @@ def resolve_port(value: Any, container: ReadOnlyTree) -> int:
     for port in container.get("ports") or ():
         if port.get("name") == value:
             return int(port["containerPort"])
-    if str(value).isdecimal():
-        return int(value)
-    raise UnresolvedPort(f"strconv.Atoi: parsing {quote(str(value))}: invalid syntax")
+    raise UnresolvedPort(f"port {quote(str(value))} not found")
 
 
 def unhealthy_message(probe: Probe, output: str) -> str:
     return f"{probe.title} probe failed: {output}"
+
+
+def warning_message(probe: Probe, output: str) -> str:
+    return f"{probe.title}{_WARNING}{output}"
+
+
+def event_reason(message: str) -> str:
+    """Return the reason of the Event with the message of an attempt."""
+    return "ProbeWarning" if _WARNING in message[:_WARNING_END] else "Unhealthy"
 
 
 def errored_message(probe: Probe, error: str) -> str:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.container_runtime.behavior import KILLED, RunBehavior
 from mockube.container_runtime.config.resource_limits import limit_of
-from mockube.container_runtime.load import NO_LOAD, OOM_KILLED, Load
+from mockube.container_runtime.load import NO_LOAD, OOM_KILLED, RunLoad
 
 from .container_status import Container
 
@@ -53,7 +53,7 @@ def _out_of_memory(container: Container, program: RunBehavior, started: datetime
     return RunEnd(at=after(started, span_of(seconds)), code=KILLED, reason=OOM_KILLED)
 
 
-def load_of(container: Container, program: RunBehavior) -> Load:
+def load_of(container: Container, program: RunBehavior) -> RunLoad:
     """Return what a run uses: its program, or else the server of the image unless an annotation replaces it."""
     return container.server_load if program is container.program and program.load is NO_LOAD else program.load
 

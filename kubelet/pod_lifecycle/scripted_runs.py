@@ -14,5 +14,10 @@ def scripted_program(script: Script, program: RunBehavior, restarts: int) -> Run
         code = 1 if script.fail_with_code is None else script.fail_with_code
         return RunBehavior(seconds=script.exit_after or 0, exit_code=code)
     if script.exit_after is not None:
-        return RunBehavior(seconds=script.exit_after, exit_code=0, stop_code=program.stop_code)
+        return RunBehavior(
+            seconds=script.exit_after,
+            exit_code=0,
+            stop_code=program.stop_code,
+            stop_seconds=program.stop_seconds,
+        )
     return program

@@ -1,7 +1,6 @@
 """Events about programs of containers that are not simulated."""
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -13,11 +12,9 @@ from mockube.kubelet.effects import EmitEvent
 
 from .container_status import Container, container_field
 from .containers import PodContainers
-from .probe_results import scripted_results
+from .probe_results import scripted_results, unknown_of_port_probe
 from .probing import Probe
-
-NOT_SIMULATED: Final = "NotSimulated"
-"""The reason of the event about a program that is not simulated."""
+from .unknown_images import NOT_SIMULATED
 
 
 def not_simulated_events(containers: PodContainers) -> list[EmitEvent]:
@@ -36,7 +33,38 @@ def not_simulated_events(containers: PodContainers) -> list[EmitEvent]:
             for container in all_containers
             for field, program in _unknown_handlers(container)
         ),
+        *(event for container in all_containers if (event := _unknown_port_probes(container)) is not None),
     ]
+
+
+def _unknown_port_probes(container: Container) -> EmitEvent | None:
+    """Return the warning about a container's probes at ports whose answers nobody knows."""
+    if container.process is not None and not container.process.is_simulated:
+        return None
+    unknown = {
+        probe.value: subject
+        for probe in Probe
+        if probe.value in container.spec
+        and probe not in container.observed_run.probes
+        and not scripted_results(probe, container.spec[probe.value], container.script)
+        and (
+            subject := unknown_of_port_probe(
+                container.pod, container.spec, container.script, probe, container.context
+            )
+        )
+    }
+    if not unknown:
+        return None
+    subjects = [*dict.fromkeys(unknown.values())]
+    are, succeed = "is" if len(subjects) == 1 else "are", "succeeds" if len(unknown) == 1 else "succeed"
+    message = (
+        f"{_enumeration(subjects)} {are} not simulated: its {_enumeration([*unknown])} {succeed} without it"
+    )
+    return EmitEvent("Warning", NOT_SIMULATED, message, container.field)
+
+
+def _enumeration(names: Sequence[str]) -> str:
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 def _fails(container: Container) -> bool:
@@ -85,5 +113,5 @@ def _exit_code(container: Container) -> int | None:
 
 def _event(container: ReadOnlyTree, field: str, subject: str, end: str) -> EmitEvent:
     image = container.get("image")
-    program = subject if subject.startswith("the image ") else f"{subject} of the image {image}"
+    program = subject if " the image " in f" {subject}" else f"{subject} of the image {image}"
     return EmitEvent("Warning", NOT_SIMULATED, f"{program} is not simulated: {end}", field)

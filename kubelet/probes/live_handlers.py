@@ -23,18 +23,21 @@ from mockube.component_base.supervision import cancel_and_wait, start
 from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.objects import ObjectsUnavailable, retry_until_available
 from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.port_probe import PortAnswer, PortProbe
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.runtime import ContainerRuntime
 from mockube.kubelet.effects import ContainerAction, RunHook
 from mockube.kubelet.pod_lifecycle.observations import (
     HOOK_SUCCESS,
     PENDING_HOOK,
+    SUCCESS,
     Hook,
     HookResult,
     ObservedRun,
     ProbeHistory,
     ProbeResult,
 )
+from mockube.kubelet.pod_lifecycle.port_probes import port_result
 from mockube.kubelet.pod_lifecycle.probe_results import exec_result, scripted_results
 from mockube.kubelet.pod_lifecycle.probed_runs import attempt_time
 from mockube.kubelet.pod_lifecycle.probing import Probe, probe_times
@@ -119,7 +122,7 @@ class LiveHandlers:
     ) -> None:
         """`on_change` is called with a pod's key when something was observed that may change its status.
 
-        `on_failure` is called with a pod, its container and the message when an attempt of a probe fails, `on_unknown_program` with a
+        `on_failure` is called with a pod, its container and the message when an attempt of a probe fails or warns, `on_unknown_program` with a
         pod, its container, a program that is not simulated, and the field of the probe or hook.
         """
         self._clock = clock
@@ -276,22 +279,60 @@ class LiveHandlers:
     async def _attempt(self, run: _LiveRun, probe: Probe, limit: float) -> ProbeResult:
         name = run.container["name"]
         begin = self._clock.monotonic()
-        command = await self._execute(run, probe.value, limit)
-        result = exec_result(command, probe, " ".join(run.commands[probe.value]), limit)
+        if run.commands[probe.value]:
+            command = await self._execute(run, probe.value, limit)
+            result = exec_result(command, probe, " ".join(run.commands[probe.value]), limit)
+        else:
+            result = await self._probe_port(run, probe)
         seconds = self._clock.monotonic() - begin
         self._totals.count(meta.uid(run.pod), name, probe, success=bool(result.is_success), seconds=seconds)
-        if not result.is_success:
+        if result.message:
             self._on_failure(run.pod, name, result.message)
         return ProbeResult(is_success=result.is_success, message=result.message)
 
+    async def _probe_port(self, run: _LiveRun, probe: Probe) -> ProbeResult:
+        """Make an attempt at a port. Redirects need several requests: those that are not answered yet are sent, and it is made again."""
+        answers: dict[PortProbe, PortAnswer] = {}
+        pod_ip = (run.pod.get("status") or {}).get("podIP") or ""
+        while True:
+            try:
+                result = port_result(run.pod, run.container, probe, pod_ip, partial(_answer, answers))
+            except _NotAnswered as error:
+                name = run.container["name"]
+                answers[error.request] = await self._runtime.probe_port(
+                    run.pod, name, error.request, restarts=run.restarts
+                )
+                continue
+            if isinstance(result, ProbeResult):
+                return result
+            self._note_unknown(run, probe.value, result)
+            return SUCCESS
+
     async def _execute(self, run: _LiveRun, field: str, limit: float) -> CommandResult | None:
-        name = run.container["name"]
-
-        def note_unknown(program: str) -> None:
-            if (field, program) not in run.reported and len(run.reported) < _MAX_UNKNOWN_PROGRAMS:
-                run.reported.add((field, program))
-                self._on_unknown_program(run.pod, name, program, field)
-
         return await self._runtime.exec_sync(
-            run.pod, name, run.commands[field], limit, restarts=run.restarts, on_unknown=note_unknown
+            run.pod,
+            run.container["name"],
+            run.commands[field],
+            limit,
+            restarts=run.restarts,
+            on_unknown=partial(self._note_unknown, run, field),
         )
+
+    def _note_unknown(self, run: _LiveRun, field: str, program: str) -> None:
+        if (field, program) not in run.reported and len(run.reported) < _MAX_UNKNOWN_PROGRAMS:
+            run.reported.add((field, program))
+            self._on_unknown_program(run.pod, run.container["name"], program, field)
+
+
+class _NotAnswered(Exception):
+    """A request of an attempt has not been sent."""
+
+    def __init__(self, request: PortProbe) -> None:
+        super().__init__(request)
+        self.request = request
+
+
+def _answer(answers: Mapping[PortProbe, PortAnswer], request: PortProbe) -> PortAnswer:
+    if request not in answers:
+        raise _NotAnswered(request)
+    return answers[request]

@@ -16,8 +16,8 @@ from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.suggestions import nearest
 from mockube.container_runtime.images.references import InvalidReference, parse_reference
-from mockube.container_runtime.images.registries import home, origin
-from mockube.container_runtime.images.resolution import Resolution, official_images, resolve
+from mockube.container_runtime.images.registries import origin, repository_of
+from mockube.container_runtime.images.resolution import ImageResolution, official_images, resolve
 from mockube.container_runtime.images.table import (
     IMAGES,
     Image,
@@ -41,8 +41,9 @@ _DOCKER_HUB: Final = ("docker.io/library/", "docker.io/")
 
 
 def add_flags(parser: CommandParser) -> None:
-    _add_common(parser)
-    commands = parser.add_subparsers(dest="action", metavar="show|resolve|add|load")
+    parser.set_defaults(name=NAME, kubeconfig=None, images=None)
+    commands = parser.add_subparsers(dest="action", metavar="list|show|resolve|add|load")
+    list_parser = commands.add_parser("list", help="list the images that are known; the default")
     show = commands.add_parser("show", help="explain an image: what it runs, has, requires and answers")
     show.add_argument("image", metavar="NAME", help="the image, such as postgres or postgres:17")
     resolve_parser = commands.add_parser(
@@ -53,7 +54,7 @@ def add_flags(parser: CommandParser) -> None:
     add.add_argument("file", type=Path, metavar="FILE", help="entries in the format of `mockube up --images`")
     load_parser = commands.add_parser("load", help="say that images exist, whatever a registry has")
     load_parser.add_argument("references", nargs="+", metavar="NAME", help="a reference, as in a pod")
-    for command in (show, resolve_parser):
+    for command in (list_parser, show, resolve_parser):
         _add_common(command)
     for command in (add, load_parser):
         add_server_flags(command)
@@ -91,13 +92,13 @@ def _list(options: argparse.Namespace) -> int:
 
 def _row(name: str, entry: Image) -> tuple[str, str, str, str]:
     others = [_short(other) for other in entry.names[1:]]
-    shown = ", ".join(others[:2]) + (f" and {len(others) - 2} more" if len(others) > 2 else "")
+    other_names = ", ".join(others[:2]) + (f" and {len(others) - 2} more" if len(others) > 2 else "")
     tags = f" ({', '.join(entry.tags)})" if entry.tags else ""
     return (
         name + tags,
         _ports(entry) or "-",
         _command(entry) or ("a server" if entry.ports or entry.logs else "-"),
-        shown,
+        other_names,
     )
 
 
@@ -127,13 +128,13 @@ def _show(options: argparse.Namespace) -> int:
     return 0
 
 
-def _facts(resolution: Resolution, image: Image) -> Iterator[tuple[str, str]]:
+def _facts(resolution: ImageResolution, image: Image) -> Iterator[tuple[str, str]]:
     """Yield what is known of an image, with a label for the first line of each fact."""
     yield "Image", resolution.name
     if resolution.problem:
         yield "Problem", resolution.problem
     yield from _lines(
-        "Other names", [_short(name) for name in image.names if home(name) != resolution.repository]
+        "Other names", [_short(name) for name in image.names if repository_of(name) != resolution.repository]
     )
     if image.source:
         yield "Source", image.source
@@ -190,7 +191,7 @@ def _command(entry: Image) -> str:
 
 def _short(name: str) -> str:
     """Return a name as people write it in pods."""
-    full = home(name)
+    full = repository_of(name)
     return next(
         (full.removeprefix(beginning) for beginning in _DOCKER_HUB if full.startswith(beginning)), full
     )
@@ -204,7 +205,7 @@ def _resolve(options: argparse.Namespace) -> int:
     return 1 if any(resolution.problem or resolution.invalid for resolution in resolutions) else 0
 
 
-def _outcome(resolution: Resolution) -> str:
+def _outcome(resolution: ImageResolution) -> str:
     if resolution.problem or resolution.invalid:
         return resolution.problem or resolution.invalid
     is_official = origin(resolution.repository).removeprefix("docker.io/library/") in official_images()
@@ -264,4 +265,4 @@ def _entries(added: Table) -> Sequence[Image]:
     return list({id(entry): entry for entries in added.values() for entry in entries}.values())
 
 
-_ACTIONS: Final = {None: _list, "show": _show, "resolve": _resolve, "add": _add, "load": _load}
+_ACTIONS: Final = {None: _list, "list": _list, "show": _show, "resolve": _resolve, "add": _add, "load": _load}

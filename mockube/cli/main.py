@@ -84,7 +84,9 @@ GROUPS: Final[Mapping[str, Sequence[Command]]] = {
     "What is in a cluster": (
         Command(name="kubectl", summary="run kubectl with a cluster", module="kubectl"),
         Command(name="nodes", summary="print or change the number of simulated nodes", module="nodes"),
-        Command(name="images", summary="list, explain or add images of simulated containers", module="images"),
+        Command(
+            name="images", summary="list, explain or add images of simulated containers", module="images"
+        ),
         Command(
             name="reset", summary="delete all objects of a cluster, or restore its snapshot", module="reset"
         ),

@@ -108,6 +108,7 @@ def manager_flags(options: argparse.Namespace) -> Sequence[str]:
         *_level_flags(options),
         f"--container-runtime={options.container_runtime}",
         f"--simulate-unknown-programs={options.simulate_unknown_programs}",
+        f"--unknown-images={options.unknown_images}",
         *images,
         *scheduler_flags,
     )

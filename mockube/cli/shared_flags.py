@@ -7,7 +7,7 @@ from typing import Final
 
 from mockube.apimachinery.schema import minors
 from mockube.component_base.release_options import read_minor
-from mockube.container_runtime.simulation_values import FAIL, PROCESS, SIMULATED, SUCCEED
+from mockube.container_runtime.simulation_values import FAIL, PROCESS, RUN, SIMULATED, SUCCEED
 from mockube.kubelet.node_pools.flag import read_nodes
 from mockube.kubelet.node_pools.pool import NodePools
 from mockube.launch import DEFAULT_NODES, NAME, NODES, PACKS
@@ -94,6 +94,13 @@ def add_runtime(flags: FlagGroup) -> None:
         default=SUCCEED,
         metavar="RESULT",
         help=f"what programs do that are not simulated: {SUCCEED}, or {FAIL} with exit code 127 ({SUCCEED})",
+    )
+    flags.add_argument(
+        "--unknown-images",
+        choices=[RUN, FAIL],
+        default=RUN,
+        metavar="RESULT",
+        help=f"what becomes of containers whose images are not known: {RUN}, or {FAIL}, so that they cannot be pulled ({RUN})",
     )
     flags.add_argument(
         "--images",

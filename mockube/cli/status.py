@@ -46,6 +46,7 @@ def _facts(running: ClusterRecord, health: ClusterHealth) -> list[tuple[str, str
         ("since", running.started),
         ("nodes", f"{health.nodes_ready} of {health.nodes} ready"),
         *_not_simulated(health),
+        *_not_reconciled(health),
         ("store", running.store),
         ("processes", ", ".join([f"mockube {running.pid}", *_processes(running)])),
     ]
@@ -55,6 +56,13 @@ def _not_simulated(health: ClusterHealth) -> list[tuple[str, str]]:
     count = len(health.not_simulated)
     hint = "kubectl get events -A --field-selector reason=NotSimulated"
     return [("not simulated", f"{count} program{'s' if count > 1 else ''}: {hint}")] if count else []
+
+
+def _not_reconciled(health: ClusterHealth) -> list[tuple[str, str]]:
+    count = len(health.not_reconciled)
+    hint = "kubectl get events -A --field-selector reason=NotReconciled"
+    guide = "to run their operators: docs/guides/operators.md"
+    return [("not reconciled", f"{count} object{'s' if count > 1 else ''}: {hint}; {guide}")] if count else []
 
 
 def _processes(running: ClusterRecord) -> list[str]:
@@ -74,6 +82,7 @@ def _tree(cluster: FoundCluster, health: ClusterHealth) -> dict[str, object]:
         "nodes": health.nodes,
         "nodesReady": health.nodes_ready,
         "notSimulated": health.not_simulated,
+        "notReconciled": health.not_reconciled,
         "kubeconfig": str(cluster.folder.kubeconfig),
         "logs": str(cluster.folder.logs),
         "record": cluster.record,

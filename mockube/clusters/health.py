@@ -18,6 +18,8 @@ from .named_cluster import ClusterState, FoundCluster
 SECONDS: Final = 5.0
 _NOT_SIMULATED: Final = "NotSimulated"
 """The reason of the event about a program that is not simulated."""
+_NOT_RECONCILED: Final = "NotReconciled"
+"""The reason of the event about a custom object whose operator is simulated."""
 
 
 class ClusterHealth(Struct, frozen=True, kw_only=True):
@@ -28,6 +30,8 @@ class ClusterHealth(Struct, frozen=True, kw_only=True):
     nodes_ready: int = 0
     not_simulated: tuple[str, ...] = ()
     """The pods with programs that are not simulated, each with the message of its event."""
+    not_reconciled: tuple[str, ...] = ()
+    """The custom objects whose operator is simulated, each with the message of its event."""
 
 
 def check_health(cluster: FoundCluster) -> ClusterHealth:
@@ -58,7 +62,11 @@ def _check_server(kubeconfig: Path, problems: list[str]) -> ClusterHealth:
     nodes: list[Mapping[str, Any]] = msgspec.json.decode(body).get("items") or []
     ready = sum(conditions.is_true(node, "Ready") for node in nodes)
     return ClusterHealth(
-        problems=tuple(problems), nodes=len(nodes), nodes_ready=ready, not_simulated=_not_simulated(access)
+        problems=tuple(problems),
+        nodes=len(nodes),
+        nodes_ready=ready,
+        not_simulated=_events(access, _NOT_SIMULATED),
+        not_reconciled=_events(access, _NOT_RECONCILED),
     )
 
 
@@ -87,13 +95,14 @@ def read_config_map(kubeconfig: Path, namespace: str, name: str) -> Mapping[str,
 def read_not_simulated(kubeconfig: Path) -> Sequence[str]:
     """Return the pods with programs that are not simulated; none if the server does not respond."""
     try:
-        return _not_simulated(read(kubeconfig))
+        return _events(read(kubeconfig), _NOT_SIMULATED)
     except (OSError, http.client.HTTPException, KubeconfigError):
         return ()
 
 
-def _not_simulated(access: Access) -> tuple[str, ...]:
-    status, body = get(access, f"/api/v1/events?fieldSelector=reason%3D{_NOT_SIMULATED}")
+def _events(access: Access, reason: str) -> tuple[str, ...]:
+    """Return the objects with an event of a reason, each with its message."""
+    status, body = get(access, f"/api/v1/events?fieldSelector=reason%3D{reason}")
     events = msgspec.json.decode(body).get("items") or [] if status == http.client.OK else []
     messages = (
         f"{event['involvedObject'].get('namespace')}/{event['involvedObject'].get('name')}: {event.get('message')}"

@@ -83,8 +83,12 @@ def test_costly_pattern_does_not_stop_cluster(pods):
 def test_exec_names_missing_program(pods):
     session = execute(pods, "nginx", "-t")
     session.run_forever(timeout=10)
-    status = orjson.loads(session.read_channel(3) or b"{}")
-    assert 'has no program "nginx"' in status.get("message", "") or session.returncode != 0
+    status = orjson.loads(session.read_channel(3))
+    prefix, _, problem = status["message"].partition("OCI runtime exec failed: exec failed: ")
+    assert prefix.startswith(
+        "Internal error occurred: error executing command in container: failed to exec in container: "
+    )
+    assert problem == 'unable to start container process: exec: "nginx": executable file not found in $PATH'
 
 
 def test_exec_tty_echoes_edits_and_prompts(pods):
@@ -288,7 +292,7 @@ def test_interactive_container_is_killed_with_its_pod(module_cluster):
     session = attach(api, "killed")
     session.write_stdin("x\n")
     assert session.readline_stdout(timeout=10) == "x"
-    api.delete_namespaced_pod("killed", "default")
+    api.delete_namespaced_pod("killed", "default", grace_period_seconds=1)
     module_cluster.wait_gone("Pod", "killed")
 
 

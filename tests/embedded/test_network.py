@@ -83,7 +83,7 @@ def run_to_end(cluster, tree):
 def test_pod_that_reaches_service_succeeds(cluster):
     phase, log = run_to_end(cluster, pod("good", "wget", "-qO-", "web:80", restartPolicy="Never"))
     assert phase == "Succeeded"
-    assert log == "mockube: pod default/web is simulated: GET / on port 8080\n"
+    assert log == "mockube: pod default/web is simulated, but not the image example/web: GET / on port 8080\n"
 
 
 def test_pod_that_reaches_no_service_fails(cluster):
@@ -104,7 +104,9 @@ def test_init_container_waits_for_service(cluster):
 
 
 def test_programs_that_are_not_simulated_leave_the_pod_running(cluster):
-    cluster.apply(orjson.dumps(pod("mixed", "sh", "-c", "wget -qO- web:80; my-server --port 80")).decode())
+    mixed = pod("mixed", "sh", "-c", "wget -qO- web:80; my-server --port 80")
+    mixed["spec"]["containers"][0]["image"] = "example/app"
+    cluster.apply(orjson.dumps(mixed).decode())
     cluster.wait("Pod", "mixed", "Ready")
     read_log = official.CoreV1Api(cluster.kubernetes()).read_namespaced_pod_log
     with closing(read_log("mixed", "default", follow=True, _preload_content=False)) as log:
@@ -112,14 +114,15 @@ def test_programs_that_are_not_simulated_leave_the_pod_running(cluster):
         while b"does not run\n" not in text:
             text += next(chunks)
     assert text.splitlines() == [
-        b"mockube: pod default/web is simulated: GET / on port 8080",
+        b"mockube: pod default/web is simulated, but not the image example/web: GET / on port 8080",
         b"mockube: container c is simulated: my-server does not run",
     ]
     assert cluster.get("Pod", "mixed")["status"]["phase"] == "Running"
-    message = (
-        "my-server of the image busybox is not simulated: the container runs without it until it is stopped"
+    message = "my-server of the image example/app is not simulated: the container runs without it until it is stopped"
+    answered = (
+        "the image example/web is not simulated: mockube answers on port 8080 of pod default/web in its place"
     )
-    cluster.wait("Event", event_name(cluster, "mixed"), lambda event: event["message"] == message)
+    until(lambda: not_simulated(cluster, "mixed") == {answered, message}, "the events")
 
 
 @pytest.mark.parametrize("stdin", [False, True])
@@ -147,27 +150,23 @@ def test_objects_of_a_container_are_requested_once_by_each_command(cluster, stdi
 def test_interactive_command_reports_each_program_that_is_not_simulated_once(cluster):
     script = "my-tool --x; my-tool; env other-tool; type third-tool; sleep infinity"
     interactive = pod("interactive", "sh", "-c", script)
-    interactive["spec"]["containers"][0]["stdin"] = True
+    interactive["spec"]["containers"][0] |= {"stdin": True, "image": "example/app"}
     cluster.apply(orjson.dumps(interactive).decode())
 
     def events():
         return [event for event in cluster.list("Event") if is_not_simulated(event, "interactive")]
 
     until(lambda: len(events()) == 2, "an event for each program")
-    end = (
-        "of the image busybox is not simulated: its exit code is 127, and the command that called it goes on"
-    )
+    end = "of the image example/app is not simulated: its exit code is 127, and the command that called it goes on"
     assert {(event["message"], event.get("count") or 1) for event in events()} == {
         (f"my-tool {end}", 1),
         (f"other-tool {end}", 1),
     }
 
 
-def event_name(cluster, pod_name):
-    """Return the name of the Event NotSimulated of a pod."""
-    until(lambda: any(is_not_simulated(event, pod_name) for event in cluster.list("Event")), "an event")
-    events = [event for event in cluster.list("Event") if is_not_simulated(event, pod_name)]
-    return events[0]["metadata"]["name"]
+def not_simulated(cluster, pod_name):
+    """Return the messages of the Events NotSimulated of a pod."""
+    return {event["message"] for event in cluster.list("Event") if is_not_simulated(event, pod_name)}
 
 
 def is_not_simulated(event, pod_name):
@@ -178,7 +177,10 @@ def test_exec_reaches_service(shell):
     code, output = shell("curl -s -o /dev/null -w '%{http_code}' http://web.default.svc")
     assert (code, output) == (0, "200")
     output = shell("curl -s web.default.svc.cluster.local/x")[1]
-    assert output == "mockube: pod default/web is simulated: GET /x on port 8080\n"
+    assert (
+        output
+        == "mockube: pod default/web is simulated, but not the image example/web: GET /x on port 8080\n"
+    )
 
 
 def test_own_port_without_server_refuses(shell):
@@ -248,7 +250,10 @@ def test_ingress_controller_forwards_by_host_and_path(cluster, shell):
         cluster.apply(orjson.dumps(tree).decode())
     address = cluster.wait("Pod", "controller", "Ready")["status"]["podIP"]
     script = f"until curl -sf -H 'Host: shop.example' {address}/a/x; do sleep 0.1; done"
-    assert shell(script) == (0, "mockube: pod default/web is simulated: GET /a/x on port 8080\n")
+    assert shell(script) == (
+        0,
+        "mockube: pod default/web is simulated, but not the image example/web: GET /a/x on port 8080\n",
+    )
     assert shell(f"curl -s -o /dev/null -w '%{{http_code}}' -H 'Host: other.example' {address}/a")[1] == "404"
 
 
@@ -332,7 +337,7 @@ shop:
 def test_images_of_file_answer_and_log(tmp_path):
     path = tmp_path / "images.yaml"
     path.write_text(IMAGES)
-    with Cluster(nodes=1, manager_flags=[f"--simulated-images={path}"]) as cluster:
+    with Cluster(nodes=1, manager_flags=[f"--images={path}"]) as cluster:
         api = official.CoreV1Api(cluster.kubernetes())
         server = pod("shop")
         server["spec"]["containers"] = [{"name": "c", "image": "example.test/shop:1"}]

@@ -15,12 +15,13 @@ pytestmark = [
 ]
 
 
-def pod(name, image="example/app", command=("sleep", "infinity"), annotations=None, **fields):
+def pod(name, image="example/app", command=("sleep", "infinity"), annotations=None, grace=1, **fields):
     container = {"name": "c", "image": image, **fields}
     if command:
         container["command"] = list(command)
     metadata = {"name": name, "labels": {"app": name}, "annotations": annotations or {}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+    spec = {"containers": [container], "terminationGracePeriodSeconds": grace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def probe(*command, **fields):
@@ -45,7 +46,7 @@ def start_database(cluster, apply):
 
     def start(name):
         port = {"port": 5432}
-        apply(pod(name, image="postgres:16", command=()))
+        apply(pod(name, image="postgres:16", command=(), env=[{"name": "POSTGRES_PASSWORD", "value": "x"}]))
         spec = {"selector": {"app": name}, "ports": [port]}
         apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec})
 
@@ -121,7 +122,7 @@ def test_post_start_hook_that_reaches_nothing_kills_the_container(cluster, apply
 
 
 def test_pre_stop_hook_runs_before_the_pod_goes(cluster, apply):
-    apply(pod("stopped", lifecycle={"preStop": hook("sleep 4; wget -q missing")}))
+    apply(pod("stopped", grace=5, lifecycle={"preStop": hook("sleep 4; wget -q missing")}))
     cluster.wait("Pod", "stopped", "Ready")
     cluster.delete("Pod", "stopped")
     cluster.advance(2)
@@ -147,7 +148,8 @@ def test_probe_of_a_server_that_is_not_simulated_succeeds_and_says_so(cluster, a
         lambda: (
             warnings(cluster, "own", "NotSimulated")
             == {
-                "curl: the server on port 8080 of the image example/app is not simulated: its readinessProbe succeeds without it"
+                "the image example/app is not simulated: the container runs without it until it is stopped",
+                "curl: the server on port 8080 of the image example/app is not simulated: its readinessProbe succeeds without it",
             }
         ),
         "the event",
@@ -172,6 +174,25 @@ def test_probe_sees_files_that_a_client_writes(cluster, apply):
         )
         cluster.advance(5)
         assert status_of(cluster.get("Pod", "files"))["ready"] is is_ready
+
+
+def test_probe_follows_the_files_of_a_server_and_fails_on_another_port(cluster, apply):
+    action = {"httpGet": {"port": 80}, "periodSeconds": 1, "failureThreshold": 1}
+    apply(pod("served", image="nginx", command=(), readinessProbe=action))
+    apply(pod("unserved", image="nginx", command=(), readinessProbe={**action, "httpGet": {"port": 81}}))
+    cluster.wait("Pod", "served", "Ready")
+    api = official.CoreV1Api(cluster.kubernetes())
+    command = ["rm", "/usr/share/nginx/html/index.html"]
+    stream(api.connect_get_namespaced_pod_exec, "served", "default", command=command, stdout=True)
+    cluster.advance(5)
+    assert not status_of(cluster.get("Pod", "served"))["ready"]
+    address = cluster.get("Pod", "unserved")["status"]["podIP"]
+    refused = f'Get "http://{address}:81/": dial tcp {address}:81: connect: connection refused'
+    until(
+        lambda: warnings(cluster, "unserved", "Unhealthy") == {f"Readiness probe failed: {refused}"},
+        "the event",
+    )
+    assert not status_of(cluster.get("Pod", "unserved"))["ready"]
 
 
 def test_probe_runs_the_script_of_a_config_map(cluster, apply):
@@ -223,7 +244,7 @@ def test_command_with_network_is_restarted_by_its_probe(cluster, apply):
 def test_hooks_of_a_command_with_network_run(cluster, apply):
     command = ["sh", "-c", WAITS.format(host="missing", end="true")]
     lifecycle = {"postStart": hook("sleep 3; touch /tmp/go"), "preStop": hook("sleep 4; false")}
-    apply(pod("hooks", command=command, lifecycle=lifecycle, readinessProbe=probe("cat", "/tmp/go")))
+    apply(pod("hooks", grace=5, command=command, lifecycle=lifecycle, readinessProbe=probe("cat", "/tmp/go")))
     cluster.wait("Pod", "hooks", lambda pod: status_of(pod).get("state"))
     assert status_of(cluster.get("Pod", "hooks"))["state"] == {"waiting": {"reason": "ContainerCreating"}}
     cluster.advance(6)

@@ -173,7 +173,7 @@ MISTAKES = [
     ("labels", lambda it: it.list("Pod", labels=5), InvalidType, 'labels are a str such as "app=web", or a dict, not int'),
     ("object without a name", lambda it: it.apply({"apiVersion": "v1", "kind": "ConfigMap"}), InvalidValue, "the ConfigMap has no metadata.name: an object without one is created"),
     ("container", lambda it: it.logs("deployment/web", container="wbe"), InvalidValue, 'has no container wbe: did you mean "web"?'),
-    ("program", lambda it: it.exec("deployment/web", "nonsense"), StreamFailed, 'has no program "nonsense"'),
+    ("program", lambda it: it.exec("deployment/web", "nonsense"), StreamFailed, 'exec: "nonsense": executable file not found in $PATH'),
     ("command", lambda it: it.exec("deployment/web", 5), InvalidType, 'a command is a str, or a list of str such as ["ls", "/etc"]'),
     ("quote", lambda it: it.exec("deployment/web", "echo 'a"), InvalidValue, "the command cannot be split: No closing quotation"),
     ("endless command", lambda it: it.exec("deployment/web", "sleep 60", timeout=0.1), WaitFailed, "the command did not end within 0.1 s"),

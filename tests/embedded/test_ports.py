@@ -33,7 +33,7 @@ def api(module_cluster):
 
 
 def response_line(path, port=80, method="GET"):
-    return f"mockube: pod default/web is simulated: {method} {path} on port {port}\n"
+    return f"mockube: pod default/web is simulated, but not the image example/web: {method} {path} on port {port}\n"
 
 
 def test_port_forward_works_over_websocket(api):

@@ -107,16 +107,16 @@ def test_script_in_a_volume_runs_at_its_own_path(cluster, pods):
 def test_mounts_hide_folders_of_the_machine_and_other_mounts(cluster, pods):
     script = """
 import os
-for path in ("/tmp/file", "/tmp/certs/file", "/var/run/secrets/kubernetes.io/serviceaccount/file", "/etc/passwd.d/file"):
+for path in ("/srv/file", "/srv/certs/file", "/var/run/secrets/kubernetes.io/serviceaccount/file", "/etc/passwd.d/file"):
     try:
         open(path, "w").close()
         print(path, "written")
     except OSError as error:
         print(path, error.strerror)
-print(os.path.exists("/etc/passwd"), sorted(os.listdir("/tmp/certs")), os.getcwd())
+print(os.path.exists("/etc/passwd"), sorted(os.listdir("/srv/certs")), os.getcwd())
 """
-    paths = ("/tmp", "/tmp/certs", "/etc/passwd.d")
-    container = python(script, volumeMounts=volume_mounts(*paths), workingDir="/tmp/certs")
+    paths = ("/srv", "/srv/certs", "/etc/passwd.d")
+    container = python(script, volumeMounts=volume_mounts(*paths), workingDir="/srv/certs")
     text, _ = output(cluster, pods, container, volumes=[{"name": "v", "emptyDir": {}}])
     account = "/var/run/secrets/kubernetes.io/serviceaccount/file"
     written = [f"{path}/file written" for path in paths]
@@ -124,7 +124,7 @@ print(os.path.exists("/etc/passwd"), sorted(os.listdir("/tmp/certs")), os.getcwd
         *written[:2],
         f"{account} Read-only file system",
         written[2],
-        "True ['certs', 'file'] /tmp/certs",
+        "True ['certs', 'file'] /srv/certs",
     ]
 
 

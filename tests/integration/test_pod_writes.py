@@ -12,8 +12,9 @@ from tests.support.controllers.writes_by_controller import QUIET_SECONDS, record
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 REPLICAS = 8
+NODES = 3
 STARTED = {"create pods": 1, "create pods/binding": 1, "write pods/status": 1, "create events": 5}
-"""Events: SuccessfulCreate, Scheduled, Pulled, Created, Started."""
+"""Events: SuccessfulCreate, Scheduled, Pulled, Created, Started. The first pod of each node also has Pulling."""
 ENDED = {"delete pods": 2, "write pods/status": 1}
 """Deletions: of its controller and of its kubelet."""
 
@@ -43,12 +44,12 @@ def times(per_pod, count=REPLICAS):
 async def test_life_of_a_pod_costs_what_its_components_have_to_write(cluster):
     server, manager = cluster
     await writes_of_pods(manager)
-    await server.post(DEPLOYMENTS, deployment(replicas=REPLICAS))
+    await server.post(DEPLOYMENTS, deployment(replicas=REPLICAS, template=template("nginx:1.28")))
     created = await writes_of_pods(manager)
-    created["create events"] -= 1  # of the Deployment
+    created["create events"] -= 1 + NODES  # of the Deployment, and of the pulls
     assert created == times(STARTED)
 
-    spec = {"template": template("a:2")}
+    spec = {"template": template("nginx:1.29")}
     await server.patch(f"{DEPLOYMENTS}/web", {"spec": spec}, kind="strategic-merge-patch+json")
     rolled = await writes_of_pods(manager)
     del rolled["create events"]  # one for each step of the Deployment, and two for each pod that ends

@@ -280,13 +280,13 @@ async def test_node_events_are_recorded(cluster):
 async def test_pod_events_are_recorded(cluster):
     pod = await cluster.run()
     events = await events_of_pods(cluster)
-    assert [event["reason"] for event in events] == ["Pulled", "Created", "Started"]
+    assert [event["reason"] for event in events] == ["Pulling", "Pulled", "Created", "Started"]
     assert {event["firstTimestamp"] for event in events} == {pod["status"]["startTime"]}
     assert events[0]["source"] == {"component": "kubelet", "host": "node-1"}
     assert events[0]["reportingInstance"] == "node-1"
     assert events[0]["involvedObject"]["fieldPath"] == "spec.containers{c}"
     status = pod["status"]["containerStatuses"][0]
-    assert status["imageID"].startswith("nginx@sha256:")
+    assert status["imageID"].startswith("docker.io/library/nginx@sha256:")
     assert status["containerID"].startswith("mockube://")
 
 

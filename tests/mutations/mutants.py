@@ -52,7 +52,13 @@ VERBS: dict[str, Lists] = {
     "admission": ((chain, "PLUGINS"),),
 }
 """An update is also a patch, an apply and a write of a subresource, and its creation of a missing object is one of `create`."""
-PERMANENT_PLUGINS = ("RoleEscalation", "PolicyParamAccess", "PodCertificateSigning", "ResourceClaimAccess")
+PERMANENT_PLUGINS = (
+    "RoleEscalation",
+    "PolicyParamAccess",
+    "PodCertificateSigning",
+    "ResourceClaimAccess",
+    "WarnOfSimulatedOperator",
+)
 """The plugins that no flag disables."""
 
 

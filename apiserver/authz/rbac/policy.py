@@ -1,6 +1,6 @@
 """All roles and bindings of the watch cache, indexed by their subjects."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import orjson
@@ -62,6 +62,14 @@ class Binding:
     def subjects(self) -> Mapping[Subject, int]:
         return self._subjects
 
+    @property
+    def accounts(self) -> Iterator[tuple[str, str]]:
+        """The namespaces and names of the service accounts among the subjects."""
+        for kind, name in self._subjects:
+            if kind == USER and name.startswith(SERVICE_ACCOUNT):
+                namespace, _, account = name.removeprefix(SERVICE_ACCOUNT).partition(":")
+                yield namespace, account
+
     def reason(self, subjects: Sequence[Subject]) -> str:
         """Return the reason of a decision that allows a request by this binding."""
         first = self._trees[min(self._subjects[subject] for subject in subjects if subject in self._subjects)]
@@ -100,14 +108,22 @@ class RBACPolicy:
         self._bindings: dict[bytes, Binding] = {}
         self._by_subject: dict[tuple[str, Subject], dict[bytes, Binding]] = {}
         """By namespace and subject."""
+        self.generation = 0
+        """The number of changes, by which a caller sees that what it derived is outdated."""
+
+    @property
+    def bindings(self) -> Iterable[Binding]:
+        return self._bindings.values()
 
     def clear(self) -> None:
+        self.generation += 1
         self._roles.clear()
         self._bindings.clear()
         self._by_subject.clear()
 
     def put(self, resource: str, stored: StoredObject) -> str:
         """Add or replace a role or binding; return its namespace, "" for the whole cluster."""
+        self.generation += 1
         tree = orjson.loads(stored.value)
         if resource in (ROLES, CLUSTER_ROLES):
             key = _role_key(resource, tree)
@@ -121,6 +137,7 @@ class RBACPolicy:
 
     def remove(self, resource: str, stored: StoredObject) -> str:
         """Remove a role or binding; return its namespace, "" for the whole cluster."""
+        self.generation += 1
         if resource in (ROLES, CLUSTER_ROLES):
             key = _role_key(resource, orjson.loads(stored.value))
             self._roles.pop(key, None)

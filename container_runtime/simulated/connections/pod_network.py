@@ -28,10 +28,12 @@ from mockube.container_runtime.simulated.network.calls import (
 from mockube.container_runtime.simulated.network.policies import is_allowed
 from mockube.container_runtime.simulated.network.services import Outcome, RouteTarget, route
 from mockube.container_runtime.simulated.network.view import Peer, SyncedView, peer_of
+from mockube.container_runtime.simulated.servers.http_paths import HTTP
 
 from .local_connections import connect_locally, send_locally
-from .port_answers import HTTP, OpenPort, ReceivedRequest, open_port, reply_to
+from .port_answers import OpenPort, ReceivedRequest, greeting_of, open_port, reply_to
 from .port_responses import PortResponses
+from .ports import serve_port
 
 _ADMIN_CHECK_SECONDS: Final = 60.0
 _CLIENT_PORT: Final = 40000
@@ -51,6 +53,25 @@ _DNS_POD: Final[ReadOnlyTree] = {
     },
 }
 """The pod that policies see behind cluster DNS."""
+
+
+class _BytesClient:
+    """A client that sends some data, and nothing more."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.departure = asyncio.Event()
+        self.received = bytearray()
+
+    async def read(self, limit: int) -> bytes:
+        data, self._data = self._data[:limit], self._data[limit:]
+        return data
+
+    async def write(self, data: bytes) -> None:
+        self.received += data
+
+    async def end(self) -> bool:
+        return False
 
 
 class PodConnections:
@@ -76,15 +97,22 @@ class PodConnections:
         self._admin_checked_at: float | None = None
         self._admin_lock = asyncio.Lock()
 
-    def caller(self, pod: ReadOnlyTree) -> NetworkCaller:
-        """Return the function that answers calls of a pod's programs."""
+    def caller(
+        self, pod: ReadOnlyTree, on_unknown: Callable[[str, str], None] = lambda *_: None
+    ) -> NetworkCaller:
+        """Return the function that answers calls of a pod's programs.
+
+        `on_unknown` is called with what is not simulated about the server of another pod, and with what answers in its place.
+        """
 
         async def answer(request: bytes) -> bytes:
-            return encode_reply(await self._answer(self._pods.latest(pod) or pod, request))
+            return encode_reply(await self._answer(self._pods.latest(pod) or pod, request, on_unknown))
 
         return answer
 
-    async def _answer(self, pod: ReadOnlyTree, request: bytes) -> Reply:
+    async def _answer(
+        self, pod: ReadOnlyTree, request: bytes, on_unknown: Callable[[str, str], None]
+    ) -> Reply:
         await self._view.wait_synced()
         policy = await self._find_admin_policy()
         if policy:
@@ -98,7 +126,7 @@ class PodConnections:
             case Connect() as connect:
                 return await self._connect(source, connect)
             case HttpRequest() as http:
-                return await self._send(pod, source, http)
+                return await self._send(pod, source, http, on_unknown)
 
     def _look_up(self, source: Peer, lookup: Lookup) -> Reply:
         if lookup.server != CLUSTER_DNS:
@@ -138,8 +166,18 @@ class PodConnections:
             outcome=Outcome.OPEN.value,
             speaks=port.speaks,
             uses_tls=bool(port.uses_tls),
-            body=reply_to(port.behavior, connect.data),
+            body=await self._first_reply(target, port, connect.data),
         )
+
+    async def _first_reply(self, target: RouteTarget, port: OpenPort, data: bytes) -> bytes:
+        """Return what a server sends to a client that has connected and sends some data."""
+        if port.speaks not in ("", HTTP):
+            return greeting_of(port) + reply_to(port.behavior, data)
+        if target.pod is None or not data:
+            return b""
+        client = _BytesClient(data)
+        await serve_port(target.pod, target.port, self._responses, client)
+        return bytes(client.received)
 
     def _open(
         self, source: Peer, address: str, number: int, protocol: str = "TCP"
@@ -154,7 +192,7 @@ class PodConnections:
         target, port = self._choose(pod_route.targets, address, number, protocol)
         client = CLIENT.get()
         if client is not None:
-            client.backends = partial(_backends, pod_route.targets)
+            client.balance_among(partial(_backends, pod_route.targets))
         if not is_allowed(self._view, source, target.peer, target.port, protocol):
             return Reply(outcome=Outcome.TIMEOUT.value)
         if target.is_api_server:
@@ -177,7 +215,13 @@ class PodConnections:
         target = targets[turn % len(targets)]
         return target, open_port(target.pod, target.port, protocol) if target.pod is not None else None
 
-    async def _send(self, pod: ReadOnlyTree, source: Peer, request: HttpRequest) -> Reply:
+    async def _send(
+        self,
+        pod: ReadOnlyTree,
+        source: Peer,
+        request: HttpRequest,
+        on_unknown: Callable[[str, str], None],
+    ) -> Reply:
         opened = self._open(source, request.address, request.port)
         if isinstance(opened, Reply):
             return opened
@@ -197,10 +241,15 @@ class PodConnections:
             headers={name.lower(): value for name, value in request.headers},
             client=f"{source.address}:{_CLIENT_PORT}",
         )
+        if port.unknown:
+            name = meta.namespaced_name(target.pod)
+            on_unknown(port.unknown, f"mockube answers on port {target.port} of pod {name} in its place")
         answer = await self._responses.respond(target.pod, target.port, port, received)
         headers = [("Content-Type", answer.content_type), ("Content-Length", str(len(answer.body)))]
         if answer.server:
             headers.insert(0, ("Server", answer.server))
+        if answer.location:
+            headers.append(("Location", answer.location))
         return Reply(
             outcome=Outcome.OPEN.value,
             speaks=HTTP,

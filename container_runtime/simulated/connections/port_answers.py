@@ -1,8 +1,7 @@
 """What a simulated container answers on a port: by its annotation, by its image, or else the line that names the pod. Pure."""
 
-import re
-from collections.abc import Iterator, Mapping
-from posixpath import normpath
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
 from typing import Final
 
 from msgspec import Struct
@@ -10,19 +9,16 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import hostname_of
-from mockube.container_runtime.images.table import HttpRoute, PortBehavior, behavior_of
+from mockube.container_runtime.images.table import PortBehavior
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_status
-from mockube.container_runtime.simulated.programs.program import command_of
-from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.servers.http_paths import HTTP, PLACEHOLDER, location_of, route_of
+from mockube.container_runtime.simulated.servers.listeners import Listeners, listeners_of
 
 MAX_PATH: Final = 2000
 """The characters of a path that a response repeats."""
-HTTP: Final = "http"
-_SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 _TLS_PORTS: Final = frozenset({443, 6443, 8443, 9443, 10250})
 _TLS_NAMES: Final = ("https", "tls", "webhook")
-_PLACEHOLDER: Final = re.compile(r"\$\(([a-z]+)\)")
 _CONTENT_TYPES: Final = {
     "html": "text/html",
     "css": "text/css",
@@ -42,12 +38,16 @@ class ReceivedRequest(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     """The headers by their names in lower case."""
     client: str = "127.0.0.1"
+    elapsed: float = 0.0
+    """The seconds since the start of the container."""
+    time: str = ""
 
 
 class HttpAnswer(Struct, frozen=True, kw_only=True):
     status: int = 200
     content_type: str = "text/plain; charset=utf-8"
     server: str = ""
+    location: str = ""
     body: bytes = b""
 
 
@@ -61,15 +61,19 @@ class OpenPort(Struct, frozen=True, kw_only=True):
     container: ReadOnlyTree | None = None
     """None for the response of an annotation."""
     behavior: PortBehavior | None = None
-    """What the container's image does on the port; None if that is unknown."""
+    """What the container's program does on the port; None if that is unknown."""
+    unknown: str = ""
+    """What is not simulated, if the behavior is unknown."""
 
 
 def open_port(pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
-    """Return what listens on a port: an annotation's response, a container that declares it, or an image's server."""
+    """Return what listens on a port: an annotation's response, a container's program, or one that is not simulated if it declares the port."""
     if protocol == "TCP" and str(port) in script_of(meta.annotations(pod)).answers:
         return OpenPort(speaks=HTTP, uses_tls=None)
     for container in _running_containers(pod):
-        behavior = _behavior(container, port) if protocol == "TCP" else None
+        listeners = listeners_of(pod, container)
+        if protocol == "TCP" and port in listeners.ports:
+            return _opened_by(container, port, listeners)
         declared = next(
             (
                 entry
@@ -78,41 +82,20 @@ def open_port(pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort |
             ),
             None,
         )
-        if behavior is not None:
-            is_configured = _is_configured(container)
-            return OpenPort(
-                speaks=behavior.speaks,
-                uses_tls=None if is_configured else behavior.tls,
-                container=container,
-                behavior=None if is_configured else behavior,
-            )
-        if declared is not None:
+        if declared is not None and (protocol != "TCP" or listeners.may_listen(port)):
             name = declared.get("name") or ""
             may_use_tls = port in _TLS_PORTS or any(part in name for part in _TLS_NAMES)
-            return OpenPort(uses_tls=None if may_use_tls else False, container=container)
+            unknown = listeners.unknown or f"the image {container.get('image')}"
+            return OpenPort(uses_tls=None if may_use_tls else False, container=container, unknown=unknown)
     return None
 
 
-def _behavior(container: ReadOnlyTree, port: int) -> PortBehavior | None:
-    """Return what the image's server does on a port, unless the container runs another program."""
-    image = behavior_of(container)
-    if image is None or port not in image.ports:
-        return None
-    argv = command_of(container)
-    program = argv[0].rpartition("/")[2] if argv else ""
-    is_server = not image.entrypoint and (program not in PROGRAMS or program in _SHELLS)
-    return image.ports[port] if is_server or (image.listens and container.get("args")) else None
-
-
-def _is_configured(container: ReadOnlyTree) -> bool:
-    """Return whether a volume may replace the configuration of the image's server."""
-    image = behavior_of(container)
-    mounts = [normpath(mount["mountPath"]) for mount in container.get("volumeMounts") or ()]
-    return image is not None and any(
-        f"{mount}/".startswith(f"{path}/") or f"{path}/".startswith(f"{mount}/")
-        for path in image.configuration
-        for mount in mounts
-    )
+def _opened_by(container: ReadOnlyTree, port: int, listeners: Listeners) -> OpenPort:
+    behavior = listeners.ports[port]
+    if behavior is None:
+        unknown = listeners.unknown or f"the server on port {port} of the image {container.get('image')}"
+        return OpenPort(uses_tls=None, container=container, unknown=unknown)
+    return OpenPort(speaks=behavior.speaks, uses_tls=behavior.tls, container=container, behavior=behavior)
 
 
 def _running_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
@@ -133,24 +116,19 @@ def fixed_answer(
     behavior = opened.behavior
     if behavior is None:
         name = meta.namespaced_name(pod)
-        text = (
-            f"mockube: pod {name} is simulated: {request.method} {request.path[:MAX_PATH]} on port {port}\n"
-        )
+        text = f"mockube: pod {name} is simulated, but not {opened.unknown}: {request.method} {request.path[:MAX_PATH]} on port {port}\n"
         return HttpAnswer(body=text.encode())
-    path = request.path.partition("?")[0]
-    route = next((route for route in behavior.routes if _matches(route, path)), None)
+    route = route_of(behavior, request.path, request.elapsed)
     if route is None:
         return None
-    body = _PLACEHOLDER.sub(lambda match: _value(match[1], pod, request), route.body)
+    body = PLACEHOLDER.sub(lambda match: _value(match[1], pod, request), route.body)
     return HttpAnswer(
-        status=route.status, content_type=route.content_type, server=behavior.server, body=body.encode()
+        status=route.status,
+        content_type=route.content_type,
+        server=behavior.server,
+        location=location_of(route, request.path),
+        body=body.encode(),
     )
-
-
-def _matches(route: HttpRoute, path: str) -> bool:
-    if path == route.path:
-        return True
-    return not route.exact and path.startswith(route.path.rstrip("/") + "/")
 
 
 def _value(name: str, pod: ReadOnlyTree, request: ReceivedRequest) -> str:
@@ -163,6 +141,8 @@ def _value(name: str, pod: ReadOnlyTree, request: ReceivedRequest) -> str:
         "method": request.method,
         "path": request.path[:MAX_PATH],
         "host": request.headers.get("host", ""),
+        "elapsed": f"{request.elapsed:.6f}",
+        "time": request.time,
         "headers": "\n".join(
             f"{key.title()}: {value}" for key, value in sorted(request.headers.items()) if key != "host"
         ),
@@ -183,16 +163,25 @@ def _html_or_text(text: str) -> str:
     return "text/html" if text.lstrip().startswith("<") else "text/plain; charset=utf-8"
 
 
-def file_of(behavior: PortBehavior, path: str) -> str:
-    """Return the file that a server of files sends for the path of a request."""
-    inner = normpath("/" + path.partition("?")[0].lstrip("/"))
-    is_folder = path.partition("?")[0].endswith("/")
-    return normpath(f"{behavior.root}{inner}") + ("/index.html" if is_folder else "")
-
-
 def file_answer(behavior: PortBehavior, path: str, data: bytes) -> HttpAnswer:
     content_type = _CONTENT_TYPES.get(path.rpartition(".")[2], "application/octet-stream")
     return HttpAnswer(content_type=content_type, server=behavior.server, body=data)
+
+
+def folder_answer(behavior: PortBehavior, path: str, names: Iterable[str]) -> HttpAnswer:
+    """Return the list of a folder's files, as of python -m http.server."""
+    title = f"Directory listing for {path.partition('?')[0][:MAX_PATH]}"
+    items = "".join(f'<li><a href="{escape(name)}">{escape(name)}</a></li>\n' for name in sorted(names))
+    text = (
+        f'<!DOCTYPE HTML>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n</head>\n<body>\n'
+        f"<h1>{escape(title)}</h1>\n<hr>\n<ul>\n{items}</ul>\n<hr>\n</body>\n</html>\n"
+    )
+    return HttpAnswer(content_type="text/html; charset=utf-8", server=behavior.server, body=text.encode())
+
+
+def greeting_of(opened: OpenPort) -> bytes:
+    """Return what a server sends before it has received anything."""
+    return opened.behavior.greeting.encode("latin-1", "replace") if opened.behavior is not None else b""
 
 
 def reply_to(behavior: PortBehavior | None, data: bytes) -> bytes:

@@ -1,16 +1,25 @@
 """The HTTP responses of simulated containers, also those that depend on their files or on Ingresses."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from http import HTTPStatus
 from typing import Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
+from mockube.container_runtime.images.table import PortBehavior
+from mockube.container_runtime.runs import NoLogs, run_of
 from mockube.container_runtime.simulated.network.ingress import backend_of
 from mockube.container_runtime.simulated.network.services import RouteTarget, endpoints
 from mockube.container_runtime.simulated.network.view import SyncedView
 from mockube.container_runtime.simulated.pod_files import PodFiles
-from mockube.container_runtime.simulated.shell.filesystem import FileError
+from mockube.container_runtime.simulated.servers.http_paths import KindOfFile, served_file
+from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 
 from . import port_answers
+from .access_logs import AccessLogs
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest
 
 _MAX_FORWARDS: Final = 4
@@ -23,36 +32,53 @@ class PortResponses:
         files: PodFiles,
         view: SyncedView,
         work: Callable[[ReadOnlyTree, ReadOnlyTree], Awaitable[None]],
+        access_logs: AccessLogs,
+        clock: Clock,
     ) -> None:
         """`work` is called with a pod and its container that answers a request, and lasts as long as the container works on it."""
         self._work = work
         self._files = files
         self._view = view
+        self._access_logs = access_logs
+        self._clock = clock
 
     async def respond(
         self, pod: ReadOnlyTree, port: int, opened: OpenPort, request: ReceivedRequest, forwards: int = 0
     ) -> HttpAnswer:
-        """Return the response of a pod on an open port that speaks HTTP."""
+        """Return the response of a pod on an open port that speaks HTTP; its server logs the request."""
         if opened.container is not None:
             await self._work(pod, opened.container)
-        answer = port_answers.fixed_answer(pod, port, opened, request)
         behavior, container = opened.behavior, opened.container
-        if answer is not None or behavior is None or container is None:
+        if behavior is None or container is None:
+            answer = port_answers.fixed_answer(pod, port, opened, request)
             assert answer is not None
             return answer
+        now = self._clock.now()
+        with suppress(NoLogs):
+            started = run_of(pod, container["name"]).started
+            request = replace(request, elapsed=(now - started).total_seconds())
+        request = replace(request, time=f"{now:%Y-%m-%d %H:%M:%S.%f} +0000 UTC")
+        answer = port_answers.fixed_answer(pod, port, opened, request)
+        if answer is None:
+            answer = await self._answer(pod, opened, request, forwards)
+        self._access_logs.note(pod, container, behavior, request, answer)
+        return answer
+
+    async def _answer(
+        self, pod: ReadOnlyTree, opened: OpenPort, request: ReceivedRequest, forwards: int
+    ) -> HttpAnswer:
+        """Return the answer that depends on Ingresses or on files."""
+        behavior, container = opened.behavior, opened.container
+        assert behavior is not None
+        assert container is not None
         if behavior.ingress:
             return await self._forward(opened, request, forwards)
         if not behavior.root:
             return port_answers.missing_answer(behavior)
         if request.method not in ("GET", "HEAD"):
             return port_answers.missing_answer(behavior, 405)
-        path = port_answers.file_of(behavior, request.path)
         files = await self._files.file_system(pod, container)
-        try:
-            return port_answers.file_answer(behavior, path, files.read(path))
-        except FileError:
-            is_folder = path.endswith("/index.html") and files.exists(path.removesuffix("/index.html"))
-            return port_answers.missing_answer(behavior, 403 if is_folder else 404)
+        return file_response(behavior, request, files)
 
     async def _forward(self, opened: OpenPort, request: ReceivedRequest, forwards: int) -> HttpAnswer:
         """Return the response of the backend that an Ingress names for the request."""
@@ -89,3 +115,34 @@ class PortResponses:
         if service_port is None:
             return None
         return next(iter(endpoints(self._view, service, service_port)), None)
+
+
+def file_response(behavior: PortBehavior, request: ReceivedRequest, files: FileSystem) -> HttpAnswer:
+    """Return what a server of files sends for a request."""
+    served = served_file(behavior, request.path, kind_of_file(files))
+    if served.location:
+        host = request.headers.get("host", "")
+        location = f"http://{host}{served.location}" if host else served.location
+        return replace(port_answers.missing_answer(behavior, served.status), location=location)
+    if served.status != HTTPStatus.OK:
+        return port_answers.missing_answer(behavior, served.status)
+    try:
+        if files.entry(served.path).is_directory:
+            return port_answers.folder_answer(behavior, request.path, files.children(served.path))
+        return port_answers.file_answer(behavior, served.path, files.read(served.path))
+    except FileError:
+        return port_answers.missing_answer(behavior, 403)
+
+
+def kind_of_file(files: FileSystem) -> KindOfFile:
+    """Return a function that returns what a path is: file, folder, or "" if it does not exist."""
+
+    def kind(path: str) -> str:
+        try:
+            if not files.exists(path):
+                return ""
+            return "folder" if files.entry(path).is_directory else "file"
+        except FileError:
+            return ""
+
+    return kind

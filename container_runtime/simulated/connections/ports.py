@@ -9,9 +9,10 @@ from mockube.component_base.http1.heads import IncompleteMessage, MessageTooLong
 from mockube.component_base.http1.reading import END, NEED_DATA, RequestReader
 from mockube.component_base.http1.states import State
 from mockube.component_base.http1.writing import encode_response
+from mockube.container_runtime.simulated.servers.http_paths import HTTP
 from mockube.container_runtime.streams import ClientConnection
 
-from .port_answers import HTTP, HttpAnswer, ReceivedRequest, open_port, reply_to
+from .port_answers import HttpAnswer, ReceivedRequest, greeting_of, open_port, reply_to
 from .port_responses import PortResponses
 
 READ: Final = 16 * 1024
@@ -32,6 +33,8 @@ async def serve_port(
     """Respond to requests one after the other, until the client disconnects or sends what the server does not understand."""
     opened = open_port(pod, port)
     if opened is not None and opened.speaks not in ("", HTTP):
+        if greeting := greeting_of(opened):
+            await stream.write(greeting)
         await stream.write(reply_to(opened.behavior, await stream.read(READ)))
         return
     reader = RequestReader()
@@ -75,6 +78,7 @@ async def _skip_body(stream: ClientConnection, reader: RequestReader) -> None:
 def _encode(answer: HttpAnswer, method: str, *, closes_connection: bool) -> bytes:
     headers = {
         **({"Server": answer.server} if answer.server else {}),
+        **({"Location": answer.location} if answer.location else {}),
         "Content-Type": answer.content_type,
         "Content-Length": str(len(answer.body)),
         **({"Connection": "close"} if closes_connection else {}),

@@ -22,14 +22,16 @@ def file_places(container: Mapping[str, Any]) -> ImagePlaces:
     objects, and in those folders of its image that the table names, or that its specification mentions.
     """
     image = behavior_of(container)
-    folders = [mount["mountPath"] for mount in container.get("volumeMounts") or ()]
+    mounted = [mount["mountPath"] for mount in container.get("volumeMounts") or ()]
+    folders = [*mounted]
     is_known = image is not None and image.folders is not None
     if image is not None and image.folders is not None:
         folders += image.folders
     else:
         folders += _mentioned_folders(container)
     usual = (*_SYSTEM_FOLDERS, *(f"{path.rstrip('/')}/" for path in folders))
-    return ImagePlaces(usual, usual if is_known else None)
+    volumes = tuple(f"{path.rstrip('/')}/" for path in mounted)
+    return ImagePlaces(usual, usual if is_known else None, volumes)
 
 
 def _mentioned_folders(container: Mapping[str, Any]) -> Iterator[str]:

@@ -1,10 +1,16 @@
 """The files of a container: those in its volumes, and those that every container has. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from posixpath import join, normpath
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from msgspec.structs import replace
+
+from mockube.apimachinery import meta, quantity
+from mockube.apimachinery.pods import claim_name
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.behavior import DEFAULT_MESSAGE_PATH
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
 from mockube.container_runtime.config.file_projection import FileProjection
 from mockube.container_runtime.config.volumes import (
@@ -15,19 +21,135 @@ from mockube.container_runtime.config.volumes import (
     volume_content,
     volume_kind,
 )
+from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.simulated.shell.devices import DEVICES, NULL
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry
+from mockube.container_runtime.simulated.shell.filesystem import (
+    FileEntry,
+    FileSystem,
+    Mount,
+    WriteProtection,
+)
+from mockube.container_runtime.simulated.shell.proc_files import PATHS as PROC_PATHS
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.programs.system import sysctl_path
 
 from . import cgroup_files
+from .distributions import distribution_of
+from .image_places import file_places
 from .network_files import hosts_file, resolver_file
+from .users import account_files, identity_of
 
 _OF_GROUP: Final = 0o2770
 """The permissions that the fsGroup and the owner have on a volume's folder, whose new files belong to the group."""
 _GROUP_READS: Final = 0o440
 """The permissions that the fsGroup and the owner have on a volume's files."""
+
+
+_FOLDERS: Final = {
+    "/tmp": 0o1777, "/var/tmp": 0o1777, "/dev/shm": 0o1777, "/root": 0o700, "/home": 0o755, "/var/log": 0o755,  # noqa: S108 - of a simulated container
+    "/var/run": 0o755, "/usr/bin": 0o755, "/proc": 0o555,
+}  # fmt: skip
+"""The folders of every container with their modes."""
+
+
+def file_system_of(
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    references: References,
+    mounts: Mapping[str, Mount] | None = None,
+    *,
+    files: Mapping[str, FileEntry] | None = None,
+    is_partial: bool = False,
+) -> FileSystem:
+    """Return the files of a container at its start, as its user sees them."""
+    return FileSystem(
+        files_of(pod, container, references) if files is None else files,
+        is_partial=is_partial,
+        volumes=known_mounts(pod, container, references),
+        places=file_places(container),
+        mounts=mounts,
+        user=identity_of(pod, container),
+        protection=write_protection(container),
+    )
+
+
+SERVICE_ACCOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+"""Where nearly every container has files of its ServiceAccount, which are read-only anyway."""
+
+
+def write_protection(container: ReadOnlyTree) -> WriteProtection:
+    """Return which paths of a container can only be read: those of its root file system, and of mounts."""
+    has_read_only_root = bool((container.get("securityContext") or {}).get("readOnlyRootFilesystem"))
+    mounts = [
+        mount for mount in container.get("volumeMounts") or () if mount["mountPath"] != SERVICE_ACCOUNT_PATH
+    ]
+    if not has_read_only_root and not any(mount.get("readOnly") for mount in mounts):
+        return ()
+    paths = {normpath(mount["mountPath"]): bool(mount.get("readOnly")) for mount in mounts}
+    if has_read_only_root:
+        image = behavior_of(container)
+        paths = {**dict.fromkeys(() if image is None else image.volumes, False), **paths}
+        message_path = container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH
+        paths = {"/": True, "/dev": False, message_path: False, **paths}
+    return tuple(sorted(paths.items(), key=lambda item: -len(item[0])))
+
+
+def volume_folders(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[tuple[str, FileEntry], ...]:
+    """Return the mount paths of the volumes that containers write, with the folders as they are at first."""
+    mounts = container.get("volumeMounts")
+    if not mounts:
+        return ()
+    volumes = {
+        volume["name"]: volume
+        for volume in pod["spec"].get("volumes") or ()
+        if API_VOLUMES.isdisjoint(volume)
+    }
+    if not volumes:
+        return ()
+    return tuple(
+        (normpath(mount["mountPath"]), volume_root(pod, volumes[mount["name"]]))
+        for mount in mounts
+        if mount["name"] in volumes
+    )
+
+
+def volume_root(pod: ReadOnlyTree, volume: ReadOnlyTree) -> FileEntry:
+    """Return the folder of a volume as it is at first."""
+    kind = volume_kind(volume)
+    source = volume.get(kind) or {}
+    group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
+    if kind == "hostPath" and source.get("type") in _FILE_TYPES:
+        return FileEntry(data=b"")
+    return _root(
+        kind,
+        source.get("mode") if kind == "emptyDir" else None,
+        group,
+        in_memory=source.get("medium") == "Memory",
+    )
+
+
+@lru_cache(maxsize=256)
+def _root(kind: str, mode: int | None, group: int | None, *, in_memory: bool) -> FileEntry:
+    """Return a folder: a kubelet gives those of its own volumes and of drivers to the fsGroup, and not those of the node."""
+    if kind == "hostPath":
+        return FileEntry(mode=0o755)
+    full_mode = folder_mode(kind, {} if mode is None else {"mode": mode})
+    if group is not None:
+        full_mode |= _OF_GROUP
+    return FileEntry(
+        mode=full_mode,
+        group=group or 0,
+        file_system="tmpfs" if in_memory or kind in _IN_MEMORY else "",
+        is_guess=kind not in _KNOWN_ROOTS,
+    )
+
+
+_FILE_TYPES: Final = frozenset({"File", "FileOrCreate", "Socket", "CharDevice", "BlockDevice"})
+"""The types of host paths that are no folders."""
+_IN_MEMORY: Final = frozenset({"secret", "downwardAPI", "projected"})
+_KNOWN_ROOTS: Final = frozenset({*API_VOLUMES, "emptyDir", "persistentVolumeClaim", "ephemeral", "image"})
+"""The volumes whose folders are root's with the rights for all, as those of local-path; of others nobody knows the owner."""
 
 
 def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, FileEntry]:
@@ -77,11 +199,19 @@ def _image_files(container: ReadOnlyTree) -> dict[str, FileEntry]:
     if image is None:
         return {}
     folders = [f"{normpath(mount['mountPath'])}/" for mount in container.get("volumeMounts") or ()]
+    files = {path: FileEntry(data=text.encode()) for path, text in image.files.items()}
     return {
-        path: FileEntry(data=text.encode())
-        for path, text in image.files.items()
-        if not any(path.startswith(folder) for folder in folders)
+        path: entry
+        for path, entry in {**dict(written_folders(container)), **files}.items()
+        if not any(f"{path}/".startswith(folder) for folder in folders)
     }
+
+
+def written_folders(container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
+    """Yield the folders of a known image in which its server writes, with their owners and modes."""
+    image = behavior_of(container)
+    for need in () if image is None else image.writes:
+        yield need.path, FileEntry(mode=need.mode, user=need.user)
 
 
 def _system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
@@ -90,15 +220,23 @@ def _system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[
     yield "/etc/resolv.conf", FileEntry(data=resolver_file(pod).encode())
     for device in (NULL, *DEVICES):
         yield device, FileEntry(data=b"", mode=0o666)
-    for folder in ("/tmp", "/root", "/home", "/var/log", "/var/run", "/usr/bin", "/proc"):  # noqa: S108 - of a simulated container
-        yield folder, FileEntry(mode=0o755)
+    for path, data in account_files(container):
+        yield path, FileEntry(data=data)
+    if os_release := distribution_of(container).os_release:
+        yield "/etc/os-release", FileEntry(data=os_release.encode())
+    for path in PROC_PATHS:
+        yield path, FileEntry(data=b"", mode=0o444, read_only=True)
+    for folder, mode in _FOLDERS.items():
+        yield folder, FileEntry(mode=mode)
     yield cgroup_files.PATH, FileEntry(mode=0o555, read_only=True)
     for name, data in cgroup_files.cgroup_files(pod, container):
         yield f"{cgroup_files.PATH}/{name}", FileEntry(data=data, read_only=True)
     for sysctl in (pod["spec"].get("securityContext") or {}).get("sysctls") or ():
         yield sysctl_path(sysctl["name"]), FileEntry(data=f"{sysctl['value']}\n".encode(), read_only=True)
+    installed = programs_of_image(container.get("image") or "")
     for name in PROGRAMS:
-        yield f"/bin/{name}", FileEntry(data=b"", mode=0o755)
+        if installed is None or installed.has(name) is not False:
+            yield f"/bin/{name}", FileEntry(data=b"", mode=0o755)
 
 
 def _mounted_files(
@@ -109,7 +247,6 @@ def _mounted_files(
     references: References,
 ) -> dict[str, FileEntry]:
     kind = volume_kind(volume)
-    source = volume.get(kind) or {}
     group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
     read_only = kind in API_VOLUMES or bool(mount.get("readOnly"))
     references = references.at_start() if is_fixed(mount) else references
@@ -125,21 +262,11 @@ def _mounted_files(
 
     if inner in content:
         return {mount_path: file(content[inner])}
-    files = {mount_path: _directory(kind, source, group, read_only=read_only)}
+    files = {mount_path: replace(volume_root(pod, volume), read_only=read_only)}
     for name, data_file in content.items():
         if not inner or name.startswith(f"{inner}/"):
             files[join(mount_path, name.removeprefix(f"{inner}/") if inner else name)] = file(data_file)
     return files
-
-
-def _directory(kind: str, source: ReadOnlyTree, group: int | None, *, read_only: bool) -> FileEntry:
-    in_memory = kind in ("secret", "downwardAPI", "projected") or source.get("medium") == "Memory"
-    is_shared = kind in API_VOLUMES or kind == "emptyDir"
-    mode = folder_mode(kind, source) if is_shared else 0o755
-    if group is not None and is_shared:
-        mode |= _OF_GROUP
-    file_system = "tmpfs" if in_memory else ""
-    return FileEntry(mode=mode, group=group or 0, file_system=file_system, read_only=read_only)
 
 
 def writable_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
@@ -156,14 +283,25 @@ def writable_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...
     )
 
 
+VolumeKey = tuple[str, ...]
+"""Whose the contents of a volume are: those of the pod, of a volume that outlives it, or of a node."""
+OF_POD: Final = "pod"
+OF_NODE: Final = "node"
+OF_VOLUME: Final = "volume"
+
+
 class SharedMount(NamedTuple):
     """The mount of a volume that all containers of the pod may write."""
 
     mount_path: str
-    volume: str
+    volume: VolumeKey
     inner: str
     """The path in the volume that is mounted: empty for the whole, or a path with a leading slash."""
     read_only: bool
+    root: FileEntry
+    """The folder of the volume when it is empty."""
+    capacity: int | None = None
+    """The size of the volume; None for that of the node's disk."""
 
 
 def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> list[SharedMount]:
@@ -172,15 +310,66 @@ def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Refere
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
     environment = environment_of(pod, container, references)
     return [
-        SharedMount(
-            mount_path=normpath(mount["mountPath"]),
-            volume=mount["name"],
-            inner=normpath(f"/{sub_path(mount, environment)}").rstrip("/"),
-            read_only=bool(mount.get("readOnly")),
-        )
+        _shared_mount(mount, volumes[mount["name"]], pod, references, environment)
         for mount in container["volumeMounts"]
         if mount["name"] in volumes and volume_kind(volumes[mount["name"]]) not in API_VOLUMES
     ]
+
+
+def _shared_mount(
+    mount: ReadOnlyTree,
+    volume: ReadOnlyTree,
+    pod: ReadOnlyTree,
+    references: References,
+    environment: Mapping[str, str],
+) -> SharedMount:
+    key, folder, capacity = storage_of(pod, volume, references)
+    return SharedMount(
+        mount_path=normpath(mount["mountPath"]),
+        volume=key,
+        inner=normpath(f"/{folder}/{sub_path(mount, environment)}").replace("//", "/").rstrip("/"),
+        read_only=bool(mount.get("readOnly")) or volume_kind(volume) == "image",
+        root=volume_root(pod, volume),
+        capacity=capacity,
+    )
+
+
+def storage_of(
+    pod: ReadOnlyTree, volume: ReadOnlyTree, references: References
+) -> tuple[VolumeKey, str, int | None]:
+    """Return whose the contents of a volume are, the folder in them, and their size."""
+    kind = volume_kind(volume)
+    source = volume.get(kind) or {}
+    node = pod["spec"].get("nodeName") or ""
+    if kind == "hostPath":
+        return (OF_NODE, node), normpath(source["path"]), None
+    if kind == "emptyDir":
+        limit = source.get("sizeLimit") if source.get("medium") == "Memory" else None
+        return (OF_POD, volume["name"]), "", None if limit is None else _bytes_of(limit)
+    if kind not in ("persistentVolumeClaim", "ephemeral"):
+        return (OF_POD, volume["name"]), "", None
+    name = claim_name(pod, volume)
+    claim = references.storage.get((PERSISTENT_VOLUME_CLAIMS, name)) or {}
+    volume_name = (claim.get("spec") or {}).get("volumeName") or ""
+    persistent = references.storage.get((PERSISTENT_VOLUMES, volume_name)) or {}
+    spec = persistent.get("spec") or {}
+    on_node = spec.get("local") or spec.get("hostPath")
+    if on_node:
+        return (OF_NODE, node), normpath(on_node["path"]), None
+    capacity = ((claim.get("status") or {}).get("capacity") or {}).get("storage")
+    uid = meta.uid(persistent) if persistent else f"{meta.namespace(pod)}/{name}"
+    return (OF_VOLUME, uid), "", None if capacity is None else _bytes_of(capacity)
+
+
+def _bytes_of(amount: Any) -> int | None:
+    try:
+        return quantity.from_json(amount).scaled_value(0)
+    except quantity.QuantityError:
+        return None
+
+
+PERSISTENT_VOLUME_CLAIMS: Final = "persistentvolumeclaims"
+PERSISTENT_VOLUMES: Final = "persistentvolumes"
 
 
 def shared_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[str]:

@@ -1,22 +1,30 @@
 """The file systems of running containers with the changes of their commands, for a limited number of runs.
 
-The containers of a pod share the files of its volumes.
+The containers of a pod share the files of its volumes. Those of claims and of nodes outlive the pods.
 """
 
+import logging
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem, ImagePlaces, Mount
+from mockube.container_runtime.disk_usage import DiskUsage
+from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem, Mount
 
-from .mounts import SharedMount
+from .mounts import OF_NODE, OF_POD, SharedMount, VolumeKey
+
+LOG: Final = logging.getLogger(__name__)
 
 MAX_CONTAINERS: Final = 200
 MAX_BYTES: Final = 64 << 20
 """The maximum bytes of all file systems together; the least recently used one is dropped first."""
 
-Volumes = dict[str, FileSystem]
-"""The file systems of one pod's volumes, by name."""
+MAX_LASTING_BYTES: Final = 256 << 20
+"""The maximum bytes of all claims and nodes together; the least recently used contents are dropped first, with a line in the log."""
+
+Volumes = MutableMapping[VolumeKey, FileSystem]
+"""The contents of volumes."""
 
 
 class RunKey(NamedTuple):
@@ -29,6 +37,9 @@ class ContainerFiles:
     def __init__(self) -> None:
         self._file_systems: OrderedDict[RunKey, FileSystem] = OrderedDict()
         self._volumes: dict[str, Volumes] = {}
+        """The contents of pods' own volumes by the pod's uid."""
+        self._lasting: OrderedDict[VolumeKey, FileSystem] = OrderedDict()
+        """The contents that outlive pods."""
 
     def contains(self, key: RunKey) -> bool:
         return key in self._file_systems
@@ -37,18 +48,14 @@ class ContainerFiles:
         self,
         key: RunKey,
         files: Mapping[str, FileEntry],
-        mounts: Sequence[SharedMount] = (),
-        places: ImagePlaces | None = None,
-        known_paths: tuple[str, ...] = (),
+        mounts: Sequence[SharedMount],
+        create: Callable[[Mapping[str, Mount]], FileSystem],
     ) -> FileSystem:
-        """Return the file system of a run, with the present contents of its read-only mounts.
-
-        The image of a new one has no files below the `known_paths`.
-        """
+        """Return the file system of a run, with the present contents of its read-only mounts; `create` returns a new one."""
+        shared = mounts_of(mounts, partial(self._volumes_of, key.uid)) if mounts else {}
         file_system = self._file_systems.pop(key, None)
         if file_system is None:
-            shared = mounts_of(mounts, self._volumes.setdefault(key.uid, {})) if mounts else None
-            file_system = FileSystem(files, mounts=shared, volumes=known_paths, places=places)
+            file_system = create(shared)
         else:
             file_system.replace_read_only({path: entry for path, entry in files.items() if entry.read_only})
         self._file_systems[key] = file_system
@@ -60,11 +67,38 @@ class ContainerFiles:
                 self._volumes.pop(evicted.uid, None)
         return file_system
 
+    def _volumes_of(self, uid: str, key: VolumeKey) -> Volumes:
+        """Return the volumes of which one is: those of its pod, or those that outlive it."""
+        if key[0] == OF_POD:
+            return self._volumes.setdefault(uid, {})
+        if key in self._lasting:
+            self._lasting.move_to_end(key)
+        while sum(files.size for files in self._lasting.values()) > MAX_LASTING_BYTES:
+            dropped, _ = self._lasting.popitem(last=False)
+            LOG.warning(
+                "the contents of %s are dropped: simulated volumes have too many bytes", "/".join(dropped)
+            )
+        return self._lasting
+
     def _size(self) -> int:
         volumes = (
             file_system for pod_volumes in self._volumes.values() for file_system in pod_volumes.values()
         )
         return sum(file_system.size for file_system in (*self._file_systems.values(), *volumes))
+
+    def disk_usage(self, uid: str) -> DiskUsage | None:
+        """Return what the latest runs of a pod's containers, and its own volumes on the disk have; None if that is not in memory."""
+        latest = {
+            key.container: files
+            for key, files in sorted(self._file_systems.items(), key=lambda item: item[0].restarts)
+            if key.uid == uid
+        }
+        if not latest:
+            return None
+        volumes = {
+            key[1]: files.used for key, files in self._volumes.get(uid, {}).items() if not files.in_memory
+        }
+        return DiskUsage({name: files.written for name, files in latest.items()}, volumes)
 
     def forget(self, uid: str) -> None:
         """Drop the file systems of a deleted pod."""
@@ -73,12 +107,19 @@ class ContainerFiles:
         self._volumes.pop(uid, None)
 
 
-def mounts_of(mounts: Sequence[SharedMount], volumes: Volumes) -> dict[str, Mount]:
+def mounts_of(mounts: Sequence[SharedMount], volumes_of: Callable[[VolumeKey], Volumes]) -> dict[str, Mount]:
     """Return a container's mounts by path; volumes that do not exist yet are created empty."""
     mounts_by_path = {}
     for mount in mounts:
-        files = volumes.setdefault(mount.volume, FileSystem())
-        if mount.inner:
-            files.make_directory(mount.inner, parents=True)
+        volumes = volumes_of(mount.volume)
+        files = volumes.get(mount.volume)
+        if files is None:
+            root = FileEntry(mode=0o755) if mount.volume[0] == OF_NODE else mount.root
+            files = volumes[mount.volume] = FileSystem(root=root)
+        files.capacity = mount.capacity
+        if mount.inner and not files.has(mount.inner) and not mount.root.is_directory:
+            files.put(mount.inner, mount.root)
+        elif mount.inner and not files.has(mount.inner):
+            files.make_directory(mount.inner, parents=True, mode=mount.root.mode & 0o7777)
         mounts_by_path[mount.mount_path] = Mount(files=files, inner=mount.inner, read_only=mount.read_only)
     return mounts_by_path

@@ -7,28 +7,39 @@ from functools import lru_cache
 from math import inf
 from typing import Final
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import has_default_command, has_open_input, name_unknown
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
+from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.pod_script import PREFIX, Script, script_of
 from mockube.container_runtime.simulated.files import mounts
-from mockube.container_runtime.simulated.files.image_places import file_places
+from mockube.container_runtime.simulated.files.users import group_names, identity_of, user_names
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
 from mockube.container_runtime.simulated.shell.network_programs.programs import PROGRAMS as NETWORK_PROGRAMS
-from mockube.container_runtime.simulated.shell.process import Host, Output, Run, Sleep, UnknownProgram
+from mockube.container_runtime.simulated.shell.process import (
+    DEFAULT_MEMORY,
+    Host,
+    Output,
+    Run,
+    Sleep,
+    UnknownProgram,
+)
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+from mockube.container_runtime.start_errors import NOT_STARTED, StartError
 
 from . import program
+from .lasting_files import has_lasting_volume, has_small_disk, may_fill_disk, uses_lasting_files
 from .object_values import uses_objects
-from .program import identity_of
+from .requirements import unmet_requirement
+from .server_start import failed_start, written_paths
 
 _NETWORK_PROGRAM: Final = re.compile(
     rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host'}))})(?![\w.-])|/dev/(?:tcp|udp)/"
@@ -55,21 +66,28 @@ def host_of(
         user=user,
         group=group,
         other_groups=others,
+        cpus=max(_amount(references, "cpu"), 1),
+        memory_bytes=_amount(references, "memory") or DEFAULT_MEMORY,
+        user_names=user_names(container),
+        group_names=group_names(container),
         address=(pod.get("status") or {}).get("podIP") or "",
-        files=files
-        or FileSystem(
-            mounts.files_of(pod, container, references),
-            is_partial=True,
-            volumes=mounts.known_mounts(pod, container, references),
-            places=file_places(container),
-        ),
+        files=files or mounts.file_system_of(pod, container, references, is_partial=True),
         now=lambda: started,
         is_strict=not script.fails_unknown_programs(default=references.fails_unknown_programs),
         programs=PROGRAMS,
+        installed=programs_of_image(container.get("image") or ""),
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
         image=container.get("image") or "",
     )
+
+
+def _amount(references: References, resource: str) -> int:
+    """Return how much of a resource the node has; 0 if that is unknown."""
+    try:
+        return quantity.from_json(references.allocatable.get(resource, "0")).scaled_value(0)
+    except quantity.QuantityError:
+        return 0
 
 
 def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
@@ -88,19 +106,26 @@ def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str
 def live_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     """Return the command of a container that runs in real time, because its results cannot be computed in advance.
 
-    It reads input from clients, uses the network, or ends as the values of API objects demand. Empty if the command is
+    It reads input from clients, uses the network or files that outlive the pod, or ends as the values of API objects demand. Empty if the command is
     interpreted at once, or not at all.
     """
-    return (
+    argv = (
         interactive_command(pod, container)
         or _network_command(pod, container)
         or _command_with_objects(pod, container)
+        or _command_with_storage(pod, container)
     )
+    has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
+    return argv if not argv or has_script or not program.start_problem_of(container) else ()
 
 
 def is_repeatable(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     """Return whether a second run of the container's command does the same, given the same API objects."""
-    return not (interactive_command(pod, container) or _network_command(pod, container))
+    return not (
+        interactive_command(pod, container)
+        or _network_command(pod, container)
+        or _command_with_storage(pod, container)
+    )
 
 
 def _network_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
@@ -136,6 +161,27 @@ def _command_with_objects(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[s
 def _runs_python(argv: tuple[str, ...]) -> bool:
     """Return whether a command runs Python, whose scripts are applications: whether they fail is what their users look for."""
     return any(_PYTHON.search(argument) for argument in argv)
+
+
+def _command_with_storage(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+    """Return the command of a container that uses files of claims or of its node, or of an init container that does, or that may
+    fill a small disk.
+    """
+    is_small = has_small_disk(pod)
+    if not is_small and not has_lasting_volume(pod):
+        return ()
+    script = script_of(meta.annotations(pod))
+    argv = _main_argv(container, script)
+    if not _is_interpreted(argv, script):
+        return ()
+    if is_small and may_fill_disk(argv):
+        return argv
+    if uses_lasting_files(pod, container, argv) or any(
+        uses_lasting_files(pod, other, _main_argv(other, script))
+        for other in _earlier_writers(pod, container)
+    ):
+        return argv
+    return ()
 
 
 def _is_interpreted(argv: tuple[str, ...], script: Script) -> bool:
@@ -186,8 +232,11 @@ def may_run_live(pod: ReadOnlyTree) -> bool:
     """Return whether a command of the pod may run in real time."""
     if _may_use_network(pod):
         return True
+    has_storage = has_small_disk(pod) or has_lasting_volume(pod)
     return any(
-        container.get("stdin") or _command_with_objects(pod, container)
+        container.get("stdin")
+        or _command_with_objects(pod, container)
+        or (has_storage and _command_with_storage(pod, container))
         for container in every_container(pod["spec"])
     )
 
@@ -222,6 +271,8 @@ def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     argv = _main_argv(container, script_of(meta.annotations(pod)))
     if not argv:
         raise UnknownProgram(f"the image {container.get('image')}")
+    if script_of(meta.annotations(pod)).command(container["name"]) is not None:
+        host.installed = None  # The script stands for the program of the image, which need not have a shell.
     directory = container.get("workingDir") or "/"
     return (yield from run_command(host, expand_references(argv, environment), environment, directory))
 
@@ -233,6 +284,14 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     """
     image = behavior_of(container)
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
+    requirement = None if has_script else unmet_requirement(pod, container, references)
+    if requirement is not None:
+        yield Output(2, "".join(f"{line}\n" for line in requirement.logs).encode())
+        return requirement.exit_code
+    failed = None if has_script else failed_start(host.files, written_paths(container))
+    if failed is not None:
+        yield Output(2, "".join(f"{line}\n" for line in failed.lines).encode())
+        return failed.exit_code
     if image is not None and has_default_command(container) and not has_script:
         default = program.default_run(container)
         is_server = (image.logs or image.ports) and not program.command_of(container)
@@ -244,6 +303,8 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
             yield Sleep(inf)
     try:
         return (yield from main_command(pod, container, references, host))
+    except StartError:
+        return NOT_STARTED
     except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
         yield Output(1, not_simulated_line(pod, container, error))
         return 0 if host.is_strict else NOT_FOUND

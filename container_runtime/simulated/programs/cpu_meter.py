@@ -2,7 +2,7 @@
 
 from math import inf
 
-from mockube.container_runtime.load import NO_LOAD, Load
+from mockube.container_runtime.load import NO_LOAD, RunLoad
 from mockube.container_runtime.simulated.shell.process import Effect, Host, RepeatedIteration, Sleep
 
 
@@ -20,14 +20,14 @@ class CpuMeter:
             self._seconds += effect.seconds
             self._busy_seconds += effect.seconds * effect.cores
 
-    def load(self, host: Host) -> Load:
+    def load(self, host: Host) -> RunLoad:
         """Return what the command uses: on the average, and then what it uses without an end."""
         average = self._busy_seconds / self._seconds if self._seconds else 0.0
         last = average if self._last_cores is None else self._last_cores
         memory = tuple(host.memory.steps)
         if not memory and not average and not last:
             return NO_LOAD
-        return Load(
+        return RunLoad(
             memory=memory,
             cores=last,
             early_cores=average,

@@ -14,12 +14,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.container_runtime.behavior import KILLED, CommandResult, Timeline
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from mockube.container_runtime.images.programs import ImagePrograms
+from mockube.container_runtime.simulated.shell.access import ContainerUser
+from mockube.container_runtime.simulated.shell.filesystem import (
+    FileEntry,
+    FileSystem,
+    ImagePlaces,
+    WriteProtection,
+)
 from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
-    ContainerUser,
     Host,
     Output,
     RepeatedIteration,
@@ -28,6 +34,7 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
 )
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+from mockube.container_runtime.start_errors import StartError
 
 from . import program
 from .program import Invocation
@@ -47,8 +54,12 @@ class HandlerCommand(Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
     identity: ContainerUser
+    protection: WriteProtection = ()
     fails_unknown: bool = False
     """Whether programs that are not simulated fail."""
+    installed: ImagePrograms | None = None
+    """The programs of the image; None if nobody knows them."""
+    places: ImagePlaces | None = None
 
 
 class UnknownFile(UnknownProgram):
@@ -59,10 +70,20 @@ class _KnownFiles(FileSystem):
     """Files of a container. A path that is not among them, and may be one of the image, raises `UnknownFile`."""
 
     def __init__(
-        self, files: Mapping[str, FileEntry], folders: tuple[str, ...], absent: Collection[str]
+        self,
+        files: Mapping[str, FileEntry],
+        command: HandlerCommand,
+        folders: tuple[str, ...] = (),
+        absent: Collection[str] = (),
     ) -> None:
         """All files in `folders` are known, and the paths in `absent` do not exist."""
-        super().__init__(files, is_partial=True)
+        super().__init__(
+            files,
+            is_partial=True,
+            places=command.places,
+            user=command.identity,
+            protection=command.protection,
+        )
         self._folders = folders
         self._absent = absent
 
@@ -93,7 +114,7 @@ def command_timeline(main: Invocation | None, command: HandlerCommand, folders: 
     The `folders` are empty at the start of the run; only `main` writes into them.
     """
     if main is None:
-        return ((0.0, _run_command(command, _KnownFiles({}, (), ()))),)
+        return ((0.0, _run_command(command, _KnownFiles({}, command))),)
     files = program.initial_files(main)
     host, execution = program.start_invocation(main, files)
     seen: set[str] = set()
@@ -101,9 +122,9 @@ def command_timeline(main: Invocation | None, command: HandlerCommand, folders: 
     at = 0.0
     for _ in range(MAX_TIMES):
         next_at = _run_until_sleep(execution, host)
-        entries = {path: files.entry(path) for path in files.walk("/")}
+        entries = dict(files.entries("/"))
         seen |= entries.keys()
-        result = _run_command(command, _KnownFiles(entries, folders, seen))
+        result = _run_command(command, _KnownFiles(entries, command, folders, seen))
         if not results or results[-1][1] != result:
             results.append((at, result))
         if (at := next_at) == inf:
@@ -114,7 +135,7 @@ def command_timeline(main: Invocation | None, command: HandlerCommand, folders: 
 @lru_cache(maxsize=4096)
 def unknown_program_of_handler(command: HandlerCommand) -> str:
     """Return the program that is not simulated, and on which the result of a command depends from the start; "" if there is none."""
-    host, execution = _start_command(replace(command, fails_unknown=False), _KnownFiles({}, (), ()))
+    host, execution = _start_command(replace(command, fails_unknown=False), _KnownFiles({}, command))
     commands = 0
     try:
         while commands <= program.MAX_COMMANDS:
@@ -125,7 +146,7 @@ def unknown_program_of_handler(command: HandlerCommand) -> str:
                 break
     except UnknownProgram as error:
         return "" if isinstance(error, UnknownFile) else str(error)
-    except (StopIteration, OutOfMemory, ShellSyntaxError, RecursionError):
+    except (StopIteration, OutOfMemory, StartError, ShellSyntaxError, RecursionError):
         pass
     return ""
 
@@ -136,7 +157,14 @@ def _run_until_sleep(execution: Run, host: Host) -> float:
     for _ in range(program.MAX_EFFECTS):
         try:
             effect = next(execution)
-        except (StopIteration, OutOfMemory, UnknownProgram, ShellSyntaxError, RecursionError):
+        except (
+            StopIteration,
+            OutOfMemory,
+            StartError,
+            UnknownProgram,
+            ShellSyntaxError,
+            RecursionError,
+        ):
             return inf
         commands += isinstance(effect, CommandStart)
         if commands > program.MAX_COMMANDS or program.is_endless(effect, host):
@@ -158,6 +186,7 @@ def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Ru
         shared_mounts=(),
         earlier=(),
         fails_unknown=command.fails_unknown,
+        installed=command.installed,
     )
     return program.start_invocation(invocation, files)
 
@@ -166,11 +195,10 @@ def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | 
     host, execution = _start_command(command, files)
     try:
         return _run_to_result(host, execution)
+    except StartError as error:
+        return CommandResult(exit_code=NOT_FOUND, start_error=str(error), seconds=host.elapsed)
     except UnknownProgram as error:
-        if isinstance(error, UnknownFile) or not command.fails_unknown:
-            return None
-        text = f"mockube: {error} is not simulated\n"
-        return CommandResult(exit_code=NOT_FOUND, output=text, seconds=host.elapsed)
+        return end_of_unknown(error, host.elapsed, fails=command.fails_unknown)
     except (ShellSyntaxError, RecursionError):
         return None
 
@@ -196,3 +224,11 @@ def _run_to_result(host: Host, execution: Run) -> CommandResult:
         return CommandResult(exit_code=stop.value, output=text, seconds=host.elapsed)
     except OutOfMemory:
         return CommandResult(exit_code=KILLED, seconds=host.elapsed)
+
+
+def end_of_unknown(error: UnknownProgram, seconds: float, *, fails: bool) -> CommandResult | None:
+    """Return the end of a command whose program is not simulated; None if nobody can know it, as where a file may exist or not."""
+    if isinstance(error, UnknownFile) or not fails:
+        return None
+    text = f"mockube: {error} is not simulated\n"
+    return CommandResult(exit_code=NOT_FOUND, output=text, seconds=seconds)

@@ -7,7 +7,7 @@ from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.images.table import Image, behavior_of
-from mockube.container_runtime.load import FILL_RATE, NO_LOAD, Load, MemoryStep
+from mockube.container_runtime.load import FILL_RATE, NO_LOAD, MemoryStep, RunLoad
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 _HEAP: Final = re.compile(r"(?:-Xmx|HEAP_SIZE=)(\d{1,9})([kmgKMG])")
@@ -26,7 +26,7 @@ def server_of(container: ReadOnlyTree) -> Image | None:
     return None if arguments[0].rpartition("/")[2] in PROGRAMS else image
 
 
-def at_rest(container: ReadOnlyTree) -> Load:
+def at_rest(container: ReadOnlyTree) -> RunLoad:
     image = server_of(container)
     if image is None:
         return NO_LOAD
@@ -55,8 +55,8 @@ def request_seconds(image: Image) -> float:
 
 
 @lru_cache(maxsize=256)
-def _load(memory: float, cores: float) -> Load:
+def _load(memory: float, cores: float) -> RunLoad:
     if not memory and not cores:
         return NO_LOAD
     steps = (MemoryStep(memory / FILL_RATE, memory),) if memory else ()
-    return Load(memory=steps, cores=cores, early_cores=cores)
+    return RunLoad(memory=steps, cores=cores, early_cores=cores)

@@ -10,10 +10,13 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.variables import expand_probe_command
 
 from .commands import live_command, mentions_network
+from .lasting_files import uses_lasting_files
 from .object_values import uses_objects
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
-WRITE_COMMAND: Final = re.compile(r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest)\b")
+WRITE_COMMAND: Final = re.compile(
+    r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest|apt|apt-get|apk|yum|dnf|microdnf)\b"
+)
 """Matches a command that may write files."""
 _TIME: Final = re.compile(r"(?<![\w./-])date(?![\w./-])|\bEPOCHSECONDS\b|-[acm]min\b")
 """Matches a command that reads the time."""
@@ -51,7 +54,10 @@ def live_commands(
     return {
         field: argv
         for field, argv in commands.items()
-        if mentions_network(argv) or uses_objects(pod, container, argv) or _reads_time(argv)
+        if mentions_network(argv)
+        or uses_objects(pod, container, argv)
+        or uses_lasting_files(pod, container, argv)
+        or _reads_time(argv)
     }
 
 

@@ -4,7 +4,7 @@ Pure. The command is interpreted. The result is None for a command that is not s
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import inf
@@ -19,37 +19,50 @@ from mockube.container_runtime.behavior import (
     KILLED,
     MAX_LOG_MESSAGE,
     MAX_MESSAGE,
-    RUNS_FOREVER,
+    SERVICE,
+    TERM,
     RunBehavior,
+    StopReaction,
     has_default_command,
     has_open_input,
     name_unknown,
 )
-from mockube.container_runtime.config.environment import security_context
 from mockube.container_runtime.config.variables import expand_references
-from mockube.container_runtime.images.table import behavior_of
-from mockube.container_runtime.load import NO_LOAD, Load
+from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
+from mockube.container_runtime.images.table import WrittenPath, behavior_of
+from mockube.container_runtime.load import RunLoad
 from mockube.container_runtime.simulated.files.image_places import file_places
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem, ImagePlaces
+from mockube.container_runtime.simulated.files.mounts import written_folders
+from mockube.container_runtime.simulated.shell.access import ContainerUser
+from mockube.container_runtime.simulated.shell.filesystem import (
+    FileEntry,
+    FileError,
+    FileSystem,
+    ImagePlaces,
+    WriteProtection,
+)
 from mockube.container_runtime.simulated.shell.invocation import run_command
-from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
+from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND, start_problem
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
-    ContainerUser,
     Effect,
     Host,
     Input,
     Output,
+    Process,
     RepeatedIteration,
     Run,
     Sleep,
     UnknownProgram,
 )
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.scheduling import ProcessScheduler
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+from mockube.container_runtime.start_errors import NOT_STARTED, StartError, message_of_start
 
 from .cpu_meter import CpuMeter
+from .server_start import FailedStart, failed_start, written_paths
 
 MAX_RUNS: Final = 10
 """The number of restarts that are interpreted; later runs are like the last of them."""
@@ -59,7 +72,13 @@ MAX_COMMANDS: Final = 5_000
 MAX_EFFECTS: Final = 50_000
 
 
-_PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
+_GO_PROGRAMS: Final = frozenset({"agnhost", "kubectl", "kube-webhook-certgen"})
+"""Programs that end at SIGTERM also as the first process of a container, as Go's run-time does."""
+_GO_EXIT: Final = 2
+_SIGNALED: Final = 128
+_MAX_REACTION: Final = 3600.0
+"""The seconds after a signal for which a command is interpreted."""
+PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
 ANY_YEAR: Final = 2030
 _HOSTNAME: Final = re.compile(r"hostname|uname|python", re.IGNORECASE)
 """Matches a command that depends on the host name: Python's random numbers do."""
@@ -67,6 +86,10 @@ _HOSTNAME: Final = re.compile(r"hostname|uname|python", re.IGNORECASE)
 
 MountPaths = tuple[tuple[str, str], ...]
 """The names of volumes with their mount paths."""
+
+
+Folders = tuple[tuple[str, FileEntry], ...]
+"""The paths of folders with their owners and modes."""
 
 
 class CommandContext(Struct, frozen=True, kw_only=True):
@@ -78,6 +101,9 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     identity: ContainerUser = ContainerUser()
     volumes: tuple[str, ...] = ()
     """The mount paths of volumes that are empty at first and persist over restarts of the container."""
+    folders: Folders = ()
+    """The folders at these paths as the volumes have them at first."""
+    protection: WriteProtection = ()
     shared_mounts: MountPaths = ()
     """The mounts of volumes that are shared with other containers of the pod."""
     earlier: "tuple[Invocation, ...]" = ()
@@ -87,6 +113,8 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     """The year in which the pod was created."""
     fails_unknown: bool = False
     """Whether programs that are not simulated fail."""
+    is_first: bool = True
+    """Whether the command is the first process of its namespace, and not one in that of its pod or node."""
 
 
 _DEFAULT_CONTEXT: Final = CommandContext()
@@ -99,12 +127,14 @@ def program_of(
     started: datetime | None = None,
 ) -> RunBehavior | None:
     """Return the container's program, or None for an unknown command; one that reads the time is for a run that `started` then."""
+    if context.script is None and (failed := _failed_server(container, context)) is not None:
+        return failed
     default = default_run(container) if context.script is None else None
     if default is not None:
         return default
     invocation = invocation_of(container, context)
     if invocation is None:
-        return RUNS_FOREVER if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
+        return SERVICE if is_pause_image(container) else None
     program = _interpret(invocation, min(restarts, MAX_RUNS), None)
     if isinstance(program, RunBehavior) and program.reads_time and started is not None:
         program = _interpret(invocation, min(restarts, MAX_RUNS), started)
@@ -125,6 +155,40 @@ def default_run(container: Mapping[str, Any]) -> RunBehavior | None:
     return RunBehavior(seconds=0, exit_code=image.exit_code, message="".join(f"{line}\n" for line in lines))
 
 
+def _failed_server(container: Mapping[str, Any], context: CommandContext) -> RunBehavior | None:
+    """Return the run of a known image's server that cannot write where it has to; None for any other."""
+    may_fail = context.identity.user or context.protection
+    needs = written_paths(container) if may_fail else ()
+    if not needs:
+        return None
+    image_folders = tuple(written_folders(container))
+    failed = _failed_start(
+        Invocation(
+            argv=(),
+            environment=(),
+            identity=context.identity,
+            message_path="",
+            falls_back_to_log=False,
+            volumes=context.volumes,
+            folders=(*image_folders, *context.folders),
+            protection=context.protection,
+            shared_mounts=context.shared_mounts,
+            earlier=context.earlier,
+        ),
+        needs,
+    )
+    if failed is None:
+        return None
+    falls_back_to_log = container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
+    message = "".join(f"{line}\n" for line in failed.lines) if falls_back_to_log else ""
+    return RunBehavior(seconds=0, exit_code=failed.exit_code, message=message)
+
+
+@lru_cache(maxsize=4096)
+def _failed_start(invocation: "Invocation", needs: tuple[WrittenPath, ...]) -> FailedStart | None:
+    return failed_start(initial_files(invocation), needs)
+
+
 def unknown_program_of(container: Mapping[str, Any], context: CommandContext = _DEFAULT_CONTEXT) -> str:
     """Return the program in a container's command that is not simulated; "" if there is none."""
     invocation = invocation_of(container, context)
@@ -143,21 +207,80 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
     variables = context.environment() if "$" in text or "python" in text else {}
     return Invocation(
         argv=tuple(expand_references(argv, variables)) if "$" in text else argv,
-        environment=tuple((name, value) for name, value in variables.items() if name in text),
+        environment=tuple(
+            (name, value)
+            for name, value in ({**_path_variable(container), **variables}).items()
+            if name in text or name == "PATH"
+        ),
         identity=context.identity,
         message_path=container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH,
         falls_back_to_log=container.get("terminationMessagePolicy") == "FallbackToLogsOnError",
         volumes=context.volumes,
+        folders=context.folders,
+        protection=context.protection,
         shared_mounts=context.shared_mounts,
         earlier=context.earlier,
         hostname=context.hostname if _HOSTNAME.search(text) else "localhost",
         year=context.year,
         fails_unknown=context.fails_unknown,
+        is_first=context.is_first,
         places=file_places(container),
+        installed=None if context.script is not None else installed_programs(container),
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
         image=(container.get("image") or "") if "python" in text else "",
     )
+
+
+def start_problem_of(container: Mapping[str, Any]) -> str:
+    """Return why the container's command cannot be started: its image lacks the program; "" if it can, as far as that is known."""
+    argv = command_of(container)
+    if not argv or (installed := installed_programs(container)) is None:
+        return ""
+    path = _path_variable(container).get("PATH") or ""
+    directory = container.get("workingDir") or "/"
+    return _start_problem(installed, argv[0], path, directory, file_places(container))
+
+
+def _path_variable(container: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the variable PATH of a container, which says where programs are looked for, if its specification sets it."""
+    return {
+        entry["name"]: entry.get("value") or ""
+        for entry in container.get("env") or ()
+        if entry["name"] == "PATH"
+    }
+
+
+@lru_cache(maxsize=4096)
+def _start_problem(
+    installed: ImagePrograms, name: str, path: str, directory: str, places: ImagePlaces
+) -> str:
+    host = Host(
+        name="",
+        files=FileSystem({}, is_partial=True, places=places),
+        now=lambda: datetime(ANY_YEAR, 1, 1, tzinfo=UTC),
+        programs=PROGRAMS,
+        installed=installed,
+    )
+    process = Process(
+        host=host,
+        argv=[name],
+        environment={"PATH": path} if path else {},
+        directory=directory,
+        processes=ProcessScheduler(),
+    )
+    return start_problem(process)
+
+
+def installed_programs(container: Mapping[str, Any]) -> ImagePrograms | None:
+    """Return the programs that the container's command may run; None if nobody knows them.
+
+    That of `args` alone depends on the entrypoint of the image, unless the image has none, as those of shells.
+    """
+    image = behavior_of(container)
+    if image is None or not (container.get("command") or image.reads_input):
+        return None
+    return programs_of_image(container["image"])
 
 
 def _uses_referenced_variable(container: Mapping[str, Any], text: str) -> bool:
@@ -182,10 +305,8 @@ def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
     return (*image.entrypoint, *(arguments or image.arguments))
 
 
-def is_server_image(container: Mapping[str, Any]) -> bool:
-    """Return whether the container's image is a known one whose programs may listen on any port."""
-    image = behavior_of(container)
-    return image is not None and image.listens
+def is_pause_image(container: Mapping[str, Any]) -> bool:
+    return PAUSE_IMAGE.fullmatch(container.get("image") or "") is not None
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
@@ -199,10 +320,15 @@ class Invocation(Struct, frozen=True, kw_only=True):
     volumes: tuple[str, ...]
     shared_mounts: MountPaths
     earlier: "tuple[Invocation, ...]"
+    folders: Folders = ()
+    protection: WriteProtection = ()
     hostname: str = "localhost"
     year: int = ANY_YEAR
     fails_unknown: bool = False
+    is_first: bool = True
     places: ImagePlaces | None = None
+    installed: ImagePrograms | None = None
+    """The programs of the image; None if nobody knows them."""
     has_open_input: bool = False
     """Whether a read of the standard input waits."""
     has_terminal: bool = False
@@ -211,7 +337,14 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
     def file_system(self, entries: Mapping[str, FileEntry]) -> FileSystem:
         """Return the files of the command with the contents of the volumes that it can write."""
-        return FileSystem(entries, is_partial=True, volumes=self.volumes, places=self.places)
+        return FileSystem(
+            {**dict(self.folders), **entries},
+            is_partial=True,
+            volumes=self.volumes,
+            places=self.places,
+            user=self.identity,
+            protection=self.protection,
+        )
 
 
 class UnknownCommand(Struct, frozen=True):
@@ -247,8 +380,7 @@ def initial_files(invocation: Invocation, started: datetime | None = None) -> Fi
         files = earlier_command.file_system(_mounted_entries(content, earlier_command.shared_mounts))
         _run_once(earlier_command, files, started)
         for volume, mount_path in earlier_command.shared_mounts:
-            paths = files.walk(mount_path) if files.exists(mount_path) else ()
-            content[volume] = {path[len(mount_path) :]: files.entry(path) for path in paths}
+            content[volume] = {path[len(mount_path) :]: entry for path, entry in files.entries(mount_path)}
     return invocation.file_system(_mounted_entries(content, invocation.shared_mounts))
 
 
@@ -263,8 +395,7 @@ def _mounted_entries(
 
 
 def _volume_files(invocation: Invocation, files: FileSystem) -> dict[str, FileEntry]:
-    volumes = (volume for volume in invocation.volumes if files.exists(volume))
-    return {path: files.entry(path) for volume in volumes for path in files.walk(volume)}
+    return {path: entry for volume in invocation.volumes for path, entry in files.entries(volume)}
 
 
 def start_invocation(
@@ -283,6 +414,7 @@ def start_invocation(
         now=lambda: now,
         is_strict=not invocation.fails_unknown,
         programs=PROGRAMS,
+        installed=invocation.installed,
         has_open_input=invocation.has_open_input,
         has_terminal=invocation.has_terminal,
         image=invocation.image,
@@ -300,6 +432,8 @@ def _run_once(
     log, meter = bytearray(), CpuMeter()
     try:
         code = _run_to_end(execution, host, log, meter)
+    except StartError as error:
+        return RunBehavior(seconds=0, exit_code=NOT_STARTED, start_error=message_of_start(error))
     except UnknownProgram as error:
         if invocation.fails_unknown:
             return RunBehavior(seconds=host.elapsed, exit_code=NOT_FOUND)
@@ -311,21 +445,98 @@ def _run_once(
         return RunBehavior(
             seconds=None,
             stop_code=KILLED,
-            load=Load(memory=(*host.memory.steps,), cores=1.0, steady_from=seconds),
+            load=RunLoad(memory=(*host.memory.steps,), cores=1.0, steady_from=seconds),
         )
     load = meter.load(host)
+    reaction, handles_signals = default_reaction(invocation.argv, is_first=invocation.is_first)
     if code is None:
-        return RUNS_FOREVER if load == NO_LOAD else replace(RUNS_FOREVER, load=load)
+        return RunBehavior(
+            seconds=None,
+            stop_code=reaction.exit_code,
+            stop_seconds=reaction.seconds,
+            handles_signals=handles_signals,
+            load=load,
+        )
     log_tail = log.decode("utf-8", "replace") if invocation.falls_back_to_log and code else ""
     seconds = host.elapsed
     return RunBehavior(
         seconds=seconds,
         exit_code=code,
-        stop_code=KILLED if seconds else 0,
+        stop_code=reaction.exit_code if seconds else 0,
+        stop_seconds=reaction.seconds if seconds else 0.0,
+        handles_signals=handles_signals and seconds > 0,
         message=termination_message(files, invocation.message_path) or log_tail,
-        leaves_files=any(files.exists(volume) for volume in invocation.volumes),
+        leaves_files=_leaves_files(invocation, files),
         reads_time=host.time_reads > 0,
         load=load,
+    )
+
+
+def default_reaction(argv: Sequence[str], *, is_first: bool) -> tuple[StopReaction, bool]:
+    """Return what a command does after SIGTERM, unless a trap decides that; also return whether one may.
+
+    The command may not be the first process of its namespace.
+    """
+    program = argv[0].rpartition("/")[2]
+    if program in _GO_PROGRAMS:
+        is_pause = program == "agnhost" and "pause" in argv[1:2]
+        return StopReaction(0.0, 0 if is_pause else _GO_EXIT), False
+    handles_signals = any("trap" in argument for argument in argv)
+    if not is_first:
+        return StopReaction(0.0, _SIGNALED + TERM), handles_signals
+    return StopReaction(inf, KILLED), handles_signals
+
+
+def reaction_at(invocation: Invocation, seconds: float, started: datetime | None = None) -> StopReaction:
+    """Return what a command with a trap does if it gets SIGTERM after so many seconds of its run."""
+    host, execution = start_invocation(invocation, initial_files(invocation, started), started)
+    try:
+        return _run_with_signal(execution, host, seconds)
+    except (StartError, UnknownProgram, ShellSyntaxError, RecursionError):
+        return StopReaction()
+    finally:
+        execution.close()
+
+
+def _run_with_signal(execution: Run, host: Host, at: float) -> StopReaction:
+    """Run a command that gets SIGTERM while it sleeps at a time, or earlier if it takes too many steps up to then."""
+    reply: bytes | None = None
+    signalled_at: float | None = None
+    for count in range(2 * MAX_EFFECTS):
+        try:
+            effect = execution.send(reply) if reply else next(execution)
+        except StopIteration as stop:
+            return StopReaction(
+                host.elapsed - (host.elapsed if signalled_at is None else signalled_at), stop.value
+            )
+        reply = None
+        if isinstance(effect, RepeatedIteration) and signalled_at is None:
+            iterations = int((at - host.elapsed) / effect.seconds) - 1
+            reply = str(iterations).encode() if iterations > 0 else None
+        elif isinstance(effect, Input) and host.has_open_input:
+            break
+        elif (
+            isinstance(effect, Sleep)
+            and signalled_at is None
+            and (host.elapsed + effect.seconds > at or count > MAX_EFFECTS)
+        ):
+            slept = min(max(at - host.elapsed, 0.0), effect.seconds)
+            host.elapsed += slept
+            signalled_at = host.elapsed
+            host.send_signal(TERM)
+            reply = str(slept).encode()
+        elif isinstance(effect, Sleep):
+            host.elapsed += effect.seconds
+            if host.elapsed - (signalled_at or 0.0) > _MAX_REACTION and signalled_at is not None:
+                break
+    return StopReaction(inf, KILLED)
+
+
+def _leaves_files(invocation: Invocation, files: FileSystem) -> bool:
+    """Return whether a volume has something else than a folder that nobody has changed."""
+    folders = dict(invocation.folders)
+    return any(
+        folders.get(path) != entry for volume in invocation.volumes for path, entry in files.entries(volume)
     )
 
 
@@ -364,13 +575,6 @@ def is_endless(effect: Effect, host: Host) -> bool:
     return isinstance(effect, RepeatedIteration) or (isinstance(effect, Sleep) and effect.seconds == inf)
 
 
-def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerUser:
-    """Return the user and the groups of a container: the pod's, else those of its image, else root."""
-    context = security_context(pod, container)
-    user = context.get("runAsUser")
-    if user is None:
-        image = behavior_of(container)
-        user = image.user if image is not None else None
-    groups = (context.get("fsGroup"), *(context.get("supplementalGroups") or ()))
-    others = tuple(number for number in groups if number is not None)
-    return ContainerUser(user or 0, context.get("runAsGroup") or 0, others)
+def is_first_process(pod: ReadOnlyTree) -> bool:
+    """Return whether the command of a container is the first process of its namespace."""
+    return not (pod["spec"].get("hostPID") or pod["spec"].get("shareProcessNamespace"))

@@ -9,10 +9,11 @@ from .arithmetic import evaluate
 from .builtin_errors import BuiltinError, MissingFile, UsageError, invalid_number, invalid_option
 from .command_lookup import BUILTINS as LOOKUP_BUILTINS
 from .directories import BUILTINS as DIRECTORY_BUILTINS
-from .filesystem import FileError
+from .filesystem import AccessDenied, FileError
 from .messages import usage
 from .parameters import ExpressionVariables
-from .process import Run, UnknownProgram
+from .process import ProgramUsageError, Run, UnknownProgram
+from .programs.modes import parse_mode, symbolic_rights
 from .quoting import quote
 from .signals import caught_signals, condition_name
 from .state import (
@@ -211,6 +212,8 @@ def _read_source(shell: Shell, name: str) -> str:
             raise MissingFile(f"{name}: {error}") from error
         message = f"cannot open {name}: No such file" if "No such" in str(error) else f"{name}: {error}"
         bash = f"{name}: {str(error)[0].lower()}{str(error)[1:]}"
+        if isinstance(error, AccessDenied):
+            message, bash = f"cannot open {name}: {error}", f"{name}: {error}"
         raise BuiltinError(message, bash=bash, bash_code=1) from error
     return data.decode("utf-8", "surrogateescape")
 
@@ -346,9 +349,28 @@ def _let(shell: Shell, argv: Sequence[str]) -> Run:
     yield
 
 
+_MAX_MODE_DIGITS: Final = 5
+
+
 def _umask(shell: Shell, argv: Sequence[str]) -> Run:
-    if len(argv) < 2:
-        yield from shell.write(1, "0022\n")
+    host, arguments = shell.process.host, argv[1:]
+    if not arguments:
+        yield from shell.write(1, f"{host.umask:04o}\n")
+    elif arguments[0] == "-S":
+        yield from shell.write(1, f"{symbolic_rights(0o777 & ~host.umask)}\n")
+    elif arguments[0].startswith("-"):
+        raise invalid_option("umask", arguments[0][1:2])
+    elif arguments[0].isdecimal():
+        if not set(arguments[0]) <= set("01234567") or len(arguments[0]) > _MAX_MODE_DIGITS:
+            bash = f"{arguments[0]}: octal number out of range"
+            raise BuiltinError(f"Illegal number: {arguments[0]}", 2, bash=bash, bash_code=1)
+        host.umask = int(arguments[0], 8) & 0o777
+    else:
+        try:
+            host.umask = 0o777 & ~parse_mode(arguments[0], 0o777 & ~host.umask)
+        except ProgramUsageError as error:
+            bash = f"`{arguments[0][:1]}': invalid symbolic mode operator"
+            raise BuiltinError(f"Illegal mode: {arguments[0]}", 2, bash=bash, bash_code=1) from error
     return 0
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from mockube.apimachinery.gotext import int_or_none
 
 from . import limits
+from .access import SEARCH, ContainerUser, is_allowed
 from .devices import is_special
 from .filesystem import FileEntry, FileError
 from .messages import WordedError, message_of
@@ -218,15 +219,17 @@ def is_file(process: Process, operator: str, path: str) -> bool:
     if path.endswith("/") and not entry.is_directory:
         return False
     check = _TESTS.get(operator)
+    if operator == "-w" and files.is_protected(absolute_path):
+        return False
     return check is not None and check(process, entry)
 
 
 def _has_access(process: Process, entry: FileEntry, bit: int) -> bool:
     host = process.host
-    if host.user == 0:
-        return bit != 1 or entry.is_directory or bool(entry.mode & 0o111)
-    shift = 6 if host.user == entry.user else 3 if entry.group in host.groups else 0
-    return bool(entry.mode >> shift & bit)
+    identity = ContainerUser(host.user, host.group, host.other_groups)
+    if entry.is_guess or (host.user == 0 and bit == SEARCH and entry.is_directory):
+        return True
+    return is_allowed(identity, entry.user, entry.group, entry.mode, bit)
 
 
 _OF_UNKNOWN: Final = frozenset({"-e", "-f", "-d", "-r", "-w", "-x", "-s"})

@@ -7,6 +7,7 @@ are computed in advance, and differ from one use to the next.
 from hashlib import shake_128
 from typing import Final
 
+from .proc_files import read_proc
 from .process import Host
 
 DEVICE_BYTES: Final = 1 << 20
@@ -43,4 +44,4 @@ def read_device(host: Host, path: str) -> bytes | None:
     if path in RANDOM:
         host.changes += 1
         return shake_128(f"{host.name}/{host.changes}".encode()).digest(DEVICE_BYTES)
-    return bytes(DEVICE_BYTES) if path in DEVICES else None
+    return bytes(DEVICE_BYTES) if path in DEVICES else read_proc(host, path)

@@ -1,6 +1,8 @@
-"""The file system of a simulated container: a tree in memory, of bounded size."""
+"""The file system of a simulated container: a tree in memory, of bounded size, with owners and modes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+# ruff: noqa: SLF001 - private members of other file systems, which are mounted, are of the same class
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from posixpath import basename, dirname, join, normpath
 from typing import Final, NamedTuple
 
@@ -8,12 +10,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from . import limits
+from .access import READ, ROOT, SEARCH, SET_GROUP, STICKY, WRITE, ContainerUser, is_allowed
 
 MAX_LINKS: Final = 40
 """The maximum number of symbolic links in the resolution of a path."""
 _DIRECTORY_SIZE: Final = 4096
+_FEW_ZEROS: Final = 4096
+"""Fewer zeros than these are data as others."""
 _EMPTY_FOLDERS: Final = ("/tmp/",)  # noqa: S108 - of a simulated container
 """Folders that are empty in images."""
+_FOLDERS_OF_ROOT: Final = (
+    "/bin/", "/boot/", "/lib/", "/lib64/", "/proc/", "/root/", "/sbin/", "/sys/", "/usr/bin/", "/usr/lib/", "/usr/local/bin/", "/usr/local/lib/",
+    "/usr/sbin/", "/usr/share/",
+)  # fmt: skip
+"""Folders that are root's in every image, with all that is in them."""
+_FOLDER_OF_ROOT: Final = frozenset(
+    ["/", "/dev", "/etc", "/home", "/media", "/mnt", "/opt", "/srv", "/usr", "/usr/local", "/var", "/var/cache", "/var/lib", "/var/log"]
+)  # fmt: skip
+"""Folders that are root's in every image, and may contain others that are not."""
 
 
 class FileError(Exception):
@@ -25,11 +39,39 @@ class NoSuchFile(FileError):
         super().__init__("No such file or directory")
 
 
+class OperationNotPermitted(FileError):
+    """An operation that only the owner may do."""
+
+    def __init__(self) -> None:
+        super().__init__("Operation not permitted")
+
+
+class AccessDenied(FileError):
+    """The user lacks a right."""
+
+    def __init__(self) -> None:
+        super().__init__("Permission denied")
+
+
+class ReadOnly(FileError):
+    def __init__(self) -> None:
+        super().__init__("Read-only file system")
+
+
+class NoSpace(FileError):
+    def __init__(self) -> None:
+        super().__init__("No space left on device")
+
+
 class FileEntry(Struct, frozen=True, kw_only=True):
     """A file, a directory or a symbolic link."""
 
     data: bytes | None = None
     """None for a directory, the target for a symbolic link."""
+    zeros: int = 0
+    """The number of zero bytes after the data, which take no memory."""
+    is_sparse: bool = False
+    """Whether the zeros take no space on a disk either."""
     target: str = ""
     """The target of a symbolic link."""
     mode: int = 0o644
@@ -39,6 +81,8 @@ class FileEntry(Struct, frozen=True, kw_only=True):
     """The type of the file system that is mounted here, such as `tmpfs`."""
     read_only: bool = False
     modified: float = 0.0
+    is_guess: bool = False
+    """Whether the owner and the mode of a folder of an image are not known: any user may use it."""
 
     @property
     def is_directory(self) -> bool:
@@ -46,7 +90,12 @@ class FileEntry(Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int:
-        return _DIRECTORY_SIZE if self.data is None else len(self.data)
+        return _DIRECTORY_SIZE if self.data is None else len(self.data) + self.zeros
+
+    @property
+    def disk_zeros(self) -> int:
+        """The number of zeros that take space on a disk."""
+        return 0 if self.is_sparse else self.zeros
 
 
 class Mount(Struct, frozen=True, kw_only=True):
@@ -65,16 +114,30 @@ class ImagePlaces(NamedTuple):
     """Where a test finds a file."""
     possible: tuple[str, ...] | None = None
     """Where a file can be read; None: anywhere."""
+    volumes: tuple[str, ...] = ()
+    """Where volumes are mounted, whose files may not be known."""
+
+
+WriteProtection = tuple[tuple[str, bool], ...]
+"""Paths, the longest first, with whether what is there can only be read; what is at no path can be written."""
+
+
+class _Place(NamedTuple):
+    """Where a path is: in the file system of the container, or in that of a mount."""
+
+    files: "FileSystem"
+    path: str
+    read_only: bool
 
 
 class FileSystem:
     """A file system.
 
     If `is_partial`, paths without an entry may be files of the unknown image: they are read as empty files. Paths in
-    one of the `volumes` are known. Without `places`, the image may have files anywhere.
+    one of the `volumes` are known. Without `places`, the image may have files anywhere. What the `user` may not do fails.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a container's files consist of
         self,
         files: Mapping[str, FileEntry] | None = None,
         *,
@@ -82,57 +145,115 @@ class FileSystem:
         volumes: tuple[str, ...] = (),
         places: ImagePlaces | None = None,
         mounts: Mapping[str, Mount] | None = None,
+        user: ContainerUser = ROOT,
+        protection: WriteProtection = (),
+        capacity: int | None = None,
+        root: FileEntry | None = None,
     ) -> None:
-        """`mounts` are shared with other file systems; paths below them are not in this one."""
-        self._mounts = dict(mounts or {})
+        """`mounts` are shared with other file systems; paths below them are not in this one, but those of read-only `files`."""
+        self._mounts = dict(sorted((mounts or {}).items(), key=lambda item: -len(item[0])))
         self._volumes = tuple(f"{path.rstrip('/')}/" for path in volumes)
-        self._entries: dict[str, FileEntry] = {"/": FileEntry(mode=0o755)}
+        self._user = user
+        self._protection = protection
+        self.capacity = capacity
+        """The maximum bytes of all files, which include those that take no memory; None: those of the node's disk."""
+        self._entries: dict[str, FileEntry] = {"/": root or FileEntry(mode=0o755)}
         self._children: dict[str, set[str]] = {"/": set()}
         self._bytes = 0
+        self._zeros = 0
         self._links = 0
         self._removed: set[str] = set()
         """The paths of the unknown image that were removed."""
+        self._overlays: tuple[str, ...] = ()
+        """The paths in mounts at which files of this file system are mounted."""
         self.is_partial = is_partial
         self._places = places
-        for path, entry in (files or {}).items():
+        self._put_all(files or {})
+        self._initial = self.used
+
+    def _put_all(self, files: Mapping[str, FileEntry]) -> None:
+        for path, entry in files.items():
             self.put(path, entry)
+        if self._mounts:
+            self._overlays = tuple(
+                path
+                for path, entry in files.items()
+                if entry.read_only and path not in self._mounts and path.startswith(self._mount_prefixes)
+            )
+
+    @property
+    def _mount_prefixes(self) -> tuple[str, ...]:
+        return tuple(f"{path}/" for path in self._mounts)
 
     def _find_mount(self, path: str) -> tuple[Mount, str] | None:
         """Return the mount of a path, and the path in it; None if the path is in no mount."""
         for mount_path, mount in self._mounts.items():
-            if path.startswith(f"{mount_path}/"):
-                return mount, mount.inner + path[len(mount_path) :]
+            if path == mount_path or path.startswith(f"{mount_path}/"):
+                if path in self._overlays:
+                    return None
+                return mount, (mount.inner + path[len(mount_path) :]) or "/"
         return None
 
-    def _writable_mount(self, path: str) -> "tuple[FileSystem, str] | None":
-        if not self._mounts or (mount_and_path := self._find_mount(path)) is None:
-            return None
+    def _place(self, path: str) -> _Place:
+        """Return where a path without symbolic links is."""
+        mount_and_path = self._find_mount(path) if self._mounts else None
+        if mount_and_path is None:
+            return _Place(self, path, self._is_protected(path))
         mount, inner = mount_and_path
-        if mount.read_only:
-            raise FileError("Read-only file system")
-        return mount.files, inner
+        return _Place(mount.files, inner, mount.read_only)
+
+    def _is_protected(self, path: str) -> bool:
+        for protected, read_only in self._protection:
+            if path == protected or path.startswith(f"{protected.rstrip('/')}/"):
+                return read_only
+        return False
+
+    def is_protected(self, path: str) -> bool:
+        """Return whether a path is in a file system that can only be read."""
+        return self._place(self.resolve(path)).read_only
 
     def put(self, path: str, entry: FileEntry) -> None:
         """Set an entry, and create missing directories above it."""
         path = normpath(path)
-        self._make_parents(path, read_only=False)
+        self._make_parents(path)
         self._set(path, entry)
 
     @property
     def size(self) -> int:
-        """The number of bytes of all files together."""
+        """The number of bytes of all files together, as they are in memory."""
         return self._bytes
+
+    @property
+    def used(self) -> int:
+        """The number of bytes of all files together, as a disk would have them."""
+        return self._bytes + self._zeros
+
+    @property
+    def written(self) -> int:
+        """The number of bytes by which all files together have grown since the file system was made."""
+        return max(self.used - self._initial, 0)
+
+    @property
+    def in_memory(self) -> bool:
+        return self._entries["/"].file_system == "tmpfs"
+
+    def mounts(self) -> Mapping[str, Mount]:
+        """Return the mounts by path."""
+        return self._mounts
 
     def replace_read_only(self, files: Mapping[str, FileEntry]) -> None:
         """Replace all read-only entries, those of read-only mounts."""
         for path in [path for path, entry in self._entries.items() if entry.read_only]:
-            replaced = self._entries.pop(path)
-            self._bytes -= len(replaced.data or b"")
-            self._links -= bool(replaced.target)
-            self._children.pop(path, None)
-            self._children.get(dirname(path), set()).discard(basename(path))
-        for path, entry in files.items():
-            self.put(path, entry)
+            self._delete(path)
+        self._put_all(files)
+
+    def _delete(self, path: str) -> None:
+        removed = self._entries.pop(path)
+        self._bytes -= len(removed.data or b"")
+        self._zeros -= removed.disk_zeros
+        self._links -= bool(removed.target)
+        self._children.pop(path, None)
+        self._children.get(dirname(path), set()).discard(basename(path))
 
     def resolve(self, path: str) -> str:
         """Return a path without symbolic links; the last component need not exist."""
@@ -155,7 +276,7 @@ class FileSystem:
         return current
 
     def _has_links(self) -> bool:
-        return bool(self._links) or any(mount.files._links for mount in self._mounts.values())  # noqa: SLF001 - of the same class
+        return bool(self._links) or any(mount.files._links for mount in self._mounts.values())
 
     def resolve_parent(self, path: str) -> str:
         """Return a path whose directories, but not its last component, are without symbolic links."""
@@ -166,7 +287,7 @@ class FileSystem:
 
     def _lookup(self, path: str) -> FileEntry | None:
         if self._mounts and (delegate := self._find_mount(path)) is not None:
-            return delegate[0].files._lookup(delegate[1])  # noqa: SLF001 - of the same class
+            return delegate[0].files._lookup(delegate[1])
         return self._entries.get(path)
 
     def entry(self, path: str) -> FileEntry:
@@ -176,6 +297,8 @@ class FileSystem:
     def link_entry(self, path: str) -> FileEntry:
         """Return the entry of a path; the last component may be a symbolic link."""
         path = self.resolve_parent(path)
+        if self._user.user:
+            self._require_search(path)
         if self._mounts and (delegate := self._find_mount(path)) is not None:
             return delegate[0].files.link_entry(delegate[1])
         entry = self._entries.get(path)
@@ -220,109 +343,261 @@ class FileSystem:
         """Return whether a path is that of an entry; the last component may be a symbolic link."""
         return self.knows(path)
 
+    def is_mounted(self, path: str) -> bool:
+        """Return whether a path is in a volume."""
+        volumes = () if self._places is None else self._places.volumes
+        return path.startswith(volumes) or self._find_mount(path) is not None
+
     def knows(self, path: str) -> bool:
         """Return whether a path is that of an entry, also where an image may have others."""
         return self._lookup(self.resolve_parent(path)) is not None
 
     def read(self, path: str) -> bytes:
-        data = self.entry(path).data
-        if data is None:
-            raise FileError("Is a directory")
-        return data
+        entry = self.readable(path)
+        assert entry.data is not None
+        if entry.size > limits.MAX_FILE_BYTES:
+            raise FileError("File too large")
+        return entry.data + bytes(entry.zeros)
 
-    def write(self, path: str, data: bytes, *, append: bool = False, modified: float = 0.0) -> None:
+    def readable(self, path: str) -> FileEntry:
+        """Return the entry of a file that the user may read."""
+        entry = self.entry(path)
+        if entry.data is None:
+            raise FileError("Is a directory")
+        if not self._may(entry, READ):
+            raise AccessDenied
+        return entry
+
+    def write(  # noqa: PLR0913 - what a file consists of
+        self,
+        path: str,
+        data: bytes,
+        *,
+        append: bool = False,
+        modified: float = 0.0,
+        zeros: int = 0,
+        mode: int = 0o644,
+        is_sparse: bool = False,
+    ) -> None:
+        """Write a file, whose data are followed by `zeros`; a new one gets the mode, and belongs to the user."""
         path = self.resolve(path)
-        if (delegate := self._writable_mount(path)) is not None:
-            delegate[0].write(delegate[1], data, append=append, modified=modified)
-            return
-        old = self._entries.get(path)
+        place = self._place(path)
+        old = place.files._entries.get(place.path)
         if old is not None and old.is_directory:
             raise FileError("Is a directory")
-        self._check_writable(path, old)
-        before = old.data if append and old is not None and old.data is not None else b""
+        self._check_writable(path, place, old)
         if old is None:
-            self._set(path, FileEntry(data=data, modified=modified))
-        else:
-            self._set(path, replace(old, data=before + data, modified=modified))
+            place.files._set(
+                place.path,
+                FileEntry(
+                    data=data,
+                    zeros=zeros,
+                    is_sparse=is_sparse,
+                    mode=mode,
+                    modified=modified,
+                    user=self._user.user,
+                    group=self._group_of_new(path),
+                ),
+            )
+            return
+        if append and old.data is not None:
+            if not data:
+                data, zeros, is_sparse = old.data, old.zeros + zeros, old.is_sparse and not zeros
+            else:
+                data = old.data + bytes(_memory_for(old.zeros)) + data
+        place.files._set(
+            place.path, replace(old, data=data, zeros=zeros, is_sparse=is_sparse, modified=modified)
+        )
+
+    def free_bytes(self, path: str) -> int:
+        """Return how many bytes can be written where a path is."""
+        files = self._place(self.resolve(path)).files
+        return max(files.disk_size - files.used, 0)
+
+    @property
+    def disk_size(self) -> int:
+        return limits.DISK_BYTES if self.capacity is None else self.capacity
 
     def link(self, path: str, target: str, *, modified: float = 0.0) -> None:
         """Create a symbolic link."""
         path = self.resolve_parent(path)
-        if (delegate := self._writable_mount(path)) is not None:
-            delegate[0].link(delegate[1], target, modified=modified)
-            return
-        if path in self._entries:
+        place = self._place(path)
+        if place.path in place.files._entries:
             raise FileError("File exists")
-        self._check_writable(path, None)
-        self._set(path, FileEntry(data=target.encode(), target=target, mode=0o777, modified=modified))
+        self._check_writable(path, place, None)
+        entry = FileEntry(
+            data=target.encode(),
+            target=target,
+            mode=0o777,
+            modified=modified,
+            user=self._user.user,
+            group=self._group_of_new(path),
+        )
+        place.files._set(place.path, entry)
 
-    def make_directory(self, path: str, *, parents: bool = False, modified: float = 0.0) -> None:
+    def make_directory(
+        self, path: str, *, parents: bool = False, modified: float = 0.0, mode: int = 0o755
+    ) -> None:
         path = self.resolve(path) if parents else self.resolve_parent(path)
-        if (delegate := self._writable_mount(path)) is not None:
-            delegate[0].make_directory(delegate[1], parents=parents, modified=modified)
-            return
-        if path in self._entries:
-            if parents and self._entries[path].is_directory:
+        present = self._lookup(path)
+        if present is not None:
+            if parents and present.is_directory:
                 return
             raise FileError("File exists")
-        if parents:
-            self._make_parents(path, read_only=True)
-        self._check_writable(path, None)
-        self._set(path, FileEntry(mode=0o755, modified=modified))
+        missing = [path]
+        while parents and (parent := dirname(missing[-1])) != "/" and self._lookup(parent) is None:
+            if not self._guessed_folder(parent).is_guess or self._is_of_unknown_image(parent):
+                self._make_parents(missing[-1])
+                break
+            missing.append(parent)
+        if parents and missing == [path] and dirname(path) == "/" and self._is_of_unknown_image(path):
+            self._set(path, self._guessed_folder(path))
+            return
+        for folder in reversed(missing):
+            place = self._place(folder)
+            self._check_writable(folder, place, None)
+            entry = FileEntry(
+                mode=mode | self._folder_entry(dirname(folder)).mode & SET_GROUP,
+                modified=modified,
+                user=self._user.user,
+                group=self._group_of_new(folder),
+            )
+            place.files._set(place.path, entry)
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
         path = self.resolve_parent(path)
-        if (delegate := self._writable_mount(path)) is not None:
-            delegate[0].remove(delegate[1], recursive=recursive)
-            return
         if recursive and any(
             mount_path.startswith(f"{path.rstrip('/')}/") or mount_path == path for mount_path in self._mounts
         ):
             raise FileError("Resource busy")
-        entry = self._entries.get(path)
+        place = self._place(path)
+        files = place.files
+        entry = files._entries.get(place.path)
         if entry is None:
-            if not self.may_exist(path):
+            if files is not self or not self.may_exist(path):
                 raise NoSuchFile
+            self._check_removable(path, place, FileEntry(data=b"", is_guess=True))
             self._removed.add(path)
             return
         if entry.is_directory and not recursive:
             raise FileError("Is a directory")
-        if any(self._entries[entry_path].read_only for entry_path in self.walk(path)) or path == "/":
-            raise FileError("Read-only file system")
-        for entry_path in sorted(self.walk(path), key=len, reverse=True):
-            removed = self._entries.pop(entry_path)
-            self._bytes -= len(removed.data or b"")
-            self._links -= bool(removed.target)
-            self._children.pop(entry_path, None)
-            self._children[dirname(entry_path)].discard(basename(entry_path))
+        paths = [*files._walk_all(place.path)]
+        if path == "/" or any(files._entries[each].read_only for each in paths):
+            raise ReadOnly
+        self._check_removable(path, place, entry)
+        self._require_access_to_contents(path)
+        for each in sorted(paths, key=len, reverse=True):
+            files._delete(each)
         if self.is_partial:
             self._removed.add(path)
 
     def change(self, path: str, **attributes: float) -> None:
-        """Change the mode, the owner, the group or the time of a file."""
+        """Change the mode, the owner, the group or the time of a file, as its owner may."""
         path = self.resolve(path)
-        if (delegate := self._writable_mount(path)) is not None:
-            delegate[0].change(delegate[1], **attributes)
-            return
-        self._check_writable(path, entry := self.entry(path))
-        self._set(path, replace(entry, **attributes))
+        entry = self.entry(path)
+        place = self._place(path)
+        if place.read_only or entry.read_only:
+            raise ReadOnly
+        self._check_change(entry, attributes)
+        if self._lookup(path) is None:
+            self._check_writable(path, place, None)
+        place.files._set(place.path, replace(entry, **attributes))
+
+    def restore(self, path: str, entry: FileEntry) -> None:
+        """Give a file that was moved the owner, the mode and the time that it had."""
+        place = self._place(self.resolve_parent(path))
+        present = place.files._entries[place.path]
+        moved = replace(present, mode=entry.mode, user=entry.user, group=entry.group, modified=entry.modified)
+        place.files._set(place.path, moved)
 
     def change_mode(self, path: str, mode: int) -> None:
         self.change(path, mode=mode)
 
+    # --- rights
+
+    def _may(self, entry: FileEntry, rights: int) -> bool:
+        return entry.is_guess or is_allowed(self._user, entry.user, entry.group, entry.mode, rights)
+
+    def _require_search(self, path: str) -> None:
+        parent = dirname(path)
+        while parent != "/":
+            entry = self._lookup(parent)
+            if entry is not None and entry.is_directory and not self._may(entry, SEARCH):
+                raise AccessDenied
+            parent = dirname(parent)
+
+    def _require_access_to_contents(self, path: str) -> None:
+        """Raise an error if the user may not empty a folder, or one of its folders."""
+        if not self._user.user:
+            return
+        for each in self._walk_all(path):
+            entry = self._lookup(each)
+            is_full_folder = entry is not None and entry.is_directory and any(self._names(each))
+            if entry is not None and is_full_folder and not self._may(entry, WRITE | SEARCH):
+                raise AccessDenied
+
+    def _folder_entry(self, path: str) -> FileEntry:
+        """Return the entry of a folder, also of one that the image may have."""
+        return self._lookup(path) or self._guessed_folder(path)
+
+    def _guessed_folder(self, path: str) -> FileEntry:
+        is_of_root = path in _FOLDER_OF_ROOT or f"{path}/".startswith(_FOLDERS_OF_ROOT)
+        mode = 0o700 if path == "/root" else 0o755
+        return FileEntry(mode=mode, is_guess=not is_of_root)
+
+    def _is_of_unknown_image(self, path: str) -> bool:
+        """Return whether an image of which nobody knows the folders may have a folder that its user may write."""
+        is_known_image = self._places is None or self._places.possible is not None
+        return bool(self._user.user) and not is_known_image and not self._place(path).read_only
+
+    def _group_of_new(self, path: str) -> int:
+        """Return the group of a file that the user creates: that of a folder with the bit for it, or else the user's."""
+        folder = self._folder_entry(dirname(path))
+        return folder.group if folder.mode & SET_GROUP else self._user.group
+
+    def _check_removable(self, path: str, place: _Place, entry: FileEntry) -> None:
+        if place.read_only:
+            raise ReadOnly
+        if not self._user.user:
+            return
+        self._require_search(path)
+        folder = self._folder_entry(dirname(path))
+        if not self._may(folder, WRITE | SEARCH):
+            raise AccessDenied
+        if folder.mode & STICKY and self._user.user not in (folder.user, entry.user):
+            raise OperationNotPermitted
+
+    def _check_change(self, entry: FileEntry, attributes: Mapping[str, float]) -> None:
+        identity = self._user
+        if not identity.user or entry.is_guess:
+            return
+        is_owner = identity.user == entry.user
+        group = attributes.get("group", entry.group)
+        if attributes.get("user", entry.user) != entry.user:
+            raise OperationNotPermitted
+        if group != entry.group and not (is_owner and group in (identity.group, *identity.others)):
+            raise OperationNotPermitted
+        if "mode" in attributes and not is_owner:
+            raise OperationNotPermitted
+        if set(attributes) == {"modified"} and not is_owner and not self._may(entry, WRITE):
+            raise AccessDenied
+
+    # --- folders
+
     def children(self, path: str) -> Iterable[str]:
         """Return the names in a directory, sorted."""
         path = self.resolve(path)
-        if not self.entry(path).is_directory:
+        entry = self.entry(path)
+        if not entry.is_directory:
             raise FileError("Not a directory")
+        if not self._may(entry, READ):
+            raise AccessDenied
         return sorted(self._names(path))
 
     def _names(self, path: str) -> Iterable[str]:
-        if self._mounts:
-            if (mount := self._mounts.get(path)) is not None:
-                return mount.files._names(mount.inner or "/")  # noqa: SLF001 - of the same class
-            if (delegate := self._find_mount(path)) is not None:
-                return delegate[0].files._names(delegate[1])  # noqa: SLF001 - of the same class
+        if self._mounts and (delegate := self._find_mount(path)) is not None:
+            names = delegate[0].files._names(delegate[1])
+            return {*names, *self._children.get(path, ())} if self._overlays else names
         return self._children.get(path, ())
 
     def file_system(self, path: str) -> str:
@@ -335,13 +610,38 @@ class FileSystem:
             path = dirname(path)
         return ""
 
+    def entries(self, path: str) -> Iterator[tuple[str, FileEntry]]:
+        """Yield a path and all paths below it with their entries, whatever the user's rights."""
+        if self._lookup(path) is not None:
+            for each in self._walk_all(path):
+                if (entry := self._lookup(each)) is not None:
+                    yield each, entry
+
     def walk(self, path: str) -> Iterator[str]:
-        """Yield the path and all paths below it, each directory before its contents."""
+        """Yield the path and all paths below it, each directory before its contents, if the user may list them."""
+        return self._walk_all(path, self.may_list if self._user.user else None)
+
+    def _walk_all(self, path: str, may_list: Callable[[str], bool] | None = None) -> Iterator[str]:
         remaining = [path]
         while remaining:
             current = remaining.pop()
             yield current
-            remaining += [join(current, name) for name in sorted(self._names(current), reverse=True)]
+            if may_list is None or may_list(current):
+                remaining += [join(current, name) for name in sorted(self._names(current), reverse=True)]
+
+    def require(self, path: str, rights: int) -> None:
+        """Raise an error if the user lacks rights on a file or a folder."""
+        if not self._may(self.entry(path), rights):
+            raise AccessDenied
+
+    def may_enter(self, path: str) -> bool:
+        """Return whether the user may make a folder the current one."""
+        return self._may(self.entry(path), SEARCH)
+
+    def may_list(self, path: str) -> bool:
+        """Return whether the user may see what is in a folder; also true for what is no folder."""
+        entry = self._lookup(path)
+        return entry is None or not entry.is_directory or self._may(entry, READ | SEARCH)
 
     def _is_below_file(self, path: str) -> bool:
         parent = dirname(path)
@@ -352,36 +652,48 @@ class FileSystem:
             parent = dirname(parent)
         return False
 
-    def _make_parents(self, path: str, *, read_only: bool) -> None:
+    def _make_parents(self, path: str) -> None:
         missing = []
         parent = dirname(path)
         while parent not in self._entries:
             missing.append(parent)
             parent = dirname(parent)
-        if missing and read_only:
-            self._check_writable(missing[-1], None)
         for folder in reversed(missing):
-            self._set(folder, FileEntry(mode=0o755))
+            self._set(folder, self._guessed_folder(folder))
 
-    def _check_writable(self, path: str, old: FileEntry | None) -> None:
-        parent = self._entries.get(dirname(path))
+    def _check_writable(self, path: str, place: _Place, old: FileEntry | None) -> None:
+        """Raise an error if the user may not write a file, or create it."""
+        files = place.files
+        parent = files._entries.get(dirname(place.path))
         if parent is None:
-            if not self.is_partial:
+            if not files.is_partial:
                 raise NoSuchFile
-            self._make_parents(path, read_only=False)
-        elif not parent.is_directory:
+            files._make_parents(place.path)
+            parent = files._entries[dirname(place.path)]
+        if not parent.is_directory:
             raise FileError("Not a directory")
-        elif parent.read_only or (old is not None and old.read_only):
-            raise FileError("Read-only file system")
+        if place.read_only or parent.read_only or (old is not None and old.read_only):
+            raise ReadOnly
+        if self._user.user:
+            self._require_search(path)
+            if not (self._may(parent, WRITE | SEARCH) if old is None else self._may(old, WRITE)):
+                raise AccessDenied
 
     def _set(self, path: str, entry: FileEntry) -> None:
         old = self._entries.get(path)
-        size_change = len(entry.data or b"") - len(old.data or b"" if old else b"")
-        if self._bytes + size_change > limits.MAX_FILE_BYTES or (
+        if 0 < entry.zeros < _FEW_ZEROS:
+            entry = replace(entry, data=(entry.data or b"") + bytes(entry.zeros), zeros=0)
+        more_bytes = len(entry.data or b"") - len(old.data or b"" if old else b"")
+        more_zeros = entry.disk_zeros - (old.disk_zeros if old else 0)
+        if self._bytes + more_bytes > limits.MAX_FILE_BYTES or (
             old is None and len(self._entries) >= limits.MAX_FILES
         ):
-            raise FileError("No space left on device")
-        self._bytes += size_change
+            raise NoSpace
+        more = more_bytes + more_zeros
+        if more > 0 and self.used + more > self.disk_size:
+            raise NoSpace
+        self._bytes += more_bytes
+        self._zeros += more_zeros
         self._links += bool(entry.target) - bool(old is not None and old.target)
         self._removed.discard(path)
         self._entries[path] = entry
@@ -389,3 +701,10 @@ class FileSystem:
             self._children.setdefault(path, set())
         if path != "/":
             self._children.setdefault(dirname(path), set()).add(basename(path))
+
+
+def _memory_for(zeros: int) -> int:
+    """Return the number of zero bytes before others, which take memory; raise an error if they are too many."""
+    if zeros > limits.MAX_FILE_BYTES:
+        raise FileError("File too large")
+    return zeros

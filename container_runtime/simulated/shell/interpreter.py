@@ -292,7 +292,7 @@ class Interpreter(CompoundCommands):
             descriptors = yield from simple_commands.apply_redirects(self, resolved)
         except FileError as error:
             yield from self.report(str(error))
-            return 1 if self.is_bash else 2
+            return self.failed_redirection_code
         except ExpansionError as error:  # in a here-document: only this command fails
             if self.is_bash:
                 raise

@@ -5,12 +5,14 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from mockube.container_runtime.start_errors import StartError
+
 from . import limits, parser
 from .builtin_errors import BuiltinError
 from .builtins import set_option
 from .filesystem import FileError, NoSuchFile
 from .interpreter import Interpreter
-from .invoking import NOT_EXECUTABLE, NOT_FOUND, CommandNotFound, find_program
+from .invoking import NOT_EXECUTABLE, NOT_FOUND, CommandNotFound, find_program, start_problem
 from .messages import message_of
 from .process import CommandStart, Host, Process, Run, UnknownProgram, WaitUntil, count_work
 from .scheduling import ProcessScheduler
@@ -19,14 +21,16 @@ from .streams import container_descriptors, deliver, read_line
 from .variables import ShellVariable
 
 _SCRIPT_PER_COMMAND: Final = 512
-_FIRST: Final = 1
+_NO_INTERPRETER: Final = 255
+"""The exit code of runc's process if the interpreter of a script does not exist."""
 _BASH: Final = frozenset({"bash", "zsh"})
 _BASH_VERSION: Final = ("5", "2", "15", "1", "release", "x86_64-pc-linux-gnu")
 
 
 def run_command(host: Host, argv: Sequence[str], environment: Mapping[str, str], directory: str = "/") -> Run:
-    """Run a program of a container; raise `UnknownProgram` if it is not simulated."""
-    scheduler = ProcessScheduler()
+    """Run a program of a container; raise `StartError` if it has none of that name, and `UnknownProgram` if it is not simulated."""
+    scheduler = ProcessScheduler(host.first_pid)
+    host.send_signal = scheduler.signal_first
     process = Process(
         host=host,
         argv=argv,
@@ -41,13 +45,23 @@ def run_command(host: Host, argv: Sequence[str], environment: Mapping[str, str],
 def _start(process: Process) -> Run:
     yield CommandStart()
     name = process.argv[0]
+    if problem := start_problem(process):
+        raise StartError(problem)
     try:
         program = find_program(process)
-    except CommandNotFound:
+    except CommandNotFound as error:
+        if process.host.files.knows(process.host.files.resolve(process.path(name))):
+            yield process.report(
+                f"exec {name}: no such file or directory"
+            )  # the kernel's words about its interpreter
+            return _NO_INTERPRETER if error.code == NOT_FOUND else error.code
         raise UnknownProgram(name) from None
     short_name = name.rpartition("/")[2]
+    process.path_name = name if "/" in name else ""
     return (
-        yield from deliver(program(process.with_arguments([short_name, *process.arguments], _FIRST)), process)
+        yield from deliver(
+            program(process.with_arguments([short_name, *process.arguments], process.host.first_pid)), process
+        )
     )
 
 
@@ -120,7 +134,7 @@ def _run_shell(process: Process) -> Run:
         return 2
     rest = options.arguments
     text: str | None = None
-    name = process.name
+    name = process.path_name or process.name
     if "c" in options.letters:
         if not rest:
             is_bash = process.name in _BASH
@@ -128,7 +142,7 @@ def _run_shell(process: Process) -> Run:
             yield process.report(f"{process.name}: {words}")
             return 2
         text, rest = rest[0], rest[1:]
-        name, rest = (rest[0], rest[1:]) if rest else (process.name, [])
+        name, rest = (rest[0], rest[1:]) if rest else (name, [])
     elif rest and "s" not in options.letters:
         name, rest = rest[0], rest[1:]
         try:

@@ -3,6 +3,8 @@
 from posixpath import join
 from typing import Final
 
+from mockube.container_runtime.start_errors import is_a_directory, no_such_file, not_executable, not_in_path
+
 from .messages import WordedError
 from .process import Process, Program, UnknownProgram
 
@@ -11,6 +13,9 @@ NOT_EXECUTABLE: Final = 126
 MAX_SHEBANG: Final = 256
 """Linux reads no more of a file to find its interpreter."""
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PROGRAM_DATA: Final = b"\x7fELF\0"
+"""The contents of a program that a package has installed."""
+_FOLDERS: Final = frozenset(DEFAULT_PATH.split(":"))
 
 
 class CommandNotFound(WordedError):
@@ -21,10 +26,10 @@ class CommandNotFound(WordedError):
         self.code = code
 
 
-def find_program(process: Process, shell: str = "sh") -> Program:
+def find_program(process: Process, shell: str = "sh", *, is_builtin: bool = False) -> Program:
     """Return a program by its name or path; raise `CommandNotFound`, or `UnknownProgram` if the host is strict.
 
-    A script that names no interpreter runs in the `shell`.
+    A script that names no interpreter runs in the `shell`. A builtin of the shell needs no program of the image.
     """
     name = process.argv[0]
     if not name:
@@ -32,6 +37,10 @@ def find_program(process: Process, shell: str = "sh") -> Program:
     path = _script_path(process, name)
     if path:
         return _file_program(process, path, shell)
+    if not is_builtin and is_absent(process, name):
+        raise CommandNotFound(
+            "not found", "No such file or directory" if "/" in name else "command not found"
+        )
     program = process.host.programs.get(name.rpartition("/")[2])
     if program is not None:
         return _with_short_name(program) if "/" in name else program
@@ -40,10 +49,44 @@ def find_program(process: Process, shell: str = "sh") -> Program:
     raise CommandNotFound("not found", "No such file or directory" if "/" in name else "command not found")
 
 
+def is_absent(process: Process, name: str) -> bool:
+    """Return whether the container certainly has no program of a name or path, because its image and its files have none."""
+    installed, files = process.host.installed, process.host.files
+    if installed is None or "$(" in name or name in installed.names:
+        return False
+    if "/" not in name:
+        folders = (process.environment.get("PATH") or DEFAULT_PATH).split(":")
+        paths = [process.path(join(folder or ".", name)) for folder in folders]
+        if any(files.is_mounted(path) or files.knows(path) for path in paths):
+            return False
+        return installed.has(name) is False
+    path = files.resolve(process.path(name))
+    if files.is_mounted(path) or files.knows(path):
+        return False
+    folder, _, short_name = path.rpartition("/")
+    return installed.has(short_name) is False if folder in _FOLDERS else not files.may_exist(path)
+
+
+def start_problem(process: Process) -> str:
+    """Return why the container runtime cannot start a process; "" if it can, as far as that is known."""
+    name = process.argv[0]
+    if is_absent(process, name):
+        return no_such_file(name) if "/" in name else not_in_path(name)
+    files, path = process.host.files, process.path(name)
+    if "/" not in name or not files.knows(files.resolve(path)):
+        return ""
+    entry = files.entry(path)
+    if entry.is_directory:
+        return is_a_directory(name)
+    is_script = bool(entry.data) or path.rpartition("/")[2] not in process.host.programs
+    return not_executable(name) if is_script and not entry.mode & 0o111 else ""
+
+
 def note_unknown(process: Process, error: CommandNotFound) -> None:
-    """Report a program that does not run, because it is not simulated, to the host."""
-    if error.code == NOT_FOUND and process.argv[0]:
-        process.host.on_unknown(process.argv[0])
+    """Report a program that does not run, because it is not simulated, to the host; not one that the image does not have."""
+    name = process.argv[0]
+    if error.code == NOT_FOUND and name and not is_absent(process, name):
+        process.host.on_unknown(name)
 
 
 def program_path(process: Process) -> str:
@@ -62,14 +105,16 @@ def _script_path(process: Process, name: str) -> str:
         if not files.knows(files.resolve(path)):
             return ""
         entry = files.entry(path)
-        is_program = path.rpartition("/")[2] in process.host.programs and not entry.data
+        is_program = entry.data == PROGRAM_DATA or (
+            path.rpartition("/")[2] in process.host.programs and not entry.data
+        )
         return "" if is_program and not entry.is_directory else path
     if name in process.host.programs:
         return ""
     for folder in (process.environment.get("PATH") or DEFAULT_PATH).split(":"):
         path = process.path(join(folder or ".", name))
         if files.knows(path) and not (entry := files.entry(path)).is_directory and entry.mode & 0o111:
-            return path
+            return "" if entry.data == PROGRAM_DATA else path
     return ""
 
 
@@ -95,8 +140,9 @@ def _file_program(process: Process, path: str, shell: str) -> Program:
     name = process.name if "/" in process.name else path
     interpreter = process.with_arguments([*argv, name, *process.arguments])
     program = process.host.programs.get(argv[0].rpartition("/")[2])
-    if program is None:
-        if process.host.is_strict:
+    is_missing = is_absent(process, argv[0])
+    if program is None or is_missing:
+        if process.host.is_strict and not is_missing:
             raise UnknownProgram(argv[0])
         raise CommandNotFound("not found", "cannot execute: required file not found")
     return _bind(program, _strip_folder(interpreter))
@@ -112,4 +158,6 @@ def _with_short_name(program: Program) -> Program:
 
 def _strip_folder(process: Process) -> Process:
     name = process.argv[0].rpartition("/")[2]
+    if "/" in process.argv[0]:
+        process.path_name = process.argv[0]
     return process.with_arguments([name, *process.arguments])

@@ -79,6 +79,8 @@ MAX_PROCESSES: Final = 500
 """Processes of a container at a time."""
 MAX_FILE_BYTES: Final = 16 << 20
 """All files in one file system together."""
+DISK_BYTES: Final = 100 << 30
+"""The disk of a node: what files have that take no memory, as they consist of zeros, in a file system without a size of its own."""
 MAX_FILES: Final = 10_000
 MAX_INPUT: Final = 16 << 20
 """What a program reads before it writes."""

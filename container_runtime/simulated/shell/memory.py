@@ -29,17 +29,15 @@ class Memory:
         """`limit` is infinite if the end is computed later; `on_change` is called with the memory in use after each change."""
         self.limit = limit
         self.used = 0.0
-        self.elapsed: Callable[[], float] = lambda: 0.0
-        """Returns the time at which a change is recorded."""
         self.steps: list[MemoryStep] = []
         self._by_process: defaultdict[int, float] = defaultdict(float)
         self._on_change = on_change
 
-    def change(self, size: float, process: int = 0) -> None:
-        """Let a process use more memory, or less; raise `OutOfMemory`."""
+    def change(self, size: float, process: int, at: float) -> None:
+        """Let a process use more memory, or less, from a time on; raise `OutOfMemory`."""
         self._by_process[process] += size
         self.used += size
-        step = MemoryStep(self.elapsed(), self.used)
+        step = MemoryStep(at, self.used)
         last = self.steps[-1] if self.steps else None
         is_small = last is not None and step.seconds - last.seconds < _MIN_SECONDS and size > 0
         if last is not None and (is_small or len(self.steps) >= MAX_STEPS) and self.used < inf:
@@ -51,15 +49,15 @@ class Memory:
             raise OutOfMemory
 
     @contextmanager
-    def freed_at_end(self, process: int) -> Iterator[None]:
-        """Free at the end of a program what it has left in use; `process` is the one in which it runs."""
+    def freed_at_end(self, process: int, now: Callable[[], float]) -> Iterator[None]:
+        """Free at the end of a program what it has left in use; `process` is the one in which it runs, `now` returns the time."""
         before = self._by_process[process]
         try:
             yield
         finally:
             added = self._by_process[process] - before
             if 0 < added < inf:
-                self.change(-added, process)
+                self.change(-added, process, now())
 
     def seconds_to_fill(self, size: float) -> float:
         """Return how long a program fills memory: what there is, if that is less."""

@@ -4,10 +4,13 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from posixpath import join, normpath
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct, field
 
+from mockube.container_runtime.images.programs import ImagePrograms
+
+from .access import DEFAULT_UMASK
 from .filesystem import FileSystem
 from .memory import Memory
 from .messages import WordedError
@@ -21,7 +24,7 @@ class Output(Struct, frozen=True):
 
 
 class Sleep(Struct, frozen=True):
-    """A wait; infinite if the command does not end by itself."""
+    """A wait; infinite if the command does not end by itself. The reply, if there is one, is the time after which a signal has ended it."""
 
     seconds: float
     cores: float = 0.0
@@ -118,13 +121,21 @@ class DescriptorStream(Protocol):
         ...
 
 
-class ContainerUser(NamedTuple):
-    """The user and the groups that a container runs as."""
+NAMES: Mapping[int, str] = {0: "root", 1: "daemon", 65534: "nobody"}
+"""The names of the accounts that nearly all images have."""
 
-    user: int = 0
-    group: int = 0
-    others: tuple[int, ...] = ()
-    """The supplementary groups."""
+
+DEFAULT_MEMORY: int = 1 << 30
+"""The memory of a node of which nothing is known."""
+
+
+class OtherProcess(Struct, frozen=True):
+    """A process that runs beside those of a command: the first one of a container, or one of another container of its pod."""
+
+    pid: int
+    argv: tuple[str, ...]
+    user: int
+    started: datetime
 
 
 class Host(Struct, kw_only=True):
@@ -138,12 +149,25 @@ class Host(Struct, kw_only=True):
     is_strict: bool = False
     """Whether an unknown program raises `UnknownProgram`; otherwise the shell reports it."""
     programs: "Mapping[str, Program]"
+    installed: ImagePrograms | None = None
+    """The programs of the image; None if nobody knows them, so that any counts as there."""
     address: str = ""
     image: str = ""
     """The reference of the container's image; "" if it does not matter."""
     user: int = 0
     group: int = 0
     other_groups: tuple[int, ...] = ()
+    user_names: Mapping[int, str] = field(default_factory=lambda: NAMES)
+    """The names of the image's accounts by their numbers."""
+    group_names: Mapping[int, str] = field(default_factory=lambda: NAMES)
+    other_processes: tuple[OtherProcess, ...] = ()
+    """The processes that run already; without them, the command is the first process of the container."""
+    cpus: int = 1
+    """The processors of the node."""
+    memory_bytes: int = DEFAULT_MEMORY
+    """The memory of the node."""
+    umask: int = DEFAULT_UMASK
+    """The rights that new files do not get."""
     has_terminal: bool = False
     has_open_input: bool = False
     """Whether a read of the standard input waits for a client."""
@@ -151,19 +175,34 @@ class Host(Struct, kw_only=True):
     """The seconds that commands have slept, if sleeping takes no real time."""
     on_unknown: Callable[[str], None] = lambda _: None
     """Called with the name of an unknown program that fails."""
+    send_signal: Callable[[int], None] = lambda _: None
+    """Sends a signal to the first process of the command that runs."""
     changes: int = 0
     """The number of times that commands have written a file or read input."""
     time_reads: int = 0
     """The number of times that commands have read the time."""
     memory: Memory = field(default_factory=Memory)
 
-    def __post_init__(self) -> None:
-        self.memory.elapsed = lambda: self.elapsed
+    @property
+    def has_busybox(self) -> bool:
+        """Return whether the shell is that of busybox, whose messages have no numbers of lines; otherwise it is dash, or bash."""
+        return self.installed is not None and "busybox" in self.installed.names
 
     @property
     def groups(self) -> list[int]:
         """The group and the supplementary ones, in the kernel's order."""
         return sorted({self.group, *self.other_groups})
+
+    def seconds_up(self) -> float:
+        """Return for how long the container has run."""
+        now = self.now_running()
+        started = min((other.started for other in self.other_processes), default=None)
+        return max((now - started).total_seconds(), 0.0) if started is not None else self.elapsed
+
+    @property
+    def first_pid(self) -> int:
+        """The id of a command's first process."""
+        return max((other.pid for other in self.other_processes), default=-5) + 6
 
     def now_running(self, *, is_shown: bool = False) -> datetime:
         """Return the present time for commands, including the simulated sleeps.
@@ -265,6 +304,8 @@ class Process(Struct, kw_only=True):
     """The process id of a shell's parent; 0 for the first process."""
     is_bash: bool = False
     """Whether the process is bash, or a program that is a builtin of it."""
+    path_name: str = ""
+    """The path by which the program was called, which is the name of a shell in its messages; "" for one without a path."""
     place: str = ""
     """The place in the script with which the messages of a builtin begin, such as `sh: 1: `."""
 
@@ -308,6 +349,7 @@ class Process(Struct, kw_only=True):
         """Return the same process with another command line."""
         process = self.child(argv)
         process.pid = self.pid if pid is None else pid
+        process.path_name = self.path_name
         process.is_bash = self.is_bash
         return process
 
@@ -330,7 +372,7 @@ def fill_memory(process: Process, size: float) -> Steps:
     memory = process.host.memory
     if seconds := memory.seconds_to_fill(size):
         yield Sleep(seconds, cores=1.0)
-    memory.change(size, process.processes.current_pid())
+    memory.change(size, process.processes.current_pid(), process.host.elapsed)
 
 
 def read_input(limit: int) -> Generator[Effect, bytes | None, bytes]:

@@ -10,6 +10,8 @@ from .filesystem import FileError, NoSuchFile
 from .process import DescriptorStream, Process
 from .streams import BadDescriptor, ContainerStream, DeviceStream, FileStream, NullStream, TextStream
 
+_MISSING_IN_DASH: Final = {"open": "No such file", "create": "Directory nonexistent"}
+_MISSING_IN_BUSYBOX: Final = {"open": "no such file", "create": "nonexistent directory"}
 _OUTPUTS_OF_FIRST: Final = {"/proc/1/fd/1": 1, "/proc/1/fd/2": 2}
 """The output of the container's first process, to which scripts write the container's log."""
 
@@ -76,11 +78,11 @@ def _open(
         if process.is_bash:
             words = words.replace("File exists", "cannot overwrite existing file")
             raise RedirectionError(f"{target}: {words}") from error
-        if verb == "open" and words == "No such file or directory":
-            words = "No such file"
-        elif verb == "create" and words == "No such file or directory":
-            words = "Directory nonexistent"
-        raise RedirectionError(f"cannot {verb} {target}: {words}") from error
+        has_busybox = process.host.has_busybox
+        if words == "No such file or directory":
+            words = (_MISSING_IN_BUSYBOX if has_busybox else _MISSING_IN_DASH)[verb]
+        negation = "can't" if has_busybox else "cannot"
+        raise RedirectionError(f"{negation} {verb} {target}: {words}") from error
 
 
 def open_path(
@@ -110,7 +112,9 @@ def open_path(
     else:
         host.changes += 1
         modified = host.now_running(is_shown=True).timestamp()
-        files.write(path, b"", append=appends or operator == "<>", modified=modified)
+        files.write(
+            path, b"", append=appends or operator == "<>", modified=modified, mode=0o666 & ~host.umask
+        )
     return FileStream(host, path, reads=operator == "<>", writes=True, appends=appends)
 
 

@@ -8,7 +8,8 @@ from typing import Final
 from . import limits
 from .process import BrokenPipe, DescriptorStream, Effect, RepeatedIteration, Run, Sleep, WaitUntil
 
-_FIRST_PID: Final = 6
+_GAP: Final = 5
+"""The distance of the ids of the first process and the next one."""
 _SIGNAL_CODE: Final = 128
 KILL: Final = 9
 _PIPE: Final = 13
@@ -74,11 +75,12 @@ class SimulatedProcess:
 class ProcessScheduler:
     """It implements `ProcessTable`."""
 
-    def __init__(self) -> None:
+    def __init__(self, first_pid: int = 1) -> None:
         self.time = 0.0
+        self._first_pid = first_pid
         self.busy_seconds = 0.0
         self._processes: list[SimulatedProcess] = []
-        self._next_pid = _FIRST_PID
+        self._next_pid = first_pid + _GAP
         self.current: SimulatedProcess | None = None
 
     def is_alone(self) -> bool:
@@ -163,9 +165,15 @@ class ProcessScheduler:
     def first_signal(self) -> int:
         return self.current.pending_signals[0] if self.current is not None else 0
 
+    def signal_first(self, number: int, *, is_protected: bool = True) -> None:
+        """Send a signal to the first process of the command. The kernel protects that of a container from signals that it does not handle."""
+        first = next((process for process in self._processes if process.pid == self._first_pid), None)
+        if first is not None and (not is_protected or number in first.caught_signals or number == KILL):
+            first.send_signal(number)
+
     def run(self, name: Sequence[str], execution: Run, descriptors: Mapping[int, DescriptorStream]) -> Run:
         """Execute the first process to its end, and the others until then."""
-        first = SimulatedProcess(1, name, execution, descriptors, 0.0)
+        first = SimulatedProcess(self._first_pid, name, execution, descriptors, 0.0)
         self._processes.append(first)
         try:
             while first.code is None:
@@ -191,10 +199,10 @@ class ProcessScheduler:
         alive = [process for process in self._processes if process.code is None]
         wake_time = min(process.wake_time for process in alive)
         cores = sum(process.cores for process in alive)
-        yield Sleep(wake_time - self.time, cores)
+        slept = yield Sleep(wake_time - self.time, cores)
+        begin, self.time = self.time, wake_time if not slept else self.time + float(slept)
         if cores:
-            self.busy_seconds += cores * (wake_time - self.time)
-        self.time = wake_time
+            self.busy_seconds += cores * (self.time - begin)
         return 0
 
     def _advance(self, process: SimulatedProcess) -> Run:

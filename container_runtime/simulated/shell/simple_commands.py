@@ -129,10 +129,9 @@ def report_errors(shell: Shell, execution: Run) -> Run:
 
 
 def _fail(shell: Shell, *, is_special: bool) -> int:
-    code = 1 if shell.is_bash else 2
     if is_special and not shell.is_bash:
-        raise ShellExit(code)
-    return code
+        raise ShellExit(shell.failed_redirection_code)
+    return shell.failed_redirection_code
 
 
 def _expand_arguments(shell: Shell, command: SimpleCommand) -> Generator[Effect, bytes | None, list[str]]:
@@ -347,7 +346,9 @@ def run_program(
     if is_builtin:
         process.is_bash, process.place = shell.is_bash, shell.place()
     try:
-        program = find_program(process, shell="bash" if shell.is_bash else "sh")
+        program = find_program(
+            process, shell="bash" if shell.is_bash else "sh", is_builtin=is_builtin and not is_exec
+        )
     except CommandNotFound as error:
         note_unknown(process, error)
         yield from _report_missing(shell, process, error, is_exec=is_exec)

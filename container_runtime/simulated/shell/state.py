@@ -219,8 +219,15 @@ class Shell(ABC):
             return self.origin.files[-1]
         return self.script_name if "c" not in self.letters and "s" not in self.letters else ""
 
+    @property
+    def failed_redirection_code(self) -> int:
+        """The exit code of a command whose redirection fails: 2 in dash."""
+        return 1 if self.is_bash or self.process.host.has_busybox else 2
+
     def place(self) -> str:
         """Return the beginning of an error message: the file and the line."""
+        if not self.is_bash and self.process.host.has_busybox:
+            return f"{self.script_name}: " if self.letters else f"{self.script_name}: line {self.line}: "
         if not self.is_bash:
             return f"{self.script_name}: {self.line}: "
         if "i" in self.letters:

@@ -4,7 +4,7 @@ from collections.abc import Generator, Mapping
 from contextlib import suppress
 from typing import Final
 
-from .filesystem import FileError, NoSuchFile
+from .filesystem import FileError, NoSpace, NoSuchFile
 from .messages import message_of, usage
 from .process import (
     BrokenPipe,
@@ -26,6 +26,8 @@ from .process import (
     count_work,
 )
 
+_LARGE: Final = 4096
+"""The size from which on zeros are written without memory for them."""
 PIPE_SIZE: Final = 64 * 1024
 READ: Final = 4096
 SIGPIPE_CODE: Final = 141
@@ -194,8 +196,15 @@ class FileStream:
         yield from count_work(size, _BYTES_PER_COMMAND)
         self._host.changes += 1
         if self._appends or self._offset == size:
-            files.write(self._path, data, append=True, modified=modified)
-            self._offset = size + len(data)
+            free_bytes = files.free_bytes(self._path)
+            part = data[:free_bytes]
+            if len(part) >= _LARGE and part.count(0) == len(part):
+                files.write(self._path, b"", zeros=len(part), append=True, modified=modified)
+            else:
+                files.write(self._path, part, append=True, modified=modified)
+            self._offset = size + len(part)
+            if len(part) < len(data):
+                raise NoSpace
             return
         before = self._data()[: self._offset].ljust(self._offset, b"\0")
         after = self._data()[self._offset + len(data) :]
@@ -279,7 +288,7 @@ def deliver(execution: Run, process: Process, *, is_builtin: bool = False) -> Ru
     try:
         with (
             processes.hold(process.descriptors),
-            process.host.memory.freed_at_end(processes.current_pid()),
+            process.host.memory.freed_at_end(processes.current_pid(), lambda: process.host.elapsed),
         ):
             return (yield from _deliver_all(execution, process))
     except BrokenPipe:

@@ -9,7 +9,9 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.client.component_helpers.pod_requests import amounts
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.simulated import predictions
+from mockube.container_runtime.simulated.image_service import SimulatedImages
 from mockube.kubelet.effects import DeleteObject, EmitEvent, PatchObject
+from mockube.kubelet.pod_lifecycle.image_pulls import NO_PULLS, PRESENT_IMAGES, ImagesOfNode, PodPulls
 from mockube.kubelet.pod_lifecycle.pod import NodeContext, step
 from mockube.kubelet.pod_lifecycle.resize import NodeResources
 from mockube.kubelet.volumes.host_paths import path_type
@@ -92,15 +94,49 @@ def _conditions(present, changes):
     )
 
 
+class NodeWithImages:
+    """A node that pulls images, and what its kubelet remembers of the pulls of one pod."""
+
+    def __init__(self, *, service=None, credentials=(), kubelet_minor=37):
+        """`credentials` are the images for whose registries the pod has credentials."""
+        self.service = service or SimulatedImages()
+        self.credentials = credentials
+        self.kubelet_minor = kubelet_minor
+        self.state = NO_PULLS
+
+    def has_credentials(self, image):
+        return image in self.credentials
+
+    def pulls(self, pod, now):
+        images = ImagesOfNode(
+            find=lambda image: self.service.image_status("node-1", image),
+            pull=self.service.pull_image,
+            has_credentials=self.has_credentials,
+            kubelet_minor=self.kubelet_minor,
+        )
+        return PodPulls(pod, self.state, images, now)
+
+    def note_step(self, pulls):
+        if pulls is not PRESENT_IMAGES:
+            self.state = pulls.state
+            for image in pulls.pulled.values():
+                self.service.add_image("node-1", image)
+
+
 class SimulatedPod:
     """One pod and its time. Effects are applied at once; `writes` counts the patches of its status."""
 
-    def __init__(self, subject, *, context=None):
+    def __init__(self, subject, *, context=None, node=None):
+        """`node` is a node that pulls images; on others every image is present."""
         self.pod = subject
+        self.node = node
+        self.unknown_images = []
         self.context = context or node_context()
         self.now = START
         self.writes = 0
         self.events = []
+        self.occasions = set()
+        """Those at which an event was recorded once."""
         self.removed = False
         self.due = None
         self.retry_at = None
@@ -116,8 +152,12 @@ class SimulatedPod:
     def _step_once(self):
         if self.removed:
             return False
-        context = replace(self.context, retry_at=self.retry_at)
+        images = self.node.pulls(self.pod, self.now) if self.node else PRESENT_IMAGES
+        context = replace(self.context, retry_at=self.retry_at, images=images)
         next_step = step(self.pod, context, self.now)
+        if self.node:
+            self.node.note_step(images)
+        self.unknown_images += next_step.unknown_images
         self.due = next_step.requeue_at
         self.retry_at = self.due if next_step.is_blocked else None
         assert self.due is None or self.due > self.now
@@ -132,7 +172,10 @@ class SimulatedPod:
                 self.pod = {**self.pod, "status": patched(self.pod["status"], body["status"])}
                 self.writes += 1
             case EmitEvent():
-                self.events.append(effect)
+                occasion = (effect.reason, effect.part, effect.once)
+                if not effect.once or occasion not in self.occasions:
+                    self.events.append(effect)
+                self.occasions.add(occasion)
             case DeleteObject():
                 self.removed = True
 

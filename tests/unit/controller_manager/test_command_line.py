@@ -221,12 +221,35 @@ def test_configz_has_upstreams_names():
     assert shown["controllers"]["controllers"] == ["*"]
 
 
-def test_invalid_file_of_simulated_images_is_named(tmp_path, capsys):
+@pytest.mark.parametrize("flag", ["--images", "--simulated-images"])
+def test_invalid_file_of_images_is_named(tmp_path, capsys, flag):
     path = tmp_path / "images.yaml"
     path.write_text("shop: {names: [shop], port: 80}")
     with pytest.raises(SystemExit):
-        read(f"--simulated-images={path}")
-    assert f"--simulated-images: {path}: Object contains unknown field `port`" in capsys.readouterr().err
+        read(f"{flag}={path}")
+    assert f"{flag}: {path}: Object contains unknown field `port`" in capsys.readouterr().err
+
+
+def test_file_of_images_describes_simulated_ones_and_processes(tmp_path, capsys):
+    path = tmp_path / "images.yaml"
+    path.write_text("shop: {names: [shop]}\nexample.org/operator: {command: [operator]}\n")
+    assert read("--container-runtime=process", f"--images={path}").simulation.images == path
+    with pytest.raises(SystemExit):
+        read(f"--images={path}")
+    problem = (
+        "example.org/operator has no names: an image runs as a process with --container-runtime=process only"
+    )
+    assert f"--images: {path}: {problem}" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        read("--container-runtime=process")
+    assert "--container-runtime=process needs --images" in capsys.readouterr().err
+
+
+def test_older_flag_of_images_is_reported(tmp_path, capsys):
+    path = tmp_path / "images.yaml"
+    path.write_text("shop: {names: [shop]}")
+    read(f"--simulated-images={path}")
+    assert capsys.readouterr().err == "Flag --simulated-images has been deprecated, use --images instead\n"
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,9 @@ def test_liveness_command_that_fails_restarts_container():
 
 def test_liveness_command_reads_file_that_the_command_removes():
     subject = simulated(container("c", "sh", "-c", HEALTHY, livenessProbe=probe("cat", "/tmp/healthy")))
-    assert state_of(subject.pass_time(39)) == (True, True, 0)
+    assert state_of(subject.pass_time(40)) == (True, True, 0)
+    assert warnings(subject) == [f"Liveness probe failed: {NOT_FOUND}"]
+    assert state_of(subject.pass_time(29)) == (True, True, 0), "its shell ignores SIGTERM"
     assert state_of(subject.pass_time(1)) == (True, True, 1)
     assert warnings(subject) == [f"Liveness probe failed: {NOT_FOUND}"]
 
@@ -105,7 +107,8 @@ def test_command_makes_container_ready_at_its_end():
     ],
 )
 def test_command_with_unknown_result_succeeds(command):
-    assert state_of(simulated(container(readinessProbe=probe(*command)))) == (True, True, 0)
+    subject = simulated(container(image="example.com/app:1", readinessProbe=probe(*command)))
+    assert state_of(subject) == (True, True, 0)
 
 
 def test_command_uses_variables_of_the_container():

@@ -45,7 +45,14 @@ def test_tags_of_one_image_have_one_id(one, other, is_same):
     assert (image_id(one) == image_id(other)) is is_same
 
 
-@pytest.mark.parametrize("name", ["app", "app:1.2", "host:5000/team/app"])
-def test_image_id_has_digest_of_reference(name):
+@pytest.mark.parametrize(
+    ("name", "repository"),
+    [
+        ("app", "docker.io/library/app"),
+        ("app:1.2", "docker.io/library/app"),
+        ("host:5000/team/app", "host:5000/team/app"),
+    ],
+)
+def test_image_id_has_repository_and_digest_of_reference(name, repository):
     digest = f"sha256:{'a' * 64}"
-    assert image_id(f"{name}@{digest}") == f"{name.removesuffix(':1.2')}@{digest}"
+    assert image_id(f"{name}@{digest}") == f"{repository}@{digest}"

@@ -10,7 +10,7 @@ STRESS = ("stress", "--vm", "1", "--vm-bytes")
 OOM_KILLED = {"exitCode": 137, "reason": "OOMKilled"}
 
 
-def limited(*argv, limit="100Mi", policy="Always", image="busybox", **fields):
+def limited(*argv, limit="100Mi", policy="Always", image="example.org/tools", **fields):
     resources = {"limits": {"memory": limit}} if limit else {}
     described = container("c", *argv, image=image, resources=resources, **fields)
     return SimulatedPod(pod(described, policy=policy), context=node_context(details=True))

@@ -77,7 +77,11 @@ def test_plain_pod_is_ready_with_one_write():
             id="one failed, one succeeded",
         ),
         pytest.param(
-            pod(container("c", "make"), policy="Never"), 0, "Succeeded", {"c": 0}, id="a task completes"
+            pod(container("c", "make", image="app"), policy="Never"),
+            0,
+            "Succeeded",
+            {"c": 0},
+            id="a task completes",
         ),
         pytest.param(
             pod(container("c"), policy="Never", labels=JOB),
@@ -270,7 +274,8 @@ def test_deleted_pod_has_exit_codes_with_details():
     simulated = SimulatedPod(
         pod(container("c", "sleep", "infinity")), context=node_context(details=True)
     ).delete()
-    assert simulated.removed
+    assert not simulated.pass_time(29).removed
+    assert simulated.pass_time(1).removed
     assert (simulated.phase, simulated.containers()) == ("Failed", {"c": 137})
     assert [item.message for item in simulated.events if item.reason == "Killing"] == ["Stopping container c"]
 
@@ -376,7 +381,7 @@ def test_start_events_are_kubelets():
     assert simulated.conditions()["PodReadyToStartContainers"] == "True"
     status = simulated.status["containerStatuses"][0]
     assert status["containerID"].startswith("mockube://")
-    assert status["imageID"].startswith("nginx@sha256:")
+    assert status["imageID"].startswith("docker.io/library/nginx@sha256:")
 
 
 def test_ids_are_deterministic():

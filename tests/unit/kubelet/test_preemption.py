@@ -174,7 +174,8 @@ def preempted_pod(**annotations):
 def test_preempted_pod_has_reason_in_status():
     running, step = preempted_pod()
     killing, write = step.effects
-    assert killing == EmitEvent("Normal", "Killing", "Stopping container web", "spec.containers{web}")
+    message = "Stopping container web"
+    assert killing == EmitEvent("Normal", "Killing", message, "spec.containers{web}", once="stop")
     assert isinstance(write, PatchObject)
     status = patched(running["status"], write.body["status"])
     assert (status["phase"], status["reason"]) == ("Failed", "Preempting")
@@ -196,4 +197,6 @@ def test_preempted_pod_has_reason_in_status():
     [({"terminate_after": "5s"}, 5), ({"terminate_after": "60s"}, 20), ({"hang_terminating": "true"}, 20)],
 )
 def test_preempted_pod_may_use_its_grace_period(annotations, seconds):
-    assert preempted_pod(**annotations)[1] == Step(requeue_at=START + timedelta(seconds=seconds))
+    stopping = preempted_pod(**annotations)[1]
+    assert stopping.requeue_at == START + timedelta(seconds=seconds)
+    assert [effect.reason for effect in stopping.effects] == ["Killing"]

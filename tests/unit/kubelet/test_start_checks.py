@@ -146,8 +146,8 @@ def test_container_with_invalid_configuration_is_not_created(fields, message):
         env("secretKeyRef", "s", "a"),
         env("secretKeyRef", "s", "c", optional=True),
         {"securityContext": {"runAsNonRoot": True}, "image": "example.org/unknown"},
-        {"securityContext": {"runAsNonRoot": True}, "image": "bitnami/redis"},
-        {"securityContext": {"runAsNonRoot": True, "runAsUser": 1}},
+        {"securityContext": {"runAsNonRoot": True}, "image": "bitnami/nginx"},
+        {"image": "redis", "securityContext": {"runAsNonRoot": True, "runAsUser": 1}},
     ],
 )
 def test_container_with_valid_configuration_is_created(fields):

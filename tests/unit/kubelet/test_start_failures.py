@@ -22,7 +22,7 @@ def status_of(simulated, index=0):
 
 def test_container_fails_at_its_start_again_and_again():
     simulated = simulated_pod(fail_start="true")
-    assert simulated.containers() == {"c": "CrashLoopBackOff"}
+    assert simulated.containers() == {"c": "RunContainerError"}
     status = status_of(simulated)
     message = "failed to create containerd task: failed to create shim task: the annotation mockube.dev/fail-start is set"
     assert status["lastState"]["terminated"] == {
@@ -40,15 +40,17 @@ def test_container_fails_at_its_start_again_and_again():
     ] * 2
     simulated.pass_time(15)
     assert status_of(simulated)["restartCount"] == 2, "after 10 s; the next delay is 20 s"
+    assert status_of(simulated)["state"]["waiting"] == {"message": message, "reason": "RunContainerError"}
     simulated.pass_time(10)
-    assert status_of(simulated)["restartCount"] == 2
+    assert (simulated.containers(), status_of(simulated)["restartCount"]) == ({"c": "CrashLoopBackOff"}, 2)
+    assert [event.reason for event in simulated.events].count("BackOff") == 2, "once for each wait"
     simulated.pass_time(10)
     assert status_of(simulated)["restartCount"] == 3
 
 
 def test_crash_times_limits_failed_starts():
     simulated = simulated_pod(fail_start="true", crash_times="2")
-    assert simulated.containers() == {"c": "CrashLoopBackOff"}
+    assert simulated.containers() == {"c": "RunContainerError"}
     simulated.pass_time(15)
     assert (simulated.containers(), status_of(simulated)["restartCount"]) == ({"c": "running"}, 2)
     assert simulated.ready
@@ -56,9 +58,9 @@ def test_crash_times_limits_failed_starts():
 
 def test_one_container_of_pod_fails():
     simulated = simulated_pod(container("a"), container("b"), fail_start__b="true")
-    assert simulated.containers() == {"a": "running", "b": "CrashLoopBackOff"}
+    assert simulated.containers() == {"a": "running", "b": "RunContainerError"}
     others = simulated_pod(container("a"), container("b"), fail_start="true", fail_start__a="false")
-    assert others.containers() == {"a": "running", "b": "CrashLoopBackOff"}
+    assert others.containers() == {"a": "running", "b": "RunContainerError"}
 
 
 def test_pod_that_is_never_restarted_fails():
@@ -72,7 +74,7 @@ def test_new_image_fails_at_its_start():
     simulated.annotate(fail_start="true")
     assert simulated.ready, "it runs already"
     simulated.change(containers=[container(image="nginx:1.26")])
-    assert simulated.containers() == {"c": "CrashLoopBackOff"}
+    assert simulated.containers() == {"c": "RunContainerError"}
     assert status_of(simulated)["lastState"]["terminated"]["reason"] == "StartError"
 
 

@@ -5,6 +5,8 @@ from msgspec.structs import replace
 
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
+IMAGE = "example.com/app:1"
+"""An image whose programs nobody knows."""
 CONTEXT = node_context(details=True)
 FAILING = replace(CONTEXT, fails_unknown_programs=True)
 FAIL = {"mockube.dev/unknown-programs": "fail"}
@@ -16,7 +18,7 @@ def ended(subject):
 
 
 def simulated(*command, context=CONTEXT, annotations=None, **spec):
-    described = container("c", *command)
+    described = container("c", *command, image=IMAGE)
     return SimulatedPod(
         pod(described, restartPolicy="Never", annotations=annotations, **spec), context=context
     ).pass_time(60)
@@ -29,7 +31,9 @@ def not_simulated(subject):
 def test_unknown_program_succeeds_with_warning_that_names_it():
     subject = simulated("sh", "-c", "echo a; make all; exit 3")
     assert ended(subject) == 0
-    message = "make of the image nginx:1.25 is not simulated: the container ends with exit code 0 without it"
+    message = (
+        "make of the image example.com/app:1 is not simulated: the container ends with exit code 0 without it"
+    )
     assert not_simulated(subject) == [(message, "spec.containers{c}")]
 
 
@@ -38,9 +42,11 @@ def test_simulated_program_has_no_warning():
 
 
 def test_arguments_of_unknown_program_are_not_its_name():
-    described = {**container(), "args": ["--v=2"]}
+    described = {**container(image=IMAGE), "args": ["--v=2"]}
     subject = SimulatedPod(pod(described), context=CONTEXT).pass_time(60)
-    message = "the image nginx:1.25 is not simulated: the container runs without it until it is stopped"
+    message = (
+        "the image example.com/app:1 is not simulated: the container runs without it until it is stopped"
+    )
     assert [event_message for event_message, _ in not_simulated(subject)] == [message]
 
 
@@ -53,7 +59,7 @@ def test_unknown_program_fails_if_flag_or_annotation_says_so(context, annotation
 
 def test_unknown_program_that_fails_has_the_same_warning():
     for command, code in ((["make"], 127), (["sh", "-c", "make || exit 5"], 5)):
-        message = f"make of the image nginx:1.25 is not simulated: the container ends with exit code {code} without it"
+        message = f"make of the image example.com/app:1 is not simulated: the container ends with exit code {code} without it"
         assert [text for text, _ in not_simulated(simulated(*command, context=FAILING))] == [message]
     assert not_simulated(simulated("sh", "-c", "echo a; exit 3", context=FAILING)) == []
 
@@ -74,7 +80,7 @@ def test_hostname_is_that_of_the_pod():
 
 
 def probed(*command):
-    return container("c", readinessProbe={"exec": {"command": [*command]}, "periodSeconds": 5})
+    return container("c", image=IMAGE, readinessProbe={"exec": {"command": [*command]}, "periodSeconds": 5})
 
 
 def probe_of(described, context, annotations):
@@ -110,8 +116,8 @@ def test_probe_and_hook_with_unknown_program_have_a_warning():
         subject = SimulatedPod(pod(described), context=context)
         messages = {message for message, _ in not_simulated(subject) if "its" in message}
         assert messages == {
-            f"check-health of the image nginx:1.25 is not simulated: its readinessProbe {end} without it",
-            f"/opt/stop of the image nginx:1.25 is not simulated: its preStop {end} without it",
+            f"check-health of the image example.com/app:1 is not simulated: its readinessProbe {end} without it",
+            f"/opt/stop of the image example.com/app:1 is not simulated: its preStop {end} without it",
         }
 
 
@@ -123,13 +129,14 @@ def test_probe_reads_files_of_a_command_whose_unknown_program_fails():
     script = "prepare || touch /tmp/failed; sleep 600"
     described = container(
         *("c", "sh", "-c", script),
+        image=IMAGE,
         readinessProbe={"exec": {"command": ["test", "!", "-f", "/tmp/failed"]}, "periodSeconds": 5},
     )
     assert probe_of(described, FAILING, None) == (False, ["Readiness probe failed: "])
 
 
 def test_hook_with_unknown_program_fails_if_flag_says_so():
-    described = container("c", lifecycle={"postStart": {"exec": {"command": ["register"]}}})
+    described = container("c", image=IMAGE, lifecycle={"postStart": {"exec": {"command": ["register"]}}})
     for context, fails in ((FAILING, True), (CONTEXT, False)):
         subject = SimulatedPod(pod(described), context=context).pass_time(5)
         reasons = [event.reason for event in subject.events]

@@ -1,6 +1,8 @@
 """nc and ping."""
 
+import re
 from collections.abc import Generator
+from math import inf
 from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
@@ -44,6 +46,10 @@ _NO_LIMIT: Final = 1e9
 
 
 def nc(process: Process) -> Run:
+    """Connect to a port; one that listens waits for clients, which `listeners` knows by its arguments."""
+    if any(re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*|--listen", argument) for argument in process.arguments):
+        yield Sleep(inf)
+        return 0
     try:
         options = parse_command_line(process.arguments, _NC)
     except UnknownOption as error:

@@ -24,21 +24,26 @@ _NOT_FOUND: Final = 2
 
 
 def _query(
-    process: Process, server: str, name: str, record_type: str
+    process: Process,
+    server: str,
+    name: str,
+    record_type: str,
+    seconds: float = network.QUERY_SECONDS * network.ATTEMPTS,
 ) -> Generator[Effect, bytes | None, Reply | None]:
     """Query a server; return None after the time of a query that nobody answers."""
     reply = yield from network.call(process, Lookup(server=server, name=name, record_type=record_type))
     if reply.outcome == "outside":
         raise UnknownProgram(f"{process.name} of {name}, which is outside of the cluster,")
     if not reply.is_open:
-        yield Sleep(network.QUERY_SECONDS * network.ATTEMPTS)
+        yield Sleep(seconds)
         return None
     return reply
 
 
 def nslookup(process: Process) -> Run:
     """Query each name of the search list until one exists, as busybox does."""
-    record_type, arguments = _record_type_of(process, {"-type=": True, "-query=": True, "-q=": True})
+    seconds, words = _timeout_of(process)
+    record_type, arguments = _record_type_of(process, words, {"-type=": True, "-query=": True, "-q=": True})
     if not 1 <= len(arguments) <= 2:
         raise UnknownProgram(" ".join(process.argv))
     name = arguments[0]
@@ -52,7 +57,7 @@ def nslookup(process: Process) -> Run:
     for query in queries:
         replies = list[Reply]()
         for query_type in record_types:
-            reply = yield from _query(process, server, query, query_type)
+            reply = yield from _query(process, server, query, query_type, seconds)
             if reply is None:
                 yield write_text(_NO_SERVER)
                 return 1
@@ -82,10 +87,26 @@ def _nslookup_lines(reply: Reply) -> str:
     )
 
 
-def _record_type_of(process: Process, prefixes: dict[str, bool]) -> tuple[str, list[str]]:
+def _timeout_of(process: Process) -> tuple[float, list[str]]:
+    """Return the seconds after which nslookup gives up, and the arguments without the options of time and attempts."""
+    seconds, words = float(network.QUERY_SECONDS * network.ATTEMPTS), list[str]()
+    for argument in process.arguments:
+        option, equals, value = argument.partition("=")
+        if not equals or option not in ("-timeout", "-retry"):
+            words.append(argument)
+        elif not value.isascii() or not value.isdecimal() or not int(value):
+            raise UnknownProgram(f"{process.name} {argument}")
+        elif option == "-timeout":
+            seconds = float(value)
+    return seconds, words
+
+
+def _record_type_of(
+    process: Process, arguments: Sequence[str], prefixes: dict[str, bool]
+) -> tuple[str, list[str]]:
     """Return the type of records in an option, and the other arguments; raise `UnknownProgram` for other options."""
     record_type, rest = "", list[str]()
-    for argument in process.arguments:
+    for argument in arguments:
         prefix = next((prefix for prefix in prefixes if argument.startswith(prefix)), None)
         if prefix is not None:
             record_type = argument.removeprefix(prefix).upper()

@@ -1,6 +1,6 @@
 """agnhost, the program of the image that Kubernetes' own tests and many examples use.
 
-Commands that only print, wait or work on files are executed. Servers run forever and do not respond.
+Commands that only print, wait or work on files are executed. Servers run forever; some of them answer on their ports.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,6 +29,10 @@ _FILE_SYSTEM: Final = "2035054128"
 _STICKY: Final = 0o1000
 _SET_GID: Final = 0o2000
 _BITS: Final = "rwxrwxrwx"
+_ANSWERED: Final = frozenset(
+    ["grpc-health-checking", "guestbook", "liveness", "netexec", "porter", "serve-hostname", "test-webserver"]
+)
+"""The servers whose ports answer, see `servers.server_programs`."""
 Options = Mapping[str, str]
 
 
@@ -67,9 +71,9 @@ def _pause(_: Process) -> Run:
 
 
 def _serve(process: Process) -> Run:
-    yield write_text(
-        f"mockube: agnhost {process.arguments[0]} is simulated: it runs until it is stopped and serves nothing\n"
-    )
+    name = process.arguments[0]
+    end = "" if name in _ANSWERED else " and serves nothing"
+    yield write_text(f"mockube: agnhost {name} is simulated: it runs until it is stopped{end}\n")
     yield Sleep(FOREVER)
     return 0
 

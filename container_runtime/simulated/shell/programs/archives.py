@@ -145,7 +145,8 @@ def _create(process: Process, target_process: Process, options: _TarOptions) -> 
                 if _is_excluded(member_name, options):
                     continue
                 entry = files.link_entry(member_path)
-                archive.addfile(_member(member_name or ".", entry), io.BytesIO(entry.data or b""))
+                content = b"" if entry.is_directory or entry.target else files.read(member_path)
+                archive.addfile(_member(member_name or ".", entry), io.BytesIO(content))
                 lines.append(f"{member_name}{'/' if entry.is_directory else ''}\n")
     data = buffer.getvalue()
     if options.is_compressed or options.archive.endswith((".gz", ".tgz")):
@@ -153,7 +154,10 @@ def _create(process: Process, target_process: Process, options: _TarOptions) -> 
     if options.is_verbose:
         yield Output(2 if options.archive == "-" else 1, "".join(lines).encode())
     if options.archive != "-":
-        files.write(process.path(options.archive), data, modified=modification_time(process))
+        try:
+            files.write(process.path(options.archive), data, modified=modification_time(process))
+        except FileError as error:
+            raise ProgramUsageError(f"can't open '{options.archive}': {error}") from error
         return code
     for start in range(0, len(data), BLOCK):
         yield Output(1, data[start : start + BLOCK])
@@ -177,7 +181,7 @@ def _member(name: str, entry: FileEntry) -> tarfile.TarInfo:
     elif entry.is_directory:
         member.type = tarfile.DIRTYPE
     else:
-        member.size = len(entry.data or b"")
+        member.size = entry.size
     return member
 
 

@@ -6,7 +6,12 @@ from posixpath import basename, dirname, join, normpath, relpath
 from typing import Final
 
 from mockube.container_runtime.simulated.shell.devices import is_special
-from mockube.container_runtime.simulated.shell.filesystem import FileError, NoSuchFile
+from mockube.container_runtime.simulated.shell.filesystem import (
+    AccessDenied,
+    FileEntry,
+    FileError,
+    NoSuchFile,
+)
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
@@ -93,7 +98,8 @@ def mkdir(process: Process) -> Run:
 
     def make(name: str) -> Steps:
         path, existed = process.path(name), files.exists(process.path(name))
-        files.make_directory(path, parents="p" in options, modified=modification_time(process))
+        mode = 0o777 & ~process.host.umask
+        files.make_directory(path, parents="p" in options, modified=modification_time(process), mode=mode)
         if "m" in options:
             files.change(path, mode=parse_mode(options.get("m"), 0o777))
         if "v" in options and not existed:
@@ -146,7 +152,7 @@ def touch(process: Process) -> Run:
         at = modification_time(process) if at is None else at
         if not files.exists(path):
             if "c" not in options:
-                files.write(path, b"", append=True, modified=at)
+                files.write(path, b"", append=True, modified=at, mode=0o666 & ~process.host.umask)
         elif changes_time:
             process.host.changes += 1
             files.change(path, modified=at)
@@ -276,9 +282,14 @@ def _may_overwrite(
     return "i" not in options or (yield from confirm(process, f"overwrite '{target}'"))
 
 
+_UNREADABLE: Final = "unreadable"
+
+
 def _copy_problem(name: str, last: str, problem: str, *, moves: bool) -> str:
     if problem == "omitting directory":
         return f"omitting directory '{name}'"
+    if problem == _UNREADABLE:
+        return f"can't open '{name}': Permission denied"
     return f"can't {'rename' if moves else 'create'} '{name if moves else last}': {problem}"
 
 
@@ -292,10 +303,8 @@ def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, 
         raise FileError("omitting directory")
     if target == source or target.startswith(f"{source}/"):
         raise FileError("Invalid argument" if moves else "is a subdirectory of itself")
-    if moves and files.has(target):
-        if files.link_entry(target).is_directory and list(files.children(target)):
-            raise FileError("Directory not empty")
-        files.remove(target, recursive=True)
+    if moves:
+        _make_way(process, target)
     for path in list(files.walk(source)):
         target_path = target + path.removeprefix(source)
         entry = files.link_entry(path) if keeps_links else files.entry(path)
@@ -308,10 +317,36 @@ def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, 
             files.make_directory(target_path, parents=files.exists(target_path), modified=modified)
             files.change(target_path, mode=entry.mode)
         else:
-            files.write(target_path, entry.data, modified=modified)
-            files.change(target_path, mode=entry.mode)
+            _copy_file(process, entry, path, target_path, modified, keeps=keeps)
+        if moves:
+            files.restore(target_path, entry)
     if moves:
         files.remove(source, recursive=True)
+
+
+def _make_way(process: Process, target: str) -> None:
+    """Remove what a moved file replaces."""
+    files = process.host.files
+    if files.has(target):
+        if files.link_entry(target).is_directory and list(files.children(target)):
+            raise FileError("Directory not empty")
+        files.remove(target, recursive=True)
+
+
+def _copy_file(
+    process: Process, entry: FileEntry, source: str, target: str, modified: float, *, keeps: bool
+) -> None:
+    files = process.host.files
+    is_new = not files.has(target)
+    try:
+        readable = files.readable(source)
+    except AccessDenied as error:
+        raise FileError(_UNREADABLE) from error
+    files.write(target, readable.data or b"", zeros=readable.zeros, modified=modified)
+    if is_new or keeps:
+        files.change(target, mode=entry.mode if keeps else entry.mode & ~process.host.umask)
+    if keeps and process.host.user == 0:
+        files.change(target, user=entry.user, group=entry.group)
 
 
 def ln(process: Process) -> Run:

@@ -320,6 +320,9 @@ def _find_below(finder: _Finder, test: _Test, name: str) -> Run:
         yield from test(finder, item)
         if finder.is_pruned:
             pruned.append(path)
+        elif not files.may_list(path):
+            yield finder.process.error(f"{shown_name}: Permission denied")
+            finder.code = 1
     return 0
 
 

@@ -114,18 +114,18 @@ def tail(process: Process) -> Run:
 
 def _tail_of_input(process: Process, count: int, *, is_bytes: bool) -> Run:
     """Write the end of the input, and keep no more of it in memory than that."""
-    kept, size, filled = b"", 0, 0
+    last_bytes, size, filled = b"", 0, 0
     while block := (yield from read_input(DEVICE_BYTES)):
         size += len(block)
         if is_bytes or b"\n" in block or size <= DEVICE_BYTES:
-            kept = _tail_of(kept + block, count, "", is_bytes=is_bytes)
-            size = len(kept)
+            last_bytes = _tail_of(last_bytes + block, count, "", is_bytes=is_bytes)
+            size = len(last_bytes)
         else:  # of a line as long, only the size counts
-            kept = block
+            last_bytes = block
         if size - filled >= _FILLED:
             yield from fill_memory(process, size - filled)
             filled = size
-    yield Output(1, kept)
+    yield Output(1, last_bytes)
     return 0
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from posixpath import basename, dirname, join
 from typing import Final
 
-from mockube.container_runtime.simulated.shell import limits
+from mockube.container_runtime.simulated.shell.disks import is_below, mounted_disks
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
@@ -23,10 +23,6 @@ from .modes import permissions_text
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _PARTS: Final = re.compile(r"([0-9]{1,15})")
 _STAT: Final = re.compile(r"%([#0 +-]{0,8}[0-9]{0,9})([A-Za-z%])")
-
-
-def name_of(number: int) -> str:
-    return {0: "root", 1: "daemon", 65534: "nobody"}.get(number, str(number))
 
 
 def human_size(size: int) -> str:
@@ -68,27 +64,30 @@ def ls(process: Process) -> Run:
         (folders if entry.is_directory and "d" not in options else plain).append(name)
     if plain:
         rows = [(name, process.path(name)) for name in plain]
-        yield write_text(_rows(files, _order(files, rows, options), options))
+        yield write_text(_rows(process, _order(files, rows, options), options))
     shows_titles = len(names) > 1 or "R" in options
     for index, name in enumerate(folders):
         if shows_titles:
             yield write_text(("\n" if plain or index else "") + f"{name}:\n")
-        yield from _list_folder(process, name, options)
+        code = (yield from _list_folder(process, name, options)) or code
     return code
 
 
 def _list_folder(process: Process, name: str, options: ProgramOptions) -> Run:
     files, path = process.host.files, process.path(name)
-    children = [
-        child for child in files.children(path) if not child.startswith(".") or options.has_any("aAf")
-    ]
+    try:
+        names = files.children(path)
+    except FileError as error:
+        yield process.error(f"can't open '{name}': {error}")
+        return 1
+    children = [child for child in names if not child.startswith(".") or options.has_any("aAf")]
     rows = [(child, join(path, child)) for child in children]
     if options.has_any("af"):
         rows = [(".", path), ("..", dirname(path)), *rows]
     ordered = _order(files, rows, options)
     if options.has_any("ls"):
         yield write_text(f"total {sum(_blocks(files.link_entry(each)) for _, each in ordered)}\n")
-    yield write_text(_rows(files, ordered, options))
+    yield write_text(_rows(process, ordered, options))
     if "R" in options:
         for child, child_path in ordered:
             if child not in (".", "..") and files.link_entry(child_path).is_directory:
@@ -98,7 +97,10 @@ def _list_folder(process: Process, name: str, options: ProgramOptions) -> Run:
 
 
 def _blocks(entry: FileEntry) -> int:
-    return 0 if entry.target else (entry.size + 4095) // 4096 * 4
+    if entry.target:
+        return 0
+    size = entry.size if entry.data is None else len(entry.data) + entry.disk_zeros
+    return (size + 4095) // 4096 * 4
 
 
 def _order(
@@ -127,12 +129,13 @@ def _version_key(name: str) -> list[tuple[bool, int, str]]:
     ]
 
 
-def _rows(files: FileSystem, rows: Sequence[tuple[str, str]], options: ProgramOptions) -> str:
-    return "".join(_row(files, name, path, options) for name, path in rows)
+def _rows(process: Process, rows: Sequence[tuple[str, str]], options: ProgramOptions) -> str:
+    return "".join(_row(process, name, path, options) for name, path in rows)
 
 
-def _row(files: FileSystem, name: str, path: str, options: ProgramOptions) -> str:
-    entry = files.link_entry(path)
+def _row(process: Process, name: str, path: str, options: ProgramOptions) -> str:
+    host = process.host
+    entry = host.files.link_entry(path)
     mark = ""
     name = f'"{name}"' if "Q" in options else name
     if options.has_any("Fp") and entry.is_directory:
@@ -143,8 +146,9 @@ def _row(files: FileSystem, name: str, path: str, options: ProgramOptions) -> st
     if not options.has_any("lngoe"):
         return f"{prefix}{name}{mark}\n"
     kind = "d" if entry.is_directory else "l" if entry.target else "-"
-    user, group = entry.user, entry.group
-    owners = f"{user:<8} {group:<8}" if "n" in options else f"{name_of(user):<8} {name_of(group):<8}"
+    user = host.user_names.get(entry.user, f"{entry.user}")
+    group = host.group_names.get(entry.group, f"{entry.group}")
+    owners = f"{entry.user:<8} {entry.group:<8}" if "n" in options else f"{user:<8} {group:<8}"
     size = f"{human_size(entry.size):>8}" if "h" in options else f"{entry.size:9}"
     when = datetime.fromtimestamp(entry.modified, UTC)
     arrow = f" -> {entry.target}" if entry.target else ""
@@ -170,7 +174,7 @@ def stat(process: Process) -> Run:
             yield process.error(f"can't stat '{name}': {error}")
             code = 1
             continue
-        yield write_text(_stat_text(name, path, entry, options.get("c", _STAT_FORMAT)) + "\n")
+        yield write_text(_stat_text(process, name, path, entry, options.get("c", _STAT_FORMAT)) + "\n")
     return code
 
 
@@ -180,7 +184,8 @@ _STAT_FORMAT: Final = (
 )
 
 
-def _stat_text(name: str, path: str, entry: FileEntry, format_text: str) -> str:
+def _stat_text(process: Process, name: str, path: str, entry: FileEntry, format_text: str) -> str:
+    host = process.host
     kind = "d" if entry.is_directory else "l" if entry.target else "-"
     when = datetime.fromtimestamp(entry.modified, UTC)
     time = f"{when:%Y-%m-%d %H:%M:%S.%f}000 +0000"
@@ -190,7 +195,7 @@ def _stat_text(name: str, path: str, entry: FileEntry, format_text: str) -> str:
     )
     values = {
         "n": name, "N": f"'{name}' -> '{entry.target}'" if entry.target else name, "s": str(entry.size), "a": f"{entry.mode & 0o7777:o}", "A": kind + permissions_text(entry.mode),
-        "F": file_kind, "u": str(entry.user), "U": name_of(entry.user), "g": str(entry.group), "G": name_of(entry.group), "y": time, "x": time, "z": time,
+        "F": file_kind, "u": str(entry.user), "U": host.user_names.get(entry.user, "UNKNOWN"), "g": str(entry.group), "G": host.group_names.get(entry.group, "UNKNOWN"), "y": time, "x": time, "z": time,
         "Y": str(int(entry.modified)), "X": str(int(entry.modified)), "Z": str(int(entry.modified)), "h": "2" if entry.is_directory else "1",
         "i": str(sum(path.encode()) + len(path) * 131), "b": str(_blocks(entry) * 2), "B": "512", "o": "4096", "f": f"{entry.mode:x}", "m": "/", "d": "0", "%": "%",
     }  # fmt: skip
@@ -223,6 +228,9 @@ def disk_usage(process: Process) -> Run:
             continue
         sizes: dict[str, int] = {}
         for child in reversed(list(files.walk(path))):
+            if not files.may_list(child):
+                yield process.error(f"can't open '{name}{child.removeprefix(path)}': Permission denied")
+                code = 1
             entry = files.link_entry(child)
             own = entry.size if "b" in options else _blocks(entry) * 1024
             sizes[child] = sizes.get(child, 0) + own
@@ -244,17 +252,38 @@ def _size_text(size: int, options: ProgramOptions) -> str:
 
 
 def disk_free(process: Process) -> Run:
-    options = parse_options(process.arguments, "PkmhTa", long={"human-readable": "h"})
+    options = parse_options(process.arguments, "PkmhTai", long={"human-readable": "h"})
+    if "i" in options:
+        raise ProgramUsageError("-i is not simulated")
+    disks, code = mounted_disks(process.host.files), 0
+    if options.arguments:
+        selected = []
+        for name in options.arguments:
+            path = process.path(name)
+            if not process.host.files.exists(path):
+                yield process.error(f"{name}: can't find mount point")
+                code = 1
+                continue
+            selected.append(next(disk for disk in reversed(disks) if is_below(path, disk.path)))
+        disks = selected
     unit = 1 << 20 if "m" in options else 1024
-    used = process.host.files.size
-    numbers = [limits.MAX_FILE_BYTES, used, limits.MAX_FILE_BYTES - used]
-    texts = [human_size(number) if "h" in options else str(number // unit) for number in numbers]
     title = "Size" if "h" in options else "1M-blocks" if "m" in options else "1K-blocks"
-    kind = f" {'overlay':<10}" if "T" in options else ""
-    head = f"{'Filesystem':<20}{' Type      ' if kind else ''} {title:>10} {'Used':>9} Available Use% Mounted on\n"
-    row = f"{'overlay':<20}{kind} {texts[0]:>10} {texts[1]:>9} {texts[2]:>9} {used * 100 // limits.MAX_FILE_BYTES:3}% /\n"
-    yield write_text(head + row)
-    return 0
+    kind = f" {'Type':<10}" if "T" in options else ""
+    rows = [f"{'Filesystem':<20}{kind} {title:>10} {'Used':>9} Available Use% Mounted on\n"] if disks else []
+    for disk in disks:
+        numbers = [disk.size, disk.used, max(disk.size - disk.used, 0)]
+        texts = [_free_size(number) if "h" in options else str(number // unit) for number in numbers]
+        kind = f" {disk.kind:<10}" if "T" in options else ""
+        percent = f"{-(-disk.used * 100 // disk.size) if disk.size else 0:3}%"
+        rows.append(
+            f"{disk.source:<20}{kind} {texts[0]:>10} {texts[1]:>9} {texts[2]:>9} {percent} {disk.path}\n"
+        )
+    yield write_text("".join(rows))
+    return code
+
+
+def _free_size(size: int) -> str:
+    return "0" if not size else f"{size / 1024:.1f}K" if size < 1024 else human_size(size)
 
 
 def readlink(process: Process) -> Run:

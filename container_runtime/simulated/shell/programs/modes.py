@@ -53,3 +53,9 @@ def permissions_text(mode: int) -> str:
         if mode & bit:
             letters[index] = letter if letters[index] == "x" else letter.upper()
     return "".join(letters)
+
+
+def symbolic_rights(mode: int) -> str:
+    """Return rights as `umask -S` prints them, such as `u=rwx,g=rx,o=rx`."""
+    text = permissions_text(mode)
+    return ",".join(f"{owner}={text[index * 3 :][:3].replace('-', '')}" for index, owner in enumerate("ugo"))

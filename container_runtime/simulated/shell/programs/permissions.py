@@ -54,13 +54,18 @@ def chmod(process: Process) -> Run:
     return (yield from for_each_file(process, names, plain_problem, change))
 
 
-def _owner(text: str, *, is_group: bool) -> dict[str, int]:
+_USUAL: Final = {"root": 0, "nobody": 65534, "nogroup": 65534, "daemon": 1, "wheel": 0}
+
+
+def _owner(process: Process, text: str, *, is_group: bool) -> dict[str, int]:
     """Return the attributes that the argument of chown or chgrp sets."""
     user, _, group = ("", "", text) if is_group else text.replace(".", ":").partition(":")
     attributes = {}
     for name, value in (("user", user), ("group", group)):
         if value:
-            number = {"root": 0, "nobody": 65534, "nogroup": 65534, "daemon": 1, "wheel": 0}.get(value)
+            names = process.host.user_names if name == "user" else process.host.group_names
+            number = next((number for number, known in names.items() if known == value), None)
+            number = _USUAL.get(value) if number is None else number
             if number is None and not value.isdecimal():
                 raise ProgramUsageError(
                     f"unknown user {value}" if name == "user" else f"unknown group {value}"
@@ -73,15 +78,13 @@ def chown(process: Process) -> Run:
     options = parse_options(process.arguments, "RhHLPcvf", long=_LONG)
     if len(options.arguments) < 2:
         raise ProgramUsageError(f"usage: {process.name} [-RhLHPcvf] USER[:[GRP]] FILE...")
-    attributes = _owner(options.arguments[0], is_group=process.name == "chgrp")
+    attributes = _owner(process, options.arguments[0], is_group=process.name == "chgrp")
     files = process.host.files
 
     def change(name: str) -> Steps:
         path = process.path(name)
         for each in list(files.walk(path)) if "R" in options else [path]:
             entry = files.entry(each)
-            if process.host.user and attributes.get("user", entry.user) != entry.user:
-                raise FileError("Operation not permitted")
             files.change(each, **attributes)
             changed = files.entry(each)
             if "v" in options or ("c" in options and changed != entry):
@@ -100,8 +103,8 @@ def install(process: Process) -> Run:
     )
     attributes = {
         "mode": parse_mode(options.get("m", "755"), 0),
-        **_owner(options.get("o"), is_group=False),
-        **_owner(options.get("g"), is_group=True),
+        **_owner(process, options.get("o"), is_group=False),
+        **_owner(process, options.get("g"), is_group=True),
     }
     files = process.host.files
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.options import parse_options
@@ -89,7 +89,7 @@ def _list_signals(arguments: Sequence[str]) -> Run:
 
 
 def _user(process: Process) -> str:
-    return "root" if process.host.user == 0 else str(process.host.user)
+    return process.host.user_names.get(process.host.user, str(process.host.user))
 
 
 def _processes(process: Process) -> list[Child]:
@@ -101,14 +101,54 @@ def ps(process: Process) -> Run:
     arguments = [argument.lstrip("-") for argument in process.arguments]
     if any(argument in ("o", "p", "C", "u", "U", "t", "format") for argument in arguments):
         raise ProgramUsageError(f"option is not simulated: {process.arguments[0]}")
-    rows = ["PID   USER     TIME  COMMAND\n"]
+    rows = [
+        f"{row.pid:5} {row.user:<8} {row.seconds // 60:2}:{row.seconds % 60:02} {row.command}\n"
+        for row in _rows(process)
+    ]
+    yield write_text("".join(("PID   USER     TIME  COMMAND\n", *rows)))
+    return 0
+
+
+class _Row(NamedTuple):
+    pid: int
+    parent: int
+    user: str
+    seconds: int
+    """The time of the processor that it has used."""
+    command: str
+
+
+def _rows(process: Process) -> list[_Row]:
+    """Return all processes of the container, and the present program."""
+    host, user = process.host, _user(process)
+    rows = [
+        _Row(other.pid, 0, host.user_names.get(other.user, f"{other.user}"), 0, " ".join(other.argv))
+        for other in host.other_processes
+    ]
     for child in _processes(process):
-        seconds = int(process.processes.time - child.started)
-        rows.append(
-            f"{child.pid:5} {_user(process):<8} {seconds // 60:2}:{seconds % 60:02} {' '.join(child.name)}\n"
-        )
-    rows.append(f"{process.processes.next_pid():5} {_user(process):<8}  0:00 {' '.join(process.argv)}\n")
-    yield write_text("".join(rows))
+        seconds = 0 if rows and host.other_processes else int(process.processes.time - child.started)
+        rows.append(_Row(child.pid, 0, user, seconds, " ".join(child.name)))
+    pid = process.processes.next_pid()
+    if all(row.command != " ".join(process.argv) for row in rows):
+        rows.append(_Row(pid, host.first_pid, user, 0, " ".join(process.argv)))
+    return rows
+
+
+def top(process: Process) -> Run:
+    """Print the processes once, as `top -b -n1`; without -b they would be shown again and again."""
+    options = parse_options(process.arguments, "bn:d:Hm")
+    if "b" not in options and "n" not in options:
+        raise ProgramUsageError("is simulated with -b and -n1")
+    host, rows = process.host, _rows(process)
+    total = host.memory_bytes // 1024
+    lines = [
+        f"Mem: 0K used, {total}K free, 0K shrd, 0K buff, 0K cached",
+        "CPU:   0% usr   0% sys   0% nic 100% idle   0% io   0% irq   0% sirq",
+        f"Load average: 0.00 0.00 0.00 1/{len(rows)} {rows[-1].pid}",
+        "  PID  PPID USER     STAT   VSZ %VSZ CPU %CPU COMMAND",
+        *(f"{row.pid:5} {row.parent:5} {row.user:<8} S        0   0%   0   0% {row.command}" for row in rows),
+    ]
+    yield write_text("".join(f"{line}\n" for line in lines))
     return 0
 
 
@@ -188,7 +228,7 @@ def kill_all(process: Process) -> Run:
 
 def uptime(process: Process) -> Run:
     now = process.host.now_running()
-    seconds = int(process.processes.time)
+    seconds = int(process.host.seconds_up() or process.processes.time)
     yield write_text(
         f" {now:%H:%M:%S} up {seconds // 3600}:{seconds // 60 % 60:02},  load average: 0.00, 0.00, 0.00\n"
     )
@@ -197,7 +237,7 @@ def uptime(process: Process) -> Run:
 
 def processors(process: Process) -> Run:
     parse_options(process.arguments, "", long={"all": "a", "ignore": "i"})
-    yield write_text("1\n")
+    yield write_text(f"{process.host.cpus}\n")
     return 0
 
 
@@ -206,7 +246,7 @@ def free(process: Process) -> Run:
     unit = {"b": 1, "m": 1 << 20, "g": 1 << 30}.get(
         next((letter for letter in "bmg" if letter in options), ""), 1024
     )
-    total = (1 << 30) // unit
+    total = process.host.memory_bytes // unit
     head = f"{'':14}{'total':>11} {'used':>11} {'free':>11} {'shared':>11} {'buff/cache':>11} {'available':>11}\n"
     row = f"{'Mem:':14}{total:11} {0:11} {total:11} {0:11} {0:11} {total:11}\n"
     yield write_text(f"{head}{row}{'Swap:':14}{0:11} {0:11} {0:11}\n")
@@ -216,6 +256,7 @@ def free(process: Process) -> Run:
 PROGRAMS: Final[Mapping[str, Program]] = {
     "kill": kill,
     "ps": ps,
+    "top": top,
     "pgrep": pgrep,
     "pkill": pgrep,
     "pidof": pidof,

@@ -10,7 +10,7 @@ from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import Effect, Process, Run, Steps, write_text
 from mockube.container_runtime.simulated.shell.regular_expressions import BadRegularExpression
 
-from .inputs import read_all, read_operand
+from .inputs import read_files, read_operand
 from .sed_editor import SedEditor, SedOptions
 from .sed_script import SedCommand, SedError, parse_script
 
@@ -104,9 +104,9 @@ def _edit_all(
             code = (yield from _edit_all(process, separate, commands, labels)) or code
         return code
     if not options.edits:
-        data = yield from read_all(process, options.names)
-        code = int(any(_is_missing(process, name) for name in options.names))
-        editor = SedEditor(process, options, commands, labels, data)
+        inputs = yield from read_files(process, options.names)
+        code = inputs.code
+        editor = SedEditor(process, options, commands, labels, inputs.data)
         ended_code = yield from editor.run()
         yield write_text(editor.take_output())
         return ended_code or code
@@ -127,7 +127,7 @@ def _edit_all(
                 files.write(path + options.suffix, before, modified=modified)
             files.write(path, editor.take_output().encode("utf-8", "surrogateescape"), modified=modified)
         except FileError as error:
-            yield process.error(f"{name}: {error}")
+            yield process.error(f"can't create temp file '{name}XXXXXX': {error}")
             code = 4
     return code
 

@@ -9,6 +9,7 @@ from mockube.container_runtime.simulated.shell.conditions import test
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.invoking import CommandNotFound, find_program, program_path
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
+from mockube.container_runtime.simulated.shell.proc_files import mount_lines
 from mockube.container_runtime.simulated.shell.process import (
     Process,
     Program,
@@ -29,10 +30,6 @@ _YES_SECONDS: Final = 0.001
 _YES_LINES: Final = 64
 _YES_BLOCK: Final = 64 * 1024
 """The bytes that `yes` writes at once for a program that reads them."""
-_MOUNTS: Final = (
-    "overlay on / type overlay (rw,relatime)",
-    "cgroup on /sys/fs/cgroup type cgroup2 (ro,nosuid,nodev,noexec,relatime)",
-)
 
 
 def succeed(_: Process) -> Run:
@@ -103,10 +100,11 @@ def pwd(process: Process) -> Run:
 
 
 def whoami(process: Process) -> Run:
-    if process.host.user:
+    name = process.host.user_names.get(process.host.user)
+    if name is None:
         yield process.error(f"unknown uid {process.host.user}")
         return 1
-    yield write_text("root\n")
+    yield write_text(f"{name}\n")
     return 0
 
 
@@ -117,17 +115,21 @@ def user_id(process: Process) -> Run:
     host = process.host
     if options.has_any("ugG"):
         numbers = host.groups if "G" in options else [host.user if "u" in options else host.group]
-        if "n" in options and any(numbers):
-            raise ProgramUsageError(f"unknown ID {next(filter(None, numbers))}")
-        yield write_text(f"{'root' if 'n' in options else ' '.join(map(str, numbers))}\n")
+        names = host.user_names if "u" in options else host.group_names
+        unknown = [number for number in numbers if number not in names]
+        if "n" in options and unknown:
+            raise ProgramUsageError(f"unknown ID {unknown[0]}")
+        texts = [names[number] if "n" in options else str(number) for number in numbers]
+        yield write_text(f"{' '.join(texts)}\n")
         return 0
-    groups = ",".join(map(_id_text, host.groups))
-    yield write_text(f"uid={_id_text(host.user)} gid={_id_text(host.group)} groups={groups}\n")
+    groups = ",".join(_id_text(number, host.group_names) for number in host.groups)
+    user, group = _id_text(host.user, host.user_names), _id_text(host.group, host.group_names)
+    yield write_text(f"uid={user} gid={group} groups={groups}\n")
     return 0
 
 
-def _id_text(number: int) -> str:
-    return f"{number}" if number else "0(root)"
+def _id_text(number: int, names: Mapping[int, str]) -> str:
+    return f"{number}({names[number]})" if number in names else f"{number}"
 
 
 def uname(process: Process) -> Run:
@@ -224,7 +226,7 @@ def yes(process: Process) -> Run:
 
 
 def groups(process: Process) -> Run:
-    names = (f"{number}" if number else "root" for number in process.host.groups)
+    names = (process.host.group_names.get(number, f"{number}") for number in process.host.groups)
     yield write_text(f"{' '.join(names)}\n")
     return 0
 
@@ -248,9 +250,9 @@ def mount(process: Process) -> Run:
     options = process.arguments
     if options and (len(options) != 2 or options[0] != "-t"):
         raise UnknownProgram(" ".join(("mount", *options)))
-    for line in _MOUNTS:
-        if not options or line.split()[4] == options[1]:
-            yield write_text(f"{line}\n")
+    for source, path, kind, flags in mount_lines(process.host):
+        if not options or kind == options[1]:
+            yield write_text(f"{source} on {path} type {kind} ({flags})\n")
     return 0
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from mockube.container_runtime.images.registries import home
+from mockube.container_runtime.images.registries import repository_of
 from mockube.container_runtime.images.resolution import official_images, resolve
 from mockube.container_runtime.images.table import behavior_of_image, built_in_images
 
@@ -31,14 +31,18 @@ def test_at_least_a_hundred_images_are_known():
 
 
 def test_no_two_entries_for_any_tag_have_a_name_in_common():
-    names = Counter(home(name) for entry in built_in_images() if not entry.tags for name in entry.names)
+    names = Counter(
+        repository_of(name) for entry in built_in_images() if not entry.tags for name in entry.names
+    )
     assert [name for name, number in names.items() if number > 1] == []
 
 
 def test_each_name_leads_to_its_entry():
     for entry in built_in_images():
         for name in entry.names:
-            found = behavior_of_image(f"{home(name)}:{entry.tags[0]}" if entry.tags else home(name))
+            found = behavior_of_image(
+                f"{repository_of(name)}:{entry.tags[0]}" if entry.tags else repository_of(name)
+            )
             assert found is not None, name
             assert name in found.names, name
 
@@ -46,7 +50,7 @@ def test_each_name_leads_to_its_entry():
 def test_entries_for_certain_tags_of_official_images_are_for_tags_that_exist():
     for entry in built_in_images():
         for name in entry.names:
-            releases = official_images().get(home(name).removeprefix("docker.io/library/"))
+            releases = official_images().get(repository_of(name).removeprefix("docker.io/library/"))
             assert releases is None or all(tag in releases.words for tag in entry.tags), name
 
 

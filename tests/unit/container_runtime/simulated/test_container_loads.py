@@ -37,7 +37,7 @@ def stats(loads, pod):
     ("argv", "fields", "cores"),
     [
         (("sh", "-c", "while true; do true; done"), {}, 1.0),
-        (("stress", "--cpu", "2"), {"resources": {"limits": {"cpu": "1"}}}, 1.0),
+        (("stress", "--cpu", "2"), {"image": "polinux/stress", "resources": {"limits": {"cpu": "1"}}}, 1.0),
         (("sleep", "1000"), {}, 0.0),
         ((), {"image": "registry.k8s.io/hpa-example"}, 0.0),
     ],

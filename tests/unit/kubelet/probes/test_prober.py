@@ -226,7 +226,7 @@ async def test_probe_timeout_is_a_failure():
 
 async def test_probe_of_undeclared_port_name_is_unknown():
     result = await run_handler({"httpGet": {"port": "htpp"}}, target(), CLOCK, 5)
-    output = 'strconv.Atoi: parsing "htpp": invalid syntax'
+    output = 'port "htpp" not found'
     assert result == HandlerResult(success=False, output=output, is_unknown=True)
 
 

@@ -23,6 +23,11 @@ def test_list_has_each_image_with_its_ports(images):
     rows = {line.split()[0]: line.split()[1] for line in out.splitlines()[1:]}
     assert code == 0
     assert (rows["nginx"], rows["redis"], rows["busybox"]) == ("80", "6379", "-")
+    assert images("list")[1] == out
+
+
+def test_missing_cluster_that_is_named_is_reported(images):
+    assert images("list", "--name=nope")[0] == 3
 
 
 def test_show_explains_what_an_image_requires(images):
@@ -76,7 +81,7 @@ def test_file_of_images_is_read_before_a_cluster_has_it(images, tmp_path):
         (["add", "none.yaml"], "none.yaml: No such file or directory"),
     ],
 )
-def test_what_cannot_be_added_is_refused(images, arguments, message):
+def test_invalid_name_or_file_is_not_added(images, arguments, message):
     code, out, err = images(*arguments)
     assert (code > 0, out, err.count("\n")) == (True, "", 1)
     assert message in err

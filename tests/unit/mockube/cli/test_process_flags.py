@@ -111,6 +111,11 @@ def test_manager_of_a_run_has_the_minor_of_its_server():
     assert minor in run.manager_flags(options_of(run, minor, "--", "true"))
 
 
+def test_manager_of_a_run_has_the_flag_for_unknown_images():
+    flag = "--unknown-images=fail"
+    assert flag in run.manager_flags(options_of(run, flag, "--", "true"))
+
+
 def test_manager_of_envtest_has_the_minor_of_its_server():
     minor = "--kubernetes-version=1.31"
     launchers = envtest.launchers(options_of(envtest, "--with-controllers", minor, "folder"))

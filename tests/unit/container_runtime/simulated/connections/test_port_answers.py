@@ -4,11 +4,11 @@ import pytest
 
 from mockube.container_runtime.simulated.connections.port_answers import (
     ReceivedRequest,
-    file_of,
     fixed_answer,
     open_port,
     reply_to,
 )
+from mockube.container_runtime.simulated.servers.http_paths import served_file
 
 DECLARED = [{"containerPort": 8000}, {"containerPort": 53, "protocol": "UDP"}]
 
@@ -42,6 +42,9 @@ def answer(tree, port, path="/", method="GET", **headers):
         (pod(image="nginx", command=["sleep", "infinity"]), 80, "TCP", False),
         (pod(image="agnhost"), 8080, "TCP", False),
         (pod(image="agnhost", args=["netexec"]), 8080, "TCP", True),
+        (pod(image="nginx", ports=[{"containerPort": 8080}]), 8080, "TCP", False),
+        (pod(command=["sleep", "1d"], ports=DECLARED), 8000, "TCP", False),
+        (pod(command=["/server"], ports=DECLARED), 8000, "TCP", True),
     ],
 )
 def test_port_is_open_if_something_listens(tree, port, protocol, is_open):
@@ -55,12 +58,15 @@ def test_answer_of_annotation_goes_before_that_of_image():
 
 def test_answer_of_unknown_image_names_the_pod():
     text = answer(pod(ports=DECLARED), 8000, "/x?y").body.decode()
-    assert text == "mockube: pod shop/web-0 is simulated: GET /x?y on port 8000\n"
+    assert text == (
+        "mockube: pod shop/web-0 is simulated, but not the image example.org/own: GET /x?y on port 8000\n"
+    )
 
 
 def test_server_with_configuration_in_a_volume_has_unknown_answers():
     mounts = [{"name": "v", "mountPath": "/etc/nginx/conf.d"}]
-    assert b"is simulated" in answer(pod(image="nginx", volumeMounts=mounts), 80).body
+    body = answer(pod(image="nginx", volumeMounts=mounts), 80).body
+    assert b"but not the configuration in /etc/nginx of the image nginx:" in body
     other = [{"name": "v", "mountPath": "/usr/share/nginx/html"}]
     assert answer(pod(image="nginx", volumeMounts=other), 80) is None
 
@@ -75,22 +81,34 @@ def test_whoami_repeats_the_request():
 def test_routes_match_exactly_or_below_their_path():
     tree = pod(image="agnhost", args=["netexec"])
     assert answer(tree, 8080, "/hostname").body == b"web-0"
-    assert answer(tree, 8080, "/hostname/x") is None
+    assert answer(tree, 8080, "/hostname/x").body.startswith(b"NOW: ")
+    assert answer(pod(image="agnhost", args=["liveness"]), 8080, "/healthz/x") is None
+
+
+FILES = ("/usr/share/nginx/html/index.html", "/usr/share/nginx/html/a/b.txt", "/etc/passwd")
+
+
+def kind(path):
+    if path in FILES:
+        return "file"
+    return "folder" if any(file.startswith(f"{path}/") for file in FILES) else ""
 
 
 @pytest.mark.parametrize(
-    ("path", "file"),
+    ("path", "expected"),
     [
-        ("/", "/usr/share/nginx/html/index.html"),
-        ("/a/", "/usr/share/nginx/html/a/index.html"),
-        ("/a.txt?b=/", "/usr/share/nginx/html/a.txt"),
-        ("/../../etc/passwd", "/usr/share/nginx/html/etc/passwd"),
-        ("//etc/passwd", "/usr/share/nginx/html/etc/passwd"),
+        ("/", (200, "/usr/share/nginx/html/index.html", "")),
+        ("/a/b.txt?c=/", (200, "/usr/share/nginx/html/a/b.txt", "")),
+        ("/a", (301, "/usr/share/nginx/html/a", "/a/")),
+        ("/a/", (403, "/usr/share/nginx/html/a", "")),
+        ("/b/", (404, "/usr/share/nginx/html/b/index.html", "")),
+        ("/../../etc/passwd", (404, "/usr/share/nginx/html/etc/passwd", "")),
+        ("//etc/passwd", (404, "/usr/share/nginx/html/etc/passwd", "")),
     ],
 )
-def test_path_stays_in_the_folder_of_the_server(path, file):
-    opened = open_port(pod(image="nginx"), 80)
-    assert file_of(opened.behavior, path) == file
+def test_server_of_files_answers_from_its_folder_only(path, expected):
+    served = served_file(open_port(pod(image="nginx"), 80).behavior, path, kind)
+    assert (served.status, served.path, served.location) == expected
 
 
 def test_server_of_other_protocol_replies_to_its_words():

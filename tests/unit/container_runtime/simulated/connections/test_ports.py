@@ -39,10 +39,28 @@ class Responses:
         return HttpAnswer(body=b"ok")
 
 
-async def served(*pieces):
+async def served(*pieces, tree=POD, port=80):
     client, responses = Client(*pieces), Responses()
-    await serve_port(POD, 80, responses, client)
+    await serve_port(tree, port, responses, client)
     return responses.requests, client.received
+
+
+def database(image):
+    return {**POD, "spec": {"containers": [{"name": "c", "image": image}]}}
+
+
+@pytest.mark.parametrize(
+    ("image", "version"), [("mysql:8.4", b"8."), ("mariadb:11.8", b"5.5.5-11.8.2-MariaDB\0")]
+)
+async def test_server_that_speaks_first_greets_its_client(image, version):
+    _, received = await served(tree=database(image), port=3306)
+    assert received[3:].startswith(b"\0\n" + version)
+    assert len(received) == 4 + received[0]
+
+
+async def test_server_that_waits_replies_to_its_client():
+    assert await served(b"PING\r\n", tree=database("redis:8"), port=6379) == ([], b"+PONG\r\n")
+    assert await served(tree=database("redis:8"), port=6379) == ([], b"")
 
 
 @pytest.mark.parametrize("size", [1, 7, 4096])

@@ -4,14 +4,14 @@ from math import inf
 
 import pytest
 
-from mockube.container_runtime.load import Load, MemoryStep
+from mockube.container_runtime.load import MemoryStep, RunLoad
 from mockube.container_runtime.simulated.programs.program import program_of
 
 MEBIBYTE = 1 << 20
 
 
 def load_of(*argv):
-    return program_of({"name": "c", "image": "busybox", "command": list(argv)}).load
+    return program_of({"name": "c", "image": "example.org/tools", "command": list(argv)}).load
 
 
 @pytest.mark.parametrize(
@@ -78,5 +78,17 @@ def test_stress_ends_after_its_timeout():
     ],
 )
 def test_time_at_which_memory_exceeds_a_limit(steps, limit, expected):
-    load = Load(memory=tuple(MemoryStep(*step) for step in steps))
+    load = RunLoad(memory=tuple(MemoryStep(*step) for step in steps))
     assert load.exceeds_at(limit) == expected
+
+
+@pytest.mark.parametrize(
+    ("image", "arguments"),
+    [
+        ("vish/stress", ["-cpus", "2"]),
+        ("alexeiled/stress-ng", ["-c", "2"]),
+        ("progrium/stress", ["--cpu", "2"]),
+    ],
+)
+def test_image_of_stress_runs_it_with_the_arguments_of_a_pod(image, arguments):
+    assert program_of({"name": "c", "image": image, "args": arguments}).load.cores_at(10) == 2.0

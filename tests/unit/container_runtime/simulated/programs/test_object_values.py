@@ -55,12 +55,12 @@ def test_command_with_values_of_objects_runs_live(script, fields):
     ],
 )
 def test_python_with_values_of_objects_runs_live_also_if_it_is_restarted(command, fields):
-    main = container("", **fields) | {"command": command}
+    main = container("", **fields) | {"command": command, "image": "python:3.11"}
     assert live_command(pod(main), main) == tuple(command)
 
 
 def test_python_without_values_of_objects_is_interpreted_at_once():
-    main = container("", env=[KEY]) | {"command": ["python3", "-c", "print(1)"]}
+    main = container("", env=[KEY]) | {"command": ["python3", "-c", "print(1)"], "image": "python:3.11"}
     assert not live_command(pod(main), main)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.behavior import KILLED, RunBehavior
+from mockube.container_runtime.behavior import RunBehavior
 from mockube.container_runtime.simulated.programs.program import program_of
 
 LOG_GENERATOR = """
@@ -33,15 +33,25 @@ def parsed_program(*argv, image="busybox"):
         pytest.param(["tail", "-f", "/dev/null"], None, 0, id="tail of an empty file"),
         pytest.param(["sh", "-c", "exit 3"], 0, 3, id="exit"),
         pytest.param(["/bin/sh", "-ec", "sleep 5; exit 1"], 5, 1, id="sleep and exit"),
-        pytest.param(["bash", "-c", "echo a && sleep 2 && false"], 2, 1, id="last command fails"),
-        pytest.param(["bash", "-c", "false || sleep 4"], 4, 0, id="or after failure"),
-        pytest.param(["bash", "-c", "true || sleep 4"], 0, 0, id="or after success"),
+        pytest.param(["sh", "-c", "echo a && sleep 2 && false"], 2, 1, id="last command fails"),
+        pytest.param(["sh", "-c", "false || sleep 4"], 4, 0, id="or after failure"),
+        pytest.param(["sh", "-c", "true || sleep 4"], 0, 0, id="or after success"),
         pytest.param(["sh", "-c", "sleep 1\nexit 2; sleep 9"], 1, 2, id="exit ends the script"),
         pytest.param(["sh", "-c", "sleep 1; sleep inf; false"], None, 0, id="endless sleep ends the script"),
         pytest.param(["sh", "-c", "while true; do date; sleep 1; done"], None, 0, id="a loop"),
         pytest.param(["sh", "-c", "echo 'a; exit 3'"], 0, 0, id="quotes"),
         pytest.param(["sh", "-c", "echo 'a"], 0, 2, id="unterminated quotation"),
         pytest.param(["sh"], 0, 0, id="a shell without input"),
+    ],
+)
+def test_simulated_commands_have_duration_and_exit_code(argv, seconds, code):
+    program = parsed_program(*argv)
+    assert (program.seconds, program.exit_code) == (seconds, code)
+
+
+@pytest.mark.parametrize(
+    ("argv", "seconds", "code"),
+    [
         pytest.param(
             ["python3", "-c", "import time; time.sleep(3); 1 / 0"], 3, 1, id="a script of Python fails"
         ),
@@ -49,8 +59,8 @@ def parsed_program(*argv, image="busybox"):
         pytest.param(["python", "-c", LOG_GENERATOR], None, 0, id="a script of Python without an end"),
     ],
 )
-def test_simulated_commands_have_duration_and_exit_code(argv, seconds, code):
-    program = parsed_program(*argv)
+def test_python_scripts_have_duration_and_exit_code(argv, seconds, code):
+    program = parsed_program(*argv, image="python:3.12")
     assert (program.seconds, program.exit_code) == (seconds, code)
 
 
@@ -62,7 +72,7 @@ def test_simulated_commands_have_duration_and_exit_code(argv, seconds, code):
     ],
 )
 def test_unknown_commands_are_not_simulated(argv):
-    assert parsed_program(*argv) is None
+    assert parsed_program(*argv, image="example.com/app:1") is None
 
 
 @pytest.mark.parametrize(
@@ -97,7 +107,7 @@ def test_script_of_an_image_is_not_simulated():
     ],
 )
 def test_pause_images_run_forever(image, known):
-    assert (program_of({"image": image}) == RunBehavior(seconds=None, stop_code=KILLED)) is known
+    assert (program_of({"image": image}) == RunBehavior(seconds=None)) is known
 
 
 def test_arguments_without_command_are_the_command():
@@ -113,10 +123,13 @@ def test_arguments_without_command_are_the_command():
     ],
 )
 def test_loop_ends_at_the_time_that_it_waits_for(script):
-    program = parsed_program("bash", "-c", script)
+    program = parsed_program("bash", "-c", script, image="debian")
     assert (program.seconds, program.exit_code) == (300, 3)
 
 
 @pytest.mark.parametrize("script", ["date", 'echo "$(date) alive"', "echo $SECONDS"])
 def test_loop_that_only_prints_the_time_is_endless(script):
-    assert parsed_program("bash", "-c", f"while true; do {script}; sleep 5; done").seconds is None
+    assert (
+        parsed_program("bash", "-c", f"while true; do {script}; sleep 5; done", image="debian").seconds
+        is None
+    )

@@ -93,12 +93,14 @@ def test_logs_generator_writes_requested_lines():
     assert run("logs-generator")[1] == 255
 
 
-def test_agnhost_server_runs_without_serving():
-    written, code, _ = run("netexec", "--http-port=8080")
-    assert (written, code) == (
-        "mockube: agnhost netexec is simulated: it runs until it is stopped and serves nothing\n",
-        None,
-    )
+@pytest.mark.parametrize(("name", "end"), [("netexec", ""), ("webhook", " and serves nothing")])
+def test_agnhost_server_runs_until_it_is_stopped(name, end):
+    written, code, _ = run(name, "--http-port=8080")
+    assert written == f"mockube: agnhost {name} is simulated: it runs until it is stopped{end}\n"
+    assert code is None
+
+
+def test_agnhost_pauses_without_arguments_of_its_own():
     assert run("pause") == ("Paused\nSignals registered\n", None, 0)
 
 

@@ -63,6 +63,15 @@ def test_nslookup_without_answer_times_out():
     assert result.seconds >= 10
 
 
+def test_nslookup_gives_up_after_its_timeout():
+    network = ShellNetwork()
+    network.dns_outcome = "timeout"
+    result = run_script("nslookup -timeout=3 -retry=1 web", network)
+    assert (result.code, result.out) == (1, ";; connection timed out; no servers could be reached\n")
+    assert 3 <= result.seconds < 4
+    assert run_script("nslookup -timeout=3 web").code == 0
+
+
 @pytest.mark.parametrize(
     ("command", "code", "out"),
     [

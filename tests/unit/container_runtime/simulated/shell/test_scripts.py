@@ -1,16 +1,15 @@
 """Output and exit codes of scripts and programs in simulated containers."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
-from mockube.container_runtime.simulated.shell.process import Host, Input, Output, Sleep, UnknownProgram
+from mockube.container_runtime.simulated.shell.process import Host, Output, UnknownProgram
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from tests.support import shell_scripts
+from tests.support.shell_scripts import NOW
 
-NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 FILES = {
     "/etc/config/colour": FileEntry(data=b"blue\n", read_only=True),
     "/etc/config/size": FileEntry(data=b"7", read_only=True),
@@ -29,24 +28,8 @@ def container(**options):
     )
 
 
-def run(*argv, sent=b"", host=None, environment=None, maximum=100_000):
-    """Return stdout, stderr, the exit code, and the seconds slept."""
-    host = host or container()
-    running = run_command(host, argv, environment or {"NAME": "kube"})
-    written, answer = {1: b"", 2: b""}, None
-    for _ in range(maximum):
-        try:
-            effect = running.send(answer) if answer else next(running)
-        except StopIteration as ended:
-            return written[1].decode(), written[2].decode(), ended.value, host.elapsed
-        answer = None
-        if isinstance(effect, Output):
-            written[effect.descriptor] += effect.data
-        elif isinstance(effect, Sleep):
-            host.elapsed += effect.seconds
-        elif isinstance(effect, Input):
-            answer, sent = sent[: effect.limit], sent[effect.limit :]
-    raise AssertionError("it does not end")
+def run(*argv, host=None, **options):
+    return shell_scripts.run(*argv, host=host or container(), **options)
 
 
 def script(text, **options):
@@ -245,7 +228,7 @@ def test_unbounded_growth_is_refused(text):
 def test_mount_lists_file_systems():
     output, _, code, _ = run("mount", "-t", "cgroup2")
     assert (output, code) == ("cgroup on /sys/fs/cgroup type cgroup2 (ro,nosuid,nodev,noexec,relatime)\n", 0)
-    assert len(run("mount")[0].splitlines()) == 2
+    assert len(run("mount")[0].splitlines()) == 4
     with pytest.raises(UnknownProgram, match="mount /dev/sda /mnt"):
         run("mount", "/dev/sda", "/mnt")
 

@@ -1,0 +1,109 @@
+"""The variables that the entrypoint of an image requires: without them it logs what is missing, and ends. Pure."""
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from posixpath import normpath
+from typing import Final
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.behavior import RunBehavior
+from mockube.container_runtime.config.environment import References, environment_of
+from mockube.container_runtime.config.volumes import volume_kind
+from mockube.container_runtime.images.table import Requirement, behavior_of
+from mockube.container_runtime.pod_script import Script
+
+_SOME_VALUE: Final = b64encode(b"a value").decode()
+FindObject = Callable[[str], ReadOnlyTree | None]
+_NEW_VOLUMES: Final = ("emptyDir", "ephemeral", "persistentVolumeClaim")
+"""The kinds of volumes that contain only what containers of the cluster have written."""
+_SERVERS: Final = frozenset(
+    ("mysqld", "mariadbd", "postgres", "mongod", "redis-server", "minio", "server", "start", "start-dev")
+)
+"""Arguments with which entrypoints start the server as without any."""
+
+
+def unmet_requirement(
+    pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+) -> Requirement | None:
+    """Return the first requirement of the image's entrypoint that the container's variables do not meet; None if all are met.
+
+    A command in place of the entrypoint requires nothing, and neither do arguments that are another program.
+    """
+    image = behavior_of(container)
+    if image is None or not image.requires or container.get("command"):
+        return None
+    first = next(iter(container.get("args") or ()), "")
+    if first and not first.startswith("-") and first not in _SERVERS:
+        return None
+    variables = environment_of(pod, container, references, image.env)
+    return next((each for each in image.requires if _is_unmet(each, variables, pod, container)), None)
+
+
+def _is_unmet(
+    requirement: Requirement, variables: Mapping[str, str], pod: ReadOnlyTree, container: ReadOnlyTree
+) -> bool:
+    if requirement.when and not any(_is_set(text, variables) for text in requirement.when):
+        return False
+    if any(_is_set(text, variables) for text in requirement.one_of):
+        return False
+    return not requirement.unless or not _may_exist(requirement.unless, pod, container)
+
+
+def _is_set(text: str, variables: Mapping[str, str]) -> bool:
+    name, has_value, value = text.partition("=")
+    present = variables.get(name)
+    return present == value if has_value else bool(present)
+
+
+def _may_exist(path: str, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    """Return whether a volume may have a file that the server writes: one of another kind, or that an init container mounts."""
+    volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
+    prepared = {
+        mount["name"]
+        for other in pod["spec"].get("initContainers") or ()
+        for mount in other.get("volumeMounts") or ()
+    }
+    for mount in container.get("volumeMounts") or ():
+        if path.startswith(f"{normpath(mount['mountPath'])}/") and mount["name"] in volumes:
+            is_new = volume_kind(volumes[mount["name"]]) in _NEW_VOLUMES
+            return not is_new or mount["name"] in prepared
+    return False
+
+
+def end_of_entrypoint(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, config_map: FindObject, secret: FindObject
+) -> RunBehavior | None:
+    """Return the end of an entrypoint that lacks a variable; None if it has all, as far as that is known."""
+    image = behavior_of(container)
+    is_scripted = script.times_runs or script.ignore_missing or script.command(container["name"]) is not None
+    if image is None or not image.requires or is_scripted:
+        return None
+    config_maps = {name: config_map(name) for name in _referenced(container, "configMap")}
+    secrets = {name: secret(name) for name in _referenced(container, "secret")}
+    if {} in (*config_maps.values(), *secrets.values()):  # Nobody knows what the object contains.
+        return None
+    references = References(
+        config_maps={name: found for name, found in config_maps.items() if found is not None},
+        secrets={name: _with_values(found) for name, found in secrets.items() if found is not None},
+    )
+    requirement = unmet_requirement(pod, container, references)
+    if requirement is None:
+        return None
+    falls_back_to_log = container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
+    message = "".join(f"{line}\n" for line in requirement.logs) if falls_back_to_log else ""
+    return RunBehavior(seconds=0, exit_code=requirement.exit_code, message=message)
+
+
+def _with_values(secret: ReadOnlyTree) -> ReadOnlyTree:
+    """Return a Secret in which each key has a value: the kubelet's cache keeps the keys only, and nearly none is empty."""
+    return {
+        **secret,
+        "data": {key: value or _SOME_VALUE for key, value in (secret.get("data") or {}).items()},
+    }
+
+
+def _referenced(container: ReadOnlyTree, kind: str) -> Iterator[str]:
+    """Yield the names of the ConfigMaps or Secrets from which the container has variables."""
+    selectors = [source.get(f"{kind}Ref") for source in container.get("envFrom") or ()]
+    selectors += [(entry.get("valueFrom") or {}).get(f"{kind}KeyRef") for entry in container.get("env") or ()]
+    yield from (selector.get("name") or "" for selector in selectors if selector)

@@ -1,0 +1,78 @@
+"""Where the server of a known image writes at its start, and how it ends if it cannot. Pure."""
+
+from collections.abc import Sequence
+from posixpath import basename, dirname, normpath
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.images.table import WrittenPath, behavior_of
+from mockube.container_runtime.simulated.shell.access import SEARCH, WRITE
+from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
+
+_NUMBERS: Final = {
+    "Operation not permitted": 1,
+    "Permission denied": 13,
+    "No space left on device": 28,
+    "Read-only file system": 30,
+}
+"""The numbers of errors by what the C library says."""
+
+
+class FailedStart(NamedTuple):
+    """The end of a server that cannot write where it has to."""
+
+    lines: tuple[str, ...]
+    exit_code: int
+
+
+def written_paths(container: ReadOnlyTree) -> tuple[WrittenPath, ...]:
+    """Return where a container's server writes; nothing if its command or its configuration is not that of the image."""
+    image = behavior_of(container)
+    if image is None or not image.writes or container.get("command"):
+        return ()
+    arguments = container.get("args") or ("-",)
+    if not arguments[0].startswith("-") or any(_replaces(container, path) for path in image.configuration):
+        return ()
+    mounts = tuple(f"{normpath(mount['mountPath'])}/" for mount in container.get("volumeMounts") or ())
+    return tuple(_with_mounted_alias(need, mounts) for need in image.writes)
+
+
+def _with_mounted_alias(need: WrittenPath, mounts: tuple[str, ...]) -> WrittenPath:
+    """Return a path as a volume is mounted there: /var/run is a link to /run, and some mount one, and some the other."""
+    for path, alias in (("/run", "/var/run"), ("/var/run", "/run")):
+        if f"{need.path}/".startswith(f"{path}/"):
+            other = alias + need.path.removeprefix(path)
+            return replace(need, path=other) if f"{other}/".startswith(mounts) else need
+    return need
+
+
+def _replaces(container: ReadOnlyTree, configuration: str) -> bool:
+    """Return whether a volume replaces a server's configuration, and not only files that it includes, as those in conf.d."""
+    for mount in container.get("volumeMounts") or ():
+        path = normpath(mount["mountPath"])
+        is_main = dirname(path) == configuration and not basename(path).endswith(".d")
+        if path == configuration or is_main or configuration.startswith(f"{path}/"):
+            return True
+    return False
+
+
+def failed_start(files: FileSystem, needs: Sequence[WrittenPath]) -> FailedStart | None:
+    """Return how a server ends that cannot write one of its folders; None if it can write them all."""
+    for need in needs:
+        if reason := _problem(files, need.path):
+            number = str(_NUMBERS.get(reason, 1))
+            lines = (line.replace("$(number)", number).replace("$(reason)", reason) for line in need.logs)
+            return FailedStart(tuple(lines), need.exit_code)
+    return None
+
+
+def _problem(files: FileSystem, path: str) -> str:
+    try:
+        if files.is_protected(f"{path}/x"):
+            return "Read-only file system"
+        files.require(path, WRITE | SEARCH)
+    except FileError as error:
+        return str(error)
+    return ""

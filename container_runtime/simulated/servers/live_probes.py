@@ -1,0 +1,120 @@
+"""The probes at ports whose answers depend on files, so that they are asked in real time: servers of files with volumes, or changed by clients."""
+
+from collections.abc import Callable, Iterator
+from posixpath import normpath
+from typing import Final
+
+from mockube.apimachinery.pods import every_container
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
+from mockube.container_runtime.images.table import PortBehavior
+from mockube.container_runtime.port_probe import PortAnswer, PortProbe
+from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
+
+from .http_paths import KindOfFile
+from .listeners import listeners_of
+from .probe_answers import answer_of, has_fixed_files, running_containers, server_of_files
+
+_PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
+_CREDENTIALS: Final = "/var/run/secrets/"
+_KNOWN_VOLUMES: Final = API_VOLUMES | {"emptyDir"}
+"""The kinds of volumes in which nobody but the pod's containers can have written files."""
+
+
+class FileNotKnown(Exception):
+    """Nobody knows whether a file exists."""
+
+
+def live_port_probes(
+    pod: ReadOnlyTree, container: ReadOnlyTree, is_changed: Callable[[str], bool]
+) -> Iterator[str]:
+    """Yield the fields of the httpGet probes of a container that are asked in real time.
+
+    `is_changed` returns whether a client may have changed the files of a container.
+    """
+    probes = [
+        (field, probe["httpGet"])
+        for field in _PROBES
+        if (probe := container.get(field)) and "httpGet" in probe
+    ]
+    if not probes or not any(
+        _may_change(other) or is_changed(other["name"]) for other in running_containers(pod)
+    ):
+        return
+    for field, action in probes:
+        if action.get("host"):
+            continue
+        port = port_number(container, action["port"])
+        served = server_of_files(pod, port) if port else None
+        if served is not None and (is_changed(served[0]["name"]) or not has_fixed_files(*served)):
+            yield field
+
+
+def _may_change(container: ReadOnlyTree) -> bool:
+    """Return whether the files of a container may be others than those of its image; most of them have only credentials in addition."""
+    return bool(
+        container.get("command")
+        or container.get("args")
+        or container.get("lifecycle")
+        or any(
+            not mount["mountPath"].startswith(_CREDENTIALS) for mount in container.get("volumeMounts") or ()
+        )
+    )
+
+
+def port_number(container: ReadOnlyTree, value: int | str) -> int:
+    """Return the number of a port, which may be a name; 0 if the container has none of the name."""
+    if isinstance(value, int):
+        return value
+    ports = (entry for entry in container.get("ports") or () if entry.get("name") == value)
+    return next((int(entry["containerPort"]) for entry in ports), 0)
+
+
+def answer_from_files(
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    behavior: PortBehavior,
+    request: PortProbe,
+    elapsed: float,
+    files: FileSystem,
+) -> PortAnswer:
+    """Return the answer of a server with its present files; unknown where a program that is not simulated may have written the file."""
+    try:
+        return answer_of(
+            container, behavior, request, elapsed, _kind(files, _unknown_folders(pod, container))
+        )
+    except FileNotKnown as error:
+        return PortAnswer(unknown=f"what writes {error} in the image {container.get('image')}")
+
+
+def _kind(files: FileSystem, unknown_folders: tuple[str, ...]) -> KindOfFile:
+    def kind(path: str) -> str:
+        try:
+            if files.exists(path):
+                return "folder" if files.entry(path).is_directory else "file"
+        except FileError:
+            return ""
+        if f"{path}/".startswith(unknown_folders):
+            raise FileNotKnown(path)
+        return ""
+
+    return kind
+
+
+def _unknown_folders(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+    """Return the folders of a server, with final slashes, in which something that is not simulated may have written."""
+    if listeners_of(pod, container).unknown:
+        return ("/",)
+    kinds = {volume["name"]: volume_kind(volume) for volume in pod["spec"].get("volumes") or ()}
+    shared = {
+        mount["name"]
+        for other in every_container(pod["spec"])
+        if other["name"] != container["name"] and listeners_of(pod, other).unknown
+        for mount in other.get("volumeMounts") or ()
+    }
+    return tuple(
+        f"{normpath(mount['mountPath'])}/"
+        for mount in container.get("volumeMounts") or ()
+        if kinds.get(mount["name"]) not in _KNOWN_VOLUMES
+        or (mount["name"] in shared and kinds[mount["name"]] not in API_VOLUMES)
+    )

@@ -1,0 +1,236 @@
+"""The servers that pods name in commands of their own, by program: on which ports each listens, by its arguments and variables. Pure."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from mockube.apimachinery.gotext import int_or_none
+from mockube.container_runtime.images.table import MAX_PORT, HttpRoute, PortBehavior
+
+Behaviors = Mapping[int, PortBehavior | None]
+"""What a server does on each of its ports; None if nobody knows."""
+Environment = Mapping[str, str]
+Server = Callable[[Sequence[str], Environment, str], Behaviors | None]
+"""Returns the ports for the arguments, the variables and the working folder; None if the program is no server with them."""
+
+_BUSYBOX_MISSING: Final = "<HTML><HEAD><TITLE>404 Not Found</TITLE></HEAD>\n<BODY><H1>404 Not Found</H1>\nThe requested URL was not found\n</BODY></HTML>\n"
+_PYTHON_MISSING: Final = (
+    '<!DOCTYPE HTML>\n<html lang="en">\n    <head>\n        <meta charset="utf-8">\n        <title>Error response</title>\n'
+    "    </head>\n    <body>\n        <h1>Error response</h1>\n        <p>Error code: 404</p>\n        <p>Message: File not found.</p>\n"
+    "        <p>Error code explanation: 404 - Nothing matches the given URI.</p>\n    </body>\n</html>\n"
+)
+_NC_VALUES: Final = frozenset("eciIMmOopPqsTVwXx")
+"""The options of nc with a value; -e and -c have the rest of the command in busybox' nc."""
+
+
+def port_number(text: str) -> int | None:
+    """Return the port in a number or an address such as :8080 or 0.0.0.0:8080; None if there is none."""
+    number = int_or_none(text.rpartition(":")[2])
+    return number if number is not None and 0 < number <= MAX_PORT else None
+
+
+def option(arguments: Sequence[str], *names: str) -> str | None:
+    """Return the value of an option, from `--name=value` or `--name value`, the last one; None if there is none."""
+    value = None
+    for index, argument in enumerate(arguments):
+        name, separator, text = argument.partition("=")
+        if name in names:
+            value = text if separator else next(iter(arguments[index + 1 :]), "")
+    return value
+
+
+def _ports(behavior: PortBehavior | None, text: str | None, default: int) -> Behaviors | None:
+    """Return the behavior at the port in a text, or at the default one without a text; None if the text has no port."""
+    number = default if text is None else port_number(text)
+    return None if number is None else {number: behavior}
+
+
+def _nc(arguments: Sequence[str], _: Environment, __: str) -> Behaviors | None:
+    """Nc and ncat: `nc -l -p 8080`, `nc -lk 8080`, `nc -lkp 8080 -e PROGRAM`."""
+    listens, is_udp, text = False, False, ""
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
+        if word in ("--listen", "--udp", "--keep-open"):
+            listens, is_udp = listens or word == "--listen", is_udp or word == "--udp"
+        elif word == "--" or (word.startswith("-") and word.strip("-") in ("e", "exec", "sh-exec")):
+            break
+        elif word.startswith("-") and not word.startswith("--"):
+            letters = word[1:]
+            listens, is_udp = listens or "l" in letters, is_udp or "u" in letters
+            value_at = next((index for index, letter in enumerate(letters) if letter in _NC_VALUES), None)
+            if value_at is not None:
+                value = letters[value_at + 1 :] or (words.pop(0) if words else "")
+                text = value if letters[value_at] == "p" else text
+        elif not text or int_or_none(text) is None:
+            text = word
+    return _ports(None, text, 0) if listens and not is_udp else {}
+
+
+def _busybox_httpd(arguments: Sequence[str], _: Environment, folder: str) -> Behaviors | None:
+    if any(argument.startswith("-D") for argument in arguments):
+        return None  # Apache's
+    root = _short_value(arguments, "h") or folder
+    return _ports(PortBehavior(root=root, missing=_BUSYBOX_MISSING), _short_value(arguments, "p"), 80)
+
+
+def _short_value(arguments: Sequence[str], letter: str) -> str | None:
+    """Return the value of a short option, which may be attached to it or follow other letters: -p8080, -fp 8080."""
+    for index, argument in enumerate(arguments):
+        match = re.fullmatch(rf"-[a-zA-Z]*?{letter}(.*)", argument)
+        if match and not argument.startswith("--"):
+            return match[1] or next(iter(arguments[index + 1 :]), "")
+    return None
+
+
+def _python(arguments: Sequence[str], _: Environment, folder: str) -> Behaviors | None:
+    words = [argument for argument in arguments if argument != "-u"]
+    if words[:2] not in (["-m", "http.server"], ["-m", "SimpleHTTPServer"]):
+        return None
+    root, text = folder, None
+    rest = words[2:]
+    while rest:
+        word = rest.pop(0)
+        name, separator, value = word.partition("=")
+        if name in ("-d", "--directory", "-b", "--bind", "-p", "--protocol"):
+            value = value if separator else (rest.pop(0) if rest else "")
+            root = value if name in ("-d", "--directory") else root
+        elif not word.startswith("-"):
+            text = word
+    behavior = PortBehavior(
+        root=root,
+        missing=_PYTHON_MISSING,
+        server="SimpleHTTP/0.6 Python/3",
+        lists_folders=True,
+        access_log="python",
+    )
+    return _ports(behavior, text, 8000)
+
+
+def _socat(arguments: Sequence[str], _: Environment, __: str) -> Behaviors | None:
+    match = re.match(r"(?:tcp4?|tcp6|openssl|ssl)-l(?:isten)?:(\d+)", " ".join(arguments[-2:]), re.IGNORECASE)
+    return _ports(None, match[1], 0) if match else {}
+
+
+def _http_echo(arguments: Sequence[str], environment: Environment, _: str) -> Behaviors | None:
+    text = option(arguments, "-text", "--text")
+    text = environment.get("ECHO_TEXT") if text is None else text
+    if not text:
+        return None  # it ends: Missing -text option!
+    routes = (
+        HttpRoute(path="/health", exact=True, content_type="application/json", body='{"status":"ok"}\n'),
+        HttpRoute(body=f"{text}\n"),
+    )
+    status = option(arguments, "-status-code", "--status-code")
+    if status is not None and status.isdecimal() and 100 <= int(status) < 600:
+        routes = (routes[0], HttpRoute(body=routes[1].body, status=int(status)))
+    behavior = PortBehavior(routes=routes, only_routes=True)
+    return _ports(behavior, option(arguments, "-listen", "--listen"), 5678)
+
+
+# --- agnhost, by its subcommand
+
+
+def _get(path: str, body: str = "", status: int = 200, since: float = 0.0, location: str = "") -> HttpRoute:
+    return HttpRoute(path=path, exact=True, body=body, status=status, since=since, location=location)
+
+
+def _http(*routes: HttpRoute) -> PortBehavior:
+    return PortBehavior(routes=routes, only_routes=True)
+
+
+_HOSTNAME: Final = _http(HttpRoute(body="$(hostname)"))
+_NETEXEC: Final = _http(
+    _get("/hostname", "$(hostname)"),
+    _get("/hostName", "$(hostname)"),
+    _get("/clientip", "$(client)"),
+    _get("/healthz"),
+    _get("/readyz", "ok"),
+    _get("/redirect", status=302, location="$(location)"),
+    HttpRoute(body="NOW: $(time)"),
+)
+_LIVENESS: Final = _http(
+    _get("/started", "$(elapsed)s"),
+    _get("/healthz", "error: $(elapsed)", 500, since=10.0),
+    _get("/healthz", "ok"),
+    _get("/redirect", status=302, location="$(loc)"),
+)
+_GUESTBOOK: Final = _http(
+    *(HttpRoute(path=f"/{name}", exact=True) for name in ("register", "get", "set", "guestbook"))
+)
+_SERVING: Final = "SERVING"
+
+
+def _agnhost(arguments: Sequence[str], environment: Environment, _: str) -> Behaviors | None:
+    name = next((argument for argument in arguments if not argument.startswith("-")), "")
+    if name in _NO_SERVERS:
+        return {}
+    if name == "porter":
+        return _porter(environment)
+    if name == "grpc-health-checking":
+        service = option(arguments, "--service") or ""
+        grpc = PortBehavior(speaks="grpc", grpc_health={service: _SERVING})
+        control = _http(_get("/make-serving", "$(elapsed)s"), _get("/make-not-serving", "$(elapsed)s"))
+        number = port_number(option(arguments, "--port") or "5000")
+        http_number = port_number(option(arguments, "--http-port") or "8080")
+        return None if number is None or http_number is None else {number: grpc, http_number: control}
+    if name not in _SERVERS:
+        return None
+    option_name, default, behavior = _SERVERS[name]
+    if (
+        name in ("netexec", "webhook", "mtlsserver")
+        and option(arguments, "--tls-cert-file")
+        and behavior is not None
+    ):
+        behavior = PortBehavior(routes=behavior.routes, only_routes=True, tls=True)
+    if name == "serve-hostname" and option(arguments, "--http") == "false":
+        behavior = None
+    return _ports(behavior, option(arguments, option_name), default)
+
+
+def _porter(environment: Environment) -> Behaviors:
+    ports: dict[int, PortBehavior | None] = {}
+    for name, value in environment.items():
+        match = re.fullmatch(r"SERVE_(TCP_|TLS_)?PORT_(\d+)", name)
+        number = port_number(match[2]) if match else None
+        if match and number is not None:
+            ports[number] = PortBehavior(
+                routes=(HttpRoute(body=value),), only_routes=True, tls=match[1] == "TLS_"
+            )
+    return ports
+
+
+_NO_SERVERS: Final = frozenset(
+    [
+        "connect",
+        "dns-server-list",
+        "dns-suffix",
+        "entrypoint-tester",
+        "etc-hosts",
+        "help",
+        "inclusterclient",
+        "logs-generator",
+        "mounttest",
+        "mtlsclient",
+        "nonewprivs",
+        "pause",
+    ]
+)
+_SERVERS: Final[Mapping[str, tuple[str, int, PortBehavior | None]]] = {
+    "guestbook": ("--http-port", 80, _GUESTBOOK),
+    "liveness": ("--port", 8080, _LIVENESS),
+    "netexec": ("--http-port", 8080, _NETEXEC),
+    "no-snat-test": ("--port", 8080, None),
+    "serve-hostname": ("--port", 9376, _HOSTNAME),
+    "test-webserver": ("--port", 80, PortBehavior(root="/", lists_folders=True)),
+}
+"""The option for the port of each subcommand with one server, its default, and what it answers."""
+
+SERVERS: Final[Mapping[str, Server]] = {
+    **dict.fromkeys(("nc", "ncat", "netcat"), _nc),
+    **dict.fromkeys(("python", "python2", "python3"), _python),
+    **dict.fromkeys(("agnhost", "agnhost-2"), _agnhost),
+    "httpd": _busybox_httpd,
+    "http-echo": _http_echo,
+    "socat": _socat,
+}

@@ -1,0 +1,117 @@
+"""Runs a task: its set-up, what the cluster shows, its check with nothing done and after a solution, and its clean-up."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+SETUP_SECONDS = 420
+IDLE_SECONDS = 25
+"""The time after which a check with nothing done has failed: those that wait would wait for minutes."""
+SOLVED_SECONDS = 200
+SHOWS_SECONDS = 60
+"""The time in which a symptom must show after the set-up."""
+STEPS = ("setup", "shows", "idle", "solved")
+
+
+class Task(NamedTuple):
+    name: str
+    folder: Path
+    shows: Mapping[str, str] = {}
+    solution: str = ""
+    nodes: int = 3
+    """Tasks with the same number share a cluster."""
+    fails: Mapping[str, str] = {}
+
+
+class Scripts(NamedTuple):
+    """The scripts of a task as commands of a shell; "" if there is none."""
+
+    setup: str
+    verify: str = ""
+    cleanup: str = ""
+
+
+class Outcome(NamedTuple):
+    succeeded: bool
+    output: str = ""
+
+
+def scripts_of(task: Task, form: str) -> Scripts:
+    if form == "scripts":
+        return Scripts(*(_script(task.folder / f"{name}.sh") for name in ("setup", "verify", "cleanup")))
+    case = yaml.safe_load((task.folder / "test_case.yaml").read_text())
+    return Scripts(setup=case.get("before_test") or "", cleanup=case.get("after_test") or "")
+
+
+def _script(path: Path) -> str:
+    """Return a command that runs a script by its path, because it may look for files beside itself."""
+    return f"bash ./{path.name}" if path.exists() else ""
+
+
+def run_task(task: Task, form: str, kubeconfig: Path) -> dict[str, Outcome]:
+    """Return the outcome of each step that the task has."""
+    scripts, shell = scripts_of(task, form), Shell(task.folder, kubeconfig)
+    outcomes = {"setup": shell.run(scripts.setup, SETUP_SECONDS)}
+    try:
+        if task.shows:
+            outcomes["shows"] = _shows(shell, task.shows)
+        if scripts.verify:
+            idle = shell.run(scripts.verify, IDLE_SECONDS)
+            outcomes["idle"] = Outcome(
+                succeeded=not idle.succeeded, output=f"it succeeds with nothing done: {idle.output}"
+            )
+        if task.solution:
+            solved = shell.run(f"set -e\n{task.solution}", SOLVED_SECONDS)
+            outcomes["solved"] = shell.run(scripts.verify, SOLVED_SECONDS) if solved.succeeded else solved
+    finally:
+        shell.run(scripts.cleanup, SOLVED_SECONDS)
+    return outcomes
+
+
+def _shows(shell: "Shell", shows: Mapping[str, str]) -> Outcome:
+    """Return whether all symptoms show, each in some output of its command until the time is over."""
+    deadline = time.monotonic() + SHOWS_SECONDS
+    for command, pattern in shows.items():
+        output = shell.run(f"kubectl {command}", 30).output
+        while not re.search(pattern, output, re.MULTILINE):
+            if time.monotonic() > deadline:
+                return Outcome(
+                    succeeded=False, output=f"kubectl {command}: no {pattern!r} in:\n{output[-400:]}"
+                )
+            output = shell.run(f"sleep 1; kubectl {command}", 30).output
+    return Outcome(succeeded=True)
+
+
+class Shell:
+    """A shell in the folder of a task, with the cluster's kubeconfig only."""
+
+    def __init__(self, folder: Path, kubeconfig: Path) -> None:
+        self._folder = folder
+        self._environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "KUBECONFIG": str(kubeconfig)}
+
+    def run(self, script: str, seconds: float) -> Outcome:
+        process = subprocess.Popen(
+            ["bash", "-c", script],
+            cwd=self._folder,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output = f"{process.communicate()[0]}\nit does not end within {seconds} s"
+            return Outcome(succeeded=False, output=output)
+        return Outcome(process.returncode == 0, output)

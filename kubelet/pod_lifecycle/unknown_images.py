@@ -1,0 +1,23 @@
+"""Events about images of which nothing is known, and whose own programs containers run. Pure."""
+
+from typing import Final
+
+from mockube.container_runtime.behavior import end_without_program, has_default_command
+from mockube.kubelet.effects import EmitEvent
+
+from .container_status import Container
+
+NOT_SIMULATED: Final = "NotSimulated"
+"""The reason of the event about a program that is not simulated."""
+
+
+def unknown_image_events(container: Container) -> tuple[EmitEvent, ...]:
+    """Return the warning about a container that runs the command of an image of which nothing is known."""
+    has_script = container.script.command(container.name) is not None or container.script.times_runs
+    runs_image = container.process is None and has_default_command(container.spec) and not has_script
+    if not runs_image or container.context.predictions.knows_image(container.spec):
+        return ()
+    seconds, exit_code = container.program.seconds, container.program.exit_code
+    end = end_without_program(None if seconds is None else exit_code)
+    message = f"the image {container.spec.get('image')} is not simulated: {end}"
+    return (EmitEvent("Warning", NOT_SIMULATED, message, container.field),)

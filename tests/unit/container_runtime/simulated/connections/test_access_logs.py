@@ -1,0 +1,110 @@
+"""Servers of known images log a line for each request in their format."""
+
+import pytest
+
+from mockube.component_base.clock import SteppedClock
+from mockube.container_runtime.images.table import behavior_of_image
+from mockube.container_runtime.simulated.connections.access_logs import AccessLogs
+from mockube.container_runtime.simulated.connections.port_answers import HttpAnswer, ReceivedRequest
+from mockube.container_runtime.simulated.servers.server_programs import SERVERS
+
+POD = {
+    "metadata": {"name": "p", "uid": "u"},
+    "status": {"containerStatuses": [{"name": "c", "restartCount": 0, "state": {"running": {}}}]},
+}
+CONTAINER = {"name": "c"}
+REQUEST = ReceivedRequest(
+    method="GET", path="/a?b", client="10.244.0.6:40000", headers={"host": "web", "user-agent": "curl/8"}
+)
+
+
+class StartLog:
+    """The log of a server's start: one line."""
+
+    due = None
+
+    def __init__(self):
+        self.lines = [b"start\n"]
+
+    def is_behind(self, _):
+        return bool(self.lines)
+
+    def advance(self, _):
+        lines, self.lines = self.lines, []
+        return iter(lines)
+
+    def close(self):
+        pass
+
+
+def lines_of(source, clock):
+    return [getattr(line, "text", line).decode() for line in source.advance(clock.now())]
+
+
+@pytest.mark.parametrize(
+    ("behavior", "answer", "expected"),
+    [
+        (
+            behavior_of_image("nginx").ports[80],
+            HttpAnswer(body=b"hello"),
+            ['10.244.0.6 - - [01/Jan/2030:00:00:00 +0000] "GET /a?b HTTP/1.1" 200 5 "-" "curl/8" "-"\n'],
+        ),
+        (
+            behavior_of_image("nginx").ports[80],
+            HttpAnswer(status=404, body=b"no"),
+            [
+                (
+                    '2030/01/01 00:00:00 [error] 30#30: *1 open() "/usr/share/nginx/html/a" failed (2: No such file or directory), client: '
+                    '10.244.0.6, server: localhost, request: "GET /a?b HTTP/1.1", host: "web"\n'
+                ),
+                '10.244.0.6 - - [01/Jan/2030:00:00:00 +0000] "GET /a?b HTTP/1.1" 404 2 "-" "curl/8" "-"\n',
+            ],
+        ),
+        (
+            behavior_of_image("bitnami/nginx").ports[8080],
+            HttpAnswer(),
+            ['10.244.0.6 - - [01/Jan/2030:00:00:00 +0000] "GET /a?b HTTP/1.1" 200 0 "-" "curl/8"\n'],
+        ),
+        (
+            behavior_of_image("httpd").ports[80],
+            HttpAnswer(status=304),
+            ['10.244.0.6 - - [01/Jan/2030:00:00:00 +0000] "GET /a?b HTTP/1.1" 304 -\n'],
+        ),
+        (
+            SERVERS["python"](["-m", "http.server"], {}, "/")[8000],
+            HttpAnswer(),
+            ['10.244.0.6 - - [01/Jan/2030 00:00:00] "GET /a?b HTTP/1.1" 200 -\n'],
+        ),
+    ],
+)
+def test_line_of_a_request(behavior, answer, expected):
+    clock, woken = SteppedClock(), []
+    logs = AccessLogs(clock, woken.append)
+    logs.note(POD, CONTAINER, behavior, REQUEST, answer)
+    source = logs.with_requests(StartLog(), POD, "c", 0)
+    assert lines_of(source, clock) == ["start\n", *expected]
+    assert woken == [POD]
+    assert not source.is_behind(clock.now())
+
+
+def test_follower_reads_new_lines_and_only_the_latest_are_kept():
+    clock = SteppedClock()
+    logs = AccessLogs(clock, lambda _: None)
+    behavior = behavior_of_image("httpd").ports[80]
+    source = logs.with_requests(StartLog(), POD, "c", 0)
+    for _ in range(1500):
+        logs.note(POD, CONTAINER, behavior, REQUEST, HttpAnswer())
+    assert len(lines_of(source, clock)) == 1 + 1000
+    logs.note(POD, CONTAINER, behavior, REQUEST, HttpAnswer())
+    assert source.is_behind(clock.now())
+    assert len(lines_of(source, clock)) == 1
+    logs.forget("u")
+    assert not source.is_behind(clock.now())
+
+
+def test_runs_have_logs_of_their_own():
+    clock = SteppedClock()
+    logs = AccessLogs(clock, lambda _: None)
+    logs.note(POD, CONTAINER, behavior_of_image("httpd").ports[80], REQUEST, HttpAnswer())
+    source = logs.with_requests(StartLog(), POD, "c", 1)
+    assert lines_of(source, clock) == ["start\n"]

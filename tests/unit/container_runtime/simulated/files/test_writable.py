@@ -1,0 +1,115 @@
+"""The contents of volumes in memory: whose they are, and how long they exist."""
+
+import pytest
+
+from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.simulated.files.mounts import (
+    file_system_of,
+    files_of,
+    shared_mounts,
+    storage_of,
+)
+from mockube.container_runtime.simulated.files.writable import ContainerFiles, RunKey
+
+CLAIM = {"spec": {"volumeName": "pv"}, "status": {"capacity": {"storage": "1Mi"}}}
+VOLUMES = {
+    "emptyDir": {},
+    "hostPath": {"path": "/srv/x"},
+    "persistentVolumeClaim": {"claimName": "data"},
+}
+
+
+def pod(kind, uid="1", node="node-1", **mount):
+    volume = {"name": "v", kind: VOLUMES[kind]}
+    container = {"name": "c", "volumeMounts": [{"name": "v", "mountPath": "/data", **mount}]}
+    return {
+        "metadata": {"name": f"p{uid}", "namespace": "n", "uid": uid},
+        "spec": {"containers": [container], "volumes": [volume], "nodeName": node},
+    }
+
+
+def references(claim=CLAIM, **spec):
+    persistent = {"metadata": {"name": "pv", "uid": "pv-1"}, "spec": spec}
+    return References(
+        storage={("persistentvolumeclaims", "data"): claim, ("persistentvolumes", "pv"): persistent}
+    )
+
+
+def files_in(store, tree, restarts=0, objects=None):
+    container, objects = tree["spec"]["containers"][0], objects or references()
+    key = RunKey(tree["metadata"]["uid"], "c", restarts)
+    mounts = shared_mounts(tree, container, objects)
+    entries = files_of(tree, container, objects)
+    return store.file_system(
+        key, entries, mounts, lambda shared: file_system_of(tree, container, objects, shared)
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "other", "is_shared"),
+    [
+        ("emptyDir", {"uid": "2"}, False),
+        ("hostPath", {"uid": "2"}, True),
+        ("hostPath", {"uid": "2", "node": "node-2"}, False),
+        ("persistentVolumeClaim", {"uid": "2", "node": "node-2"}, True),
+    ],
+)
+def test_contents_belong_to_the_volume(kind, other, is_shared):
+    store = ContainerFiles()
+    files_in(store, pod(kind)).write("/data/x", b"x")
+    store.forget("1")
+    assert files_in(store, pod(kind, **other)).has("/data/x") == is_shared
+
+
+def test_restart_keeps_volumes_and_loses_the_container_layer():
+    store, tree = ContainerFiles(), pod("emptyDir")
+    first = files_in(store, tree)
+    first.write("/data/x", b"x")
+    first.write("/tmp/x", b"x")
+    second = files_in(store, tree, restarts=1)
+    assert (second.has("/data/x"), second.has("/tmp/x")) == (True, False)
+
+
+@pytest.mark.parametrize("source", ["local", "hostPath"])
+def test_volume_on_the_node_has_the_files_of_the_node(source):
+    store, objects = ContainerFiles(), references(**{source: {"path": "/srv/x"}})
+    files_in(store, pod("persistentVolumeClaim"), objects=objects).write("/data/x", b"x")
+    assert files_in(store, pod("hostPath", uid="2")).read("/data/x") == b"x"
+
+
+def test_sub_path_is_a_folder_of_the_volume():
+    store = ContainerFiles()
+    files_in(store, pod("persistentVolumeClaim", subPath="a/b")).write("/data/x", b"x")
+    assert files_in(store, pod("persistentVolumeClaim", uid="2")).read("/data/a/b/x") == b"x"
+
+
+def test_expansion_of_a_claim_gives_room():
+    store, tree = ContainerFiles(), pod("persistentVolumeClaim")
+    files = files_in(store, tree)
+    assert files.free_bytes("/data/x") == 1 << 20
+    larger = {**CLAIM, "status": {"capacity": {"storage": "2Mi"}}}
+    files_in(store, tree, objects=references(larger))
+    assert files.free_bytes("/data/x") == 2 << 20
+
+
+def test_volumes_that_are_created_anew_are_other_ones():
+    tree = pod("persistentVolumeClaim")
+    volume = tree["spec"]["volumes"][0]
+    [old, new] = [
+        storage_of(tree, volume, References(storage={
+            ("persistentvolumeclaims", "data"): CLAIM,
+            ("persistentvolumes", "pv"): {"metadata": {"name": "pv", "uid": uid}, "spec": {}},
+        }))[0]
+        for uid in ("pv-1", "pv-2")
+    ]  # fmt: skip
+    assert old != new
+
+
+def test_disk_usage_has_what_was_written():
+    store, tree = ContainerFiles(), pod("emptyDir")
+    assert store.disk_usage("1") is None
+    files = files_in(store, tree)
+    assert store.disk_usage("1") == ({"c": 0}, {"v": 0})
+    files.write("/data/x", b"12345")
+    files.write("/tmp/x", b"", zeros=1 << 30)
+    assert store.disk_usage("1") == ({"c": 1 << 30}, {"v": 5})

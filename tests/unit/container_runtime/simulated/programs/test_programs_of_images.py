@@ -1,0 +1,59 @@
+"""The commands of clients, and the logs, of containers whose images lack programs."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.simulated.programs.commands import host_of, main_process
+from mockube.container_runtime.simulated.shell.invocation import run_command
+from mockube.container_runtime.simulated.shell.process import Output
+from mockube.container_runtime.start_errors import StartError
+
+
+def pod(image, **fields):
+    container = {"name": "c", "image": image, **fields}
+    return {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": {"containers": [container]}}
+
+
+def host(tree):
+    return host_of(tree, tree["spec"]["containers"][0], References(), datetime(2030, 1, 1, tzinfo=UTC))
+
+
+def run(execution):
+    output = b""
+    try:
+        while True:
+            effect = next(execution)
+            output += effect.data if isinstance(effect, Output) else b""
+    except StopIteration as stop:
+        return output.decode(), stop.value
+
+
+@pytest.mark.parametrize(
+    ("image", "name"),
+    [("nginx", "ping"), ("busybox", "curl"), ("gcr.io/distroless/static", "sh"), ("alpine", "/bin/bash")],
+)
+def test_command_of_a_client_is_not_started(image, name):
+    with pytest.raises(StartError, match=f'^exec: "{name}": '):
+        run(run_command(host(pod(image)), [name], {}))
+
+
+def test_programs_are_listed_that_the_image_has():
+    listed, _ = run(run_command(host(pod("busybox")), ["ls", "/bin"], {}))
+    assert "wget" in listed.split()
+    assert "curl" not in listed.split()
+
+
+def test_log_of_a_container_that_was_not_started_is_empty():
+    tree = pod("busybox", args=["curl", "http://web"])
+    process = main_process(tree, tree["spec"]["containers"][0], References(), host(tree))
+    assert run(process) == ("", 128)
+
+
+def test_log_says_what_the_entrypoint_lacks():
+    tree = pod("mysql:8.4")
+    process = main_process(tree, tree["spec"]["containers"][0], References(), host(tree))
+    text, code = run(process)
+    assert code == 1
+    assert "    - MYSQL_ROOT_PASSWORD\n" in text

@@ -1,0 +1,114 @@
+"""A container listens on the ports of its image's server, or of the servers in its own command."""
+
+import pytest
+
+from mockube.container_runtime.simulated.servers.listeners import listeners_of
+
+NETEXEC = "registry.k8s.io/e2e-test-images/agnhost:2.47"
+
+
+def listeners(**container):
+    pod = {"metadata": {"name": "p"}, "spec": {}}
+    return listeners_of(pod, {"name": "c", "image": "busybox", **container})
+
+
+def script(text, **fields):
+    return {"command": ["sh", "-c", text], **fields}
+
+
+@pytest.mark.parametrize(
+    ("container", "ports"),
+    [
+        ({"image": "nginx"}, {80}),
+        ({"image": "nginx", "command": ["sleep", "1d"]}, set()),
+        ({"image": "nginx", "command": ["nginx", "-g", "daemon off;"]}, {80}),
+        ({"image": "nginx", **script("echo a > /usr/share/nginx/html/a; exec nginx -g 'daemon off;'")}, {80}),
+        ({"image": "nginx", "env": [{"name": "PORT", "value": "90"}]}, {80}),
+        ({"image": "httpd", "command": ["httpd-foreground"]}, {80}),
+        ({"image": "postgres", "args": ["-c", "max_connections=200"]}, {5432}),
+        ({"image": "postgres", "args": ["-p", "5433"]}, {5433}),
+        ({"image": "mysql", "args": ["--port=3307"]}, {3307}),
+        ({"image": "bitnami/nginx", "env": [{"name": "NGINX_HTTP_PORT_NUMBER", "value": "81"}]}, {81}),
+        ({"image": "traefik/whoami", "args": ["--port", "81"]}, {81}),
+        ({"image": "gcr.io/google-samples/hello-app:1.0", "env": [{"name": "PORT", "value": "81"}]}, {81}),
+        ({"image": "ghcr.io/stefanprodan/podinfo:6.9.0", "command": ["./podinfo", "--port=9899"]}, {9899}),
+        ({"image": NETEXEC}, set()),
+        ({"image": NETEXEC, "args": ["pause"]}, set()),
+        ({"image": NETEXEC, "args": ["netexec"]}, {8080}),
+        ({"image": NETEXEC, "args": ["netexec", "--http-port=$(P)"], "env": [{"name": "P", "value": "9"}]}, {9}),
+        ({"image": NETEXEC, "command": ["/agnhost", "serve-hostname"]}, {9376}),
+        ({"image": NETEXEC, "args": ["test-webserver", "--port", "81"]}, {81}),
+        ({"image": NETEXEC, "args": ["grpc-health-checking"]}, {5000, 8080}),
+        ({"image": "hashicorp/http-echo:1.0", "args": ["-text=hello"]}, {5678}),
+        ({"image": "hashicorp/http-echo:1.0", "args": ["-text", "hello", "-listen", ":81"]}, {81}),
+        ({"image": "python:3", "command": ["python3", "-m", "http.server"]}, {8000}),
+        ({"image": "python:3", **script("cd /www && python -m http.server ${PORT:-81}")}, {81}),
+        ({"command": ["nc", "-lk", "-p", "81", "-e", "cat"]}, {81}),
+        ({"command": ["nc", "-l", "0.0.0.0", "81"]}, {81}),
+        ({"command": ["nc", "-lkp81"]}, {81}),
+        ({"command": ["nc", "-lu", "-p", "81"]}, set()),
+        ({"command": ["nc", "-z", "db", "81"]}, set()),
+        ({"command": ["httpd", "-f", "-p", "0.0.0.0:81", "-h", "/www"]}, {81}),
+        ({"command": ["httpd", "-fvp81"]}, {81}),
+        (script("while true; do { echo -e 'HTTP/1.1 200 OK\\r\\n; a'; cat b; } | nc -l -p 81; done"), {81}),
+        (script("nc -l -p 81 >/dev/null 2>&1 & sleep 1d"), {81}),
+        (script("# nc -l -p 81; python\nsleep 1d"), set()),
+        (script("for i in nc 2; do date >> /tmp/a; done; sleep 1d"), set()),
+        (script("touch /tmp/healthy; sleep 30; rm -f /tmp/healthy; sleep 600"), set()),
+        ({"image": "alpine"}, set()),
+        ({"image": "registry.k8s.io/pause:3.10"}, set()),
+    ],
+)  # fmt: skip
+def test_ports_of_known_programs(container, ports):
+    subject = listeners(**container)
+    assert (subject.ports.keys(), subject.unknown) == (ports, "")
+
+
+@pytest.mark.parametrize(
+    ("container", "unknown"),
+    [
+        ({"image": "example/own"}, "the image example/own"),
+        ({"image": "example.org/team/nginx"}, "the image example.org/team/nginx"),
+        ({"image": "example/own", "args": ["--port=81"]}, "the image example/own"),
+        ({"image": "example/own", "command": ["/server", "--port=81"]}, "server of the image example/own"),
+        ({"image": "example/own", **script("prepare; exec /server")}, "prepare of the image example/own"),
+        ({"image": "example/own", **script('exec "$@"')}, "$@ of the image example/own"),
+        ({"image": "example/own", "command": ["sh", "/start.sh"]}, "start.sh of the image example/own"),
+        ({"image": "python:3", "command": ["python", "app.py"]}, "python of the image python:3"),
+        ({"image": "nginx", "volumeMounts": [{"name": "v", "mountPath": "/etc/nginx/conf.d"}]}, "the configuration in /etc/nginx of the image nginx"),
+        ({"image": "nginx", **script("envsubst < /a > /etc/nginx/nginx.conf; nginx")}, "the configuration of the image nginx"),
+        ({"image": "redis", "args": ["/etc/redis/redis.conf"], "volumeMounts": [{"name": "v", "mountPath": "/etc/redis"}]}, "the image redis"),
+        ({"image": "redis", "command": ["redis-server", "/c/redis.conf"], "volumeMounts": [{"name": "v", "mountPath": "/c"}]}, "the configuration in /c/redis.conf of the image redis"),
+        ({"image": "bitnami/redis", "envFrom": [{"configMapRef": {"name": "a"}}]}, "the variables of the image bitnami/redis"),
+    ],
+)  # fmt: skip
+def test_program_that_is_not_simulated_may_listen_on_any_port(container, unknown):
+    subject = listeners(**container)
+    assert subject.unknown == unknown
+    assert subject.may_listen(81)
+
+
+def test_port_that_an_argument_names_may_be_open():
+    subject = listeners(image="mongo", args=["--ipv6", "--other-port", "27019"])
+    assert subject.may_listen(27017)
+    assert subject.may_listen(27019)
+    assert not subject.may_listen(27018)
+
+
+def test_script_in_an_annotation_stands_for_a_program_that_may_listen():
+    pod = {"metadata": {"name": "p", "annotations": {"mockube.dev/run": "sleep 1d"}}, "spec": {}}
+    assert listeners_of(pod, {"name": "c", "image": "nginx"}).unknown == "the script in an annotation"
+
+
+@pytest.mark.parametrize(
+    ("container", "root"),
+    [
+        (script("cd /www; python3 -m http.server 81"), "/www"),
+        (script("cd /srv && cd www && httpd -f -p 81"), "/srv/www"),
+        ({"command": ["httpd", "-f", "-p", "81"], "workingDir": "/data"}, "/data"),
+        ({"command": ["python3", "-m", "http.server", "-d", "/files", "81"]}, "/files"),
+        ({"command": ["httpd", "-f", "-p", "81"]}, "/"),
+    ],
+)
+def test_server_of_files_serves_its_working_folder(container, root):
+    assert listeners(**container).ports[81].root == root

@@ -1,0 +1,72 @@
+"""Package managers add the programs of known packages to a container."""
+
+import pytest
+
+from mockube.container_runtime.simulated.programs.program import CommandContext, program_of
+from mockube.container_runtime.simulated.shell.access import ContainerUser
+
+
+def run(image, script, **context):
+    described = {
+        "image": image,
+        "command": ["sh", "-c", script],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+    return program_of(described, CommandContext(**context))
+
+
+@pytest.mark.parametrize(
+    ("image", "script"),
+    [
+        ("debian:12", "apt-get update && apt-get install -y --no-install-recommends curl procps"),
+        ("ubuntu", "apt update && apt install -y curl procps"),
+        ("alpine", "apk add --no-cache curl procps"),
+    ],
+)
+def test_installed_program_is_there(image, script):
+    assert run(image, "command -v curl").exit_code == 127
+    assert run(image, f"{script} && command -v curl && which ps").exit_code == 0
+
+
+def test_program_of_a_package_that_is_not_simulated_is_not_simulated():
+    assert run("debian:12", "git status").exit_code == 127
+    assert run("debian:12", "apt-get update; apt-get install -y git; git status; exit 3") is None
+
+
+def test_package_outside_of_the_table_is_not_simulated():
+    assert run("debian:12", "apt-get update; apt-get install -y libfrobnicate-dev; exit 3") is None
+
+
+@pytest.mark.parametrize(
+    ("image", "script", "code", "message"),
+    [
+        (
+            "debian:12",
+            "apt-get update",
+            100,
+            "E: List directory /var/lib/apt/lists/partial is missing. - Acquire (13: Permission denied)\n",
+        ),
+        (
+            "debian:12",
+            "apt-get install -y curl",
+            100,
+            "E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)\n",
+        ),
+        ("alpine", "apk add curl", 99, "ERROR: Unable to lock database: Permission denied\n"),
+    ],
+)
+def test_only_root_installs_packages(image, script, code, message):
+    end = run(image, script, identity=ContainerUser(1000))
+    assert end.exit_code == code
+    assert end.message.startswith(message)
+
+
+def test_image_has_the_package_manager_of_its_distribution():
+    assert run("debian:12", "apk add curl").exit_code == 127
+    assert run("alpine", "apt-get update").exit_code == 127
+
+
+def test_image_has_no_lists_of_packages():
+    end = run("debian:12", "apt-get install -y curl")
+    assert end.exit_code == 100
+    assert end.message.endswith("E: Unable to locate package curl\n")

@@ -1,0 +1,146 @@
+"""Probes of servers of files are made in real time where volumes, hooks or clients may change the files."""
+
+from datetime import timedelta
+from posixpath import dirname
+
+import pytest
+
+from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.clock import SteppedClock
+from mockube.container_runtime.port_probe import PortProbe
+from mockube.container_runtime.simulated.servers.live_probes import live_port_probes
+from mockube.kubelet.pod_lifecycle.observations import NOT_OBSERVED, SUCCESS
+from mockube.kubelet.pod_lifecycle.probing import Probe
+from mockube.kubelet.probes.live_handlers import LiveHandlers
+from mockube.kubelet.probes.totals import TotalsByPod
+from tests.support.container_runtimes import simulated_runtime
+from tests.support.controllers.pods import IP, container, pod
+from tests.support.event_loop import yield_to_loop
+
+HTML = [{"name": "v", "mountPath": "/usr/share/nginx/html"}]
+READY = {"readinessProbe": {"httpGet": {"port": 80, "path": "/ready"}}}
+HOOK = {"postStart": {"exec": {"command": ["touch", "/usr/share/nginx/html/ready"]}}}
+TOKEN = [{"name": "t", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}]
+
+
+def running(tree, clock):
+    state = {"running": {"startedAt": format_time(clock.now() - timedelta(seconds=60))}}
+    status = {"name": "c", "state": state, "ready": False, "started": True, "restartCount": 0}
+    return {**tree, "status": {"podIP": IP, "containerStatuses": [status]}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_changed", "expected"),
+    [
+        ({}, False, []),
+        ({"volumeMounts": TOKEN}, False, []),
+        ({}, True, ["readinessProbe"]),
+        ({"volumeMounts": HTML}, False, ["readinessProbe"]),
+        ({"volumeMounts": [{"name": "v", "mountPath": "/usr/share/nginx/html/ready", "subPath": "a"}]}, False, ["readinessProbe"]),
+        ({"lifecycle": HOOK}, False, ["readinessProbe"]),
+        ({"volumeMounts": [{"name": "v", "mountPath": "/etc/nginx"}]}, True, []),
+        ({"image": "example/x"}, True, []),
+        ({"image": "busybox", "command": ["httpd", "-f", "-p", "80"]}, False, ["readinessProbe"]),
+        ({"image": "busybox", "command": ["httpd", "-f", "-p", "81"]}, False, []),
+    ],
+)  # fmt: skip
+def test_probe_is_live_where_files_may_change(fields, is_changed, expected):
+    subject = container(**{**READY, **fields})
+    assert [*live_port_probes(pod(subject), subject, lambda _: is_changed)] == expected
+
+
+async def answers(tree, *writes, path="/ready"):
+    clock = SteppedClock()
+    tree = running(tree, clock)
+    runtime = simulated_runtime(clock)
+    files = await runtime.files.file_system(tree, tree["spec"]["containers"][0])
+    for write in writes:
+        if not files.exists(dirname(write)):
+            files.make_directory(dirname(write))
+        files.write(write, b"x")
+    answer = await runtime.probe_port(tree, "c", PortProbe(port=80, path=path))
+    return answer.unknown or answer.status
+
+
+@pytest.mark.parametrize(
+    ("volume", "writes", "path", "expected"),
+    [
+        ({"emptyDir": {}}, [], "/ready", 404),
+        ({"emptyDir": {}}, [], "/", 403),
+        ({"emptyDir": {}}, ["/usr/share/nginx/html/ready"], "/ready", 200),
+        ({"emptyDir": {}}, ["/usr/share/nginx/html/a/index.html"], "/a", 301),
+        (
+            {"persistentVolumeClaim": {"claimName": "a"}},
+            [],
+            "/ready",
+            "what writes /usr/share/nginx/html/ready in the image nginx:1.25",
+        ),
+    ],
+)
+async def test_server_answers_with_the_files_of_its_volume(volume, writes, path, expected):
+    tree = pod(container(volumeMounts=HTML), volumes=[{"name": "v", **volume}])
+    assert await answers(tree, *writes, path=path) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"), [("/", 200), ("/tmp/", 200), ("/tmp", 301), ("/etc/hosts", 200), ("/nope", 404)]
+)
+async def test_server_in_the_root_folder_lists_its_files(path, expected):
+    command = ["httpd", "-f", "-p", "80"] if path == "/nope" else ["python3", "-m", "http.server", "80"]
+    assert await answers(pod(container("c", *command, image="python:3")), path=path) == expected
+
+
+async def test_another_container_that_is_not_simulated_may_write_the_file():
+    other = container("d", image="example/git-sync", volumeMounts=[{"name": "v", "mountPath": "/git"}])
+    tree = pod(container(volumeMounts=HTML), other, volumes=[{"name": "v", "emptyDir": {}}])
+    assert await answers(tree) == "what writes /usr/share/nginx/html/ready in the image nginx:1.25"
+
+
+async def test_probe_follows_file_that_a_client_writes():
+    clock = SteppedClock()
+    runtime = simulated_runtime(clock)
+    failures, changes = [], []
+    handlers = LiveHandlers(
+        clock,
+        runtime,
+        TotalsByPod(),
+        on_change=changes.append,
+        on_failure=lambda *args: failures.append(args[1:]),
+    )
+    tree = running(pod(container(**READY)), clock)
+    assert not handlers.observations(tree)
+    runtime.files.note_command("uid-1", "c", ["touch", "/usr/share/nginx/html/ready"], has_input=False)
+    assert handlers.observations(tree)["c"].probes == {Probe.READINESS: NOT_OBSERVED}
+    async with handlers.running():
+        handlers.follow(tree)
+        await yield_to_loop(50)
+        assert failures == [("c", "Readiness probe failed: HTTP probe failed with statuscode: 404")]
+        files = await runtime.files.file_system(tree, tree["spec"]["containers"][0])
+        files.write("/usr/share/nginx/html/ready", b"")
+        clock.advance(10)
+        await yield_to_loop(50)
+        results = handlers.observations(tree)["c"].probes[Probe.READINESS]
+        assert SUCCESS in [result for _, result in results]
+        assert len(failures) == 1
+
+
+async def test_unknown_answer_of_live_probe_is_reported_once():
+    clock = SteppedClock()
+    unknown = []
+    handlers = LiveHandlers(
+        clock,
+        simulated_runtime(clock),
+        TotalsByPod(),
+        on_unknown_program=lambda *args: unknown.append(args[1:]),
+    )
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "a"}}]
+    tree = running(pod(container(volumeMounts=HTML, **READY), volumes=volumes), clock)
+    async with handlers.running():
+        handlers.observations(tree)
+        handlers.follow(tree)
+        for _ in range(3):
+            await yield_to_loop(50)
+            clock.advance(10)
+        await yield_to_loop(50)
+    subject = "what writes /usr/share/nginx/html/ready in the image nginx:1.25"
+    assert unknown == [("c", subject, "readinessProbe")]

@@ -1,0 +1,128 @@
+"""Containers whose image's entrypoint requires variables."""
+
+import pytest
+from msgspec.structs import replace
+
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.simulated.programs.requirements import end_of_entrypoint
+from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
+
+PASSWORD = [{"name": "MYSQL_ROOT_PASSWORD", "value": "secret"}]
+
+
+class Objects:
+    """The objects of a namespace that variables come from."""
+
+    attaches_volumes = False
+
+    def __init__(self, secret=None, config_map=None):
+        self._secret, self._config_map = secret, config_map
+
+    def secret(self, _):
+        return self._secret
+
+    def config_map(self, _):
+        return self._config_map
+
+    def trust_bundles(self):
+        return ()
+
+    def cached_object(self, *_):
+        return None
+
+
+def simulated(described, *, objects=None, annotations=None, **spec):
+    context = node_context(details=True)
+    if objects is not None:
+        context = replace(context, objects=objects)
+    return SimulatedPod(pod(described, annotations=annotations, **spec), context=context)
+
+
+def test_database_without_its_variable_crashes_and_is_restarted():
+    subject = simulated(container(image="mysql:8.4"))
+    assert subject.containers() == {"c": "CrashLoopBackOff"}
+    end = subject.status["containerStatuses"][0]["lastState"]["terminated"]
+    assert (end["exitCode"], end["reason"]) == (1, "Error")
+
+
+@pytest.mark.parametrize(
+    ("image", "env", "runs"),
+    [
+        ("mysql:8.4", PASSWORD, True),
+        ("mysql:8.4", [{"name": "MYSQL_ROOT_PASSWORD", "value": ""}], False),
+        ("mysql:8.4", [{"name": "MYSQL_ALLOW_EMPTY_PASSWORD", "value": "yes"}], True),
+        ("postgres:16", PASSWORD, False),
+        ("postgres:16", [{"name": "POSTGRES_HOST_AUTH_METHOD", "value": "trust"}], True),
+        ("postgres:16", [{"name": "POSTGRES_HOST_AUTH_METHOD", "value": "md5"}], False),
+        ("mongo:7", [], True),
+        ("mongo:7", [{"name": "MONGO_INITDB_ROOT_USERNAME", "value": "root"}], False),
+        ("redis:7", [], True),
+        ("bitnami/redis:7.2", [], False),
+        ("bitnami/redis:7.2", [{"name": "ALLOW_EMPTY_PASSWORD", "value": "yes"}], True),
+        ("registry.example/team/mysql:8", [], True),
+    ],
+)
+def test_variables_of_the_container_decide(image, env, runs):
+    subject = simulated(container(image=image, env=env))
+    assert subject.containers() == {"c": "running" if runs else "CrashLoopBackOff"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "runs"),
+    [
+        ({"args": ["--max-connections=100"]}, False),
+        ({"args": ["mysqld"]}, False),
+        ({"args": ["bash", "-c", "sleep 1d"]}, True),
+        ({"command": ["sh", "-c", "sleep 1d"]}, True),
+    ],
+)
+def test_only_the_entrypoint_requires_variables(fields, runs):
+    subject = simulated(container(image="mysql:8.4", **fields))
+    assert subject.containers() == {"c": "running" if runs else "CrashLoopBackOff"}
+
+
+@pytest.mark.parametrize("reference", ["env", "envFrom"])
+def test_variable_of_a_secret_counts(reference):
+    selector = {"name": "mysql"}
+    env = {
+        "name": "MYSQL_ROOT_PASSWORD",
+        "valueFrom": {"secretKeyRef": {**selector, "key": "MYSQL_ROOT_PASSWORD"}},
+    }
+    fields = {"env": [env]} if reference == "env" else {"envFrom": [{"secretRef": selector}]}
+    secret = {
+        "metadata": {"name": "mysql"},
+        "data": {"MYSQL_ROOT_PASSWORD": None},
+    }  # as in the kubelet's cache
+    described = container(image="mysql:8.4", **fields)
+    assert simulated(described, objects=Objects(secret=secret)).containers() == {"c": "running"}
+    if reference == "envFrom":
+        empty = {"metadata": {"name": "mysql"}, "data": {"MYSQL_USER": ""}}
+        assert simulated(described, objects=Objects(secret=empty)).containers() == {"c": "CrashLoopBackOff"}
+
+
+def test_unknown_object_may_have_the_variable():
+    described = container(image="mysql:8.4", envFrom=[{"configMapRef": {"name": "settings"}}])
+    end = end_of_entrypoint(pod(described), described, script_of({}), lambda _: {}, lambda _: None)
+    assert end is None
+
+
+@pytest.mark.parametrize(
+    ("volume", "runs"),
+    [
+        ({"emptyDir": {}}, False),
+        ({"persistentVolumeClaim": {"claimName": "data"}}, False),
+        ({"hostPath": {"path": "/srv/mysql"}}, True),
+    ],
+)
+def test_volume_that_may_have_a_database_requires_nothing(volume, runs):
+    described = container(image="mysql:8.4", volumeMounts=[{"name": "data", "mountPath": "/var/lib/mysql"}])
+    tree = pod(described, volumes=[{"name": "data", **volume}])
+    end = end_of_entrypoint(tree, described, script_of({}), lambda _: None, lambda _: None)
+    assert (end is None) is runs
+
+
+def test_annotations_that_script_the_run_need_no_variable():
+    for annotation in ({"mockube.dev/ignore-missing": "true"}, {"mockube.dev/run": "sleep 1d"}):
+        assert simulated(container(image="mysql:8.4"), annotations=annotation).containers() == {
+            "c": "running"
+        }
