@@ -197,7 +197,8 @@ class Machine(ABC):
 
     def _release(self, size: int) -> None:
         if not self._is_closed:
-            self.process.host.memory.change(-size, self.process.processes.current_pid())
+            host = self.process.host
+            host.memory.change(-size, self.process.processes.current_pid(), host.elapsed)
 
     def check_size(self, container: Value) -> Code:
         """End the container if a list or the like has grown beyond all bounds."""

@@ -34,6 +34,7 @@ class Result:
         self.code = None
         self.output = {1: b"", 2: b""}
         self.elapsed = 0.0
+        self.memory = []
 
     @property
     def stdout(self):
@@ -84,7 +85,7 @@ def run(
             host.elapsed += effect.seconds
         elif isinstance(effect, RepeatedIteration):
             break
-    result.elapsed = host.elapsed
+    result.elapsed, result.memory = host.elapsed, [step.size for step in host.memory.steps]
     return result
 
 
@@ -142,6 +143,10 @@ def test_a_long_text_takes_the_memory_of_the_container_and_not_that_of_this_proc
     result = run('x = "a" * 10**9\nprint(len(x))\nimport time\ntime.sleep(5)')
     assert (result.code, result.stdout) == (0, "1000000000\n")
     assert result.elapsed > 5
+
+
+def test_a_text_that_nothing_refers_to_any_more_frees_its_memory():
+    assert run("import time\nx = 'a' * 10**9\ntime.sleep(5)\nx = None\ntime.sleep(5)").memory == [10**9, 0]
 
 
 def test_output_is_collected_unless_the_script_or_an_option_flushes_it():
