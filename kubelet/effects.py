@@ -4,6 +4,7 @@ They are data. The pod lifecycle and stages return them, and `status_writer` exe
 """
 
 from datetime import datetime
+from math import inf
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -44,9 +45,11 @@ class StartContainer(Struct, frozen=True):
 
 
 class StopContainer(Struct, frozen=True):
-    """Stop the process of a container with the pod's grace period, unless it is being stopped already."""
+    """Stop the process of a container, unless it is being stopped already."""
 
     container: str
+    grace: float = inf
+    """The limit of the pod's grace period."""
 
 
 class RunHook(Struct, frozen=True):

@@ -6,7 +6,6 @@ pods that have run on it; back-offs begin again, as when a kubelet is restarted.
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
@@ -19,11 +18,10 @@ from mockube.container_runtime.image_service import ImageService, PullFailed, St
 from mockube.container_runtime.images.resolution import full_name
 from mockube.container_runtime.runs import container_status
 
+from .pod_lifecycle.container import never_ran
 from .pod_lifecycle.image_pulls import NO_PULLS, ImagesOfNode, PodPulls, PullState
 from .pull_secrets import PullSecrets, matches_registry, pull_secret_names
 from .start_checks import ReferencedObjects
-
-_RUNNING_OR_ENDED: Final = ("running", "terminated")
 
 
 class ImageManager:
@@ -95,7 +93,8 @@ class ImageManager:
         self.note_status(node)
         for pod in self._pods.by_index(BY_NODE, name):
             for container in every_container(pod.object["spec"]):
-                if has_run(pod.object, container["name"]):
+                status = container_status(pod.object, container["name"])
+                if status is not None and not never_ran(status):
                     self._add_earlier(name, container.get("image") or "")
 
     def _add_earlier(self, node: str, image: str) -> None:
@@ -104,11 +103,6 @@ class ImageManager:
                 self._service.add_image(node, self._service.pull_image(image, has_credentials=True))
             except PullFailed:
                 self._service.add_image(node, StoredImage(names=(full_name(image),)))
-
-
-def has_run(pod: ReadOnlyTree, name: str) -> bool:
-    status = container_status(pod, name) or {}
-    return any(state in (status.get("state") or {}) for state in _RUNNING_OR_ENDED)
 
 
 class PodImageAccess:

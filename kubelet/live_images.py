@@ -1,4 +1,4 @@
-"""The watch of what users of the cluster say of images, while the kubelets run."""
+"""The watch of the images that a cluster's ConfigMap adds, while the kubelets run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

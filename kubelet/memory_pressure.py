@@ -15,7 +15,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.cache.store import Change
 from mockube.client.component_helpers.pod_requests import MEMORY, amounts
 from mockube.client.kinds import NODES, PODS
-from mockube.client.podview import PodView
+from mockube.client.podview import RUNNING, PodView
 from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
 from mockube.container_runtime.images.table import behavior_of
@@ -23,7 +23,7 @@ from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.predictions import Predictions
 from mockube.container_runtime.runtime import ContainerRuntime
 
-from .node_objects import has_active_kubelet
+from .node_objects import NODE_CONDITIONS, has_active_kubelet
 from .pod_lifecycle.eviction import Eviction
 from .pod_lifecycle.memory_eviction import THRESHOLD, PodMemory, eviction_message, pods_in_order
 from .pod_lifecycle.preemption import is_critical
@@ -33,17 +33,12 @@ INTERVAL: Final = timedelta(seconds=10)
 """The time between two looks at a node, in each of which at most one pod is evicted."""
 TRANSITION: Final = timedelta(minutes=5)
 """The time for which the condition outlives the lack of memory."""
+_NO_PRESSURE: Final = next(each for each in NODE_CONDITIONS if each["type"] == "MemoryPressure")
 _PRESSURE: Final = {
-    "type": "MemoryPressure",
+    **_NO_PRESSURE,
     "status": "True",
     "reason": "KubeletHasInsufficientMemory",
     "message": "kubelet has insufficient memory available",
-}
-_NO_PRESSURE: Final = {
-    "type": "MemoryPressure",
-    "status": "False",
-    "reason": "KubeletHasSufficientMemory",
-    "message": "kubelet has sufficient memory available",
 }
 
 
@@ -61,7 +56,7 @@ class MemoryPressure:
         self._runtime, self._predictions = runtime, predictions
         self._now, self._enqueue = context.clock.now, enqueue
         self._bounds: defaultdict[str, dict[str, tuple[Key, float]]] = defaultdict(dict)
-        """The keys of pods that use memory, and the most that they may use, by node and uid."""
+        """The keys of pods, and the most memory that they may use, by node and uid."""
         self._sums: defaultdict[str, float] = defaultdict(float)
         self._observed: dict[str, datetime] = {}
         """When a node lacked memory last, by name."""
@@ -89,11 +84,11 @@ class MemoryPressure:
             self._forget(old)
         if new is None or new.is_terminal or not new.node or new.uid in self._bounds[new.node]:
             return
-        if (new.object.get("status") or {}).get("phase") != "Running":
+        if new.phase != RUNNING:
             return
         bound = self._bound(new.object)
+        self._bounds[new.node][new.uid] = new.key, bound  # also none: it is computed once for a pod
         if bound:
-            self._bounds[new.node][new.uid] = new.key, bound
             self._sums[new.node] += bound
             if self._sums[new.node] > self._allocatable(new.node) - THRESHOLD:
                 self._loop.add(Key("", new.node))
@@ -105,9 +100,9 @@ class MemoryPressure:
     def _forget(self, pod: PodView) -> None:
         self._messages.pop(pod.uid, None)
         self._evictions.pop(pod.uid, None)
-        bound = self._bounds[pod.node].pop(pod.uid, None)
-        if bound is not None:
-            self._sums[pod.node] -= bound[1]
+        _, bound = self._bounds.get(pod.node, {}).pop(pod.uid, (pod.key, 0.0))
+        if bound:
+            self._sums[pod.node] -= bound
 
     def _bound(self, pod: ReadOnlyTree) -> float:
         """Return the most memory that the programs of a pod use, as far as they are known; those that fill all of it are killed."""
@@ -152,8 +147,8 @@ class MemoryPressure:
         return INTERVAL
 
     def _used_by_pods(self, node: str) -> Iterator[PodMemory]:
-        for uid, (key, _) in self._bounds[node].items():
-            pod = self._pods.get(*key)
+        for uid, (key, bound) in self._bounds[node].items():
+            pod = self._pods.get(*key) if bound else None
             if pod is None or pod.uid != uid or uid in self._messages:
                 continue
             stats = {

@@ -255,8 +255,8 @@ class SimulatedPods:
             match action:
                 case StartContainer(container=name, restarts=restarts):
                     self._runtime.start_container(present, name, restarts)
-                case StopContainer(container=name):
-                    self._runtime.stop_container(present, name, remaining_grace(present, now))
+                case StopContainer(container=name, grace=grace):
+                    self._runtime.stop_container(present, name, min(remaining_grace(present, now), grace))
                 case RunHook():
                     pass  # by the handlers
         self._handlers.apply(present, step.actions)

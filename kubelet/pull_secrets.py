@@ -5,7 +5,6 @@ Upstream: pkg/credentialprovider. Of the credentials only the registries count h
 
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -14,6 +13,7 @@ import msgspec
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards
 from mockube.client.kinds import SECRETS
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
@@ -69,7 +69,10 @@ def _matches(registry: str, host: str, path: str) -> bool:
     parts, host_parts = name.split("."), host.split(".")
     if port != port_of_image or len(parts) != len(host_parts):
         return False
-    return all(fnmatchcase(part, pattern) for part, pattern in zip(host_parts, parts, strict=True))
+    try:
+        return all(matches_wildcards(part, pattern) for part, pattern in zip(host_parts, parts, strict=True))
+    except WildcardsTooCostly:
+        return False
 
 
 class PullSecrets:

@@ -46,8 +46,8 @@ class StatusWriter:
         self._resource = resource
         self._clock = clock
         self._last_writes: dict[Key, _LastWrite] = {}
-        self._recorded: dict[str, set[tuple[str, str, str]]] = {}
-        """The reasons, parts and occasions of events that are recorded once, by the object's uid."""
+        self._recorded: dict[str, dict[tuple[str, str], str]] = {}
+        """The latest occasions of events that are recorded once, by the object's uid, and by reason and part."""
 
     def is_outdated(self, key: Key, cached: ReadOnlyTree) -> bool:
         """Return whether the cache does not contain the last write, so that the same step would be executed twice."""
@@ -90,18 +90,17 @@ class StatusWriter:
                     await self._remove(key, obj)
                     return None
                 case EmitEvent(type=kind_of_event, reason=reason, message=message, part=part):
-                    if effect.once and self._is_repeated(meta.uid(obj), effect):
+                    if effect.once and not self._begins_occasion(meta.uid(obj), effect):
                         continue
                     self._recorder.record_on(self._host(obj), obj, kind_of_event, reason, message, part=part)
         return obj
 
-    def _is_repeated(self, uid: str, event: EmitEvent) -> bool:
-        """Return whether an event was recorded at its occasion; note that it is."""
-        recorded = self._recorded.setdefault(uid, set())
-        occasion = (event.reason, event.part, event.once)
-        is_repeated = occasion in recorded
-        recorded.add(occasion)
-        return is_repeated
+    def _begins_occasion(self, uid: str, event: EmitEvent) -> bool:
+        """Note the occasion of an event; return whether the event was not recorded at it."""
+        occasions, key = self._recorded.setdefault(uid, {}), (event.reason, event.part)
+        is_new = occasions.get(key) != event.once
+        occasions[key] = event.once
+        return is_new
 
     def forget_events(self, uid: str) -> None:
         """Forget what was recorded of a deleted object."""

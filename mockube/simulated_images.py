@@ -1,4 +1,4 @@
-"""What a cluster's users say of images: read from its ConfigMap, and added to it. The manager of the cluster watches it.
+"""The images that a cluster's ConfigMap adds: read from it, and added to it. The manager of the cluster watches it.
 
 It works with any API server that has a controller manager of mockube with simulated nodes.
 """

@@ -1,6 +1,7 @@
 """Matching of patterns in time linear in the text, with limits and a cache of compiled programs."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from threading import Lock
 from typing import Final
 
@@ -39,6 +40,18 @@ def contains_match(pattern: str, text: str) -> bool:
     Raise `Cancelled` if the work of this thread is cancelled. A search that has begun is not interrupted.
     """
     return _program(pattern, text).search(text.encode(errors="replace")) is not None
+
+
+def contains_match_of(pattern: str) -> Callable[[str], bool]:
+    """Return `contains_match` of a pattern, for many texts: the program is looked up once."""
+    search = _program(pattern, "").search
+
+    def contains(text: str) -> bool:
+        if len(text) > MAX_UNCHECKED_TEXT:
+            return contains_match(pattern, text)
+        return search(text.encode(errors="replace")) is not None
+
+    return contains
 
 
 def find_all(pattern: str, text: str, maximum: int = -1) -> list[str]:

@@ -73,22 +73,28 @@ class UnreconciledObjects:
             cache = self._registry.watch_cache.resource_cache(self._registry.layout.prefix(row))
             if not cache.objects or not self._operators.may_be_simulated(self._registry, row):
                 continue
+            operators: dict[str, str] = {}
             for stored in cache.select(cache.prefix, limit=MAX_OBJECTS):
                 await yield_to_loop()
                 try:
-                    await self._report(row, stored.tree())
+                    await self._report(row, stored.tree(), operators)
                 except WRONG_TYPE_ERRORS as error:
                     self._registry.watch_cache.report_malformed(stored, error)
 
-    async def _report(self, row: Resource, tree: ReadOnlyTree) -> None:
+    async def _report(self, row: Resource, tree: ReadOnlyTree, operators: dict[str, str]) -> None:
+        """Write the events of an object. `operators` are those that were found in this round, by namespace."""
         now = self._registry.clock.now()
         due = [
             (reason, text)
             for reason, since, text in _findings(tree)
             if now - since >= GRACE and self._lacks_event(tree, reason)
         ]
-        operator = self._operators.operator_of(self._registry, row, meta.namespace(tree)) if due else ""
-        if operator:
+        if not due:
+            return
+        namespace = meta.namespace(tree)
+        if namespace not in operators:
+            operators[namespace] = self._operators.operator_of(self._registry, row, namespace)
+        if operator := operators[namespace]:
             for reason, text in due:
                 await self._write(
                     _event(tree, reason, f"{text}: {reason_of(operator, row)}", format_time(now))

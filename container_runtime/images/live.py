@@ -14,9 +14,10 @@ Pure.
 import logging
 from typing import Final
 
+from mockube.apimachinery.images import InvalidImage
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .references import InvalidReference, parse_reference
+from .references import parse_reference
 from .table import ImageTableError, LiveImages, read_table
 
 LOG: Final = logging.getLogger(__name__)
@@ -40,6 +41,6 @@ def live_images(config_map: ReadOnlyTree | None) -> LiveImages:
     for line in filter(None, map(str.strip, str(data.get(LOADED) or "").splitlines())):
         try:
             loaded.add(parse_reference(line).name)
-        except InvalidReference as error:
+        except InvalidImage as error:
             LOG.warning("ConfigMap %s/%s: %s: %s is ignored: %s", NAMESPACE, NAME, LOADED, line, error)
     return LiveImages(table, frozenset(loaded))

@@ -44,7 +44,7 @@ def is_mistaken(name: str, official: Collection[str]) -> bool:
     return any(_is_near(name, other) for other in official if abs(len(name) - len(other)) <= 2)
 
 
-def says_missing(name: str) -> bool:
+def is_named_missing(name: str) -> bool:
     """Return whether a host, a path or a tag says that it does not exist, as those in examples of failing pulls do."""
     return _MISSING.search(name.replace("_", "-")) is not None
 

@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 from .references import DOCKER_HUB, Reference
 
-KUBERNETES: Final = "registry.k8s.io"
 MIRRORS: Final[Mapping[str, str]] = {
     "docker.m.daocloud.io/": "docker.io/",
     "ecr-public.aws.com/docker/": "docker.io/",
@@ -61,7 +60,7 @@ def is_reserved(reference: Reference) -> bool:
     return _host(reference).rpartition(".")[2] in _RESERVED and "." in reference.host
 
 
-def says_private(reference: Reference) -> bool:
+def is_named_private(reference: Reference) -> bool:
     """Return whether the host of a registry says that it needs credentials."""
     return any(
         name in _host(reference)

@@ -12,9 +12,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from mockube.apimachinery.images import InvalidImage
+
 from . import registries
-from .near_names import is_mistaken, says_missing
-from .references import DOCKER_HUB, InvalidReference, Reference, parse_reference
+from .near_names import is_mistaken, is_named_missing
+from .references import DOCKER_HUB, Reference, parse_reference
 from .registries import PullError, origin
 from .releases import Releases
 from .table import IMAGES, Image, behavior_of_image
@@ -60,7 +62,7 @@ def resolve(reference: str, *, has_pull_secret: bool = False) -> ImageResolution
 def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> ImageResolution:  # noqa: ARG001 - the table has versions
     try:
         parsed = parse_reference(reference)
-    except InvalidReference as error:
+    except InvalidImage as error:
         return ImageResolution(name="", invalid=f'couldn\'t parse image name "{reference}": {error}')
     image = behavior_of_image(reference)
     is_loaded = parsed.name in IMAGES.loaded
@@ -85,18 +87,20 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> ImageRes
 
 def _pull_error(reference: Reference, image: Image | None, *, has_pull_secret: bool) -> PullError | None:
     is_added = image is not None and IMAGES.is_added(image)
-    if not is_added and (registries.is_reserved(reference) or says_missing(reference.host)):
+    if not is_added and (registries.is_reserved(reference) or is_named_missing(reference.host)):
         return registries.no_such_host(reference)
-    is_private = image.private if image is not None else registries.says_private(reference)
+    is_private = image.private if image is not None else registries.is_named_private(reference)
     if is_private and not has_pull_secret:
         return registries.unauthorized(reference)
     official = origin(reference.repository).removeprefix(_OFFICIAL)
-    if image is None and (is_mistaken(official, official_images().keys()) or says_missing(reference.path)):
+    if image is None and (
+        is_mistaken(official, official_images().keys()) or is_named_missing(reference.path)
+    ):
         return registries.no_such_repository(reference)
     releases = (image and image.releases) or (None if is_added else official_images().get(official))
     if releases is not None and not reference.digest:
         return None if releases.has(reference.tag) else registries.no_such_tag(reference)
-    return registries.no_such_tag(reference) if says_missing(reference.tag) and not is_added else None
+    return registries.no_such_tag(reference) if is_named_missing(reference.tag) and not is_added else None
 
 
 def is_loaded(reference: str) -> bool:
@@ -121,7 +125,7 @@ def full_name(reference: str) -> str:
     """Return the canonical name of a reference, such as docker.io/library/nginx:1.29; an invalid one as it is."""
     try:
         return parse_reference(reference).name
-    except InvalidReference:
+    except InvalidImage:
         return reference
 
 
@@ -130,13 +134,17 @@ def image_id(reference: str) -> str:
     """Return the id of an image as a container's status has it, such as docker.io/library/nginx@sha256:…."""
     try:
         parsed = parse_reference(reference)
-    except InvalidReference:
+    except InvalidImage:
         return reference
     return f"{parsed.repository}@{parsed.digest or f'sha256:{_digest(parsed)}'}"
+
+
+def is_official(resolution: ImageResolution) -> bool:
+    """Return whether an image is one of Docker's official ones, or of a mirror of theirs."""
+    return origin(resolution.repository).removeprefix(_OFFICIAL) in official_images()
 
 
 def is_known(reference: str) -> bool:
     """Return whether an image is in the table, was loaded, or is one of Docker's official ones."""
     resolution = resolve(reference, has_pull_secret=True)
-    official = origin(resolution.repository).removeprefix(_OFFICIAL)
-    return resolution.image is not None or is_loaded(reference) or official in official_images()
+    return resolution.image is not None or is_loaded(reference) or is_official(resolution)

@@ -1,4 +1,4 @@
-"""The table of known images: what runs by default, programs, files, ports and their answers, user, logs. Data: `images.yaml`.
+"""The table of known images: what runs by default, programs, files, ports and their answers, user, logs. Data: `images.yaml` and `catalogue/`.
 
 `--images FILE`, packs, and the ConfigMap that `mockube images add` writes, add entries in the same format, which go before the
 built-in ones. `mockube images load` says that an image exists.
@@ -43,7 +43,7 @@ class HttpRoute(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknow
     status: int = 200
     content_type: str = "text/plain; charset=utf-8"
     body: str = ""
-    """The body; $(hostname), $(namespace), $(address), $(client), $(method), $(path), $(host) and $(headers) are replaced."""
+    """The body; $(hostname), $(namespace), $(address), $(client), $(method), $(path), $(host), $(headers), $(elapsed) and $(time) are replaced."""
     location: str = ""
     """The target of a redirect; $(loc) and $(location) are the values of these parameters of the request's query."""
     since: float = 0.0
@@ -281,7 +281,12 @@ def described_images(tree: Any) -> Any:
     images = tree.get("images", tree) if isinstance(tree, dict) else tree
     if not isinstance(images, dict):
         return {}
-    return {key: entry for key, entry in images.items() if isinstance(entry, dict) and "names" in entry}
+    return {key: entry for key, entry in images.items() if is_description(entry)}
+
+
+def is_description(entry: Any) -> bool:
+    """Return whether an entry of a file describes an image, and is no process that runs in place of one."""
+    return isinstance(entry, dict) and "names" in entry
 
 
 @cache

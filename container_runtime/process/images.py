@@ -28,6 +28,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards, parse_wildcards
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
+from mockube.container_runtime.images.table import is_description
 
 MAX_BYTES: Final = 1 << 20
 _FIELDS: Final = frozenset({"command", "args", "env", "ports", "ready", "directory", "files", "user"})
@@ -82,10 +83,7 @@ def load_images(path: Path) -> ImageMap:
     try:
         images, folder = _images_and_folder(tree)
         if isinstance(images, Mapping):  # entries with names describe images of simulated containers
-            described = [
-                name for name, tree in images.items() if isinstance(tree, Mapping) and "names" in tree
-            ]
-            images = {name: tree for name, tree in images.items() if name not in described}
+            images = {name: entry for name, entry in images.items() if not is_description(entry)}
         return image_map(images, path.absolute().parent / folder)
     except ImageMapError as error:
         raise ImageMapError(f"{path}: {error}") from error

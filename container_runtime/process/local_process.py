@@ -61,12 +61,20 @@ async def _finish(creation: Coroutine[Any, Any, _T], keep: Callable[[_T], None])
     """
     task = start("creation of a process", creation)
     try:
-        await asyncio.shield(task)
+        await _wait_although_cancelled(task)
     finally:
-        if not task.done():  # the caller is cancelled
-            await asyncio.wait([task])
         if not task.cancelled() and task.exception() is None:
             keep(task.result())
+
+
+async def _wait_although_cancelled(task: "asyncio.Task[_T]") -> _T:
+    """Wait until a short task is done, and only then pass on the cancellations of the caller."""
+    try:
+        return await asyncio.shield(task)
+    finally:
+        while not task.done():  # the caller is cancelled, perhaps again
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
 
 
 class ProcessInput(Protocol):
@@ -183,10 +191,14 @@ async def _spawn(
     try:
         await _finish(loop.subprocess_exec(lambda: _Protocol(loop), *command, **options), created.append)
     except asyncio.CancelledError:
-        for transport, _ in created:
+        for transport, protocol in created:
             with suppress(ProcessLookupError):
                 transport.kill()
             transport.close()
+            # The loop, which may end now, has to see the exit.
+            await _wait_although_cancelled(
+                start("end of a process", Process(transport, protocol, loop).wait())
+            )
         raise
     ((transport, protocol),) = created
     return Process(transport, protocol, loop), transport, protocol

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.component_base.clock import Clock
+from mockube.component_base.clock import Clock, Timer
 from mockube.container_runtime.attach import attach
 from mockube.container_runtime.behavior import KILLED, TERM, has_open_input
 from mockube.container_runtime.logs import LogLine
@@ -104,8 +104,9 @@ class InteractiveRun:
         """Sends a signal to the first process of the command."""
         self.stop_code: int | None = None
         """The exit code of a command that ends at once when it is stopped; None for one that goes on, unless a trap ends it."""
-        self.kill_at: datetime | None = None
+        self._kill_at: datetime | None = None
         """When the run is killed, if it is being stopped."""
+        self._kill_timer: Timer | None = None
         self._is_sleeping = False
         self._is_signalled = False
         self._on_output = on_output
@@ -117,6 +118,7 @@ class InteractiveRun:
         await self._output.send(stream, data)
 
     def end(self, code: int, reason: str = "", message: str = "") -> None:
+        self._cancel_kill()
         now = self._clock.now()
         self.log.flush(now)
         end = Exit(code=code, at=now, reason=reason, message=message)
@@ -146,6 +148,23 @@ class InteractiveRun:
             self.state = replace(self.state, is_stopping=True)
             self.stop_code, self._is_signalled = None, False
             self.task.cancel()
+
+    def kill_by(self, deadline: datetime) -> None:
+        """Kill the run at a time, unless it ends or is to be killed earlier."""
+        if self.state.exit is not None or (self._kill_at is not None and self._kill_at <= deadline):
+            return
+        self._cancel_kill()
+        self._kill_at = deadline
+        seconds = (deadline - self._clock.now()).total_seconds()
+        if seconds > 0:
+            self._kill_timer = self._clock.call_later(seconds, self.kill)
+        else:
+            self.kill()
+
+    def _cancel_kill(self) -> None:
+        if self._kill_timer is not None:
+            self._kill_timer.cancel()
+            self._kill_timer = None
 
     def end_stopped(self) -> None:
         """Record the end of a run whose task was cancelled."""

@@ -55,7 +55,7 @@ def image_user(container: ReadOnlyTree) -> int | None:
 
 
 def knows_image(container: ReadOnlyTree) -> bool:
-    return behavior_of(container) is not None or program.is_pause_image(container)
+    return behavior_of(container) is not None or program.is_pause_image(container.get("image") or "")
 
 
 def command_of(container: ReadOnlyTree) -> tuple[str, ...]:
@@ -280,7 +280,7 @@ def is_closed(pod: ReadOnlyTree, port: int, script: Script) -> bool:
     if str(port) in script.answers or pod["spec"].get("hostNetwork"):
         return False
     return not any(
-        _may_listen(pod, container, port, script) for container in probe_answers.running_containers(pod)
+        _may_listen(pod, container, port, script) for container in probe_answers.concurrent_containers(pod)
     )
 
 

@@ -1,14 +1,14 @@
 """The run-time of simulated containers.
 
 Most commands are interpreted in advance (`predictions`), so that a container costs nothing while it runs. Those that read input from
-clients, use the network, or end as the values of API objects demand run in real time; their ends are recorded.
+clients, use the network or files that outlive the pod, may fill a small disk, or end as the values of API objects demand run in real
+time; their ends are recorded.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
 from functools import partial
 from math import inf
 from posixpath import normpath
@@ -218,43 +218,26 @@ class SimulatedRuntime:
         new_run = InteractiveRun(container, restarts, self._clock, partial(self._events.report_output, pod))
         runs = self._runs.setdefault(meta.uid(pod), {}).setdefault(name, [])
         runs[:] = [*runs[-1:], new_run]
-        new_run.task = self._start(
+        new_run.task = task = start(
             f"container {name} of {meta.namespaced_name(pod)}", self._run(pod, new_run)
         )
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def stop_container(self, pod: ReadOnlyTree, name: str, grace: float) -> None:
         run = self.run_of(pod, name)
         if run is not None:
             run.terminate()
-            self._kill_later(run, after(self._clock.now(), span_of(grace)))
+            run.kill_by(after(self._clock.now(), span_of(grace)))
 
     def update_pod(self, pod: ReadOnlyTree) -> None:
         """Shorten the time of the runs that are being stopped, if a later deletion of the pod has a shorter grace period."""
         deadline = meta.deletion_timestamp(pod)
-        for runs in self._runs.get(meta.uid(pod), {}).values() if deadline is not None else ():
-            if deadline is not None and runs[-1].state.is_stopping:
-                self._kill_later(runs[-1], deadline)
-
-    def _kill_later(self, run: InteractiveRun, deadline: datetime) -> None:
-        """Kill a run at a time, unless it is killed or ends earlier."""
-        if run.state.exit is not None or (run.kill_at is not None and run.kill_at <= deadline):
+        if deadline is None:
             return
-        run.kill_at = deadline
-        seconds = (deadline - self._clock.now()).total_seconds()
-        if seconds <= 0:
-            run.kill()
-        else:
-            _ = self._start(f"the kill of container {run.container['name']}", self._kill(run, seconds))
-
-    async def _kill(self, run: InteractiveRun, seconds: float) -> None:
-        await self._clock.sleep(seconds)
-        run.kill()
-
-    def _start(self, name: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        task = start(name, work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        for runs in self._runs.get(meta.uid(pod), {}).values():
+            if runs[-1].state.is_stopping:
+                runs[-1].kill_by(deadline)
 
     def remove_pod(self, uid: str) -> None:
         self.files.forget(uid)
@@ -428,7 +411,7 @@ class SimulatedRuntime:
             if commands.interactive_command(pod, run.container):
                 run.end(await self._execute(pod, run))
             else:
-                await self._execute_with_network(pod, run)
+                await self._execute_main(pod, run)
         except asyncio.CancelledError:
             if not run.state.is_stopping:
                 raise
@@ -460,8 +443,8 @@ class SimulatedRuntime:
         pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
         return await run_to_end(execution, run, pace, network, sleep=run.sleep)
 
-    async def _execute_with_network(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
-        """Run a command that uses the network. One that is not simulated ends, or runs on, as without the network."""
+    async def _execute_main(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
+        """Run a container's command. One that is not simulated ends, or runs on, as it does in advance."""
         container = run.container
         references, files = await self._load(pod, run)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)

@@ -9,8 +9,6 @@ command fails or prints something else and is not listed.
 import argparse
 import os
 import re
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +23,7 @@ from judges.clusters import running_cluster
 from judges.lessons.comparison import missing_lines
 from judges.lessons.pages import Step, read_steps
 from judges.repositories import checkout
+from judges.scripts import run_script
 from judges.suites.sources import SourceMissing
 from tests.support.processes.process import ROOT
 
@@ -191,23 +190,8 @@ class _Shell:
             path.write_text(text)
 
     def run(self, command: str) -> tuple[int, str]:
-        process = subprocess.Popen(
-            ["bash", "-c", _RUN.format(state=self._state, command=command)],
-            cwd=self._folder,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-        try:
-            output, _ = process.communicate(timeout=COMMAND_SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return 124, f"{process.communicate()[0]}\nit does not end within {COMMAND_SECONDS} s\n"
-        return process.returncode, output
+        script = _RUN.format(state=self._state, command=command)
+        return run_script(script, self._folder, self._environment, COMMAND_SECONDS)
 
 
 def _is_chosen(name: str, only: Sequence[str]) -> bool:

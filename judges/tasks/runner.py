@@ -2,14 +2,14 @@
 
 import os
 import re
-import signal
-import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import yaml
+
+from judges.scripts import run_script
 
 SETUP_SECONDS = 420
 IDLE_SECONDS = 25
@@ -97,21 +97,5 @@ class Shell:
         self._environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "KUBECONFIG": str(kubeconfig)}
 
     def run(self, script: str, seconds: float) -> Outcome:
-        process = subprocess.Popen(
-            ["bash", "-c", script],
-            cwd=self._folder,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-        try:
-            output, _ = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            output = f"{process.communicate()[0]}\nit does not end within {seconds} s"
-            return Outcome(succeeded=False, output=output)
-        return Outcome(process.returncode == 0, output)
+        code, output = run_script(script, self._folder, self._environment, seconds)
+        return Outcome(succeeded=code == 0, output=output)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.behavior import RunBehavior
+from mockube.container_runtime.behavior import KILLED, RunBehavior
 from mockube.container_runtime.pod_script import NEVER
 from mockube.container_runtime.start_errors import START_ERROR
 from mockube.container_runtime.state import ContainerState
@@ -38,7 +38,6 @@ BACKOFF_RESET: Final = timedelta(minutes=10)
 _DOUBLINGS: Final = 5
 RUN_ERROR: Final = "RunContainerError"
 """Why a container waits whose program could not be started, until a kubelet looks at its pod again."""
-_SIGKILL_CODE: Final = 137
 _LOST_MESSAGE: Final = (
     "The container could not be located when the pod was synchronized. The container used to be Running"
 )
@@ -128,7 +127,7 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
         program_without_script = run_program or program_without_script
     hook = hook_result(container, "postStart", restarts=restarts)
     if not hook.is_success:
-        program_without_script = RunBehavior(seconds=hook.seconds, exit_code=_SIGKILL_CODE)
+        program_without_script = RunBehavior(seconds=hook.seconds, exit_code=KILLED)
     program = scripted_program(container.script, program_without_script, restarts)
     end = end_of_run(container, program, started, restarts)
     ends_at = None if end is None else end.at
@@ -198,7 +197,7 @@ def _kill_unhealthy(
     ends_at = after(begin, span_of(min(reaction.seconds, limit)))
     if ends_at > now:
         return ContainerUpdate(status=status, due=ends_at, events=events)
-    exit_code = reaction.exit_code if reaction.seconds <= limit else _SIGKILL_CODE
+    exit_code = reaction.exit_code if reaction.seconds <= limit else KILLED
     ended_status = container_status.end_container(container, status, exit_code=exit_code, at=ends_at)
     return ContainerUpdate(status=ended_status, events=events)
 
@@ -267,7 +266,7 @@ def _run_process(
         lost_status = container_status.end_container(
             container,
             status,
-            exit_code=_SIGKILL_CODE,
+            exit_code=KILLED,
             at=now,
             message=_LOST_MESSAGE,
             reason="ContainerStatusUnknown",
@@ -314,7 +313,7 @@ def end_process(container: Container, status: ReadOnlyTree, now: datetime) -> Re
         return container_status.end_container(
             container,
             status,
-            exit_code=_SIGKILL_CODE,
+            exit_code=KILLED,
             at=now,
             message=_LOST_MESSAGE,
             reason="ContainerStatusUnknown",

@@ -7,6 +7,7 @@ together after them. The phase that follows is computed in `phase`. Pure.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from math import inf
 from typing import Final
 
 from msgspec import Struct
@@ -314,10 +315,12 @@ class ProcessStop(Struct, frozen=True, kw_only=True):
         return self.alive > 0
 
 
-def processes_to_stop(containers: PodContainers, hook_ends: Collection[str] = ()) -> ProcessStop:
+def processes_to_stop(
+    containers: PodContainers, hook_ends: Collection[str] = (), grace: float = inf
+) -> ProcessStop:
     """Return the processes to stop next: all main and ephemeral containers, then the sidecars in reverse order.
 
-    The containers in `hook_ends` are not stopped yet: their preStop hooks run.
+    They have `grace` seconds at most. The containers in `hook_ends` are not stopped yet: their preStop hooks run.
     """
     init, others = (
         [container for container, _ in group]
@@ -336,7 +339,7 @@ def processes_to_stop(containers: PodContainers, hook_ends: Collection[str] = ()
     return ProcessStop(
         alive=len(alive),
         events=tuple(_killing_event(container) for container in to_stop),
-        actions=tuple(StopContainer(container.name) for container in to_stop),
+        actions=tuple(StopContainer(container.name, grace) for container in to_stop),
     )
 
 

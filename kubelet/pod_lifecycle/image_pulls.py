@@ -231,34 +231,25 @@ class PodPulls:
 
     def _never_pulled(self, image: str, next_sync: datetime | None) -> EnsuredImage:
         message = f'Container image "{image}" is not present with pull policy of Never'
-        if next_sync is not None:
-            return EnsuredImage(
-                reason=ERR_IMAGE_NEVER_PULL, message=message, retry_at=next_sync, was_tried=False
-            )
-        self._failures[image] = FailedPull(at=self._now)
-        return EnsuredImage(
-            events=(
-                EmitEvent("Warning", "ErrImageNeverPull", message),
-                EmitEvent("Warning", "Failed", f"Error: {ERR_IMAGE_NEVER_PULL}"),
-            ),
-            reason=ERR_IMAGE_NEVER_PULL,
-            message=message,
-            retry_at=self._sync_again(image),
-        )
+        if next_sync is None:
+            self._failures[image] = FailedPull(at=self._now)
+        event = EmitEvent("Warning", "ErrImageNeverPull", message)
+        return self._not_pulled(image, ERR_IMAGE_NEVER_PULL, message, event, next_sync)
 
     def _back_off(self, image: str, failure: FailedPull, next_sync: datetime | None) -> EnsuredImage:
         back_off = f'Back-off pulling image "{image}"'
-        message = f"{back_off}: {failure.problem}"
+        event = EmitEvent("Normal", "BackOff", back_off)
+        return self._not_pulled(image, IMAGE_PULL_BACKOFF, f"{back_off}: {failure.problem}", event, next_sync)
+
+    def _not_pulled(
+        self, image: str, reason: str, message: str, event: EmitEvent, next_sync: datetime | None
+    ) -> EnsuredImage:
+        """Return the result for an image that is not pulled now; events are recorded at each attempt, not while one is awaited."""
         if next_sync is not None:
-            return EnsuredImage(
-                reason=IMAGE_PULL_BACKOFF, message=message, retry_at=next_sync, was_tried=False
-            )
+            return EnsuredImage(reason=reason, message=message, retry_at=next_sync, was_tried=False)
         return EnsuredImage(
-            events=(
-                EmitEvent("Normal", "BackOff", back_off),
-                EmitEvent("Warning", "Failed", f"Error: {IMAGE_PULL_BACKOFF}"),
-            ),
-            reason=IMAGE_PULL_BACKOFF,
+            events=(event, EmitEvent("Warning", "Failed", f"Error: {reason}")),
+            reason=reason,
             message=message,
             retry_at=self._sync_again(image),
         )

@@ -104,7 +104,27 @@ class NodeContext(Struct, frozen=True, kw_only=True):
 def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
     """Return the kubelet's next step for a pod that is bound to its node."""
     script = script_of(meta.annotations(pod))
-    containers = containers_of(
+    containers = _containers(pod, script, context)
+    if meta.is_deleting(pod):
+        return _terminate(pod, containers, script, context, now)
+    if _has_ended(pod):
+        return NO_STEP
+    deadline = _deadline(pod, now)
+    if deadline is not None and deadline <= now:
+        if to_stop := processes_to_stop(containers):
+            return Step(effects=to_stop.events if context.details else (), actions=to_stop.actions)
+        update = stop_containers(containers, now, code=KILLED)
+        status = _status(pod, replace(update, phase=FAILED), context, now)
+        events = (
+            (EmitEvent("Normal", *_DEADLINE_EXCEEDED.values()), *update.events) if context.details else ()
+        )
+        return Step(effects=(*events, *_writes(pod, {**status, **_DEADLINE_EXCEEDED})))
+    return _advance(pod, containers, script, context, now)
+
+
+def _containers(pod: ReadOnlyTree, script: Script, context: NodeContext) -> PodContainers:
+    """Return the containers of a pod on its node."""
+    return containers_of(
         pod,
         script,
         has_ids=context.details,
@@ -121,21 +141,6 @@ def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
             node_memory=lambda: context.resources.allocatable()[MEMORY] or inf,
         ),
     )
-    if meta.is_deleting(pod):
-        return _terminate(pod, containers, script, context, now)
-    if _has_ended(pod):
-        return NO_STEP
-    deadline = _deadline(pod, now)
-    if deadline is not None and deadline <= now:
-        if to_stop := processes_to_stop(containers):
-            return Step(effects=to_stop.events if context.details else (), actions=to_stop.actions)
-        update = stop_containers(containers, now, code=KILLED)
-        status = _status(pod, replace(update, phase=FAILED), context, now)
-        events = (
-            (EmitEvent("Normal", *_DEADLINE_EXCEEDED.values()), *update.events) if context.details else ()
-        )
-        return Step(effects=(*events, *_writes(pod, {**status, **_DEADLINE_EXCEEDED})))
-    return _advance(pod, containers, script, context, now)
 
 
 def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datetime) -> Step:
@@ -164,15 +169,9 @@ def _kill(
     final_status: Callable[[ReadOnlyTree], ReadOnlyTree],
 ) -> Step:
     script = script_of(meta.annotations(pod))
-    containers = containers_of(
-        pod,
-        script,
-        has_ids=context.details,
-        processes=context.processes,
-        context=ContainerContext(predictions=context.predictions, observed=context.observed),
-    )
+    containers = _containers(pod, script, context)
     hook_ends = pre_stop_ends(containers, since, grace, now)
-    if to_stop := processes_to_stop(containers, hook_ends):
+    if to_stop := processes_to_stop(containers, hook_ends, grace):
         return _stop_step(containers, to_stop, context, since, hook_ends)
     duration = NEVER if script.hang_terminating else _stop_seconds(containers, script, since)
     ends_at = now if context.processes else timestamps.after(since, timestamps.span_of(min(duration, grace)))

@@ -1,6 +1,6 @@
 """The attempts of httpGet, tcpSocket and grpc probes: what a kubelet sends, and what it reports of the answer. Pure.
 
-Upstream: pkg/probe/{http,tcp,grpc}. What answers is the run-time's knowledge, see `PortAnswer`.
+Upstream: pkg/probe/{http,tcp,grpc}. The answers come from the run-time, see `PortAnswer`.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _NODE_PORTS: Final = range(10248, 10260)
 """The ports of the kubelet, of kube-proxy and of the control plane's components."""
 _CLUSTER_SUFFIXES: Final = (".svc", ".cluster.local")
 
-Ask = Callable[[PortProbe], PortAnswer]
+ProbePort = Callable[[PortProbe], PortAnswer]
 """Returns what a port of the pod answers."""
 
 
@@ -45,11 +45,11 @@ class _Target(Struct, frozen=True, kw_only=True):
 
 
 def port_result(
-    pod: ReadOnlyTree, container: ReadOnlyTree, probe: Probe, pod_ip: str, ask: Ask
+    pod: ReadOnlyTree, container: ReadOnlyTree, probe: Probe, pod_ip: str, probe_port: ProbePort
 ) -> ProbeResult | str:
     """Return the result of an attempt; or what is not simulated, so that nobody knows it.
 
-    `ask` returns the answers of the pod's ports. Raises `UnresolvedPort`.
+    `probe_port` returns the answers of the pod's ports. Raises `UnresolvedPort`.
     """
     spec = container[probe.value]
     action = spec.get("httpGet") or spec.get("tcpSocket") or spec.get("grpc")
@@ -58,12 +58,12 @@ def port_result(
     if target.unknown:
         return target.unknown
     if "httpGet" in spec:
-        output = _get(action, target, port, ask)
+        output = _get(action, target, port, probe_port)
     else:
         answer = (
             PortAnswer(is_open=False)
             if target.dial_error
-            else ask(
+            else probe_port(
                 PortProbe(port=target.port, service=(action.get("service") or "") if "grpc" in spec else "")
             )
         )
@@ -119,7 +119,7 @@ def _target_of(pod: ReadOnlyTree, host: str, port: int, pod_ip: str) -> _Target:
             return _Target(host=host, unknown=f"port {port} of the node")
         return _Target(host=host, dial_error=_refused(f"{_LOOPBACK[host]}:{port}"))
     if not is_address(host) and ("." not in host or host.rstrip(".").endswith(_CLUSTER_SUFFIXES)):
-        # The kubelet asks the name server of its node, which knows no names of the cluster.
+        # The kubelet resolves the host with the name server of its node, which has no names of the cluster.
         return _Target(host=host, dial_error=f"dial tcp: lookup {host}: no such host")
     return _Target(host=host, unknown=f"the host {host}")
 
@@ -131,7 +131,7 @@ def _refused(address: str) -> str:
 # --- HTTP
 
 
-def _get(action: ReadOnlyTree, target: _Target, port: int, ask: Ask) -> _Output:
+def _get(action: ReadOnlyTree, target: _Target, port: int, probe_port: ProbePort) -> _Output:
     """Send a GET request, and follow redirects to the same host."""
     scheme = str(action.get("scheme") or "HTTP").lower()
     path = action.get("path") or "/"
@@ -142,7 +142,7 @@ def _get(action: ReadOnlyTree, target: _Target, port: int, ask: Ask) -> _Output:
             return _Output(f"Get {quote(first)}: {target.dial_error}")
         number = target.port if parts.port == port else _port_of(parts)
         query = f"?{parts.query}" if parts.query else ""
-        answer = ask(PortProbe(port=number, path=f"{parts.path or '/'}{query}"))
+        answer = probe_port(PortProbe(port=number, path=f"{parts.path or '/'}{query}"))
         if answer.unknown:
             return _Output(unknown=answer.unknown)
         problem = _http_problem(answer, parts.scheme, join_host_port(target.host, _port_of(parts)))

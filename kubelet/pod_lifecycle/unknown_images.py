@@ -8,7 +8,7 @@ from mockube.kubelet.effects import EmitEvent
 from .container_status import Container
 
 NOT_SIMULATED: Final = "NotSimulated"
-"""The reason of the event about a program that is not simulated."""
+"""The reason of the events about what is not simulated: a program, an image, a host or a port."""
 
 
 def unknown_image_events(container: Container) -> tuple[EmitEvent, ...]:

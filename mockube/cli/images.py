@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mockube import simulated_images
+from mockube.apimachinery.images import InvalidImage
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.client.kubeconfig import Access
@@ -15,9 +16,9 @@ from mockube.client.wire import NoResponse
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.suggestions import nearest
-from mockube.container_runtime.images.references import InvalidReference, parse_reference
-from mockube.container_runtime.images.registries import origin, repository_of
-from mockube.container_runtime.images.resolution import ImageResolution, official_images, resolve
+from mockube.container_runtime.images.references import parse_reference
+from mockube.container_runtime.images.registries import repository_of
+from mockube.container_runtime.images.resolution import ImageResolution, is_official, resolve
 from mockube.container_runtime.images.table import (
     IMAGES,
     Image,
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     with convert_errors():
         try:
             return _ACTIONS[options.action](options)
-        except (ImageTableError, InvalidReference) as error:
+        except (ImageTableError, InvalidImage) as error:
             raise UsageError(str(error)) from error
         finally:
             IMAGES.remove_live(_FILE)
@@ -111,7 +112,7 @@ def _show(options: argparse.Namespace) -> int:
     if image is None and resolution.problem:
         raise Missing(resolution.problem)
     if image is None:
-        official = origin(resolution.repository).removeprefix("docker.io/library/") in official_images()
+        official = is_official(resolution)
         about = (
             "an official image of Docker Hub, of which nothing else is known"
             if official
@@ -208,8 +209,7 @@ def _resolve(options: argparse.Namespace) -> int:
 def _outcome(resolution: ImageResolution) -> str:
     if resolution.problem or resolution.invalid:
         return resolution.problem or resolution.invalid
-    is_official = origin(resolution.repository).removeprefix("docker.io/library/") in official_images()
-    known = "" if resolution.image is not None or is_official else ", of which nothing is known"
+    known = "" if resolution.image is not None or is_official(resolution) else ", of which nothing is known"
     return f"{resolution.name}, {resolution.digest}, {resolution.size / _MIB:.1f} Mi{known}"
 
 

@@ -29,7 +29,7 @@ class ClusterHealth(Struct, frozen=True, kw_only=True):
     nodes: int = 0
     nodes_ready: int = 0
     not_simulated: tuple[str, ...] = ()
-    """The pods with programs that are not simulated, each with the message of its event."""
+    """The pods with something that is not simulated, each with the message of its event."""
     not_reconciled: tuple[str, ...] = ()
     """The custom objects whose operator is simulated, each with the message of its event."""
 
@@ -93,7 +93,7 @@ def read_config_map(kubeconfig: Path, namespace: str, name: str) -> Mapping[str,
 
 
 def read_not_simulated(kubeconfig: Path) -> Sequence[str]:
-    """Return the pods with programs that are not simulated; none if the server does not respond."""
+    """Return the pods with something that is not simulated; none if the server does not respond."""
     try:
         return _events(read(kubeconfig), _NOT_SIMULATED)
     except (OSError, http.client.HTTPException, KubeconfigError):

@@ -15,11 +15,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
+CLIENT = "example.org/client"
+"""An image of which nothing is known, so that it may have all programs."""
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def pod(name, *command, namespace="default", labels=None, init=None, **spec):
-    container = {"name": "c", "image": "busybox", "command": list(command)}
+    container = {"name": "c", "image": CLIENT, "command": list(command)}
     init = [{"name": "i", "image": "busybox", "command": init}] if init else []
     return {
         "apiVersion": "v1",

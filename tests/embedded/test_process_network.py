@@ -35,7 +35,7 @@ def test_simulated_container_reaches_process(cluster):
     server = create(pods, python(SERVER, ports=[{"containerPort": 8080}], readinessProbe=ready))
     address = cluster.wait("Pod", server, "Ready")["status"]["podIP"]
     script = f"curl -s -d hello -w ' %{{http_code}}\\n' {address}:8080/x; nc -zv {address} 8080"
-    container = {"name": "c", "image": "busybox", "command": ["sh", "-c", script]}
+    container = {"name": "c", "image": "example.org/client", "command": ["sh", "-c", script]}
     client = create(pods, container, policy="Never")
     cluster.wait("Pod", client, lambda pod: pod["status"].get("phase") in ("Succeeded", "Failed"))
     log = pods.read_namespaced_pod_log(client, "default")

@@ -14,6 +14,7 @@ from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.simulated.servers.http_paths import HTTP, PLACEHOLDER, location_of, route_of
 from mockube.container_runtime.simulated.servers.listeners import Listeners, listeners_of
+from mockube.container_runtime.simulated.servers.probe_answers import server_name
 
 MAX_PATH: Final = 2000
 """The characters of a path that a response repeats."""
@@ -93,7 +94,7 @@ def open_port(pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort |
 def _opened_by(container: ReadOnlyTree, port: int, listeners: Listeners) -> OpenPort:
     behavior = listeners.ports[port]
     if behavior is None:
-        unknown = listeners.unknown or f"the server on port {port} of the image {container.get('image')}"
+        unknown = listeners.unknown or server_name(container, port)
         return OpenPort(uses_tls=None, container=container, unknown=unknown)
     return OpenPort(speaks=behavior.speaks, uses_tls=behavior.tls, container=container, behavior=behavior)
 

@@ -21,7 +21,7 @@ from mockube.container_runtime.config.volumes import (
     volume_content,
     volume_kind,
 )
-from mockube.container_runtime.images.programs import programs_of_image
+from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.simulated.shell.devices import DEVICES, NULL
 from mockube.container_runtime.simulated.shell.filesystem import (
@@ -154,7 +154,9 @@ _KNOWN_ROOTS: Final = frozenset({*API_VOLUMES, "emptyDir", "persistentVolumeClai
 
 def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, FileEntry]:
     """Return every file and directory of a container by its path."""
-    files = dict(_system_files(pod, container)) | _image_files(container)
+    files = dict(_system_files(pod, container))
+    files |= _program_files(programs_of_image(container.get("image") or ""))
+    files |= _image_files(container)
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
     for mount in container.get("volumeMounts") or ():
         volume = volumes.get(mount["name"])
@@ -233,10 +235,15 @@ def _system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[
         yield f"{cgroup_files.PATH}/{name}", FileEntry(data=data, read_only=True)
     for sysctl in (pod["spec"].get("securityContext") or {}).get("sysctls") or ():
         yield sysctl_path(sysctl["name"]), FileEntry(data=f"{sysctl['value']}\n".encode(), read_only=True)
-    installed = programs_of_image(container.get("image") or "")
-    for name in PROGRAMS:
-        if installed is None or installed.has(name) is not False:
-            yield f"/bin/{name}", FileEntry(data=b"", mode=0o755)
+
+
+@lru_cache(maxsize=256)
+def _program_files(installed: ImagePrograms | None) -> Mapping[str, FileEntry]:
+    """Return the files of the simulated programs that an image has, or may have; all if nobody knows its programs."""
+    program = FileEntry(data=b"", mode=0o755)
+    return {
+        f"/bin/{name}": program for name in PROGRAMS if installed is None or installed.has(name) is not False
+    }
 
 
 def _mounted_files(

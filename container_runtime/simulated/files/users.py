@@ -1,4 +1,4 @@
-"""Whom a container runs as, and the accounts that its image has. Pure."""
+"""The user that a container runs as, and the accounts that its image has. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

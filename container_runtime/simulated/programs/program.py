@@ -78,7 +78,7 @@ _GO_EXIT: Final = 2
 _SIGNALED: Final = 128
 _MAX_REACTION: Final = 3600.0
 """The seconds after a signal for which a command is interpreted."""
-PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
+_PAUSE_NAME: Final = re.compile(r"pause(?:-[a-z0-9]+)?(?:[:@].*)?")
 ANY_YEAR: Final = 2030
 _HOSTNAME: Final = re.compile(r"hostname|uname|python", re.IGNORECASE)
 """Matches a command that depends on the host name: Python's random numbers do."""
@@ -134,7 +134,7 @@ def program_of(
         return default
     invocation = invocation_of(container, context)
     if invocation is None:
-        return SERVICE if is_pause_image(container) else None
+        return SERVICE if is_pause_image(container.get("image") or "") else None
     program = _interpret(invocation, min(restarts, MAX_RUNS), None)
     if isinstance(program, RunBehavior) and program.reads_time and started is not None:
         program = _interpret(invocation, min(restarts, MAX_RUNS), started)
@@ -305,8 +305,8 @@ def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
     return (*image.entrypoint, *(arguments or image.arguments))
 
 
-def is_pause_image(container: Mapping[str, Any]) -> bool:
-    return PAUSE_IMAGE.fullmatch(container.get("image") or "") is not None
+def is_pause_image(image: str) -> bool:
+    return _PAUSE_NAME.fullmatch(image.rpartition("/")[2]) is not None
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
@@ -492,6 +492,8 @@ def reaction_at(invocation: Invocation, seconds: float, started: datetime | None
     host, execution = start_invocation(invocation, initial_files(invocation, started), started)
     try:
         return _run_with_signal(execution, host, seconds)
+    except OutOfMemory:
+        return StopReaction(0.0, KILLED)
     except (StartError, UnknownProgram, ShellSyntaxError, RecursionError):
         return StopReaction()
     finally:

@@ -17,13 +17,14 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.images.table import IMAGES, Image, PortBehavior, behavior_of, behavior_of_image
 from mockube.container_runtime.pod_script import script_of
-from mockube.container_runtime.simulated.programs.program import PAUSE_IMAGE
+from mockube.container_runtime.simulated.programs.program import is_pause_image
 from mockube.container_runtime.simulated.shell.command_lookup import (
     BASH_BUILTIN_NAMES,
     BASH_KEYWORDS,
     BUILTIN_NAMES,
     KEYWORDS,
 )
+from mockube.container_runtime.simulated.shell.options import has_letter
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 from .http_paths import HTTP
@@ -38,7 +39,7 @@ _PUNCTUATION: Final = "();<>|&\n`"
 _LISTS: Final = frozenset({"for", "case", "select", "function"})
 """The keywords that are followed by words which are no command."""
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
-_REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{(\w+)(?::?-([^}]*))?\}|\$(\w+)")
+_REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{(\w+)(?::?-([^}$]*))?\}|\$(\w+)")
 _NUMBER: Final = re.compile(r"(?<![\w.])\d{2,5}(?![\w.])")
 _KEYWORDS: Final = KEYWORDS | BASH_KEYWORDS
 _QUIET: Final = _KEYWORDS | BUILTIN_NAMES | BASH_BUILTIN_NAMES
@@ -137,7 +138,7 @@ def _of_image(
         has_no_server = image is not None and (image.exit_code is not None or image.reads_input)
         return (
             Listeners()
-            if has_no_server or PAUSE_IMAGE.fullmatch(key.image)
+            if has_no_server or is_pause_image(key.image)
             else Listeners(unknown=f"the image {key.image}")
         )
     ports: dict[int, PortBehavior | None] = {}
@@ -210,9 +211,7 @@ def _simple_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
     if not words or words[0].rpartition("/")[2] not in _SHELLS:
         yield words
         return
-    at = next(
-        (index for index, word in enumerate(words[1:], 1) if re.fullmatch(r"-[a-z]*c[a-z]*", word)), None
-    )
+    at = next((index for index, word in enumerate(words[1:], 1) if has_letter(word, "c")), None)
     if at is None or at + 1 >= len(words):
         if len(words) > 1 and not all(word.startswith("-") for word in words[1:]):
             yield [next(word for word in words[1:] if not word.startswith("-"))]  # a file with a script

@@ -13,7 +13,7 @@ from mockube.container_runtime.simulated.shell.filesystem import FileError, File
 
 from .http_paths import KindOfFile
 from .listeners import listeners_of
-from .probe_answers import answer_of, has_fixed_files, running_containers, server_of_files
+from .probe_answers import answer_of, concurrent_containers, has_fixed_files, server_of_files
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
 _CREDENTIALS: Final = "/var/run/secrets/"
@@ -38,7 +38,7 @@ def live_port_probes(
         if (probe := container.get(field)) and "httpGet" in probe
     ]
     if not probes or not any(
-        _may_change(other) or is_changed(other["name"]) for other in running_containers(pod)
+        _may_change(other) or is_changed(other["name"]) for other in concurrent_containers(pod)
     ):
         return
     for field, action in probes:

@@ -23,7 +23,7 @@ def predicted_answer(pod: ReadOnlyTree, request: PortProbe, script: Script, elap
     if str(request.port) in script.answers:
         return PortAnswer(uses_tls=None)
     unknown = ""
-    for container in running_containers(pod):
+    for container in concurrent_containers(pod):
         listeners = listeners_of(pod, container)
         if request.port in listeners.ports:
             behavior = listeners.ports[request.port]
@@ -39,8 +39,8 @@ def predicted_answer(pod: ReadOnlyTree, request: PortProbe, script: Script, elap
     return PortAnswer(unknown=unknown, is_listening=False) if unknown else REFUSED
 
 
-def running_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-    """Yield the containers that run at the same time."""
+def concurrent_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    """Yield the containers that the specification of a pod lets run at the same time."""
     spec = pod["spec"]
     yield from spec["containers"]
     yield from spec.get("ephemeralContainers") or ()
@@ -55,19 +55,22 @@ def server_name(container: ReadOnlyTree, port: int) -> str:
 
 def times_of_changes(pod: ReadOnlyTree, port: int) -> tuple[float, ...]:
     """Return the seconds after the start of a container at which the answers of a port change."""
-    for container in running_containers(pod):
-        behavior = listeners_of(pod, container).ports.get(port)
-        if behavior is not None:
-            return tuple(sorted({route.since for route in behavior.routes if route.since}))
-    return ()
+    server = _server_on(pod, port)
+    return () if server is None else tuple(sorted({route.since for route in server[1].routes if route.since}))
 
 
 def server_of_files(pod: ReadOnlyTree, port: int) -> tuple[ReadOnlyTree, PortBehavior] | None:
     """Return the container that serves its files on a port, with what it does there; None if none does."""
-    for container in running_containers(pod):
+    server = _server_on(pod, port)
+    return server if server is not None and server[1].root else None
+
+
+def _server_on(pod: ReadOnlyTree, port: int) -> tuple[ReadOnlyTree, PortBehavior] | None:
+    """Return the first container with a known server on a port, and what it does there."""
+    for container in concurrent_containers(pod):
         behavior = listeners_of(pod, container).ports.get(port)
         if behavior is not None:
-            return (container, behavior) if behavior.root else None
+            return container, behavior
     return None
 
 

@@ -77,9 +77,9 @@ def _busybox_httpd(arguments: Sequence[str], _: Environment, folder: str) -> Beh
 def _short_value(arguments: Sequence[str], letter: str) -> str | None:
     """Return the value of a short option, which may be attached to it or follow other letters: -p8080, -fp 8080."""
     for index, argument in enumerate(arguments):
-        match = re.fullmatch(rf"-[a-zA-Z]*?{letter}(.*)", argument)
-        if match and not argument.startswith("--"):
-            return match[1] or next(iter(arguments[index + 1 :]), "")
+        letters, found, value = argument.partition(letter)
+        if found and letters[:1] == "-" and (letters[1:] + "a").isalpha():
+            return value or next(iter(arguments[index + 1 :]), "")
     return None
 
 

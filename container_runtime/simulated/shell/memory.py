@@ -1,6 +1,6 @@
 """The memory that the programs of a container fill.
 
-Who uses more than there is ends the container: a kubelet sets `memory.oom.group` of cgroup v2, so that the kernel kills all processes.
+A program that needs more memory than there is ends the container: a kubelet sets `memory.oom.group` of cgroup v2, so that the kernel kills all processes.
 """
 
 from collections import defaultdict

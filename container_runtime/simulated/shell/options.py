@@ -13,6 +13,11 @@ OptionTable = Mapping[str, str]
 """The names of options, such as `-T` or `--timeout`; a name with `=` at its end has a value."""
 
 
+def has_letter(argument: str, letter: str) -> bool:
+    """Return whether an argument consists of short options, and a letter is one of them."""
+    return argument[:1] == "-" and argument[1:].isalpha() and letter in argument
+
+
 class UnknownOption(Exception):
     """A program does not have an option."""
 

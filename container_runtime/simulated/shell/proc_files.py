@@ -1,4 +1,4 @@
-"""The files in /proc that tell of the whole system: what their programs, such as free and nproc, tell of as well. Pure."""
+"""The files in /proc about the whole system, with the values that programs such as free and nproc print. Pure."""
 
 from collections.abc import Callable, Mapping
 from typing import Final

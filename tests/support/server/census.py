@@ -85,6 +85,8 @@ def _comparable_tree(value):
         tree["data"] = sorted(tree["data"])
     status = tree.get("status") or {}
     status.pop("observedGeneration", None)
+    if tree["kind"] == "Node":
+        status.pop("images", None)  # a kubelet reports them some time after the pulls
     if "conditions" in status:
         status["conditions"].sort(
             key=lambda condition: condition["type"]

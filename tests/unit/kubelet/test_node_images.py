@@ -107,10 +107,15 @@ def test_images_in_the_status_are_on_the_node():
 def test_restarted_manager_knows_the_images_of_pods_that_have_run():
     ran = {"name": "c", "state": {"running": {}}}
     waits = {"name": "d", "state": {"waiting": {"reason": "ErrImagePull"}}}
-    earlier = pod(container(image="nginx:1.29"), container("d", image="redis:8"))
-    earlier["status"]["containerStatuses"] = [ran, waits]
+    ended = {"terminated": {"exitCode": 1, "finishedAt": "2030-01-01T00:00:00Z"}}
+    backs_off = {"name": "e", "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": ended}
+    earlier = pod(
+        container(image="nginx:1.29"), container("d", image="redis:8"), container("e", image="httpd:2.4")
+    )
+    earlier["status"]["containerStatuses"] = [ran, waits, backs_off]
     manager, _ = manager_of(node(), earlier)
     assert run(manager, container(image="nginx:1.29")) == ["Pulled"]
+    assert run(manager, container(image="httpd:2.4")) == ["Pulled"]
     assert run(manager, container(image="redis:8")) == ["Pulling", "Pulled"]
 
 

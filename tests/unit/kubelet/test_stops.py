@@ -51,6 +51,13 @@ def stop_of(subject, *, after=100, grace=30):
             id="trap after an iteration",
         ),
         pytest.param(sleeper("c", "sh", "-c", "trap '' TERM; sleep 1d & wait"), 30, 30, KILLED, id="ignored"),
+        pytest.param(
+            sleeper("c", "sh", "-c", "trap 'tail /dev/zero' TERM; sleep 1d & wait"),
+            30,
+            0,
+            KILLED,
+            id="trap that needs more memory than there is",
+        ),
         pytest.param(container(image="nginx"), 30, 0, 0, id="server"),
         pytest.param(container(image="registry.k8s.io/pause:3.10"), 30, 0, 0, id="pause"),
         pytest.param(container("c", "serve", image="app"), 30, 0, 0, id="not simulated"),

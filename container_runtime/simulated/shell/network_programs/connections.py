@@ -1,6 +1,5 @@
 """nc and ping."""
 
-import re
 from collections.abc import Generator
 from math import inf
 from typing import Final
@@ -8,7 +7,7 @@ from typing import Final
 from mockube.apimachinery.gotext import int_or_none
 from mockube.container_runtime.simulated.network.calls import Connect
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.options import UnknownOption, parse_command_line
+from mockube.container_runtime.simulated.shell.options import UnknownOption, has_letter, parse_command_line
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Output,
@@ -47,7 +46,7 @@ _NO_LIMIT: Final = 1e9
 
 def nc(process: Process) -> Run:
     """Connect to a port; one that listens waits for clients, which `listeners` knows by its arguments."""
-    if any(re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*|--listen", argument) for argument in process.arguments):
+    if any(argument == "--listen" or has_letter(argument, "l") for argument in process.arguments):
         yield Sleep(inf)
         return 0
     try:

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.regexp.errors import RegexpError
-from mockube.apimachinery.regexp.matcher import check, contains_match
+from mockube.apimachinery.regexp.matcher import check, contains_match_of
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
@@ -171,8 +171,10 @@ class _FileSearch:
         self._following = 0
         """The number of lines of context that are still shown."""
         self._last_shown = -1
+        self._contains_match = contains_match_of(search.expression)
         # Options are looked up once for a file, not for each of its lines.
         self._stops_at_first = search.options.has_any("qlL")
+        self._inverts = "v" in search.options
         self._shows_lines = not search.options.has_any("qclL")
 
     @property
@@ -230,12 +232,12 @@ class _FileSearch:
         return "".join(output)
 
     def _search_line(self, line: str) -> Iterator[str]:
-        search, options = self._search, self._search.options
+        search = self._search
         is_open = self._matches != search.limit
-        if is_open and contains_match(search.expression, line) is not ("v" in options):
+        if is_open and self._contains_match(line) is not self._inverts:
             self._matches += 1
             if self._shows_lines:
-                yield from self._only_matches(line) if "o" in options else self._with_context(line)
+                yield from self._only_matches(line) if "o" in search.options else self._with_context(line)
         elif self._following:
             self._following -= 1
             self._last_shown = self._index

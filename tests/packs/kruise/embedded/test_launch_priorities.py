@@ -45,7 +45,7 @@ def test_update_stops_at_container_that_fails_at_its_start(cluster):
     name = pod["metadata"]["name"]
     cluster.apply(shop(2, fails=True))
     stopped = cluster.wait("Pod", name, lambda tree: "waiting" in statuses(tree)["proxy"]["state"])
-    assert statuses(stopped)["proxy"]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    assert statuses(stopped)["proxy"]["state"]["waiting"]["reason"] == "RunContainerError"
     assert (statuses(stopped)["app"]["image"], statuses(stopped)["app"]["restartCount"]) == ("app:1", 0)
     state = orjson.loads(stopped["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"])
     assert state["nextContainerImages"] == {"app": "app:2"}

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mockube.container_runtime.images.references import InvalidReference, parse_reference
+from mockube.apimachinery.images import InvalidImage
+from mockube.container_runtime.images.references import parse_reference
 
 _DIGEST = f"sha256:{'a' * 64}"
 
@@ -51,6 +52,6 @@ def test_reference_has_canonical_name(text, name):
     ],
 )
 def test_invalid_reference_is_refused_in_upstreams_words(text, problem):
-    with pytest.raises(InvalidReference) as raised:
+    with pytest.raises(InvalidImage) as raised:
         parse_reference(text)
     assert str(raised.value) == problem
