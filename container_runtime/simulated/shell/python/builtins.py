@@ -7,9 +7,10 @@ from typing import Any, Final
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.process import read_input
 
+from . import costs
 from .calls import Calls
 from .errors import ERRORS, PythonError, error
-from .operations import is_native, is_plain
+from .operations import is_native
 from .values import (
     END,
     Builtin,
@@ -28,11 +29,15 @@ from .values import (
     Super,
     Value,
     Wrapper,
+    flatten,
     is_subclass,
     type_name,
 )
 
 Keywords = dict[str, Value]
+_SUMMED_AT_ONCE: Final = 20_000
+_KEYS_AT_ONCE: Final = 5_000
+_BITS_PER_CHARACTER: Final = 5
 _REFUSED: Final = ("exec", "eval", "compile", "memoryview", "__import__", "breakpoint", "locals", "help")
 
 
@@ -41,9 +46,17 @@ _REFUSED: Final = ("exec", "eval", "compile", "memoryview", "__import__", "break
 
 def _print(machine: Calls, arguments: list[Value], keywords: Keywords) -> Code:
     texts: list[str] = []
+    length = 0
     for argument in arguments:
         texts.append((yield machine.text(argument)))
+        length += len(texts[-1]) + 1
+        machine.check_length(length)
+    machine.charge(costs.CHARACTER * length)
     separator, end = keywords.get("sep"), keywords.get("end")
+    for name, value in (("sep", separator), ("end", end)):
+        if value is not None and not isinstance(value, str):
+            raise error("TypeError", f"{name} must be None or a string, not {type_name(value)}")
+    machine.check_length(length + len(texts) * len(separator or ""))
     text = (" " if separator is None else separator).join(texts) + ("\n" if end is None else end)
     target = keywords.get("file")
     if target is None:
@@ -105,6 +118,7 @@ def _with_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         for argument in arguments:
             if not is_native(argument):
                 raise error("TypeError", f"bad operand type for {name.strip('_')}(): '{type_name(argument)}'")
+            machine.charge(costs.CHARACTER * costs.size(argument))
         return function(*arguments)
 
     return call
@@ -112,17 +126,34 @@ def _with_method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _pow(machine: Calls, arguments: list[Value], _: Keywords) -> Code:
     if len(arguments) == 3 and all(isinstance(argument, int) for argument in arguments):
+        machine.charge(
+            costs.modular_power(arguments[1], arguments[2]) + costs.division(arguments[0], arguments[2])
+        )
         return pow(*arguments)
     return (yield machine.operate("**", *arguments))
+
+
+def _round(value: Any, digits: int | None = None) -> Any:
+    if isinstance(value, int) and isinstance(digits, int) and -digits > value.bit_length() + 1:
+        return 0  # Python computes the power of ten
+    return round(value, digits)
+
+
+def _divmod(machine: Calls, arguments: list[Value], _: Keywords) -> Code:
+    quotient = yield machine.operate("//", *arguments)
+    return quotient, (yield machine.operate("%", *arguments))
 
 
 def _sum(machine: Calls, arguments: list[Value], keywords: Keywords) -> Code:
     total = arguments[1] if len(arguments) > 1 else keywords.get("start", 0)
     if isinstance(total, str):
         raise error("TypeError", "sum() can't sum strings [use ''.join(seq) instead]")
-    if isinstance(arguments[0], (list, tuple)) and all(
-        type(value) in (int, float, bool) for value in arguments[0]
+    if (
+        isinstance(arguments[0], (list, tuple))
+        and len(arguments[0]) <= _SUMMED_AT_ONCE
+        and all(costs.is_small(value) and isinstance(value, (int, float)) for value in arguments[0])
     ):
+        machine.charge(costs.NODE * len(arguments[0]))
         return sum(arguments[0], total)
     iterator = yield machine.iterate(arguments[0])
     while (item := (yield machine.advance(iterator))) is not END:
@@ -247,12 +278,12 @@ def _next(machine: Calls, arguments: list[Value], _: Keywords) -> Code:
 
 def _isinstance(machine: Calls, arguments: list[Value], _: Keywords) -> bool:
     value, types = arguments
-    return any(_is_of(machine, value, cls) for cls in (types if isinstance(types, tuple) else (types,)))
+    classes = flatten(types)
+    machine.charge(costs.CALLED * len(classes))
+    return any(_is_of(machine, value, cls) for cls in classes)
 
 
 def _is_of(machine: Calls, value: Value, cls: Value) -> bool:
-    if isinstance(cls, tuple):
-        return any(_is_of(machine, value, other) for other in cls)
     if cls is machine.builtins["object"]:
         return True
     if isinstance(cls, PyClass):
@@ -264,7 +295,8 @@ def _is_of(machine: Calls, value: Value, cls: Value) -> bool:
 
 def _issubclass(machine: Calls, arguments: list[Value], _: Keywords) -> bool:
     cls, bases = arguments
-    others = bases if isinstance(bases, tuple) else (bases,)
+    others = flatten(bases)
+    machine.charge(costs.CALLED * len(others))
     return any(is_subclass(cls, base) or cls is base or base is machine.builtins["object"] for base in others)
 
 
@@ -288,7 +320,11 @@ def _setattr(machine: Calls, arguments: list[Value], _: Keywords) -> Code:
 
 
 def _delattr(_: Calls, arguments: list[Value], __: Keywords) -> None:
-    if not isinstance(arguments[0], Instance) or arguments[1] not in arguments[0].fields:
+    if (
+        not isinstance(arguments[0], Instance)
+        or not isinstance(arguments[1], str)
+        or arguments[1] not in arguments[0].fields
+    ):
         raise error("AttributeError", arguments[1])
     del arguments[0].fields[arguments[1]]
 
@@ -306,7 +342,9 @@ def _vars(_: Calls, arguments: list[Value], __: Keywords) -> Value:
     raise error("TypeError", "vars() argument must have __dict__ attribute")
 
 
-def _dir(_: Calls, arguments: list[Value], __: Keywords) -> Value:
+def _dir(machine: Calls, arguments: list[Value], _: Keywords) -> Value:
+    if not arguments:
+        machine.refuse_feature("Python's dir() without an argument")
     value = arguments[0]
     names: set[str] = set()
     if isinstance(value, (Module, NativeObject)):
@@ -315,7 +353,8 @@ def _dir(_: Calls, arguments: list[Value], __: Keywords) -> Value:
         names |= value.fields.keys()
         for cls in value.cls.order:
             names |= cls.namespace.keys()
-    return sorted(names)
+    machine.charge(5 * costs.NODE * len(names))
+    return sorted(name for name in names if isinstance(name, str))
 
 
 def _super(machine: Calls, arguments: list[Value], _: Keywords) -> Super:
@@ -352,10 +391,11 @@ def _id(_: Calls, arguments: list[Value], __: Keywords) -> int:
     return 140_000_000_000_000 + id(arguments[0]) % 1_000_000_000
 
 
-def _hash(_: Calls, arguments: list[Value], __: Keywords) -> int:
-    if not is_plain(arguments[0]):
-        return _id(_, arguments, {})
-    return hash(arguments[0])
+def _hash(machine: Calls, arguments: list[Value], _: Keywords) -> Any:
+    (value,) = arguments
+    if isinstance(value, Instance) and value.cls.find("__hash__") is not None:
+        return machine.call(Method(value.cls.find("__hash__"), value), [])
+    return hash(machine.key(value)) if is_native(value) else _id(machine, arguments, {})
 
 
 def _repr(machine: Calls, arguments: list[Value], _: Keywords) -> Code:
@@ -364,6 +404,12 @@ def _repr(machine: Calls, arguments: list[Value], _: Keywords) -> Code:
 
 def _format(machine: Calls, arguments: list[Value], _: Keywords) -> Code:
     return (yield machine.formatted(arguments[0], arguments[1] if len(arguments) > 1 else ""))
+
+
+def _format_method(machine: Calls, arguments: list[Value], keywords: Keywords) -> Code:
+    if not arguments or not isinstance(arguments[0], str):
+        raise error("TypeError", "unbound method str.format() needs an argument")
+    return (yield machine.format_text(arguments[0], arguments[1:], keywords))
 
 
 def _refuse(name: str) -> Callable[..., Any]:
@@ -376,14 +422,13 @@ def _refuse(name: str) -> Callable[..., Any]:
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of numbers and texts."""
 
-    def call(_: Calls, arguments: list[Value], keywords: Keywords) -> Any:
-        for argument in arguments:
-            if not is_native(argument) or (
-                isinstance(argument, (list, tuple, dict)) and len(argument) > limits.MAX_VALUE
-            ):
+    def call(machine: Calls, arguments: list[Value], keywords: Keywords) -> Any:
+        for argument in (*arguments, *keywords.values()):
+            if not is_native(argument):
                 raise error(
                     "TypeError", f"'{type_name(argument)}' object cannot be interpreted as an integer"
                 )
+            machine.charge(costs.ENTRY * costs.size(argument))
         return function(*arguments, **keywords)
 
     return call
@@ -391,7 +436,7 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "print": _print, "input": _input, "len": _len, "abs": _with_method("__abs__", abs),
-    "round": _with_method("__round__", round), "divmod": _plain(divmod), "pow": _pow, "sum": _sum,
+    "round": _with_method("__round__", _round), "divmod": _divmod, "pow": _pow, "sum": _sum,
     "min": _extreme("<", "min"), "max": _extreme(">", "max"), "sorted": _sorted, "reversed": _reversed,
     "any": _any, "all": _all, "iter": _iter, "next": _next, "isinstance": _isinstance, "issubclass": _issubclass,
     "getattr": _getattr, "hasattr": _hasattr, "setattr": _setattr, "delattr": _delattr, "callable": _callable,
@@ -429,6 +474,11 @@ def _number(host: type, name: str) -> Callable[..., Any]:
                 else "a string or a real number"
             )
             raise error("TypeError", f"{name}() argument must be {description}, not '{type_name(value)}'")
+        if name == "int" and not isinstance(value, (int, float)):
+            machine.check_length(len(value))
+            if len(value) * _BITS_PER_CHARACTER > limits.MAX_PYTHON_BITS and len(arguments) > 1:
+                machine.refuse_feature("a number with so many digits in Python")
+        machine.charge(costs.CONVERTED * costs.size(value))
         return host(*arguments, **keywords)
 
     return call
@@ -442,14 +492,32 @@ def _container(host: Callable[..., Any]) -> Callable[..., Any]:
     def call(machine: Calls, arguments: list[Value], _: Keywords) -> Code:
         if not arguments:
             return host()
-        return host(map(machine.key, (yield machine.collect(arguments[0]))))
+        values = yield machine.collect(arguments[0])
+        if host in (list, tuple):
+            machine.charge(costs.ELEMENT * len(values))
+            return values if host is list else tuple(values)
+        keys = yield keys_of(machine, values)
+        return keys if host is set else frozenset(keys)
 
     return call
+
+
+def keys_of(machine: Calls, values: list[Value]) -> Code:
+    """Return the values as a set, after a check of each as a key."""
+    keys: set[Value] = set()
+    for start in range(0, len(values), _KEYS_AT_ONCE):
+        part = values[start : start + _KEYS_AT_ONCE]
+        machine.charge(costs.ENTRY * len(part))
+        keys.update(map(machine.key, part))
+        yield machine.pause()
+    machine.charge(costs.ELEMENT * len(keys))
+    return keys
 
 
 def _dict(machine: Calls, arguments: list[Value], keywords: Keywords) -> Code:
     result: dict[Value, Value] = {}
     if arguments and isinstance(arguments[0], dict):
+        machine.charge(costs.ENTRY * len(arguments[0]))
         result |= arguments[0]
     elif arguments:
         for pair in (yield machine.collect(arguments[0])):
@@ -466,12 +534,20 @@ def _data(host: type) -> Callable[..., Any]:
         if isinstance(value, BulkText):
             return (
                 yield machine.bulk(
-                    host(value.unit.encode() if isinstance(value.unit, str) else value.unit), value.length
+                    host(value.unit.encode() if isinstance(value.unit, str) else value.unit),
+                    value.length,
+                    is_exact=value.is_exact,
                 )
             )
         if isinstance(value, int) and value > limits.MAX_PYTHON_TEXT:
             return (yield machine.bulk(host(limits.MAX_PYTHON_TEXT), value))
-        if isinstance(value, (str, bytes, bytearray, int)):
+        if isinstance(value, str):
+            if len(arguments) == 1 and "encoding" not in keywords:
+                raise error("TypeError", "string argument without an encoding")
+            encode = yield machine.attribute(value, "encode")
+            return host((yield machine.call(encode, arguments[1:], keywords)))
+        if isinstance(value, (bytes, bytearray, int)):
+            machine.charge(costs.CHARACTER * costs.size(value))
             return host(*arguments, **keywords)
         return host((yield machine.collect(value)))
 
@@ -495,8 +571,19 @@ def _object(machine: Calls, _: list[Value], __: Keywords) -> Instance:
     return Instance(machine.plain_class)
 
 
-def _from_keys(_: Calls, arguments: list[Value], __: Keywords) -> Any:
-    return dict.fromkeys(arguments[0], arguments[1] if len(arguments) > 1 else None)
+def _from_keys(machine: Calls, arguments: list[Value], _: Keywords) -> Code:
+    result: dict[Value, Value] = {}
+    for value in (yield machine.collect(arguments[0])):
+        machine.charge(costs.ENTRY)
+        result[machine.key(value)] = arguments[1] if len(arguments) > 1 else None
+        yield machine.pause()
+    return result
+
+
+def _from_bytes(machine: Calls, arguments: list[Value], keywords: Keywords) -> Any:
+    if costs.size(arguments[0]) * 8 > limits.MAX_PYTHON_BITS:
+        machine.refuse_feature("a number of this size in Python")
+    return _plain(int.from_bytes)(machine, arguments, keywords)
 
 
 def types() -> dict[str, NativeType]:
@@ -514,9 +601,10 @@ def types() -> dict[str, NativeType]:
         ("module", Module, _refuse("module")), ("generator", GeneratorObject, _refuse("generator")),
     ]  # fmt: skip
     result = {name: NativeType(name, host, call) for name, host, call in rows}
+    result["str"].members["format"] = Builtin("format", _format_method)
     result["dict"].members["fromkeys"] = Builtin("fromkeys", _from_keys)
     result["bytes"].members["fromhex"] = Builtin("fromhex", _plain(bytes.fromhex))
-    result["int"].members["from_bytes"] = Builtin("from_bytes", _plain(int.from_bytes))
+    result["int"].members["from_bytes"] = Builtin("from_bytes", _from_bytes)
     result["str"].members["maketrans"] = Builtin("maketrans", _plain(str.maketrans))
     return result
 

@@ -1,14 +1,14 @@
 """The calls of functions, methods and classes in simulated Python scripts."""
 
 import ast
-from functools import lru_cache
 from inspect import isgenerator
 from typing import Any
 
 from mockube.container_runtime.simulated.shell import limits
 
+from . import costs
 from .errors import ERRNO, ERRORS, PythonError, error
-from .expressions import Expressions
+from .expressions import Expressions, walrus_names
 from .values import (
     Builtin,
     Code,
@@ -48,7 +48,11 @@ class _Names:
         remaining: list[ast.AST] = [*node.body] if isinstance(node, ast.FunctionDef) else [node.body]
         while remaining:
             remaining += self._visit(remaining.pop())
-        self.assigned -= self.global_names | self.nonlocal_names
+        self.local_names = frozenset(self.assigned - self.global_names - self.nonlocal_names)
+        self.frozen_globals, self.frozen_nonlocals = (
+            frozenset(self.global_names),
+            frozenset(self.nonlocal_names),
+        )
 
     def _visit(self, node: ast.AST) -> list[ast.AST]:
         """Add the names of a node; return the nodes in it that belong to the same function."""
@@ -57,9 +61,7 @@ class _Names:
                 self.assigned.add(node.name)
                 return [*node.decorator_list]
             case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                self.assigned |= {
-                    inner.target.id for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)
-                }
+                self.assigned |= walrus_names(node)
                 return []
             case ast.Global():
                 self.global_names |= set(node.names)
@@ -78,14 +80,9 @@ class _Names:
         return list(ast.iter_child_nodes(node))
 
 
-_names_of = lru_cache(maxsize=2048)(_Names)
-
-
 class Calls(Expressions):
     frame: Frame
     """The frame that calls a built-in function at present."""
-    plain_class: PyClass
-    """The class of `object()`."""
 
     def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value] | None = None) -> Code:
         keywords = keywords or {}
@@ -106,11 +103,11 @@ class Calls(Expressions):
         raise error("TypeError", f"'{type_name(function)}' object is not callable")
 
     def _call_function(self, function: Function, arguments: list[Value], keywords: dict[str, Value]) -> Code:
-        names = _names_of(function.node)
+        names = self.fact(_Names, function.node)
         scope = Scope(self._bind(function, arguments, keywords), function.frame.scope)
-        scope.local_names = frozenset(names.assigned)
-        scope.global_names = frozenset(names.global_names)
-        scope.nonlocal_names = frozenset(names.nonlocal_names)
+        scope.local_names = names.local_names
+        scope.global_names = names.frozen_globals
+        scope.nonlocal_names = names.frozen_nonlocals
         name = function.name
         frame = Frame(name, function.frame.file, scope, function.frame.module)
         frame.function, frame.arguments = function, arguments
@@ -146,6 +143,7 @@ class Calls(Expressions):
         node = function.node.args
         parameters = [*node.posonlyargs, *node.args]
         names = [parameter.arg for parameter in parameters]
+        self.charge(costs.NODE * (len(names) + len(arguments) + len(keywords)))
         title = f"{function.qualified_name}()"
         variables = dict(zip(names, arguments, strict=False))
         if node.vararg is not None:

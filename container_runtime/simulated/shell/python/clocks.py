@@ -3,16 +3,26 @@
 from calendar import timegm
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, timezone
+from itertools import accumulate
+from math import inf
 from random import Random  # noqa: TID251 - with the seed of the pod, or the one of the script
 from typing import Any, Final
 from uuid import UUID
 
+from mockube.container_runtime.simulated.shell import limits
+
+from . import costs
 from .errors import error
 from .interpreter import PythonInterpreter
 from .operations import is_native
-from .values import Builtin, BulkText, Code, NativeObject, NativeType, Value
+from .values import Builtin, BulkText, Code, GeneratorObject, Iterator, NativeObject, NativeType, Value
 
 _MAX_SLEEP: Final = 1e12
+_MAX_PARSED: Final = 300
+"""Characters of a time, and of its format, which becomes a regular expression."""
+_MAX_PARAMETER: Final = 1e12
+"""A parameter of a random distribution; from infinity, its computation does not end."""
+_CHOSEN_AT_ONCE: Final = 5_000
 Keywords = dict[str, Value]
 
 
@@ -24,11 +34,27 @@ def plain(name: str, function: Callable[..., Any]) -> Builtin:
             machine.text_of_bulk(value) if isinstance(value, BulkText) else value for value in arguments
         ]
         for argument in (*arguments, *keywords.values()):
+            if isinstance(argument, (Iterator, GeneratorObject)):
+                machine.refuse_feature(f"Python's {name}() of an iterator")
             if not is_native(argument):
                 raise error("TypeError", f"{name}() does not take an argument of this type")
+            machine.charge(_price(argument))
         return function(*arguments, **keywords)
 
     return Builtin(name, call)
+
+
+def _price(argument: Value) -> float:
+    """Return what a function does with an argument at most: it computes with a number, and visits the elements of a container."""
+    if isinstance(argument, int):
+        return 2.0 * costs.product(argument, argument) + costs.division(
+            argument, 1 << argument.bit_length() // 2
+        )
+    if isinstance(argument, (list, tuple)):
+        return sum(
+            costs.CALLED + (_price(item) if not isinstance(item, (list, tuple)) else inf) for item in argument
+        )
+    return float(costs.CALLED * costs.size(argument))
 
 
 def pod_random(name: str) -> Random:
@@ -91,9 +117,14 @@ def datetime_module(machine: PythonInterpreter) -> dict[str, Value]:
         moment = datetime.fromtimestamp(seconds, zone or tz or UTC)
         return moment if zone or tz else moment.replace(tzinfo=None)
 
+    def parsed(text: str, form: str) -> datetime:
+        if isinstance(text, str) and isinstance(form, str) and max(len(text), len(form)) > _MAX_PARSED:
+            machine.refuse_feature("Python's strptime() of so long a text")
+        return datetime.strptime(text, form)  # noqa: DTZ007 - as the script wants it
+
     methods: dict[str, Callable[..., Any]] = {
         "now": now, "utcnow": utc_now, "today": utc_now, "fromtimestamp": from_timestamp,
-        "utcfromtimestamp": from_timestamp, "strptime": datetime.strptime, "fromisoformat": datetime.fromisoformat,
+        "utcfromtimestamp": from_timestamp, "strptime": parsed, "fromisoformat": datetime.fromisoformat,
         "combine": datetime.combine,
     }  # fmt: skip
     moments = _native_type("datetime.datetime", datetime, methods)
@@ -120,6 +151,7 @@ def _native_type(name: str, host: type, methods: dict[str, Callable[..., Any]]) 
 
 def random_module(machine: PythonInterpreter) -> dict[str, Value]:
     def make(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> NativeObject:
+        _check_seed(machine, arguments)
         return NativeObject(random_functions(machine, Random(*arguments)))  # noqa: S311 - as the script wants it
 
     return random_functions(machine, machine.random) | {
@@ -142,33 +174,66 @@ def random_functions(machine: PythonInterpreter, source: Random) -> dict[str, Va
 
         def run(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Any:
             machine.own_changes += 1
-            if name == "seed" and not arguments:
-                return None
-            if name == "getrandbits" and arguments[0] > 1 << 20:
-                raise error("MemoryError")
+            values = [*arguments, *keywords.values()]
+            if name == "seed":
+                _check_seed(machine, values)
+                if not arguments:
+                    return None
+            elif name == "choice":
+                if isinstance(arguments[0], BulkText):
+                    arguments = [machine.text_of_bulk(arguments[0])]
+            elif not all(
+                value is None or (isinstance(value, (int, float)) and abs(value) < _MAX_PARAMETER)
+                for value in values
+            ):
+                machine.refuse_feature(f"Python's random.{name}() of these values")
+            if name == "getrandbits" and arguments[0] > limits.MAX_PYTHON_BITS:
+                machine.refuse_feature("a number of this size in Python")
             return function(*arguments, **keywords)
 
         return Builtin(name, run)
 
-    def choices(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Any:
+    def choices(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Code:
         machine.own_changes += 1
-        keywords = dict(zip(("weights",), arguments[1:], strict=False)) | keywords
-        if keywords.get("k", 1) > 1_000_000:
-            raise error("MemoryError")
-        return source.choices(arguments[0], **keywords)
+        options: dict[str, Any] = dict(zip(("weights",), arguments[1:], strict=False)) | keywords
+        count, weights = options.pop("k", 1), options.pop("weights", None)
+        for value in (arguments[0], weights, options.get("cum_weights")):
+            machine.charge(costs.CALLED * costs.size(value))
+        if weights is not None:
+            options["cum_weights"] = list(accumulate(weights))
+        yield machine.check_size(count)
+        chosen: list[Value] = []
+        for start in range(0, count, _CHOSEN_AT_ONCE):
+            part = min(_CHOSEN_AT_ONCE, count - start)
+            machine.charge(4 * costs.CALLED * part)
+            chosen += source.choices(arguments[0], k=part, **options)
+            yield machine.pause()
+        return chosen
 
     def sample(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Any:
         machine.own_changes += 1
+        for value in (*arguments, *keywords.values()):
+            machine.charge(costs.CALLED * (value if isinstance(value, int) else costs.size(value)))
         return source.sample(*arguments, **keywords)
 
     def shuffle(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> None:
         machine.own_changes += 1
+        machine.charge(4 * costs.CALLED * costs.size(arguments[0]))
         source.shuffle(arguments[0])
 
     names = "random randint uniform randrange gauss normalvariate expovariate betavariate triangular getrandbits choice seed lognormvariate"
     return {name: call(name) for name in names.split()} | {
         "choices": Builtin("choices", choices), "sample": Builtin("sample", sample), "shuffle": Builtin("shuffle", shuffle),
     }  # fmt: skip
+
+
+def _check_seed(machine: PythonInterpreter, values: list[Value]) -> None:
+    for value in values:
+        if value is not None and not isinstance(value, (int, float, str, bytes, bytearray)):
+            raise error(
+                "TypeError", "The only supported seed types are: None, int, float, str, bytes, and bytearray."
+            )
+        machine.charge(costs.CALLED * costs.size(value))
 
 
 def uuid_module(machine: PythonInterpreter) -> dict[str, Value]:

@@ -10,6 +10,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from typing import Any, Final
 
+from . import costs
 from .builtins import Keywords
 from .clocks import plain
 from .errors import ERRORS, error
@@ -21,6 +22,7 @@ from .values import (
     Code,
     DefaultDict,
     ErrorInstance,
+    Function,
     Instance,
     Iterator,
     NativeObject,
@@ -29,7 +31,10 @@ from .values import (
     type_name,
 )
 
-_MAX_FACTORIAL: Final = 20_000
+_MAX_FACTORIAL: Final = 5_000
+_MAX_INDENT: Final = 64
+_HASHED_AT_ONCE: Final = 1 << 18
+_MAX_POOLS: Final = 100
 _MATH: Final = (
     "acos asin atan atan2 ceil copysign cos cosh degrees exp fabs floor fmod fsum gcd hypot isclose isfinite isinf isnan "
     "isqrt ldexp log log10 log1p log2 modf radians sin sinh sqrt tan tanh trunc"
@@ -41,11 +46,12 @@ _MATH: Final = (
 
 def json_module(machine: PythonInterpreter) -> dict[str, Value]:
     def loads(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Value:
-        text = arguments[0]
+        text = machine.text_of_bulk(arguments[0]) if isinstance(arguments[0], BulkText) else arguments[0]
         if not isinstance(text, (str, bytes, bytearray)):
             raise error(
                 "TypeError", f"the JSON object must be str, bytes or bytearray, not {type_name(text)}"
             )
+        machine.charge(costs.CONVERTED * costs.size(text))
         return json.loads(text)
 
     def dump(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Code:
@@ -54,7 +60,7 @@ def json_module(machine: PythonInterpreter) -> dict[str, Value]:
         return None
 
     def load(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Code:
-        return json.loads((yield machine.call((yield machine.attribute(arguments[0], "read")), [])))
+        return loads(machine, [(yield machine.call((yield machine.attribute(arguments[0], "read")), []))], {})
 
     return {
         "dumps": Builtin("dumps", lambda _, arguments, keywords: dump_text(machine, arguments, keywords)),
@@ -64,50 +70,102 @@ def json_module(machine: PythonInterpreter) -> dict[str, Value]:
 
 
 def dump_text(machine: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Code:
-    options = {
-        name: keywords[name]
-        for name in ("indent", "sort_keys", "ensure_ascii", "separators")
-        if name in keywords
-    }
-    if isinstance(options.get("indent"), int) and options["indent"] > 64:
-        raise error("MemoryError")
-    value = yield _to_json(machine, arguments[0], keywords.get("default"), 0)
-    return json.dumps(value, **options)
+    writer = _JsonWriter(machine, keywords)
+    yield writer.write(arguments[0], "\n")
+    return "".join(writer.parts)
 
 
-def _to_json(machine: PythonInterpreter, value: Value, default: Value, depth: int) -> Code:
-    if depth > 200:
-        raise error("ValueError", "Circular reference detected")
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, BulkText):
-        return machine.text_of_bulk(value)
-    if isinstance(value, dict):
-        result: dict[Value, Value] = {}
-        for key, item in value.items():
-            if not isinstance(key, (str, int, float, bool, type(None))):
-                raise error("TypeError", f"keys must be str, int, float, bool or None, not {type_name(key)}")
-            result[key] = yield _to_json(machine, item, default, depth + 1)
-        return result
-    if isinstance(value, (list, tuple)):
-        items: list[Value] = []
-        for item in value:
-            items.append((yield _to_json(machine, item, default, depth + 1)))
-        return items
-    if default is None:
-        raise error(
-            "TypeError", f"Object of type {type_name(value).rpartition('.')[2]} is not JSON serializable"
-        )
-    return (yield _to_json(machine, (yield machine.call(default, [value])), default, depth + 1))
+class _JsonWriter:
+    """Writes a value as JSON, part by part."""
+
+    def __init__(self, machine: PythonInterpreter, options: Keywords) -> None:
+        self._machine = machine
+        self._default = options.get("default")
+        self._is_sorted = bool(options.get("sort_keys"))
+        self._is_ascii = bool(options.get("ensure_ascii", True))
+        indent = options.get("indent")
+        self._indent = " " * min(indent, _MAX_INDENT) if isinstance(indent, int) else indent
+        separators = options.get("separators") or ("," if indent is not None else ", ", ": ")
+        self._comma, self._colon = separators
+        self._path: set[int] = set()
+        self._length = 0
+        self.parts: list[str] = []
+
+    def _add(self, text: str) -> None:
+        self._length += len(text)
+        self._machine.check_length(self._length)
+        self._machine.charge(costs.CHARACTER * len(text))
+        self.parts.append(text)
+
+    def _scalar(self, value: Value) -> str:
+        self._machine.charge(costs.CONVERTED * costs.size(value))
+        return json.dumps(value, ensure_ascii=self._is_ascii)
+
+    def write(self, value: Value, line: str) -> Code:
+        """`line` is the end of a line with the indentation of the value."""
+        if isinstance(value, BulkText):
+            value = self._machine.text_of_bulk(value)
+        if value is None or isinstance(value, (bool, int, float, str)):
+            self._add(self._scalar(value))
+            return None
+        if id(value) in self._path:
+            raise error("ValueError", "Circular reference detected")
+        with self._machine.nest():
+            self._path.add(id(value))
+            yield self._container(value, line)
+            self._path.remove(id(value))
+        return None
+
+    def _container(self, value: Value, line: str) -> Code:
+        if not isinstance(value, (dict, list, tuple)):
+            if self._default is None:
+                name = type_name(value).rpartition(".")[2]
+                raise error("TypeError", f"Object of type {name} is not JSON serializable")
+            yield self.write((yield self._machine.call(self._default, [value])), line)
+            return None
+        is_mapping = isinstance(value, dict)
+        items: Any = value
+        if is_mapping:
+            items = (
+                (yield self._machine.order(list(value), None, is_reversed=False))
+                if self._is_sorted
+                else list(value)
+            )
+            self._machine.charge(costs.ELEMENT * len(value))
+        opening, closing = "{}" if is_mapping else "[]"
+        if not items:
+            self._add(opening + closing)
+            return None
+        inner = line if self._indent is None else line + self._indent
+        start = "" if self._indent is None else inner
+        self._add(opening + start)
+        for index, item in enumerate(items):
+            if index:
+                self._add(self._comma + start)
+            if is_mapping:
+                self._add(self._key(item) + self._colon)
+            yield self.write(value[item] if is_mapping else item, inner)
+        self._add(("" if self._indent is None else line) + closing)
+        return None
+
+    def _key(self, key: Value) -> str:
+        if isinstance(key, str):
+            return self._scalar(key)
+        if not isinstance(key, (int, float, bool, type(None))):
+            raise error("TypeError", f"keys must be str, int, float, bool or None, not {type_name(key)}")
+        return f'"{self._scalar(key)}"'
 
 
 # --- numbers
 
 
-def math_module(_: PythonInterpreter) -> dict[str, Value]:
+def math_module(machine: PythonInterpreter) -> dict[str, Value]:
     def factorial(number: int) -> int:
         if number > _MAX_FACTORIAL:
-            raise error("MemoryError")
+            machine.refuse_feature(
+                f"Python's math.factorial({number})" if number < 1 << 63 else "Python's math.factorial()"
+            )
+        machine.charge(costs.CALLED * number)
         return math.factorial(number)
 
     members: dict[str, Value] = {
@@ -121,17 +179,20 @@ def math_module(_: PythonInterpreter) -> dict[str, Value]:
 
 def hashlib_module(machine: PythonInterpreter) -> dict[str, Value]:
     def make(name: str) -> Builtin:
-        def call(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> NativeObject:
+        def call(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Code:
             digest = hashlib.new(name, usedforsecurity=False)
 
-            def update(_: PythonInterpreter, data: list[Value], __: Keywords) -> None:
+            def update(_: PythonInterpreter, data: list[Value], __: Keywords) -> Code:
                 value = machine.text_of_bulk(data[0]) if isinstance(data[0], BulkText) else data[0]
-                if isinstance(value, str):
+                if not isinstance(value, (bytes, bytearray)):
                     raise error("TypeError", "Strings must be encoded before hashing")
-                digest.update(value)
+                for start in range(0, len(value), _HASHED_AT_ONCE):
+                    machine.charge(costs.CHARACTER * _HASHED_AT_ONCE)
+                    digest.update(value[start : start + _HASHED_AT_ONCE])
+                    yield machine.pause()
 
             if arguments:
-                update(machine, arguments, {})
+                yield update(machine, arguments, {})
             return NativeObject({
                 "hexdigest": plain("hexdigest", digest.hexdigest), "digest": plain("digest", digest.digest),
                 "update": Builtin("update", update), "name": name,
@@ -161,7 +222,13 @@ def collections_module(machine: PythonInterpreter) -> dict[str, Value]:
 
     def counter(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Code:
         if arguments and not isinstance(arguments[0], dict):
-            return Counter((yield machine.collect(arguments[0])))
+            counts: Counter[Value] = Counter()
+            for value in (yield machine.collect(arguments[0])):
+                machine.charge(costs.ENTRY)
+                counts[machine.key(value)] += 1
+                yield machine.pause()
+            return counts
+        machine.charge(5 * costs.ENTRY * sum(map(costs.size, arguments)))
         return Counter(*arguments, **keywords)
 
     def double_ended(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Code:
@@ -222,7 +289,11 @@ def itertools_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C
         lists: list[Value] = []
         for argument in arguments:
             lists.append((yield machine.collect(argument)))
-        return itertools.product(*lists, **keywords)
+        repeat = keywords.get("repeat", 1)
+        if not isinstance(repeat, int) or len(lists) * repeat > _MAX_POOLS:
+            machine.refuse_feature("Python's itertools.product() of so many iterables")
+        machine.charge(costs.ELEMENT * sum(map(len, lists)) * repeat)
+        return itertools.product(*lists, repeat=repeat)
 
     def repeat(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Any:
         return itertools.repeat(*arguments)
@@ -248,7 +319,8 @@ def functools_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C
 
     def wraps(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Builtin:
         def decorate(_: PythonInterpreter, inner: list[Value], __: Keywords) -> Value:
-            inner[0].fields["__name__"] = arguments[0].name
+            if isinstance(inner[0], Function) and isinstance(arguments[0], (Function, Builtin)):
+                inner[0].fields["__name__"] = arguments[0].name
             return inner[0]
 
         return Builtin("wraps", decorate)
@@ -264,7 +336,7 @@ def functools_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C
         return total
 
     def cache(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Builtin:
-        if not arguments or not hasattr(arguments[0], "name"):
+        if not arguments or not isinstance(arguments[0], (Function, Builtin)):
             return Builtin("lru_cache", lambda machine, inner, _: cache(machine, inner, {}))
         results: dict[Value, Value] = {}
         del keywords
@@ -288,35 +360,47 @@ def string_module(_: PythonInterpreter) -> dict[str, Value]:
 
 def copy_module(machine: PythonInterpreter) -> dict[str, Value]:
     def shallow(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Value:
-        return _copy_of(arguments[0])
+        return _copy_of(machine, arguments[0])
 
     def deep(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Code:
-        return (yield _deep_copy(machine, arguments[0], 0))
+        return (yield _deep_copy(machine, arguments[0], {}))
 
     return {"copy": Builtin("copy", shallow), "deepcopy": Builtin("deepcopy", deep)}
 
 
-def _copy_of(value: Value) -> Value:
+def _copy_of(machine: PythonInterpreter, value: Value) -> Value:
     if isinstance(value, Instance):
         copied = Instance(value.cls)
         copied.fields = dict(value.fields)
         return copied
-    return value.copy() if isinstance(value, (list, dict, set, deque)) else value
+    if not isinstance(value, (list, dict, set, deque)):
+        return value
+    machine.charge(costs.ENTRY * len(value))
+    copied_value = value.copy()
+    if isinstance(value, DefaultDict):
+        copied_value = DefaultDict(value)
+        copied_value.factory = value.factory
+    return copied_value
 
 
-def _deep_copy(machine: PythonInterpreter, value: Value, depth: int) -> Code:
-    if depth > 200:
-        raise error("RecursionError", "maximum recursion depth exceeded")
-    copied = _copy_of(value)
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            copied[index] = yield _deep_copy(machine, item, depth + 1)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            copied[key] = yield _deep_copy(machine, item, depth + 1)
-    elif isinstance(value, Instance):
-        for key, item in value.fields.items():
-            copied.fields[key] = yield _deep_copy(machine, item, depth + 1)
+def _deep_copy(machine: PythonInterpreter, value: Value, copies: dict[int, Value]) -> Code:
+    """Copy a value and all in it; `copies` are those that exist already, by the ids of their originals."""
+    if id(value) in copies:
+        return copies[id(value)]
+    with machine.nest():
+        if isinstance(value, tuple):
+            items: list[Value] = []
+            for item in value:
+                items.append((yield _deep_copy(machine, item, copies)))
+            return copies.setdefault(id(value), tuple(items))
+        copied = copies[id(value)] = _copy_of(machine, value)
+        if isinstance(value, (list, deque)):
+            for index, item in enumerate(list(value)):
+                copied[index] = yield _deep_copy(machine, item, copies)
+        elif isinstance(value, (dict, Instance)):
+            fields, target = (value.fields, copied.fields) if isinstance(value, Instance) else (value, copied)
+            for key, item in list(fields.items()):
+                target[key] = yield _deep_copy(machine, item, copies)
     return copied
 
 

@@ -5,8 +5,14 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
+from mockube.container_runtime.simulated.shell.filesystem import FileError
+from mockube.container_runtime.simulated.shell.memory import OutOfMemory
+from mockube.container_runtime.simulated.shell.process import BrokenPipe, UnknownProgram
+
 from .values import ErrorInstance, Frame, PyClass, SourceFile, Value
 
+_MAX_TRACE: Final = 2_000
+"""The frames of a traceback, which grows each time its error is raised."""
 _MAX_SHOWN: Final = 3
 """The times that Python shows one line of a recursion."""
 
@@ -44,17 +50,6 @@ def _error_classes() -> dict[str, PyClass]:
 
 
 ERRORS: Final = _error_classes()
-_HOST_ERRORS: Final = (
-    ArithmeticError,
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    MemoryError,
-    RecursionError,
-    NotImplementedError,
-    RuntimeError,
-)
 ERRNO: Final[Mapping[str, tuple[int, str]]] = {
     "Connection refused": (111, "ConnectionRefusedError"),
     "Connection timed out": (110, "TimeoutError"),
@@ -71,6 +66,14 @@ ERRNO: Final[Mapping[str, tuple[int, str]]] = {
 }
 
 
+class Stop(Exception):
+    """`os._exit`, or the end of a thread's process."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
 class PythonError(Exception):
     """An error of a script, on its way to what handles it."""
 
@@ -82,7 +85,7 @@ class PythonError(Exception):
 
     def pass_frame(self, frame: Frame) -> None:
         """Add a frame, through which the error passes, to the traceback."""
-        if self.frame is not frame and not frame.file.is_library:
+        if self.frame is not frame and not frame.file.is_library and len(self.value.trace) < _MAX_TRACE:
             self.value.trace.insert(0, (frame.name, frame.file, frame.node))
             self.frame = frame
 
@@ -112,11 +115,14 @@ def missing_variable(name: Value, version: tuple[int, ...]) -> PythonError:
 
 
 def is_host_error(problem: BaseException) -> bool:
-    return isinstance(problem, _HOST_ERRORS)
+    """Return whether an error is that of an operation, and not one of the script or of the container."""
+    return not isinstance(problem, (PythonError, UnknownProgram, OutOfMemory, BrokenPipe, Stop))
 
 
 def converted(problem: BaseException) -> PythonError:
     """Return the script's error for one that an operation on numbers, texts or containers raises."""
+    if isinstance(problem, FileError):
+        return system_error(str(problem), "")
     names = [cls.__name__ for cls in type(problem).__mro__]
     name = next((name for name in names if name in ERRORS), "RuntimeError")
     arguments = problem.args

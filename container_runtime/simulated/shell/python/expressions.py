@@ -2,8 +2,10 @@
 
 import ast
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final
 
+from . import costs
 from .errors import PythonError, error, missing_variable
 from .machine import Evaluator
 from .methods import Attributes
@@ -34,6 +36,8 @@ _BINARY: Final[Mapping[type, str]] = {
 _COMPARISONS: Final[Mapping[type, str]] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
+_MAX_SUGGESTED: Final = 300
+"""The names that are compared with one that is not defined."""
 _UNARY: Final = {ast.USub: ("-", "__neg__"), ast.UAdd: ("+", "__pos__"), ast.Invert: ("~", "__invert__")}
 _CONVERSIONS: Final = {ord("s"): "s", ord("r"): "r", ord("a"): "a"}
 
@@ -68,16 +72,16 @@ class Expressions(Attributes):
             return self.builtins[name]
         problem = error("NameError", f"name '{name}' is not defined")
         problem.value.fields["name"] = name
-        problem.value.fields["_names"] = self._visible_names(frame)
+        problem.value.visible_names = self._visible_names(frame)
         raise problem
 
     def _visible_names(self, frame: Frame) -> list[str]:
         names: list[str] = []
         scope: Scope | None = frame.scope
         while scope is not None:
-            names += scope.variables
+            names += islice(scope.variables, _MAX_SUGGESTED)
             scope = scope.parent
-        return [*names, *frame.module, *self.builtins]
+        return [*islice(names, _MAX_SUGGESTED), *islice(frame.module, _MAX_SUGGESTED), *self.builtins]
 
     def assign_name(self, name: str, value: Value, frame: Frame) -> None:
         variables = self._variables_for(name, frame)
@@ -127,6 +131,7 @@ class Expressions(Attributes):
             return (yield self.call(method, []))
         if not is_native(value):
             raise error("TypeError", f"bad operand type for unary {symbol}: '{type_name(value)}'")
+        self.charge(costs.CHARACTER * costs.size(value))
         return -value if symbol == "-" else +value if symbol == "+" else ~value
 
     def _boolean(self, node: ast.BoolOp, frame: Frame) -> Code:
@@ -198,7 +203,7 @@ class Expressions(Attributes):
         result: dict[Value, Value] = {}
         for key_node, value_node in zip(node.keys, node.values, strict=True):
             if key_node is None:
-                result.update((yield value_node, frame))
+                result |= yield self._mapping((yield value_node, frame))
                 continue
             key = yield key_node, frame
             result[self.key(key)] = yield value_node, frame
@@ -214,7 +219,18 @@ class Expressions(Attributes):
         parts: list[str] = []
         for part in node.values:
             parts.append((yield part, frame))
+        length = sum(map(len, parts))
+        self.check_length(length)
+        self.charge(costs.CHARACTER * length)
         return "".join(parts)
+
+    def _mapping(self, value: Value) -> Code:
+        """Return what `**` adds."""
+        if not isinstance(value, dict):
+            raise error("TypeError", f"'{type_name(value)}' object is not a mapping")
+        self.charge(costs.ENTRY * len(value))
+        return value
+        yield
 
     def _formatted(self, node: ast.FormattedValue, frame: Frame) -> Code:
         value = yield node.value, frame
@@ -246,15 +262,20 @@ class Expressions(Attributes):
                 value[index] = yield self.call(value.factory, [])
                 self.own_changes += 1
             return value[index]
-        elif isinstance(value, Environment) and index not in value:
+        elif isinstance(value, Environment) and self.key(index) not in value:
             raise missing_variable(index, self.version)
         elif isinstance(value, BulkText):
+            if isinstance(value.unit, list) and isinstance(index, int) and value.is_exact:
+                return value.unit[range(value.length)[index] % len(value.unit)]
             return self.text_of_bulk(value)[index]
         elif isinstance(value, (PyClass, NativeType)):
             return value  # an annotation such as list[int]
         elif isinstance(value, NativeObject) and "__getitem__" in value.members:
             return (yield self.call(value.members["__getitem__"], [index]))
         elif is_native(value) and hasattr(value, "__getitem__"):
+            if isinstance(index, slice) and not isinstance(value, range):
+                count = len(range(len(value))[index])
+                self.charge((costs.ELEMENT if isinstance(value, (list, tuple)) else costs.CHARACTER) * count)
             return value[self.key(index) if isinstance(value, dict) else index]
         raise error("TypeError", f"'{type_name(value)}' object is not subscriptable")
 
@@ -278,7 +299,9 @@ class Expressions(Attributes):
         for keyword in node.keywords:
             value = yield keyword.value, frame
             if keyword.arg is None:
-                keywords |= value
+                keywords |= yield self._mapping(value)
+                if not all(isinstance(name, str) for name in value):
+                    raise error("TypeError", "keywords must be strings")
             else:
                 keywords[keyword.arg] = value
         frame.node = node
@@ -331,7 +354,7 @@ class Expressions(Attributes):
         }  # fmt: skip
         inner = Frame(names[type(node)], frame.file, Scope({}, frame.scope), frame.module)
         inner.function, inner.arguments = frame.function, frame.arguments
-        inner.scope.nonlocal_names = frozenset(_walrus_names(node))
+        inner.scope.nonlocal_names = self.fact(walrus_names, node)
         return inner
 
     def _loop(self, node: Any, index: int, iterator: Value, frame: Frame, add: Any) -> Code:
@@ -402,11 +425,11 @@ class Expressions(Attributes):
 
 def _is_same(old: Value, new: Value) -> bool:
     """Return whether an assignment changes nothing."""
-    return old is new or (isinstance(new, (int, float, str, bytes)) and type(old) is type(new) and old == new)
+    return old is new or (costs.is_small(new) and type(old) is type(new) and old == new)
 
 
-def _walrus_names(node: ast.AST) -> set[str]:
-    return {inner.target.id for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)}
+def walrus_names(node: ast.AST) -> frozenset[str]:
+    return frozenset(inner.target.id for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr))
 
 
 EXPRESSIONS: Final[dict[type, Evaluator]] = {

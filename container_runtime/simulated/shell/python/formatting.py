@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from string import Formatter
 from typing import Any, Final
 
-from mockube.container_runtime.simulated.shell import limits
-
+from . import costs
 from .errors import error
-from .operations import Operations, is_native, is_plain
+from .operations import Operations, is_native
 from .values import (
     Builtin,
     BulkText,
@@ -30,11 +29,9 @@ from .values import (
 )
 
 _PERCENT: Final = re.compile(
-    r"%(?:\((?P<key>[^)]*)\))?(?P<flags>[-+ #0]*)(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?[hlL]?(?P<type>.?)"
+    r"%(?:\((?P<key>[^)]{0,500})\))?(?P<flags>[-+ #0]*)(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?[hlL]?(?P<type>.?)"
 )
 _NUMBER: Final = re.compile(r"\d+")
-_MAX_WIDTH: Final = 1 << 20
-_MAX_DEPTH: Final = 50
 _BRACKETS: Final[Mapping[type, tuple[str, str]]] = {
     tuple: ("(", ")"),
     set: ("{", "}"),
@@ -57,7 +54,8 @@ class Formatting(Operations):
             return self.text_of_bulk(value)
         if isinstance(value, NativeObject) and "__str__" in value.members:
             return (yield self.call(value.members["__str__"], []))
-        if is_native(value) and is_plain(value):
+        if is_native(value) and not hasattr(value, "__len__"):
+            self.charge(costs.CONVERTED * costs.size(value))
             return str(value)
         return (yield self.representation(value))
 
@@ -71,7 +69,7 @@ class Formatting(Operations):
         """Return the text of an error or an object without a method of its own."""
         if not isinstance(value, ErrorInstance):
             return f"<{_full_name(value.cls)} object at {_address(value)}>"
-        arguments = value.fields["args"]
+        arguments = value.arguments
         if name == "__repr__":
             inner = yield self.representation(arguments)
             return f"{value.cls.name}{inner[:-2] + ')' if len(arguments) == 1 else inner}"
@@ -88,13 +86,10 @@ class Formatting(Operations):
             return f"[Errno {arguments[0]}] {arguments[1]}"
         return (yield self.representation(arguments))
 
-    def representation(self, value: Value, depth: int = 0) -> Code:
-        if isinstance(value, (list, tuple, set, dict, frozenset, deque)) and (depth or not is_plain(value)):
-            if depth > _MAX_DEPTH:
-                raise error(
-                    "RecursionError", "maximum recursion depth exceeded while getting the repr of an object"
-                )
-            return (yield self._container_text(value, depth))
+    def representation(self, value: Value) -> Code:
+        if isinstance(value, (list, tuple, set, dict, frozenset, deque)) and not self.is_plain(value):
+            with self.nest():
+                return (yield self._container_text(value))
         if isinstance(value, Instance):
             method = self.find_method(value, "__repr__")
             if method is not None:
@@ -104,21 +99,24 @@ class Formatting(Operations):
             return repr(self.text_of_bulk(value))
         if isinstance(value, NativeObject) and "__repr__" in value.members:
             return (yield self.call(value.members["__repr__"], []))
-        return repr(value) if is_native(value) else _own_text(value)
+        if not is_native(value):
+            return _own_text(value)
+        self.charge(costs.CONVERTED * costs.size(value))
+        return repr(value)
 
-    def _container_text(self, value: Any, depth: int) -> Code:
+    def _container_text(self, value: Any) -> Code:
         parts: list[str] = []
         size = 0
         for item in value.items() if isinstance(value, dict) else value:
             if isinstance(value, dict):
-                key = yield self.representation(item[0], depth + 1)
-                content = yield self.representation(item[1], depth + 1)
+                key = yield self.representation(item[0])
+                content = "{...}" if item[1] is value else (yield self.representation(item[1]))
                 parts.append(f"{key}: {content}")
             else:
-                parts.append("[...]" if item is value else (yield self.representation(item, depth + 1)))
+                parts.append("[...]" if item is value else (yield self.representation(item)))
             size += len(parts[-1])
-            if size > limits.MAX_VALUE * 8:
-                raise error("MemoryError")
+            self.check_length(size)
+        self.charge(costs.CHARACTER * size)
         text = ", ".join(parts)
         if isinstance(value, DefaultDict):
             factory = yield self.representation(value.factory)
@@ -139,20 +137,35 @@ class Formatting(Operations):
                 return (yield self.call(method, [specification]))
         if not specification:
             return (yield self.text(value))
-        _check_widths(specification)
+        self._check_widths(specification)
         if not is_native(value) and not isinstance(value, BulkText):
             raise error("TypeError", f"unsupported format string passed to {type_name(value)}.__format__")
-        return format(self.text_of_bulk(value) if isinstance(value, BulkText) else value, specification)
+        value = self.text_of_bulk(value) if isinstance(value, BulkText) else value
+        self.charge(costs.CONVERTED * costs.size(value))
+        return format(value, specification)
+
+    def _check_widths(self, specification: str) -> None:
+        """Charge the padding of a format, and refuse what is too long."""
+        self.charge(costs.CALLED * len(specification))
+        for number in _NUMBER.findall(specification):
+            self.check_length(int(number) if len(number) < 12 else 10**12)
+            self.charge(costs.CHARACTER * int(number))
 
     # --- the operator for formats
 
     def format_percent(self, text: str, values: Value) -> Code:
-        arguments = list(values) if isinstance(values, tuple) else [values]
+        arguments = deque(values if isinstance(values, tuple) else [values])
+        self.charge(costs.ELEMENT * len(arguments))
         uses_keys = False
         parts: list[str] = []
-        position = 0
+        position = size = 0
+        self.charge(costs.CHARACTER * len(text))
         for match in _PERCENT.finditer(text):
             parts.append(text[position : match.start()])
+            size += len(parts[-1]) + (len(parts[-2]) if len(parts) > 1 else 0)
+            self.check_length(size)
+            self.charge(costs.NODE)
+            yield self.pause()
             position = match.end()
             if match["type"] == "%":
                 parts.append("%")
@@ -161,11 +174,13 @@ class Formatting(Operations):
             precision = "" if match["precision"] is None else f".{_width(match['precision'], arguments)}"
             if match["key"] is not None:
                 uses_keys = True
-                value = values[match["key"]]
+                if not isinstance(values, dict):
+                    raise error("TypeError", "format requires a mapping")
+                value = yield self.item(values, match["key"])
             elif not arguments:
                 raise error("TypeError", "not enough arguments for format string")
             else:
-                value = arguments.pop(0)
+                value = arguments.popleft()
             parts.append((yield self._format_one(match, value, f"{match['flags']}{width}{precision}")))
         if arguments and not uses_keys and not isinstance(values, dict):
             raise error("TypeError", "not all arguments converted during string formatting")
@@ -173,7 +188,7 @@ class Formatting(Operations):
 
     def _format_one(self, match: re.Match[str], value: Value, options: str) -> Code:
         letter = match["type"]
-        _check_widths(options)
+        self._check_widths(options)
         if letter in ("s", "r", "a"):
             text_of_value = yield (self.text(value) if letter == "s" else self.representation(value))
             return f"%{options}s" % text_of_value
@@ -185,15 +200,21 @@ class Formatting(Operations):
             raise error("ValueError", f"unsupported format character {text_of_value}")
         if not is_native(value):
             raise error("TypeError", f"%{letter} format: a real number is required, not {type_name(value)}")
+        self.charge(costs.CONVERTED * costs.size(value))
         return f"%{options}{letter}" % (value,)
 
     # --- the method for formats
 
     def format_text(self, text: str, arguments: list[Value], keywords: dict[str, Value]) -> Code:
         parts: list[str] = []
-        count = 0
+        count = size = 0
+        self.charge(costs.CHARACTER * len(text))
         for literal, name, specification, conversion in Formatter().parse(text):
             parts.append(literal)
+            size += len(literal) + (len(parts[-2]) if len(parts) > 1 else 0)
+            self.check_length(size)
+            self.charge(costs.NODE)
+            yield self.pause()
             if name is None:
                 continue
             field = name
@@ -204,13 +225,15 @@ class Formatting(Operations):
             if "{" in inner:
                 if inner.startswith("{}"):
                     inner, count = f"{{{count}}}{inner[2:]}", count + 1
-                inner = yield self.format_text(inner, arguments, keywords)
+                with self.nest():
+                    inner = yield self.format_text(inner, arguments, keywords)
             if conversion:
                 value = yield (self.text(value) if conversion == "s" else self.representation(value))
             parts.append((yield self.formatted(value, inner)))
         return "".join(parts)
 
     def _field(self, field: str, arguments: list[Value], keywords: dict[str, Value]) -> Code:
+        self.charge(costs.CALLED * len(field))
         name, *rest = re.split(r"(?=[.\[])", field)
         if name.isdecimal():
             if int(name[:6]) >= len(arguments):
@@ -219,7 +242,7 @@ class Formatting(Operations):
                 )
             value = arguments[int(name)]
         else:
-            value = keywords[name]
+            value = yield self.item(keywords, name)
         for part in rest:
             if part.startswith("."):
                 value = yield self.attribute(value, part[1:])
@@ -232,13 +255,15 @@ class Formatting(Operations):
         raise NotImplementedError
 
 
-def _width(text: str, arguments: list[Value]) -> Any:
-    return arguments.pop(0) if text == "*" else text
-
-
-def _check_widths(specification: str) -> None:
-    if any(len(number) > 7 or int(number) > _MAX_WIDTH for number in _NUMBER.findall(specification)):
-        raise error("MemoryError")
+def _width(text: str, arguments: deque[Value]) -> Any:
+    if text != "*":
+        return text
+    if not arguments:
+        raise error("TypeError", "not enough arguments for format string")
+    width = arguments.popleft()
+    if not isinstance(width, int):
+        raise error("TypeError", "* wants int")
+    return int(width)
 
 
 def _full_name(cls: PyClass) -> str:

@@ -11,12 +11,14 @@ from datetime import date, datetime, time, timedelta, timezone
 from typing import ClassVar, Final, NoReturn
 
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.process import CommandStart, Run, WaitUntil
+from mockube.container_runtime.simulated.shell.process import Run, WaitUntil
 
+from . import costs, source, syntax
 from .builtins import FUNCTIONS, HIDDEN_TYPES, types
-from .errors import ERRORS, PythonError, error, error_line, trace_lines
+from .errors import ERRORS, PythonError, Stop, error, error_line, trace_lines
 from .expressions import EXPRESSIONS
-from .machine import Evaluator, Stop
+from .machine import Evaluator
+from .source import SourceTooLong
 from .statements import STATEMENTS, Statements
 from .values import (
     Builtin,
@@ -38,7 +40,12 @@ from .values import (
 _CAUSE: Final = "\nThe above exception was the direct cause of the following exception:\n\n"
 _CONTEXT: Final = "\nDuring handling of the above exception, another exception occurred:\n\n"
 _MAX_CHAIN: Final = 20
-_CHARACTERS_PER_COMMAND: Final = 2048
+_TOKEN: Final = 3_000
+"""The nanoseconds in which a token is parsed."""
+_SCANNED: Final = 500_000
+"""The nanoseconds between two steps of the division of a script."""
+_MAX_SUGGESTED: Final = 40
+_MAX_COMPARED_NAMES: Final = 300
 _MARKS_SINCE: Final = (3, 11)
 ModuleMaker = Callable[["PythonInterpreter"], dict[str, Value]]
 
@@ -174,9 +181,7 @@ class PythonInterpreter(Statements):
         raise error("ImportError", f"cannot import name '{name}' from '{module.name}' ({place})")
 
     def run_module(self, name: str, file: SourceFile, text: str, variables: dict[str, Value]) -> Code:
-        for _ in range(len(text) // _CHARACTERS_PER_COMMAND):
-            yield CommandStart()
-        tree = _parse(text, file.name)
+        tree = yield self._parse(text, file)
         variables.setdefault("__name__", name)
         variables.setdefault("__doc__", ast.get_docstring(tree))
         frame = Frame("<module>", file, Scope(variables), variables)
@@ -203,21 +208,52 @@ class PythonInterpreter(Statements):
         return "".join(reversed(parts))
 
     def _traceback_of(self, value: ErrorInstance) -> Code:
-        if "_syntax" in value.fields:
-            return value.fields["_syntax"]
+        if value.syntax_text:
+            return value.syntax_text
         text = yield self.text(value)
-        lines = trace_lines(value, marks=self.version >= _MARKS_SINCE)
-        heading = "Traceback (most recent call last):\n" if value.trace else ""
+        lines = ["Traceback (most recent call last):\n"] if value.trace else []
+        length = len(text)
+        for line in trace_lines(value, marks=self.version >= _MARKS_SINCE):
+            lines.append(line)
+            length += len(line)
+            self.check_length(length)
+            self.charge(costs.CONVERTED * len(line))
+            yield self.pause()
         hint = self._suggestion(value) if self.version >= (3, 10) else ""
-        return f"{heading}{''.join(lines)}{error_line(value, text + hint)}"
+        return f"{''.join(lines)}{error_line(value, text + hint)}"
+
+    def _parse(self, text: str, file: SourceFile) -> Code:
+        """Parse a script part by part; raise the error of Python for one that is invalid."""
+        tree = ast.Module(body=[], type_ignores=[])
+        try:
+            if len(text) > limits.MAX_SCRIPT:
+                raise SourceTooLong
+            for part in source.parts(text):
+                if part is None:
+                    self.charge(_SCANNED)
+                else:
+                    self.charge(_TOKEN * part.tokens)
+                    statements = _parsed(part.text, file.name)
+                    outside = syntax.misplaced(statements)
+                    if outside is not None:
+                        raise _invalid(outside[0], outside[1], text, file.name)
+                    tree.body += statements
+                yield self.pause()
+        except SourceTooLong:
+            self.refuse_feature(f"Python's {file.name}, which is too long,")
+        return tree
 
     @staticmethod
     def _suggestion(value: ErrorInstance) -> str:
         name = value.fields.get("name")
-        if value.cls is not ERRORS["NameError"] or not isinstance(name, str) or len(name) > 40:
+        if value.cls is not ERRORS["NameError"] or not isinstance(name, str) or len(name) > _MAX_SUGGESTED:
             return ""
-        names = [other for other in value.fields.get("_names", ())[:750] if isinstance(other, str)]
-        matches = difflib.get_close_matches(name, [other for other in names if other != name], 1, 0.7)
+        names = [
+            other
+            for other in value.visible_names[:_MAX_COMPARED_NAMES]
+            if isinstance(other, str) and other != name and abs(len(other) - len(name)) <= len(name) // 2 + 1
+        ]
+        matches = difflib.get_close_matches(name, names, 1, 0.7)
         if matches:
             return f". Did you mean: '{matches[0]}'?"
         return f". Did you forget to import '{name}'?" if name in sys.stdlib_module_names else ""
@@ -241,7 +277,7 @@ class PythonInterpreter(Statements):
         try:
             yield self.run_module("__main__", file, text, variables)
         except PythonError as problem:
-            code = yield self.report(problem.value)
+            code = yield self._report_safely(problem.value)
         except NotSimulatedInPython:
             yield self.flush()
             raise
@@ -250,6 +286,14 @@ class PythonInterpreter(Statements):
                 yield WaitUntil(thread.has_ended)
         yield self.flush()
         return code
+
+    def _report_safely(self, value: ErrorInstance) -> Code:
+        """Print an error; its text may be that of a method that fails itself."""
+        try:
+            return (yield self.report(value))
+        except PythonError:
+            yield self.write(2, f"{value.cls.full_name}: <exception str() failed>\n")
+            return 1
 
     def report(self, value: ErrorInstance) -> Code:
         """Print an error that nothing handles, as Python does at its end; return the exit code."""
@@ -266,40 +310,28 @@ class PythonInterpreter(Statements):
         return 130 if ERRORS["KeyboardInterrupt"] in value.cls.order else 1
 
 
-def _parse(text: str, name: str) -> ast.Module:
-    """Parse a script; raise the error of Python for one that is invalid."""
+def _parsed(text: str, name: str) -> list[ast.stmt]:
     try:
-        if len(text) > limits.MAX_SCRIPT:
-            raise NotSimulatedInPython(f"Python's {name}, which is too long,")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text, name)
+            return ast.parse(text, name).body
     except SyntaxError as problem:
         raise _syntax_error(problem) from None
     except (ValueError, RecursionError, MemoryError) as problem:
         raise error("SyntaxError", str(problem) or "too many nested parentheses") from None
-    for node in tree.body:
-        if isinstance(node, ast.Return):
-            lines = text.splitlines()
-            invalid = SyntaxError(
-                "'return' outside function",
-                (
-                    name,
-                    node.lineno,
-                    node.col_offset + 1,
-                    lines[node.lineno - 1],
-                    node.end_lineno,
-                    (node.end_col_offset or 0) + 1,
-                ),
-            )
-            raise _syntax_error(invalid)
-    return tree
+
+
+def _invalid(message: str, node: ast.stmt | ast.expr, text: str, name: str) -> PythonError:
+    line, end = text.splitlines()[node.lineno - 1], (node.end_col_offset or 0) + 1
+    return _syntax_error(
+        SyntaxError(message, (name, node.lineno, node.col_offset + 1, line, node.end_lineno, end))
+    )
 
 
 def _syntax_error(problem: SyntaxError) -> PythonError:
     if isinstance(problem, IndentationError) and problem.msg.startswith("expected an indented block"):
         problem.end_offset = problem.offset
     result = error("SyntaxError", problem.msg)
-    result.value.fields["_syntax"] = "".join(traceback.format_exception_only(problem))
+    result.value.syntax_text = "".join(traceback.format_exception_only(problem))
     result.value.trace.clear()
     return result

@@ -3,7 +3,10 @@
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping
+from collections.abc import Iterator as AnyIterator
+from contextlib import AbstractContextManager, contextmanager
 from inspect import isgenerator
+from itertools import cycle, islice
 from math import inf
 from typing import Any, ClassVar, Final, NoReturn
 
@@ -18,6 +21,7 @@ from mockube.container_runtime.simulated.shell.process import (
     fill_memory,
 )
 
+from . import costs, heap
 from .errors import PythonError, converted, error, is_host_error
 from .values import (
     END,
@@ -39,22 +43,46 @@ from .values import (
     type_name,
 )
 
-_STEPS_PER_COMMAND: Final = 30
+_STEP: Final = 2_000
+"""The nanoseconds that a part of the execution takes."""
+_COMMAND: Final = 60_000
+"""The nanoseconds that a command of a shell takes."""
+_ALLOCATED_PER_COMMAND: Final = 9_000
+"""The bytes of the values that so many parts make."""
 _COMMANDS_PER_PAUSE: Final = 300
 _PAUSE: Final = 0.001
 """The time that so many commands take."""
+_COUNTED_EVERY: Final = 16 << 20
+"""The bytes that are allocated before the memory of all values is counted."""
+_COUNTED_AT_ONCE: Final = 256
+_REPORTED_FROM: Final = 8 << 20
+"""The bytes from which on the values of a script count as memory of its container."""
+_NEVER_STORED: Final = 1_000_000_000
+"""The length of a text, or the bytes of a number, that Python itself has no memory for."""
+_CHUNK: Final = 10_000
 _BUFFER: Final = 8192
 """The bytes of output that Python collects if no terminal reads them."""
 Evaluator = Callable[[Any, Any, Frame], Value]
 _NATIVE_ITERABLES: Final = (list, tuple, str, bytes, bytearray, dict, set, frozenset, range)
 
 
-class Stop(Exception):
-    """`os._exit`, or the end of a thread's process."""
+_POINTER: Final = 8
+"""The bytes of an element of a list."""
+_NODE_MEMORY: Final = 8_000_000_000
+"""The memory that no container has for one list."""
+_MAX_KEY_DEPTH: Final = 100
+_MAX_KEY_NODES: Final = 10_000
 
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
+
+@contextmanager
+def _nested(machine: "Machine") -> AnyIterator[None]:
+    if machine.nested >= limits.MAX_PYTHON_NESTED:
+        raise error("RecursionError", "maximum recursion depth exceeded")
+    machine.nested += 1
+    try:
+        yield
+    finally:
+        machine.nested -= 1
 
 
 class Machine(ABC):
@@ -87,19 +115,39 @@ class Machine(ABC):
         self._is_unbuffered = is_unbuffered
         self._output: list[str] = []
         self._output_size = 0
-        self._steps = 0
+        self._work = 0.0
+        """The nanoseconds of work for which no time has passed yet."""
         self._commands = 0
+        self._allocated = 0.0
+        self._counted_at = float(_COUNTED_EVERY)
+        self._reported = 0
+        self._stacks: dict[int, list[Code]] = {}
+        """The parts of each thread and generator that are executed."""
+        self._hashes: dict[int, Value] = {}
+        self._collisions = 0
+        self._facts: dict[tuple[Callable[[Any], Any], ast.AST], Any] = {}
+        self.nested = 0
+        """The containers within each other that are printed or compared at present."""
         self._is_closed = False
 
     # --- execution
 
-    def drive(self, execution: Code) -> Generator[Any, Any, Any]:  # noqa: C901, PLR0912, PLR0915 - the inner loop, fast in one function
+    def drive(self, execution: Code) -> Generator[Any, Any, Any]:
         """Execute code and what it yields; yield effects."""
         stack = [execution]
+        self._stacks[id(stack)] = stack
+        try:
+            return (yield from self._drive(stack))
+        finally:
+            del self._stacks[id(stack)]
+
+    def _drive(self, stack: list[Code]) -> Generator[Any, Any, Any]:  # noqa: C901, PLR0912, PLR0915 - the inner loop, fast in one function
         evaluators = self.evaluators
         value: Any = None
         problem: BaseException | None = None
         while True:
+            if self._work >= _COMMAND:
+                yield from self._pass_time()
             try:
                 if problem is None:
                     item = stack[-1].send(value)
@@ -114,6 +162,7 @@ class Machine(ABC):
                 continue
             except Exception as failure:  # noqa: BLE001 - it passes to the part that has yielded this one
                 stack.pop()
+                self._work += _STEP
                 problem = converted(failure) if is_host_error(failure) else failure
                 if not stack:
                     raise problem from None
@@ -138,9 +187,9 @@ class Machine(ABC):
                     continue
             if isgenerator(item):
                 stack.append(item)
-                self._steps += 1
-                if not self._steps % _STEPS_PER_COMMAND:
-                    yield from self._pass_time()
+                self._work += _STEP
+                if len(stack) > limits.MAX_PYTHON_PARTS:
+                    problem = error("RecursionError", "maximum recursion depth exceeded")
             else:
                 value = yield item
 
@@ -152,10 +201,45 @@ class Machine(ABC):
     def refuse(self, node: ast.AST) -> None: ...
 
     def _pass_time(self) -> Generator[Effect, Any, None]:
-        self._commands += 1
-        yield CommandStart()
-        if not self._commands % _COMMANDS_PER_PAUSE:
-            yield Sleep(_PAUSE, cores=1.0)
+        while self._work >= _COMMAND:
+            self._work -= _COMMAND
+            self._allocated += _ALLOCATED_PER_COMMAND
+            self._commands += 1
+            yield CommandStart()
+            if not self._commands % _COMMANDS_PER_PAUSE:
+                yield Sleep(_PAUSE, cores=1.0)
+        if self._allocated >= self._counted_at:
+            yield from self._count_memory()
+
+    def charge(self, nanoseconds: float) -> None:
+        """Count the work of an operation before it is done: the next part of the execution waits for it; refuse what takes too long."""
+        if nanoseconds > limits.MAX_PYTHON_WORK:
+            self.refuse_feature("an operation on values of this size in Python")
+        self._work += nanoseconds
+        self._allocated += nanoseconds  # at most a byte each
+
+    def pause(self) -> Code:
+        """Let the time pass that the charged work takes."""
+        return None
+        yield
+
+    def fact(self, compute: Callable[[Any], Any], node: ast.AST) -> Any:
+        """Return what a function computes of a part of the script, which never changes."""
+        key = (compute, node)
+        if key not in self._facts:
+            self._facts[key] = compute(node)
+        return self._facts[key]
+
+    def check_length(self, length: int) -> None:
+        """Refuse a text, or a number of so many bytes, that is too long to be stored."""
+        if length >= _NEVER_STORED:
+            raise error("MemoryError")
+        if length > limits.MAX_PYTHON_STORED:
+            self.refuse_feature(f"a value of {length} bytes in Python")
+
+    def nest(self) -> AbstractContextManager[None]:
+        """Go one level deeper into a value; raise the script's `RecursionError` where Python does."""
+        return _nested(self)
 
     def sleep(self, seconds: float) -> Code:
         """Let time pass; the handlers of signals run."""
@@ -188,23 +272,85 @@ class Machine(ABC):
     def fill(self, size: float) -> Code:
         yield from fill_memory(self.process, size)
 
-    def bulk(self, unit: Value, length: int) -> Code:
-        """Return a long text of which only a part is stored; the container's memory holds all of it."""
+    def _count_memory(self) -> Generator[Effect, Any, None]:
+        """Count the memory of all values, as the memory of the container; refuse a script whose values take more than this process may have."""
+        self._allocated = total = 0
+        roots = [*self._stacks.values(), self.modules, self.handlers, self._hashes, self.environment]
+        for index, size in enumerate(heap.sizes(roots)):
+            total += size
+            if total > limits.MAX_PYTHON_HEAP:
+                break
+            if not index % _COUNTED_AT_ONCE:
+                yield CommandStart()
+        self._counted_at = float(max(_COUNTED_EVERY, total))
+        if total > _REPORTED_FROM or self._reported:
+            host = self.process.host
+            change, self._reported = total - self._reported, total
+            host.memory.change(change, self.process.processes.current_pid(), host.elapsed)
+        if total > limits.MAX_PYTHON_HEAP:
+            self.refuse_feature(
+                f"a script in Python whose values take more than {limits.MAX_PYTHON_HEAP >> 20} MiB"
+            )
+
+    def bulk(self, unit: Value, length: int, *, is_exact: bool = True) -> Code:
+        """Return a long text or list of which only a part is stored; the container's memory holds all of it."""
         if length > limits.MAX_PYTHON_MEMORY:
             raise error("MemoryError")
-        yield self.fill(length)
-        return BulkText(unit, length, self._release)
+        size = length * _POINTER if isinstance(unit, list) else length
+        yield self.fill(size)
+        return BulkText(unit, length, lambda: self._release(size), is_exact=is_exact)
 
     def _release(self, size: int) -> None:
         if not self._is_closed:
             host = self.process.host
             host.memory.change(-size, self.process.processes.current_pid(), host.elapsed)
 
-    def check_size(self, container: Value) -> Code:
-        """End the container if a list or the like has grown beyond all bounds."""
-        if len(container) > limits.MAX_PYTHON_ELEMENTS:
-            yield self.fill(inf)
+    def check_size(self, count: int) -> Code:
+        """End the container if a list or the like would have more elements than a node has memory for; refuse what is too large to be stored."""
+        if count > limits.MAX_PYTHON_ELEMENTS:
+            yield self.fill(inf if count * _POINTER >= _NODE_MEMORY else count * _POINTER)
+            self.refuse_feature(f"a container of {count} elements in Python")
         return None
+
+    # --- keys of dictionaries and sets
+
+    def key(self, value: Value) -> Value:
+        """Return a key of a dictionary or a set; refuse one whose hash does not take bounded time, or is not what this process has for it."""
+        if not costs.has_distinct_hash(value):
+            self._check_key(value)
+            code = hash(value)
+            known = self._hashes.get(code, END)
+            if known is END:
+                if len(self._hashes) >= _CHUNK:
+                    self._hashes.clear()
+                self._hashes[code] = value
+            elif known is not value and known != value:
+                self._collisions += 1
+                if self._collisions > limits.MAX_PYTHON_COLLISIONS:
+                    self.refuse_feature("a dictionary or a set in Python whose keys have the same hash")
+        return value
+
+    def _check_key(self, value: Value) -> None:
+        """Charge what the hash of a key costs: it is that of all values in it, each time, and nests on the stack."""
+        level, count = [value], 0
+        for _ in range(_MAX_KEY_DEPTH):
+            following: list[Value] = []
+            for item in level:
+                if isinstance(item, (tuple, frozenset)):
+                    count += len(item) + 1
+                    self.charge(costs.NODE * len(item))
+                    following += item
+                elif isinstance(item, Instance):
+                    if item.cls.find("__eq__") is not None or item.cls.find("__hash__") is not None:
+                        self.refuse_feature("a key in Python with a method __eq__ or __hash__")
+                else:
+                    self.charge(costs.size(item) / 8)
+            if not following:
+                return
+            if count > _MAX_KEY_NODES:
+                break
+            level = following
+        self.refuse_feature("a key of this size in Python")
 
     def close(self) -> None:
         self._is_closed = True
@@ -240,6 +386,8 @@ class Machine(ABC):
         if isinstance(value, (Iterator, GeneratorObject)):
             return value
         if isinstance(value, BulkText):
+            if isinstance(value.unit, list):
+                return islice(cycle(value.unit), value.length)
             characters: Any = self.text_of_bulk(value)
             return iter(characters)
         if isinstance(value, Instance):
@@ -319,18 +467,25 @@ class Machine(ABC):
         finally:
             self.resumed -= 1
 
-    def collect(self, value: Value, limit: int = limits.MAX_PYTHON_ELEMENTS) -> Code:
+    def collect(self, value: Value) -> Code:
         """Return a list of what an iterable yields."""
-        if isinstance(value, _NATIVE_ITERABLES) and not isinstance(value, DefaultDict):
-            if len(value) > limit:
-                yield self.fill(inf)
-            return list(value)
-        iterator = yield self.iterate(value)
         values: list[Value] = []
+        if isinstance(value, _NATIVE_ITERABLES) and not isinstance(value, DefaultDict):
+            yield self.check_size(len(value))
+            if isinstance(value, (list, tuple)):
+                self.charge(costs.ELEMENT * len(value))
+                return list(value)
+            iterator = iter(value)
+            while chunk := list(islice(iterator, _CHUNK)):
+                self.charge(costs.NODE * len(chunk))
+                values += chunk
+                yield self.pause()
+            return values
+        iterator = yield self.iterate(value)
         while (item := (yield self.advance(iterator))) is not END:
             values.append(item)
-            if len(values) > limit:
-                yield self.fill(inf)
+            if len(values) > limits.MAX_PYTHON_ELEMENTS:
+                yield self.check_size(len(values))
         return values
 
     # --- what the parts of the interpreter provide to each other
@@ -375,8 +530,14 @@ class Machine(ABC):
     def run_module(self, name: str, file: SourceFile, text: str, variables: dict[str, Value]) -> Code: ...
 
     def text_of_bulk(self, value: BulkText) -> Value:
-        """Return a long text itself; raise `MemoryError` if it is too long."""
-        if value.length > limits.MAX_VALUE * 16:
-            raise error("MemoryError")
+        """Return a long text, or a list, itself; refuse one that is too long, or of which only the length is known."""
         unit = value.unit
+        if not value.is_exact:
+            self.refuse_feature(f"the contents of a value of {value.length} bytes in Python")
+        if isinstance(unit, list):
+            if value.length > limits.MAX_PYTHON_ELEMENTS:
+                self.refuse_feature(f"this operation on a list of {value.length} elements in Python")
+        else:
+            self.check_length(value.length)
+        self.charge(costs.CHARACTER * value.length)
         return (unit * (value.length // max(len(unit), 1) + 1))[: value.length]

@@ -3,14 +3,11 @@
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta, timezone
-from math import inf
 from typing import Any, Final
 
-from mockube.container_runtime.simulated.shell import limits
-
-from .errors import PythonError, error
+from . import costs
+from .errors import ERRORS, PythonError, error
 from .formatting import Formatting
-from .operations import is_plain
 from .values import (
     END,
     Builtin,
@@ -21,7 +18,6 @@ from .values import (
     Function,
     GeneratorObject,
     Instance,
-    Iterator,
     Method,
     Module,
     NativeObject,
@@ -33,8 +29,6 @@ from .values import (
     type_name,
 )
 
-_SIZED: Final = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs", "to_bytes"})
-"""The methods that return as much as an argument says."""
 _MUTATING: Final = frozenset(
     [
         "append",
@@ -118,19 +112,13 @@ FIELDS: Final[Mapping[type, frozenset[str]]] = {
 }
 
 
+SHARED: Final = frozenset(ERRORS.values())
+"""The classes that all scripts have in common: none of them may change one."""
+
+
 class Attributes(Formatting):
-    def key(self, value: Value) -> Value:
-        """Return a key of a dictionary or a set; raise `TypeError` for one that cannot be hashed in bounded time."""
-        if isinstance(value, (tuple, frozenset)) and not is_plain(value):
-            remaining, count = [*value], 0
-            while remaining:
-                item = remaining.pop()
-                count += 1
-                if isinstance(item, (tuple, frozenset)):
-                    remaining += item
-                if count > limits.MAX_PYTHON_REPEATED:
-                    raise error("MemoryError")
-        return value
+    plain_class: PyClass
+    """The class of `object()`."""
 
     def find_method(self, value: Value, name: str) -> Method | None:
         if not isinstance(value, Instance):
@@ -139,6 +127,8 @@ class Attributes(Formatting):
         return None if function is None else Method(function, value)
 
     def attribute(self, value: Value, name: str) -> Code:
+        if not isinstance(name, str):
+            raise error("TypeError", f"attribute name must be string, not '{type_name(name)}'")
         if isinstance(value, Instance):
             return (yield self._instance_attribute(value, name))
         if isinstance(value, PyClass):
@@ -151,6 +141,8 @@ class Attributes(Formatting):
             return self._super_attribute(value, name)
         if isinstance(value, (NativeObject, NativeType)) and name in value.members:
             return value.members[name]
+        if isinstance(value, Wrapper) and value.kind == "property" and name in ("getter", "setter"):
+            return Builtin(name, lambda _, arguments, __: _with_accessor(value, name, arguments[0]))
         result = self._native_attribute(value, name)
         if result is END:
             raise _no_attribute(f"'{type_name(value)}' object", name)
@@ -180,6 +172,8 @@ class Attributes(Formatting):
             "__traceback__",
             "with_traceback",
         ):
+            if name == "with_traceback":
+                return Builtin(name, lambda *_: value)
             return {"__cause__": value.cause, "__context__": value.context}.get(name)
         method = self.find_method(value, "__getattr__")
         if method is not None:
@@ -263,6 +257,8 @@ class Attributes(Formatting):
 
     def set_attribute(self, value: Value, name: str, new: Value) -> Code:
         self.own_changes += 1
+        if not isinstance(name, str):
+            raise error("TypeError", f"attribute name must be string, not '{type_name(name)}'")
         if isinstance(value, Instance):
             found = value.cls.find(name)
             if isinstance(found, Wrapper) and found.kind == "property":
@@ -275,7 +271,7 @@ class Attributes(Formatting):
                 yield self.call(method, [name, new])
             else:
                 value.fields[name] = new
-        elif isinstance(value, PyClass) and value.module not in ("builtins", "json.decoder"):
+        elif isinstance(value, PyClass) and value not in SHARED and value is not self.plain_class:
             value.namespace[name] = new
         elif isinstance(value, Function):
             value.fields[name] = new
@@ -301,6 +297,13 @@ def bind(found: Value, receiver: Value, cls: PyClass) -> Value:
             return found
         return Method(found, receiver)
     return found
+
+
+def _with_accessor(value: Wrapper, name: str, function: Value) -> Wrapper:
+    """`@property.setter`: return a property with another function."""
+    result = Wrapper("property", function if name == "getter" else value.function)
+    result.setter = function if name == "setter" else value.setter
+    return result
 
 
 def initialize_error(arguments: list[Value]) -> Value:
@@ -371,6 +374,7 @@ def _control(machine: Attributes, generator: GeneratorObject, name: str, argumen
 
 def _sort(machine: Attributes, value: list[Value], keywords: dict[str, Value]) -> Code:
     machine.own_changes += 1
+    machine.charge(2 * costs.ELEMENT * len(value))
     value[:] = yield machine.order([*value], keywords.get("key"), is_reversed=bool(keywords.get("reverse")))
 
 
@@ -383,71 +387,117 @@ def call_native(
 ) -> Code:
     """Call a method of a number, a text or a container, with values of bounded size."""
     machine.own_changes += name in _MUTATING
-    values: list[Value] = [arguments[0]]
+    receiver = arguments[0]
+    values: list[Value] = []
     for original in arguments[1:]:
         argument = original
-        if isinstance(argument, (Iterator, GeneratorObject, Instance)) and name in _ITERATING:
-            values.append((yield machine.collect(argument)))
-            continue
         if isinstance(argument, BulkText) and name not in _STORING:
             argument = machine.text_of_bulk(argument)
-        too_long = isinstance(argument, range) and len(argument) > limits.MAX_PYTHON_ELEMENTS
-        if too_long or (name in _SIZED and isinstance(argument, int) and argument > limits.MAX_VALUE):
-            yield machine.fill(inf if too_long else argument)
-            raise error("MemoryError")
+        elif name in _ITERATING and not (isinstance(argument, dict) and isinstance(receiver, dict)):
+            argument = yield machine.collect(argument)
         values.append(argument)
-    receiver = values[0]
-    if name == "join":
-        values[1] = yield machine.collect(values[1])
-        _check_joined(receiver, values[1])
-    if name == "replace" and isinstance(receiver, (str, bytes)) and len(values) > 2:
-        count = receiver.count(values[1])
-        if len(receiver) + count * len(values[2]) > limits.MAX_VALUE * 16:
-            raise error("MemoryError")
-    if (
-        name in _COMPARING
-        and isinstance(receiver, (list, tuple))
-        and isinstance(values[1], (Instance, list, tuple))
+    is_keyed = isinstance(receiver, (dict, set, frozenset))
+    if is_keyed:
+        for index, value in enumerate(values):
+            values[index] = (
+                _checked_keys(machine, name, receiver, value) if index == 0 or name in _ITERATING else value
+            )
+    if name in _SEARCHING and isinstance(receiver, (list, tuple, deque)):
+        return (yield _search(machine, receiver, name, *values))
+    if isinstance(receiver, costs.TEXTS):
+        _check_text_method(machine, name, receiver, values, keywords)
+    elif name in _STORING:
+        yield machine.check_size(
+            len(receiver) + (costs.size(values[0]) if name in _ITERATING and values else 1)
+        )
+    for value in (*values, *keywords.values()):
+        if isinstance(value, int) and not -_MAX_NUMBER < value < _MAX_NUMBER and name not in _STORING:
+            raise error("OverflowError", "Python int too large to convert to C ssize_t")
+    if isinstance(receiver, Counter) and not all(
+        isinstance(count, (int, float)) for count in receiver.values()
     ):
-        return (yield _search(machine, receiver, name, values[1]))
-    result = function(*values, **keywords)
-    if name in _STORING and hasattr(receiver, "__len__") and len(receiver) > limits.MAX_PYTHON_ELEMENTS:
-        yield machine.fill(inf)
+        machine.refuse_feature("a collections.Counter of Python with other values than numbers")
+    if name == "to_bytes":
+        machine.check_length(max(map(costs.size_of_number, (*values, *keywords.values())), default=0))
+    machine.charge(costs.method(name, receiver, values))
+    result = function(receiver, *values, **keywords)
+    if isinstance(result, str):
+        machine.charge(costs.CHARACTER * len(result))
     return result
 
 
+def _checked_keys(machine: Attributes, name: str, receiver: Value, value: Value) -> Value:
+    """Return an argument of a method of a dictionary or a set whose keys have been checked."""
+    if name not in _ITERATING:
+        return machine.key(value)
+    if isinstance(value, list):
+        is_pairs = isinstance(receiver, dict) and name == "update" and not isinstance(receiver, Counter)
+        for item in value:
+            machine.key(item[0] if is_pairs and isinstance(item, (list, tuple)) and item else item)
+    return value
+
+
+def _check_text_method(
+    machine: Attributes, name: str, receiver: Value, values: list[Value], keywords: dict[str, Value]
+) -> None:
+    """Refuse what is too long, and encodings that take other than linear time."""
+    if name in ("encode", "decode"):
+        names = [*values, *keywords.values()]
+        if any(not isinstance(text, str) or text.lower() not in _ENCODINGS for text in names):
+            machine.refuse_feature("this encoding in Python")
+    if (
+        name == "translate"
+        and isinstance(receiver, str)
+        and not isinstance(values[0] if values else None, dict)
+    ):
+        raise error("TypeError", "str.translate() needs a dictionary here")
+    machine.charge(costs.method(name, receiver, values))
+    length = costs.result_length(name, receiver, values, keywords)
+    machine.check_length(length)
+    if length > len(receiver):
+        machine.charge(costs.CHARACTER * length)
+
+
+_MAX_NUMBER: Final = 1 << 63
 _ITERATING: Final = frozenset(
-    ["extend", "join", "update", "union", "intersection", "difference", "extendleft"]
-)
+    [
+        "extend", "join", "update", "union", "intersection", "difference", "extendleft", "isdisjoint", "issubset", "issuperset",
+        "symmetric_difference", "difference_update", "intersection_update", "subtract",
+    ]
+)  # fmt: skip
 _STORING: Final = frozenset(
     ["append", "extend", "insert", "update", "setdefault", "add", "appendleft", "extendleft"]
 )
-_COMPARING: Final = frozenset(["remove", "index", "count"])
+_SEARCHING: Final = frozenset(["remove", "index", "count"])
+_ENCODINGS: Final = frozenset(
+    ["utf-8", "utf8", "utf_8", "u8", "utf-8-sig", "ascii", "us-ascii", "latin-1", "latin1", "latin_1", "iso-8859-1", "iso8859-1", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "windows-1252", "strict", "ignore", "replace", "surrogateescape", "backslashreplace", "xmlcharrefreplace"]
+)
+"""The encodings, and what is done with what they cannot encode."""
 
 
-def _check_joined(separator: Value, parts: list[Value]) -> None:
-    if (
-        sum(len(part) + len(separator) for part in parts if isinstance(part, (str, bytes)))
-        > limits.MAX_VALUE * 16
-    ):
-        raise error("MemoryError")
-
-
-def _search(machine: Attributes, values: Value, name: str, item: Value) -> Code:
+def _search(
+    machine: Attributes, values: Value, name: str, item: Value, start: int = 0, stop: int | None = None
+) -> Code:
     """`remove`, `index` or `count` with a value that a script may compare itself."""
-    found: list[int] = []
-    for index, value in enumerate(values):
-        if (yield machine.compare("==", value, item)):
-            found.append(index)
-            if name != "count":
-                break
+    start = max(start if start >= 0 else start + len(values), 0)
+    end = len(values) if stop is None else stop if stop >= 0 else stop + len(values)
+    found = yield machine.position(values, item, start)
     if name == "count":
-        return len(found)
-    if not found:
+        count = 0
+        while found is not None:
+            count += 1
+            found = yield machine.position(values, item, found + 1)
+        return count
+    if found is None or found >= end:
+        kind = type_name(values)
+        if name == "remove":
+            raise error("ValueError", f"{kind}.remove(x): x not in {kind}")
+        text = yield machine.representation(item)
         raise error(
-            "ValueError", "list.remove(x): x not in list" if name == "remove" else "value is not in list"
+            "ValueError", f"{text} is not in {kind}" if kind != "tuple" else "tuple.index(x): x not in tuple"
         )
     if name == "index":
-        return found[0]
-    del values[found[0]]
+        return found
+    machine.charge(costs.ELEMENT * len(values))
+    del values[found]
     return None

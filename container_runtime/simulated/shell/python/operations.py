@@ -4,16 +4,18 @@ import operator
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta, timezone
+from itertools import islice
 from typing import Any, Final
 
 from mockube.container_runtime.simulated.shell import limits
 
+from . import costs
 from .errors import PythonError, error
 from .machine import Machine
 from .values import (
+    END,
     BulkText,
     Code,
-    DefaultDict,
     Instance,
     NativeObject,
     NativeType,
@@ -60,34 +62,15 @@ NATIVE: Final[tuple[type, ...]] = (
     *_SCALARS, list, tuple, dict, set, frozenset, bytearray, deque,
     type({}.keys()), type({}.values()), type({}.items()),
 )  # fmt: skip
-_MAX_BITS: Final = 1 << 20
-_MAX_NODES: Final = 5_000
-"""The values in a container that is compared or printed at once."""
+_SORTED_AT_ONCE: Final = 5_000
+_MAX_SORTED: Final = 300_000
+_COMPARED_AT_ONCE: Final = 1_000
+_KEYS: Final = type({}.keys())
+_VIEWS: Final = (_KEYS, type({}.items()))
 
 
 def is_native(value: Value) -> bool:
     return isinstance(value, NATIVE)
-
-
-def is_plain(value: Value) -> bool:
-    """Return whether a value, and all in it, are numbers, texts and containers of bounded size."""
-    remaining = [value]
-    count = 0
-    while remaining:
-        item = remaining.pop()
-        count += 1
-        if count > _MAX_NODES:
-            return False
-        if isinstance(item, _SCALARS):
-            continue
-        if isinstance(item, DefaultDict) or not is_native(item):
-            return False
-        if isinstance(item, dict):
-            remaining += item.keys()
-            remaining += item.values()
-        else:
-            remaining += item
-    return True
 
 
 class Operations(Machine):
@@ -104,18 +87,43 @@ class Operations(Machine):
             return left  # a type in an annotation
         if not (is_native(left) and is_native(right)):
             raise _unsupported(operator_text, left, right)
+        if costs.is_small(left) and costs.is_small(right) and operator_text not in ("*", "**", "<<", "%"):
+            return _OPERATORS[operator_text](left, right)
         if operator_text == "*" and (isinstance(left, _SEQUENCES) or isinstance(right, _SEQUENCES)):
             return (yield self._repeat(left, right))
-        if operator_text == "+" and isinstance(left, (str, bytes)) and type(left) is type(right):
+        if operator_text == "+" and isinstance(left, costs.TEXTS) and type(left) is type(right):
             length = len(left) + len(right)
-            if length > limits.MAX_VALUE:
-                return (yield self.bulk(_OPERATORS["+"](left, right)[: limits.MAX_PYTHON_TEXT], length))
+            if length > limits.MAX_PYTHON_STORED:
+                return (yield self.bulk(left[: limits.MAX_PYTHON_TEXT], length, is_exact=False))
+        if operator_text == "%" and isinstance(left, (bytes, bytearray)):
+            self.refuse_feature("the operator % of Python for bytes")
+        if isinstance(left, _VIEWS) or isinstance(right, _VIEWS):
+            left, right = (yield self._as_set(left)), (yield self._as_set(right))
         if isinstance(left, int) and isinstance(right, int):
-            _check_bits(operator_text, left, right)
-        result = _OPERATORS[operator_text](left, right)
-        if isinstance(result, (list, tuple)):
-            yield self.check_size(result)
-        return result
+            self._check_number(operator_text, left, right)
+        elif operator_text == "+" and isinstance(left, (list, tuple)) and type(left) is type(right):
+            yield self.check_size(len(left) + len(right))
+        self.charge(costs.operation(operator_text, left, right))
+        return _OPERATORS[operator_text](left, right)
+
+    def _as_set(self, value: Value) -> Code:
+        """Return the keys of a dictionary, or what is computed with them, as a set."""
+        return {self.key(item) for item in (yield self.collect(value))}
+
+    def _check_number(self, operator_text: str, left: int, right: int) -> None:
+        """Refuse an operation whose result would take too much time and memory; charge a power."""
+        bits = 0
+        if operator_text == "**":
+            bits = left.bit_length() * max(right, 0) if left not in (0, 1, -1) else 0
+        elif operator_text == "<<":
+            bits = left.bit_length() + max(right, 0) if left else 0
+        elif operator_text == "*":
+            bits = left.bit_length() + right.bit_length()
+        if bits > limits.MAX_PYTHON_BITS:
+            self.check_length(bits >> 3)
+            self.refuse_feature(f"a number of {bits} bits in Python")
+        if operator_text == "**" and bits:
+            self.charge(2 * costs.product(1 << bits, 1 << bits))
 
     def _operate_on_instances(self, operator_text: str, left: Value, right: Value) -> Code:
         name = _METHODS[operator_text]
@@ -135,10 +143,15 @@ class Operations(Machine):
         bulk = left if isinstance(left, BulkText) else right
         other = right if bulk is left else left
         if operator_text == "*" and isinstance(other, int):
-            return (yield self.bulk(bulk.unit, max(bulk.length * other, 0)))
+            is_whole = bulk.is_exact and bulk.length % len(bulk.unit) == 0
+            return (yield self.bulk(bulk.unit, max(bulk.length * other, 0), is_exact=is_whole))
         if operator_text == "+" and isinstance(other, (BulkText, type(bulk.unit))):
+            unit, is_exact = other, False
+            if isinstance(other, BulkText):
+                unit = other.unit
+                is_exact = bulk.is_exact and other.is_exact and left.length % len(left.unit) == 0
             length = bulk.length + (other.length if isinstance(other, BulkText) else len(other))
-            return (yield self.bulk(bulk.unit, length))
+            return (yield self.bulk(bulk.unit, length, is_exact=is_exact and unit == bulk.unit))
         left = self.text_of_bulk(left) if isinstance(left, BulkText) else left
         right = self.text_of_bulk(right) if isinstance(right, BulkText) else right
         return (yield self.operate(operator_text, left, right))
@@ -148,18 +161,34 @@ class Operations(Machine):
         if not isinstance(count, int):
             raise error("TypeError", f"can't multiply sequence by non-int of type '{type_name(count)}'")
         length = len(sequence) * max(count, 0)
+        if isinstance(sequence, tuple):
+            yield self.check_size(length)
+        elif length > limits.MAX_PYTHON_ELEMENTS and isinstance(sequence, list):
+            is_exact = len(sequence) <= limits.MAX_PYTHON_TEXT
+            return (yield self.bulk(sequence[: limits.MAX_PYTHON_TEXT], length, is_exact=is_exact))
         if isinstance(sequence, (list, tuple)):
-            if length > limits.MAX_PYTHON_REPEATED:
-                yield self.fill(8 * length)
-                size = max(limits.MAX_PYTHON_REPEATED // max(len(sequence), 1), 1)
-                return sequence * size
+            self.charge(costs.ELEMENT * length)
             return sequence * count
         if length <= limits.MAX_PYTHON_TEXT:
             return sequence * count
-        unit = sequence[: limits.MAX_PYTHON_TEXT]
-        return (yield self.bulk(unit, length))
+        is_exact = len(sequence) <= limits.MAX_PYTHON_TEXT
+        if not is_exact and length <= limits.MAX_PYTHON_STORED:
+            self.charge(costs.CHARACTER * length)
+            return sequence * count
+        return (yield self.bulk(sequence[: limits.MAX_PYTHON_TEXT], length, is_exact=is_exact))
+
+    def is_plain(self, value: Value) -> bool:
+        """Return whether a value, and all in it, are numbers, texts and containers of bounded size; charge this visit, and another one."""
+        if costs.is_small(value):
+            return True
+        cost, is_plain = costs.plain(value, is_native)
+        self.charge(2 * cost if is_plain else cost)
+        return is_plain
 
     def compare(self, operator_text: str, left: Value, right: Value) -> Code:
+        if costs.is_atom(left) and costs.is_atom(right):
+            self.charge(min(costs.size(left), costs.size(right)) * costs.CHARACTER)
+            return _COMPARISONS[operator_text](left, right)
         if isinstance(left, Instance) or isinstance(right, Instance):
             return (yield self._compare_instances(operator_text, left, right))
         if isinstance(left, BulkText) or isinstance(right, BulkText):
@@ -172,35 +201,40 @@ class Operations(Machine):
         if not (is_native(left) and is_native(right)):
             names = f"'{type_name(left)}' and '{type_name(right)}'"
             raise error("TypeError", f"'{operator_text}' not supported between instances of {names}")
-        if (
-            isinstance(left, (list, tuple))
-            and type(left) is type(right)
-            and not (is_plain(left) and is_plain(right))
-        ):
-            return (yield self._compare_sequences(operator_text, left, right))
+        if self.is_plain(left) and self.is_plain(right):
+            return _COMPARISONS[operator_text](left, right)
+        if isinstance(left, (list, tuple, deque)) and type(left) is type(right):
+            with self.nest():
+                return (yield self._compare_sequences(operator_text, left, right))
+        self.charge(costs.operation("-", left, right))
         return _COMPARISONS[operator_text](left, right)
 
     def _compare_equal(self, left: Value, right: Value) -> Code:
         if left is right:
             return True
-        if (
-            isinstance(left, (list, tuple))
-            and type(left) is type(right)
-            and not (is_plain(left) and is_plain(right))
-        ):
-            if len(left) != len(right):
-                return False
-            for one, other in zip(left, right, strict=True):
-                if not (yield self.compare("==", one, other)):
-                    return False
-            return True
         if not (is_native(left) and is_native(right)):
             return isinstance(left, NativeObject) and left.members is getattr(right, "members", None)
-        return left == right
+        if self.is_plain(left) and self.is_plain(right):
+            return left == right
+        is_sequence = isinstance(left, (list, tuple, deque)) and type(left) is type(right)
+        is_mapping = isinstance(left, dict) and isinstance(right, dict)
+        if not (is_sequence or is_mapping):
+            self.charge(costs.operation("-", left, right))
+            return left == right
+        if len(left) != len(right):
+            return False
+        with self.nest():
+            for index, one in enumerate(left):
+                if is_mapping and one not in right:
+                    return False
+                item, other = (left[one], right[one]) if is_mapping else (one, right[index])
+                if item is not other and not (yield self.truth((yield self.compare("==", item, other)))):
+                    return False
+        return True
 
     def _compare_sequences(self, operator_text: str, left: Value, right: Value) -> Code:
         for one, other in zip(left, right, strict=False):
-            if not (yield self.compare("==", one, other)):
+            if one is not other and not (yield self.truth((yield self.compare("==", one, other)))):
                 return (yield self.compare(operator_text, one, other))
         return _COMPARISONS[operator_text](len(left), len(right))
 
@@ -228,13 +262,16 @@ class Operations(Machine):
                 return (yield self.truth((yield self.call(method, [item]))))
         elif isinstance(container, range):
             return isinstance(item, (int, float)) and item == int(item) and int(item) in container
-        elif isinstance(container, (str, bytes, dict, set, frozenset)) or (
-            is_native(container) and is_native(item) and not isinstance(item, (list, tuple, dict))
-        ):
+        elif isinstance(container, costs.TEXTS):
             if isinstance(container, str) and not isinstance(item, str):
                 name = type_name(item)
                 raise error("TypeError", f"'in <string>' requires string as left operand, not {name}")
+            self.charge(costs.search(len(container), costs.size(item)))
             return item in container
+        elif isinstance(container, (dict, set, frozenset, _KEYS)):
+            return self.key(item) in container
+        elif isinstance(container, (list, tuple, deque)):
+            return (yield self.position(container, item)) is not None
         elif (
             not is_native(container)
             and not hasattr(container, "step")
@@ -245,6 +282,31 @@ class Operations(Machine):
             if (yield self.compare("==", other, item)):
                 return True
         return False
+
+    def position(self, values: Value, item: Value, start: int = 0) -> Code:
+        """Return the index of a value in a list or the like; None if it is not there."""
+        if not costs.is_atom(item):
+            for index in range(start, len(values)):
+                value = values[index] if index < len(values) else END
+                if value is item or (yield self.truth((yield self.compare("==", value, item)))):
+                    return index
+            return None
+        for index in range(start, len(values), _COMPARED_AT_ONCE):
+            part = list(islice(values, index, index + _COMPARED_AT_ONCE))
+            self.charge(costs.ELEMENT * len(part))
+            yield self.pause()
+            if not all(map(costs.is_atom, part)):
+                for offset, value in enumerate(part):
+                    if value is item or (yield self.truth((yield self.compare("==", value, item)))):
+                        return index + offset
+                continue
+            same = (
+                sum(costs.size(value) == costs.size(item) for value in part) if costs.size(item) >= 64 else 0
+            )
+            self.charge(same * costs.size(item))
+            if item in part:
+                return index + part.index(item)
+        return None
 
     def truth(self, value: Value) -> Code:
         if isinstance(value, Instance):
@@ -262,25 +324,55 @@ class Operations(Machine):
             keys = []
             for value in values:
                 keys.append((yield self.call(key, [value])))
-        if all(map(is_plain, keys)):
-            indexes = sorted(range(len(keys)), key=keys.__getitem__, reverse=is_reversed)
-            return [values[index] for index in indexes]
+        if len(keys) <= _MAX_SORTED and (yield self._is_quickly_sorted(keys)):
+            return (yield self._sort_runs(keys, values, is_reversed=is_reversed))
         pairs = list(zip(keys, values, strict=True))
         ordered = yield self._merge_sort(pairs[::-1] if is_reversed else pairs)
         ordered = ordered[::-1] if is_reversed else ordered
         return [value for _, value in ordered]
 
+    def _is_quickly_sorted(self, keys: list[Value]) -> Code:
+        """Return whether all keys are short, and none is compared by the script."""
+        for start in range(0, len(keys), _COMPARED_AT_ONCE):
+            part = keys[start : start + _COMPARED_AT_ONCE]
+            self.charge(costs.NODE * len(part))
+            yield self.pause()
+            if not all(map(costs.is_short_key, part)):
+                return False
+        return True
+
+    def _sort_runs(self, keys: list[Value], values: list[Value], *, is_reversed: bool) -> Code:
+        """Sort parts, and merge them: Python merges what is sorted already in linear time."""
+        runs: list[list[int]] = []
+        for start in range(0, len(keys), _SORTED_AT_ONCE):
+            part = range(start, min(start + _SORTED_AT_ONCE, len(keys)))
+            self.charge(20 * costs.NODE * len(part))
+            yield self.pause()
+            runs.append(sorted(part, key=keys.__getitem__, reverse=is_reversed))
+        while len(runs) > 1:
+            merged = []
+            for start in range(0, len(runs), 2):
+                joined = [*runs[start], *(runs[start + 1] if start + 1 < len(runs) else ())]
+                self.charge(0.6 * costs.NODE * len(joined))
+                yield self.pause()
+                merged.append(sorted(joined, key=keys.__getitem__, reverse=is_reversed))
+            runs = merged
+        return [values[index] for index in runs[0]] if runs else []
+
     def _merge_sort(self, pairs: list[tuple[Value, Value]]) -> Code:
         if len(pairs) < 2:
             return pairs
         middle = len(pairs) // 2
+        self.charge(costs.ELEMENT * len(pairs))
         left = yield self._merge_sort(pairs[:middle])
         right = yield self._merge_sort(pairs[middle:])
         merged: list[tuple[Value, Value]] = []
-        while left and right:
-            is_less = yield self.truth((yield self.compare("<", right[0][0], left[0][0])))
-            merged.append((right if is_less else left).pop(0))
-        return merged + left + right
+        first = second = 0
+        while first < len(left) and second < len(right):
+            is_less = yield self.truth((yield self.compare("<", right[second][0], left[first][0])))
+            merged.append(right[second] if is_less else left[first])
+            first, second = first + (not is_less), second + bool(is_less)
+        return merged + left[first:] + right[second:]
 
     def format_percent(self, text: str, values: Value) -> Code:
         raise NotImplementedError
@@ -290,19 +382,6 @@ def _unsupported(operator_text: str, left: Value, right: Value) -> PythonError:
     symbol = "** or pow()" if operator_text == "**" else operator_text
     names = f"'{type_name(left)}' and '{type_name(right)}'"
     return error("TypeError", f"unsupported operand type(s) for {symbol}: {names}")
-
-
-def _check_bits(operator_text: str, left: int, right: int) -> None:
-    """Refuse an operation whose result would take too much time and memory."""
-    bits = 0
-    if operator_text == "**":
-        bits = left.bit_length() * max(right, 0) if left not in (0, 1, -1) else 0
-    elif operator_text == "<<":
-        bits = left.bit_length() + max(right, 0) if left else 0
-    elif operator_text == "*":
-        bits = left.bit_length() + right.bit_length()
-    if bits > _MAX_BITS:
-        raise error("MemoryError")
 
 
 def _length(value: Value) -> int:

@@ -1,13 +1,17 @@
 """The execution of the statements of simulated Python scripts."""
 
 import ast
+from collections import deque
+from collections.abc import Callable, Mapping
+from operator import iadd, iand, ior, isub, ixor
 from typing import Any, Final
 
 from mockube.container_runtime.simulated.shell.compound_commands import ITERATION_SECONDS, TIMED_ITERATIONS
 from mockube.container_runtime.simulated.shell.process import RepeatedIteration, Sleep
 
+from . import costs
 from .calls import Calls
-from .errors import ERRORS, PythonError, error
+from .errors import ERRORS, PythonError, Stop, error
 from .expressions import binary_operator
 from .machine import Evaluator
 from .operations import is_native
@@ -25,6 +29,22 @@ from .values import (
     is_subclass,
     type_name,
 )
+
+_CHANGED_BY: Final = (
+    (bytearray, (bytes, bytearray)),
+    (set, (set, frozenset)),
+    (dict, dict),
+    (deque, (list, tuple, deque)),
+)
+"""The containers that an operator changes, and the operands with which it does."""
+_IN_PLACE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "+": iadd,
+    "-": isub,
+    "|": ior,
+    "&": iand,
+    "^": ixor,
+}
+"""The operators that change a container; they have the same result as the others, but for what else refers to it."""
 
 
 class Control:
@@ -64,9 +84,9 @@ class Statements(Calls):
 
     def _annotated(self, node: ast.AnnAssign, frame: Frame) -> Code:
         if isinstance(node.target, ast.Name) and frame.scope.local_names is None:
-            frame.scope.variables.setdefault("__annotations__", {})[node.target.id] = ast.unparse(
-                node.annotation
-            )
+            annotations = frame.scope.variables.setdefault("__annotations__", {})
+            if isinstance(annotations, dict):
+                annotations[node.target.id] = self.fact(ast.unparse, node.annotation)
         if node.value is not None:
             value = yield node.value, frame
             yield self.assign(node.target, value, frame)
@@ -99,10 +119,17 @@ class Statements(Calls):
         return None
 
     def _in_place(self, operator: str, old: Value, value: Value) -> Code:
+        if operator in _IN_PLACE and any(
+            isinstance(old, kind) and isinstance(value, others) for kind, others in _CHANGED_BY
+        ):
+            self.own_changes += 1
+            yield self.check_size(len(old) + len(value))
+            self.charge(costs.operation(operator, old, value))
+            return _IN_PLACE[operator](old, value)
         if isinstance(old, list) and operator == "+":
             old += yield self.collect(value)
             self.own_changes += 1
-            yield self.check_size(old)
+            yield self.check_size(len(old))
             return old
         if isinstance(old, Instance) and operator == "+":
             method = self.find_method(old, "__iadd__")
@@ -111,7 +138,7 @@ class Statements(Calls):
         try:
             return (yield self.operate(operator, old, value))
         except PythonError as problem:
-            arguments = problem.value.fields["args"]
+            arguments = problem.value.arguments
             if arguments and isinstance(arguments[0], str) and arguments[0].startswith("unsupported operand"):
                 symbol = "** or pow()" if operator == "**" else operator
                 text = arguments[0].replace(f"for {symbol}:", f"for {operator}=:", 1)
@@ -144,7 +171,9 @@ class Statements(Calls):
         try:
             values = yield self.collect(value)
         except PythonError as problem:
-            if "is not iterable" in str(problem.value.fields["args"][:1]):
+            if "is not iterable" in "".join(
+                text for text in problem.value.arguments[:1] if isinstance(text, str)
+            ):
                 raise error("TypeError", f"cannot unpack non-iterable {type_name(value)} object") from None
             raise
         count = len(target.elts)
@@ -177,8 +206,11 @@ class Statements(Calls):
         elif is_native(receiver) and hasattr(receiver, "__setitem__"):
             if isinstance(index, slice):
                 value = yield self.collect(value)
-            receiver[self.key(index) if isinstance(receiver, dict) else index] = value
-            yield self.check_size(receiver)
+                self.charge(costs.ELEMENT * (len(receiver) + len(value)))
+                yield self.check_size(len(receiver) + len(value))
+            is_new = isinstance(receiver, dict) and self.key(index) not in receiver
+            yield self.check_size(len(receiver) + is_new)
+            receiver[index] = value
         else:
             raise error("TypeError", f"'{type_name(receiver)}' object does not support item assignment")
         return None
@@ -201,6 +233,14 @@ class Statements(Calls):
             index = yield target.slice, frame
             if not is_native(receiver) or not hasattr(receiver, "__delitem__"):
                 raise error("TypeError", f"'{type_name(receiver)}' object doesn't support item deletion")
+            if isinstance(receiver, dict):
+                self.key(index)
+            else:
+                self.charge(
+                    costs.ELEMENT / 8 * len(receiver)
+                    if isinstance(index, int)
+                    else costs.ELEMENT * len(receiver)
+                )
             del receiver[index]
         return None
 
@@ -326,7 +366,7 @@ class Statements(Calls):
         except Exception as failure:
             if isinstance(failure, PythonError):
                 failure.pass_frame(frame)
-            elif not _runs_finally(failure):
+            elif not isinstance(failure, Stop):
                 raise
             control = yield self.block(node.finalbody, frame)
             if control is None:
@@ -468,10 +508,6 @@ class Statements(Calls):
 
     def member(self, module: Any, name: str) -> Code:
         raise NotImplementedError
-
-
-def _runs_finally(failure: Exception) -> bool:
-    return type(failure).__name__ == "Stop"
 
 
 def _set_context(value: ErrorInstance, context: ErrorInstance) -> None:

@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Callable
+from sys import getsizeof
 from typing import Any, Final
 
 from mockube.container_runtime.simulated.shell import limits
@@ -11,14 +12,17 @@ from mockube.container_runtime.simulated.shell.scheduling import TooManyProcesse
 from mockube.container_runtime.simulated.shell.signals import SIGNALS
 from mockube.container_runtime.simulated.shell.streams import deliver
 
+from . import costs
 from .builtins import exit_error, read_line
 from .clocks import plain
-from .errors import PythonError, error, system_error
+from .errors import PythonError, Stop, error, system_error
 from .interpreter import PythonInterpreter
-from .machine import Stop
-from .values import END, Builtin, BulkText, Code, Iterator, Module, NativeObject, Value
+from .operations import is_native
+from .values import END, Builtin, BulkText, Code, Iterator, Module, NativeObject, Value, type_name
 
 Keywords = dict[str, Value]
+_FILE: Final = 3_000
+"""The nanoseconds in which a file is found."""
 
 
 class Thread(NativeObject):
@@ -80,6 +84,10 @@ class FileObject(NativeObject):
             "readable": lambda *_: not self._writes, "writable": lambda *_: self._writes, "tell": lambda *_: self._position,
         }  # fmt: skip
 
+    def _size(self) -> int:
+        files = self._machine.process.host.files
+        return files.entry(self._path).size if files.exists(self._path) else 0
+
     def _store(self, data: bytes, *, append: bool) -> None:
         host = self._machine.process.host
         host.changes += 1
@@ -95,6 +103,8 @@ class FileObject(NativeObject):
 
     def _result(self, data: bytes) -> Value:
         self._position += len(data)
+        self._machine.check_length(len(data))
+        self._machine.charge(costs.CHARACTER * len(data))
         return data if self._is_binary else data.decode("utf-8", "replace")
 
     def _read(self, _: PythonInterpreter, arguments: list[Value], __: Keywords) -> Value:
@@ -111,6 +121,7 @@ class FileObject(NativeObject):
 
     def _read_lines(self, *_: Any) -> list[Value]:
         data, self._position = self._data[self._position :], len(self._data)
+        self._machine.charge(2 * costs.CALLED * data.count(b"\n") + costs.CHARACTER * len(data))
         return [
             line if self._is_binary else line.decode("utf-8", "replace")
             for line in data.splitlines(keepends=True)
@@ -126,6 +137,7 @@ class FileObject(NativeObject):
     def _write(self, machine: PythonInterpreter, arguments: list[Value], _: Keywords) -> int:
         self._check_open()
         (value,) = arguments
+        machine.charge(costs.CHARACTER * costs.size(value) + costs.ELEMENT / 8 * self._size())
         if not self._writes:
             raise error("ValueError", "not writable")
         if isinstance(value, BulkText):
@@ -162,6 +174,9 @@ def output_object(machine: PythonInterpreter, descriptor: int) -> NativeObject:
         value = arguments[0]
         if isinstance(value, BulkText):
             value = machine.text_of_bulk(value)
+        if not isinstance(value, costs.TEXTS):
+            raise error("TypeError", f"write() argument must be str, not {type_name(value)}")
+        machine.charge(costs.CHARACTER * len(value))
         text = value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
         yield machine.write(descriptor, text)
         return len(value)
@@ -228,7 +243,7 @@ def sys_module(machine: PythonInterpreter) -> dict[str, Value]:
 def _size_of(value: Value) -> int:
     if isinstance(value, BulkText):
         return value.length + 49
-    return value.__sizeof__() if isinstance(value, (int, float, str, bytes, list, dict, tuple, set)) else 48
+    return getsizeof(value) if isinstance(value, (int, float, str, bytes, list, dict, tuple, set)) else 48
 
 
 # --- os
@@ -240,6 +255,12 @@ def os_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C901 - o
 
     def checked(name: str, function: Callable[..., Any]) -> Builtin:
         def call(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Any:
+            for argument in (*arguments, *keywords.values()):
+                if not is_native(argument):
+                    raise error(
+                        "TypeError", f"expected str, bytes or os.PathLike object, not {type_name(argument)}"
+                    )
+                machine.charge(costs.CALLED * costs.size(argument))
             try:
                 return function(*arguments, **keywords)
             except FileError as problem:
@@ -281,14 +302,17 @@ def os_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C901 - o
                 return
         raise error("ProcessLookupError", 3, "No such process")
 
-    def walk(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> list[Value]:
+    def walk(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Code:
         found: list[Value] = []
         root = process.path(arguments[0])
         for path in files.walk(root) if files.exists(root) else ():
+            machine.charge(_FILE)
             if files.entry(path).is_directory:
                 names = list(files.children(path))
+                machine.charge(_FILE * len(names))
                 folders = [name for name in names if files.entry(posixpath.join(path, name)).is_directory]
-                found.append((path, folders, [name for name in names if name not in folders]))
+                found.append((path, folders, sorted(set(names) - set(folders))))
+            yield machine.pause()
         return found
 
     path = path_module(machine)
@@ -339,10 +363,12 @@ def path_module(machine: PythonInterpreter) -> dict[str, Value]:
 def signal_module(machine: PythonInterpreter) -> dict[str, Value]:
     def handle(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Value:
         number, handler = arguments
-        before = machine.handlers.get(number)
+        before = machine.handlers.get(number) if isinstance(number, int) else None
+        if not isinstance(number, int) or number not in SIGNALS.values():
+            raise error("ValueError", "signal number out of range")
         machine.handlers[number] = None if isinstance(handler, int) else handler
         if handler == 0:
-            del machine.handlers[number]
+            machine.handlers.pop(number, None)
         actions = {key: "" if value is None else "python" for key, value in machine.handlers.items()}
         machine.process.processes.catch_signals(actions)
         return before

@@ -4,7 +4,10 @@ import ast
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final, TypeAlias
 
+from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.process import UnknownProgram
+
+_MAX_CLASSES: Final = 1_000
 
 Value: TypeAlias = Any
 Code: TypeAlias = Generator[Any, Any, Any]
@@ -82,6 +85,8 @@ class PyClass:
 def _resolution_order(cls: PyClass) -> list[PyClass]:
     """Return the class and its bases; a base that several share follows them all."""
     order: list[PyClass] = []
+    if sum(len(base.order) for base in cls.bases) > limits.MAX_PYTHON_BASES:
+        raise NotSimulatedInPython("a class in Python with so many bases")
     for candidate in [cls, *(other for base in cls.bases for other in base.order)][::-1]:
         if candidate not in order:
             order.insert(0, candidate)
@@ -103,6 +108,16 @@ class ErrorInstance(Instance):
         self.cause: ErrorInstance | None = None
         self.context: ErrorInstance | None = None
         self.hides_context = False
+        self.syntax_text = ""
+        """What is printed for an error in the script's own text."""
+        self.visible_names: list[Value] = []
+        """The names that there are instead of one that is not defined."""
+
+    @property
+    def arguments(self) -> tuple[Value, ...]:
+        """`args`, which a script may set to anything."""
+        arguments = self.fields.get("args")
+        return arguments if isinstance(arguments, tuple) else ()
 
 
 class Function:
@@ -213,15 +228,17 @@ class Environment(dict[Any, Any]):
 
 
 class BulkText:
-    """A long text, or other data, that repeats a unit: only its length is stored."""
+    """A long text or list, or other data, that repeats a unit: only its length is stored."""
 
-    def __init__(self, unit: Value, length: int, release: Callable[[int], None]) -> None:
+    def __init__(self, unit: Value, length: int, release: Callable[[], None], *, is_exact: bool) -> None:
+        """`is_exact` is whether it consists of the unit; otherwise nobody knows more than its length."""
         self.unit = unit
         self.length = length
+        self.is_exact = is_exact
         self._release = release
 
     def __del__(self) -> None:
-        self._release(self.length)
+        self._release()
 
 
 class _End:
@@ -256,7 +273,19 @@ def type_name(value: Value) -> str:
     return _NAMES.get(type(value)) or type(value).__name__
 
 
+def flatten(classes: Value) -> list[Value]:
+    """Return the classes of a tuple, which may have tuples in it."""
+    remaining, found = [classes], []
+    for _ in range(_MAX_CLASSES):
+        if not remaining:
+            return found
+        item = remaining.pop()
+        if isinstance(item, tuple) and len(item) <= _MAX_CLASSES:
+            remaining += item[::-1]
+        else:
+            found.append(item)
+    raise NotSimulatedInPython("a tuple of so many classes in Python")
+
+
 def is_subclass(cls: Value, base: Value) -> bool:
-    if isinstance(base, tuple):
-        return any(is_subclass(cls, other) for other in base)
-    return isinstance(cls, PyClass) and base in cls.order
+    return isinstance(cls, PyClass) and any(other in cls.order for other in flatten(base))

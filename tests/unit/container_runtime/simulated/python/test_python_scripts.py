@@ -99,8 +99,6 @@ def test_a_script_does_what_pythons_own_interpreter_does(record):
     ("script", "expected"),
     [
         ("10**10**10", "MemoryError"),
-        ("x = 2\nwhile True: x = x * x", "MemoryError"),
-        ("1 << 10**9", "MemoryError"),
         ('"%1000000000d" % 1', "MemoryError"),
         ('f"{1:1000000000}"', "MemoryError"),
         ("().__class__.__bases__", "AttributeError: type object 'tuple' has no attribute '__bases__'"),
@@ -109,7 +107,6 @@ def test_a_script_does_what_pythons_own_interpreter_does(record):
         ("print.__self__", "AttributeError"),
         ("def g():\n    yield from g()\nlist(g())", "RecursionError: maximum recursion depth exceeded"),
         ("(" * 5000, "SyntaxError: too many nested parentheses"),
-        ("-" * 20_000 + "1", "SyntaxError: too many nested parentheses"),
         ("x = []\nfor i in range(2000): x = [x]\nprint(x)", "RecursionError"),
         ("import json\nx = []\nx.append(x)\njson.dumps(x)", "ValueError: Circular reference detected"),
     ],
@@ -133,8 +130,8 @@ def test_a_script_without_an_end_lets_others_run(script):
     assert run(script).code is None
 
 
-@pytest.mark.parametrize("script", ["list(range(10**9))", 'x = []\nwhile True: x.extend(["a"] * 900_000)'])
-def test_values_without_bounds_end_as_out_of_memory(script):
+@pytest.mark.parametrize("script", ["list(range(10**9))", "print(*range(10**10))"])
+def test_values_that_no_node_has_memory_for_end_as_out_of_memory(script):
     with pytest.raises(OutOfMemory):
         run(script)
 
