@@ -116,7 +116,7 @@ MAX_SENT: Final = 1 << 20
 
 MAX_PYTHON_DEPTH: Final = 999
 """Calls of functions within each other, as many as Python allows; they do not nest on the stack."""
-MAX_PYTHON_GENERATORS: Final = 40
+MAX_PYTHON_GENERATORS: Final = 100
 """Generators that are executed within each other, each of which is a few calls of Python."""
 MAX_PYTHON_THREADS: Final = 50
 MAX_PYTHON_PARTS: Final = 40_000

@@ -354,7 +354,7 @@ def _dir(machine: Calls, arguments: list[Value], _: Keywords) -> Value:
         for cls in value.cls.order:
             names |= cls.namespace.keys()
     machine.charge(5 * costs.NODE * len(names))
-    return sorted(name for name in names if isinstance(name, str))
+    return sorted(name for name in names if costs.is_atom(name))
 
 
 def _super(machine: Calls, arguments: list[Value], _: Keywords) -> Super:
@@ -423,6 +423,9 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of numbers and texts."""
 
     def call(machine: Calls, arguments: list[Value], keywords: Keywords) -> Any:
+        arguments = [
+            machine.text_of_bulk(value) if isinstance(value, BulkText) else value for value in arguments
+        ]
         for argument in (*arguments, *keywords.values()):
             if not is_native(argument):
                 raise error(
@@ -478,7 +481,7 @@ def _number(host: type, name: str) -> Callable[..., Any]:
             machine.check_length(len(value))
             if len(value) * _BITS_PER_CHARACTER > limits.MAX_PYTHON_BITS and len(arguments) > 1:
                 machine.refuse_feature("a number with so many digits in Python")
-        machine.charge(costs.CONVERTED * costs.size(value))
+        machine.charge(costs.CHARACTER * costs.size(value))
         return host(*arguments, **keywords)
 
     return call
@@ -581,7 +584,8 @@ def _from_keys(machine: Calls, arguments: list[Value], _: Keywords) -> Code:
 
 
 def _from_bytes(machine: Calls, arguments: list[Value], keywords: Keywords) -> Any:
-    if costs.size(arguments[0]) * 8 > limits.MAX_PYTHON_BITS:
+    arguments = [machine.text_of_bulk(value) if isinstance(value, BulkText) else value for value in arguments]
+    if arguments and costs.size(arguments[0]) * 8 > limits.MAX_PYTHON_BITS:
         machine.refuse_feature("a number of this size in Python")
     return _plain(int.from_bytes)(machine, arguments, keywords)
 

@@ -97,7 +97,9 @@ class Calls(Expressions):
         if isinstance(function, PyClass):
             return (yield self.instantiate(function, arguments, keywords))
         if isinstance(function, Instance) and (method := self.find_method(function, "__call__")) is not None:
-            return (yield self.call(method, arguments, keywords))
+            self.charge(costs.ELEMENT * len(arguments))
+            with self.nest():
+                return (yield self.call(method, arguments, keywords))
         if isinstance(function, NativeObject) and "__call__" in function.members:
             return (yield self.call(function.members["__call__"], arguments, keywords))
         raise error("TypeError", f"'{type_name(function)}' object is not callable")
@@ -143,7 +145,7 @@ class Calls(Expressions):
         node = function.node.args
         parameters = [*node.posonlyargs, *node.args]
         names = [parameter.arg for parameter in parameters]
-        self.charge(costs.NODE * (len(names) + len(arguments) + len(keywords)))
+        self.charge(costs.NODE * (len(names) + len(keywords)) + costs.ELEMENT * len(arguments))
         title = f"{function.qualified_name}()"
         variables = dict(zip(names, arguments, strict=False))
         if node.vararg is not None:

@@ -51,6 +51,8 @@ def _price(argument: Value) -> float:
             argument, 1 << argument.bit_length() // 2
         )
     if isinstance(argument, (list, tuple)):
+        if costs.CALLED * len(argument) > limits.MAX_PYTHON_WORK:
+            return inf
         return sum(
             costs.CALLED + (_price(item) if not isinstance(item, (list, tuple)) else inf) for item in argument
         )
@@ -118,7 +120,7 @@ def datetime_module(machine: PythonInterpreter) -> dict[str, Value]:
         return moment if zone or tz else moment.replace(tzinfo=None)
 
     def parsed(text: str, form: str) -> datetime:
-        if isinstance(text, str) and isinstance(form, str) and max(len(text), len(form)) > _MAX_PARSED:
+        if max(costs.size(text), costs.size(form)) > _MAX_PARSED:
             machine.refuse_feature("Python's strptime() of so long a text")
         return datetime.strptime(text, form)  # noqa: DTZ007 - as the script wants it
 
@@ -162,7 +164,7 @@ def random_module(machine: PythonInterpreter) -> dict[str, Value]:
     }
 
 
-def random_functions(machine: PythonInterpreter, source: Random) -> dict[str, Value]:
+def random_functions(machine: PythonInterpreter, source: Random) -> dict[str, Value]:  # noqa: C901 - one function for each of the module
     def call(name: str) -> Builtin:
         functions: dict[str, Callable[..., Any]] = {
             "random": source.random, "randint": source.randint, "uniform": source.uniform, "randrange": source.randrange,

@@ -6,10 +6,13 @@ operation, not for the usual one: what the usual case would take and the worst w
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime, timedelta
+from math import inf
 from sys import hash_info
 from typing import Any, Final
+
+from mockube.container_runtime.simulated.shell import limits
 
 from .values import DefaultDict, Value
 
@@ -36,7 +39,10 @@ _SMALL_TEXT: Final = 2_500
 """Up to this length, and for long needles up to the next one, Python searches with an algorithm whose worst case is a product."""
 _MIDDLE_TEXT: Final = 30_000
 TEXTS: Final = (str, bytes, bytearray)
-_SETS: Final = (set, frozenset, type({}.keys()), type({}.items()))
+_SETS: Final[Any] = (set, frozenset, type({}.keys()), type({}.items()))
+_KEYED: Final[Any] = (*_SETS, list, tuple)
+_MAPPINGS: Final[Any] = (dict, *_SETS)
+_ENTRIES: Final[Any] = (*_KEYED, dict)
 _ATOMS: Final = frozenset([int, float, bool, type(None), str, bytes, complex])
 
 
@@ -81,7 +87,7 @@ def plain(value: Value, is_native: Callable[[Value], bool]) -> tuple[float, bool
                 continue
             if isinstance(item, DefaultDict) or not is_native(item):
                 return float(NODE * count), False
-            if isinstance(item, (list, tuple, set, frozenset, deque, dict, *_VIEWS)):
+            if isinstance(item, _CONTAINERS):
                 count += len(item)
                 if count > MAX_NODES:
                     return float(NODE * (count - len(item))), False
@@ -100,7 +106,17 @@ def plain(value: Value, is_native: Callable[[Value], bool]) -> tuple[float, bool
     return float(NODE * count), False
 
 
-_VIEWS: Final = (type({}.keys()), type({}.values()), type({}.items()))
+_CONTAINERS: Final[Any] = (
+    list,
+    tuple,
+    set,
+    frozenset,
+    deque,
+    dict,
+    type({}.keys()),
+    type({}.values()),
+    type({}.items()),
+)
 
 
 def has_distinct_hash(value: Value) -> bool:
@@ -111,20 +127,14 @@ def has_distinct_hash(value: Value) -> bool:
     return kind in (str, bool, float, bytes) or value is None
 
 
-def of_keys(values: Iterable[Value]) -> float:
+def of_keys(values: Collection[Value]) -> float:
     """Return what an operation on the elements of sets costs, whose hashes are known, but which may be compared."""
-    total = 0.0
-    for value in values:
-        total += ENTRY
-        if isinstance(value, (tuple, frozenset)):
-            total += (
-                NODE * MAX_NODES
-                if len(value) > 8 or any(isinstance(item, tuple) for item in value)
-                else ENTRY
-            )
-        elif isinstance(value, (str, bytes, int)):
-            total += size(value) / 8
-    return total
+    cost = float(ENTRY * len(values))
+    if cost > limits.MAX_PYTHON_WORK or _ATOMS.issuperset(map(type, values)):
+        return cost
+    if len(values) > MAX_NODES:
+        return inf
+    return cost + sum(CALLED if is_short_key(value) else NODE * MAX_NODES for value in values)
 
 
 # --- numbers
@@ -160,7 +170,7 @@ def operation(operator: str, left: Value, right: Value) -> float:
     if isinstance(left, Counter) or isinstance(right, Counter):
         return 5.0 * ENTRY * (size(left) + size(right))
     if isinstance(left, _SETS) or isinstance(right, _SETS):
-        return sum(of_keys(value) for value in (left, right) if isinstance(value, (*_SETS, list, tuple)))
+        return sum(of_keys(value) for value in (left, right) if isinstance(value, _KEYED))
     price = (
         ENTRY if isinstance(left, dict) else ELEMENT if isinstance(left, (list, tuple, deque)) else CHARACTER
     )
@@ -188,11 +198,11 @@ def method(name: str, receiver: Value, values: list[Value]) -> float:
         if name in ("append", "appendleft", "pop", "popleft", "clear"):
             return float(len(receiver) if name == "clear" or values else 0)
         return float(ELEMENT * (len(receiver) + sum(map(size, values))))
-    if isinstance(receiver, (dict, *_SETS)):
+    if isinstance(receiver, _MAPPINGS):
         if name in _OF_ONE_KEY:
             return float(size(values[1]) if len(values) > 1 else 0)
         price = 5.0 * ENTRY if isinstance(receiver, Counter) else float(ENTRY)
-        others = sum(of_keys(value) for value in values if isinstance(value, (*_SETS, list, tuple, dict)))
+        others = sum(of_keys(value) for value in values if isinstance(value, _ENTRIES))
         keys = of_keys(receiver) if isinstance(receiver, _SETS) and values else price * len(receiver)
         return 0.0 if name in ("keys", "values", "items") else keys + others
     return float(NODE + CALLED * sum(map(size, values)) + size(receiver))
@@ -235,12 +245,13 @@ def result_length(name: str, receiver: Any, values: list[Value], keywords: Mappi
     if name in ("center", "ljust", "rjust", "zfill"):
         return max(number, length)
     if name == "expandtabs":
-        return length + receiver.count("\t" if isinstance(receiver, str) else b"\t") * (number or 8)
+        return length + int(receiver.count("\t" if isinstance(receiver, str) else b"\t")) * (number or 8)
     if name == "replace" and len(values) > 1 and all(isinstance(value, TEXTS) for value in values[:2]):
         return length + int(receiver.count(values[0])) * max(len(values[1]) - len(values[0]), 0)
     if name == "join" and isinstance(values[0], list):
-        texts = [part for part in values[0] if isinstance(part, TEXTS)]
-        return sum(map(len, texts)) + length * len(texts)
+        if len(values[0]) * ENTRY > limits.MAX_PYTHON_WORK:
+            return limits.MAX_PYTHON_STORED + 1
+        return sum(len(part) for part in values[0] if isinstance(part, TEXTS)) + length * len(values[0])
     if name == "translate" and isinstance(receiver, str) and isinstance(values[0], dict):
         return length * max((len(text) for text in values[0].values() if isinstance(text, str)), default=1)
     return length

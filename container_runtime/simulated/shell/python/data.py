@@ -86,7 +86,8 @@ class _JsonWriter:
         indent = options.get("indent")
         self._indent = " " * min(indent, _MAX_INDENT) if isinstance(indent, int) else indent
         separators = options.get("separators") or ("," if indent is not None else ", ", ": ")
-        self._comma, self._colon = separators
+        self._comma: str = separators[0]
+        self._colon: str = separators[1]
         self._path: set[int] = set()
         self._length = 0
         self.parts: list[str] = []

@@ -61,6 +61,8 @@ class Formatting(Operations):
 
     def _call_for_text(self, method: Method, name: str) -> Code:
         result = yield self.call(method, [])
+        if isinstance(result, BulkText):
+            result = self.text_of_bulk(result)
         if not isinstance(result, str):
             raise error("TypeError", f"{name} returned non-string (type {type_name(result)})")
         return result

@@ -1,7 +1,7 @@
 """The memory that the values of a simulated Python script take in this process: what can still be reached is counted."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import cache
 from gc import get_referents
 from itertools import chain, count, cycle, product, repeat
@@ -30,6 +30,8 @@ from .values import Iterator as StepIterator
 
 _OWN_REFERENCES: Final = 4
 """The references to a value by the variables of this module, while it is counted."""
+_SEQUENCES: Final = (list, tuple)
+_PART: Final = 1_000
 _ATOMS: Final = frozenset([int, float, complex, str, bytes, bytearray])
 _FOLLOWED: Final[tuple[type, ...]] = (
     list, tuple, dict, set, frozenset, deque, FunctionType, GeneratorType, CellType, BulkText, Builtin, Frame, Function,
@@ -40,21 +42,28 @@ _FOLLOWED: Final[tuple[type, ...]] = (
 
 
 @cache
-def _is_followed(kind: type) -> bool:
-    return issubclass(kind, _FOLLOWED)
+def _is_followed(kind: Hashable) -> bool:
+    return isinstance(kind, type) and issubclass(kind, _FOLLOWED)
 
 
 def sizes(roots: Iterable[Any]) -> Iterator[int]:
-    """Yield the size of each value that can be reached; of a value with many references, the share of one of them."""
+    """Yield the size of each value that can be reached, and 0 for one that was visited; of a value with many references, the share of one of them."""
     seen: set[int] = set()
     pending = list(roots)
     while pending:
         value = pending.pop()
-        kind = type(value)
+        kind: Any = type(value)
         if kind in _ATOMS:
             yield getsizeof(value) // max(getrefcount(value) - _OWN_REFERENCES, 1)
         elif _is_followed(kind) and id(value) not in seen:
             seen.add(id(value))
+            if kind in _SEQUENCES:
+                for start in range(0, len(value), _PART):
+                    part = value[start : start + _PART]
+                    pending += dict(zip(map(id, part), part, strict=True)).values()  # each value once
+                    yield 0
+            else:  # Its globals are those of this process.
+                pending += value.__closure__ or () if kind is FunctionType else get_referents(value)
             yield getsizeof(value)
-            # Its globals are those of this process.
-            pending += value.__closure__ or () if kind is FunctionType else get_referents(value)
+        else:
+            yield 0

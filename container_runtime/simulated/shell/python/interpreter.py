@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta, timezone
 from typing import ClassVar, Final, NoReturn
 
-from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.process import Run, WaitUntil
 
 from . import costs, source, syntax
@@ -226,8 +225,6 @@ class PythonInterpreter(Statements):
         """Parse a script part by part; raise the error of Python for one that is invalid."""
         tree = ast.Module(body=[], type_ignores=[])
         try:
-            if len(text) > limits.MAX_SCRIPT:
-                raise SourceTooLong
             for part in source.parts(text):
                 if part is None:
                     self.charge(_SCANNED)
@@ -268,6 +265,8 @@ class PythonInterpreter(Statements):
             code = yield from execution
         except Stop as stop:
             code = stop.code
+        except PythonError:  # of what runs at the end
+            code = 1
         finally:
             self.close()
         return code

@@ -54,7 +54,7 @@ _PAUSE: Final = 0.001
 """The time that so many commands take."""
 _COUNTED_EVERY: Final = 16 << 20
 """The bytes that are allocated before the memory of all values is counted."""
-_COUNTED_AT_ONCE: Final = 256
+_COUNTED_AT_ONCE: Final = 1_024
 _REPORTED_FROM: Final = 8 << 20
 """The bytes from which on the values of a script count as memory of its container."""
 _NEVER_STORED: Final = 1_000_000_000
@@ -113,7 +113,7 @@ class Machine(ABC):
         self.folder = process.directory
         """The folder of the script, from which it imports."""
         self._is_unbuffered = is_unbuffered
-        self._output: list[str] = []
+        self._output: list[bytes] = []
         self._output_size = 0
         self._work = 0.0
         """The nanoseconds of work for which no time has passed yet."""
@@ -362,7 +362,7 @@ class Machine(ABC):
             yield Output(descriptor, text.encode("utf-8", "backslashreplace"))
             return None
         if text:
-            self._output.append(text)
+            self._output.append(text.encode("utf-8", "surrogateescape"))
             self._output_size += len(text)
         is_terminal = self.process.host.has_terminal and "\n" in text
         if flushes or self._is_unbuffered or is_terminal or self._output_size >= _BUFFER:
@@ -374,7 +374,7 @@ class Machine(ABC):
 
     def flush(self) -> Code:
         if self._output:
-            data = "".join(self._output).encode("utf-8", "surrogateescape")
+            data = b"".join(self._output)
             self._output, self._output_size = [], 0
             yield Output(1, data)
         return None
@@ -442,7 +442,9 @@ class Machine(ABC):
                 raise thrown
             return END
         if self.resumed > limits.MAX_PYTHON_GENERATORS:
-            raise error("RecursionError", "maximum recursion depth exceeded")
+            self.refuse_feature(
+                f"Python with more than {limits.MAX_PYTHON_GENERATORS} generators that read from each other"
+            )
         reply: Any = sent if generator.has_started else None
         generator.has_started = True
         self.own_changes += 1

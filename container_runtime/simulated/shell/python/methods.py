@@ -126,7 +126,9 @@ class Attributes(Formatting):
         function = value.cls.find(name)
         return None if function is None else Method(function, value)
 
-    def attribute(self, value: Value, name: str) -> Code:
+    def attribute(self, value: Value, name: str) -> Code:  # noqa: C901 - a case for each kind of value
+        if isinstance(name, BulkText):
+            name = self.text_of_bulk(name)
         if not isinstance(name, str):
             raise error("TypeError", f"attribute name must be string, not '{type_name(name)}'")
         if isinstance(value, Instance):
@@ -212,7 +214,7 @@ class Attributes(Formatting):
             return Builtin(name, lambda machine, _, __: machine.default_text(value.receiver, name))
         raise _no_attribute("'super' object", name)
 
-    def _native_attribute(self, value: Value, name: str) -> Value:  # noqa: C901, PLR0911 - a case for each kind of value
+    def _native_attribute(self, value: Value, name: str) -> Value:  # noqa: C901, PLR0911, PLR0912 - a case for each kind of value
         for cls, fields in FIELDS.items():
             if isinstance(value, cls) and name in fields:
                 return getattr(value, name)  # from the whitelist
@@ -221,11 +223,15 @@ class Attributes(Formatting):
         if isinstance(value, (Function, Builtin)):
             return _function_attribute(value, name)
         if isinstance(value, BulkText):
-            return (
-                self._native_attribute(value.unit, name)
-                if name not in METHODS[str]
-                else _bulk_method(value, name)
+            if isinstance(value.unit, (list, bytearray)) and (
+                isinstance(value.unit, list) or name in _MUTATING
+            ):
+                self.refuse_feature(f"Python's {type_name(value)}.{name} of {value.length} elements")
+            known = (
+                name in ("format", "format_map", "__class__")
+                or _method_of(type(value.unit), name) is not None
             )
+            return _bulk_method(value, name) if known else END
         if isinstance(value, GeneratorObject) and name in ("send", "close", "throw"):
             return Builtin(name, lambda machine, arguments, _: _control(machine, value, name, arguments))
         if isinstance(value, str) and name == "format":
@@ -255,7 +261,7 @@ class Attributes(Formatting):
     def class_of(self, value: Value) -> Value:
         raise NotImplementedError
 
-    def set_attribute(self, value: Value, name: str, new: Value) -> Code:
+    def set_attribute(self, value: Value, name: str, new: Value) -> Code:  # noqa: C901 - a case for each kind of value
         self.own_changes += 1
         if not isinstance(name, str):
             raise error("TypeError", f"attribute name must be string, not '{type_name(name)}'")
@@ -378,7 +384,7 @@ def _sort(machine: Attributes, value: list[Value], keywords: dict[str, Value]) -
     value[:] = yield machine.order([*value], keywords.get("key"), is_reversed=bool(keywords.get("reverse")))
 
 
-def call_native(
+def call_native(  # noqa: C901, PLR0912 - the rules of one call
     machine: Attributes,
     function: Callable[..., Any],
     name: str,
@@ -470,7 +476,32 @@ _STORING: Final = frozenset(
 )
 _SEARCHING: Final = frozenset(["remove", "index", "count"])
 _ENCODINGS: Final = frozenset(
-    ["utf-8", "utf8", "utf_8", "u8", "utf-8-sig", "ascii", "us-ascii", "latin-1", "latin1", "latin_1", "iso-8859-1", "iso8859-1", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "windows-1252", "strict", "ignore", "replace", "surrogateescape", "backslashreplace", "xmlcharrefreplace"]
+    [
+        "utf-8",
+        "utf8",
+        "utf_8",
+        "u8",
+        "utf-8-sig",
+        "ascii",
+        "us-ascii",
+        "latin-1",
+        "latin1",
+        "latin_1",
+        "iso-8859-1",
+        "iso8859-1",
+        "utf-16",
+        "utf-16-le",
+        "utf-16-be",
+        "utf-32",
+        "cp1252",
+        "windows-1252",
+        "strict",
+        "ignore",
+        "replace",
+        "surrogateescape",
+        "backslashreplace",
+        "xmlcharrefreplace",
+    ]
 )
 """The encodings, and what is done with what they cannot encode."""
 

@@ -65,8 +65,8 @@ NATIVE: Final[tuple[type, ...]] = (
 _SORTED_AT_ONCE: Final = 5_000
 _MAX_SORTED: Final = 300_000
 _COMPARED_AT_ONCE: Final = 1_000
-_KEYS: Final = type({}.keys())
-_VIEWS: Final = (_KEYS, type({}.items()))
+_KEYS: Final[Any] = type({}.keys())
+_VIEWS: Final[tuple[Any, ...]] = (_KEYS, type({}.items()))
 
 
 def is_native(value: Value) -> bool:
@@ -76,7 +76,7 @@ def is_native(value: Value) -> bool:
 class Operations(Machine):
     """The part of the interpreter that computes."""
 
-    def operate(self, operator_text: str, left: Value, right: Value) -> Code:  # noqa: C901 - a case for each kind of value
+    def operate(self, operator_text: str, left: Value, right: Value) -> Code:  # noqa: C901, PLR0912 - a case for each kind of value
         if isinstance(left, (Instance, PyClass)) or isinstance(right, (Instance, PyClass)):
             return (yield self._operate_on_instances(operator_text, left, right))
         if isinstance(left, BulkText) or isinstance(right, BulkText):
@@ -151,6 +151,15 @@ class Operations(Machine):
                 unit = other.unit
                 is_exact = bulk.is_exact and other.is_exact and left.length % len(left.unit) == 0
             length = bulk.length + (other.length if isinstance(other, BulkText) else len(other))
+            if (
+                length <= limits.MAX_PYTHON_STORED
+                and not isinstance(bulk.unit, list)
+                and _is_known(left, right)
+            ):
+                texts = [
+                    self.text_of_bulk(side) if isinstance(side, BulkText) else side for side in (left, right)
+                ]
+                return texts[0] + texts[1]
             return (yield self.bulk(bulk.unit, length, is_exact=is_exact and unit == bulk.unit))
         left = self.text_of_bulk(left) if isinstance(left, BulkText) else left
         right = self.text_of_bulk(right) if isinstance(right, BulkText) else right
@@ -253,7 +262,7 @@ class Operations(Machine):
         name = f"'{type_name(left)}' and '{type_name(right)}'"
         raise error("TypeError", f"'{operator_text}' not supported between instances of {name}")
 
-    def contains(self, container: Value, item: Value) -> Code:
+    def contains(self, container: Value, item: Value) -> Code:  # noqa: C901 - a case for each kind of value
         if isinstance(container, BulkText):
             container = self.text_of_bulk(container)
         if isinstance(container, Instance):
@@ -292,8 +301,9 @@ class Operations(Machine):
                     return index
             return None
         for index in range(start, len(values), _COMPARED_AT_ONCE):
-            part = list(islice(values, index, index + _COMPARED_AT_ONCE))
-            self.charge(costs.ELEMENT * len(part))
+            end = index + _COMPARED_AT_ONCE
+            part = list(islice(values, index, end)) if isinstance(values, deque) else values[index:end]
+            self.charge(costs.NODE * len(part) + (costs.ELEMENT * end if isinstance(values, deque) else 0))
             yield self.pause()
             if not all(map(costs.is_atom, part)):
                 for offset, value in enumerate(part):
@@ -382,6 +392,10 @@ def _unsupported(operator_text: str, left: Value, right: Value) -> PythonError:
     symbol = "** or pow()" if operator_text == "**" else operator_text
     names = f"'{type_name(left)}' and '{type_name(right)}'"
     return error("TypeError", f"unsupported operand type(s) for {symbol}: {names}")
+
+
+def _is_known(*values: Value) -> bool:
+    return all(not isinstance(value, BulkText) or value.is_exact for value in values)
 
 
 def _length(value: Value) -> int:

@@ -28,7 +28,7 @@ _DEFAULT_VERSION: Final = (3, 11, 9)
 _PATCH: Final = {8: 20, 9: 21, 10: 16, 11: 11, 12: 9, 13: 2, 14: 0}
 _TAG: Final = re.compile(r"(?:.*/)?python:(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2}))?(?![\d.])")
 _PLAIN: Final = re.compile(r"(?:(?:docker\.io|index\.docker\.io)/)?(?:library/)?python(?:[:@].*)?")
-_VALUE_OPTIONS: Final = "WX"
+_VALUE_OPTIONS: Final = "WXcm"
 _MAX_INPUT: Final = limits.MAX_SCRIPT
 
 PythonInterpreter.makers = {
@@ -58,17 +58,23 @@ class _Options:
             option = arguments.pop(0)
             if option == "--version":
                 self.letters += "V"
-            elif option[1] == "c":
-                self.script = option[2:] or (arguments.pop(0) if arguments else None)
-                self.letters += "c"
-            elif option[1] == "m":
-                self.module = option[2:] or (arguments.pop(0) if arguments else "")
-                self.letters += "m"
-            elif option[1] in _VALUE_OPTIONS and len(option) == 2:
-                del arguments[:1]
-            else:
-                self.letters += option[1:]
+                continue
+            letters, last, value = _split_option(option)
+            self.letters += letters + last
+            following = arguments.pop(0) if last and not value and arguments else None
+            if last == "c":
+                self.script = value or following
+            elif last == "m":
+                self.module = value or following or ""
         self.arguments = arguments
+
+
+def _split_option(option: str) -> tuple[str, str, str]:
+    """Return the letters without a value, the letter that has one, and the value, such as those of `-uc`."""
+    for index, letter in enumerate(option[1:], 1):
+        if letter in _VALUE_OPTIONS:
+            return option[1:index], letter, option[index + 1 :]
+    return option[1:], "", ""
 
 
 def python(process: Process) -> Run:

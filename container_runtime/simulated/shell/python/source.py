@@ -41,35 +41,39 @@ class SourceTooLong(Exception):
     """A statement is too long to be parsed at once."""
 
 
+def _tokens(match: re.Match[str]) -> int:
+    """Return how many tokens a part of the text counts as."""
+    if match.lastgroup == "comment":
+        return 0
+    if match["quotes"]:
+        return 1 + (_EXPRESSION * match["long"].count("{") if "f" in match["prefix"].lower() else 0)
+    if match["formatted"]:
+        return 1 + _EXPRESSION * (match["double"] or match["single"] or "").count("{")
+    return 1
+
+
+def _depth_change(match: re.Match[str]) -> int:
+    return {"bracket": 1, "closing": -1}.get(match.lastgroup or "", 0)
+
+
 def parts(text: str) -> Iterator[Part | None]:
     """Yield the parts; None after each few tokens, so that the caller may let others run. Raise `SourceTooLong`."""
-    start = line = lines_before = tokens = depth = found = 0
+    if len(text) > limits.MAX_SCRIPT:
+        raise SourceTooLong
+    start = line = lines_before = tokens = depth = 0
     follows_decorator = False
-    end_of_others = -1
-    for match in _TOKEN.finditer(text):
-        found += 1
+    for found, match in enumerate(_TOKEN.finditer(text), 1):
         if not found % _COUNTED_AT_ONCE:
             yield None
-        kind = match.lastgroup
-        tokens += kind != "comment"
-        if kind == "other" and match[0] >= "\x80" and match.start() > end_of_others:
-            if _OTHER_LETTERS.match(text, match.start()):
-                raise SourceTooLong
-            end_of_others = match.start()
-        elif kind == "bracket":
-            depth += 1
-        elif kind == "closing":
-            depth = max(depth - 1, 0)
-        elif match["quotes"]:
-            if "f" in match["prefix"].lower():
-                tokens += _EXPRESSION * match["long"].count("{")
-            if not match["end"]:
-                break  # The rest is this text, which does not end.
-        elif match["formatted"]:
-            tokens += _EXPRESSION * (match["double"] or match["single"] or "").count("{")
-        if tokens > limits.MAX_PYTHON_TOKENS:
+        tokens += _tokens(match)
+        if tokens > limits.MAX_PYTHON_TOKENS or (
+            match["other"] and _OTHER_LETTERS.match(text, match.start())
+        ):
             raise SourceTooLong
-        if kind == "line" and not depth:
+        if match["quotes"] and not match["end"]:
+            break  # The rest is this text, which does not end.
+        depth = max(depth + _depth_change(match), 0)
+        if match.lastgroup == "line" and not depth:
             position = match.end()
             is_start = not follows_decorator and not _CONTINUING.match(text, position)
             follows_decorator = text.startswith("@", position)

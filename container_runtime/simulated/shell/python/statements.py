@@ -17,6 +17,7 @@ from .machine import Evaluator
 from .operations import is_native
 from .values import (
     END,
+    BulkText,
     Code,
     ErrorInstance,
     Frame,
@@ -176,6 +177,7 @@ class Statements(Calls):
             ):
                 raise error("TypeError", f"cannot unpack non-iterable {type_name(value)} object") from None
             raise
+        self.charge(2 * costs.ELEMENT * len(values))
         count = len(target.elts)
         star = next((index for index, item in enumerate(target.elts) if isinstance(item, ast.Starred)), None)
         if star is not None:
@@ -203,6 +205,10 @@ class Statements(Calls):
             yield self.call(method, [index, value])
         elif isinstance(receiver, NativeObject) and "__setitem__" in receiver.members:
             yield self.call(receiver.members["__setitem__"], [index, value])
+        elif isinstance(receiver, BulkText) and isinstance(receiver.unit, (list, bytearray)):
+            self.refuse_feature(
+                f"a change of a {type_name(receiver)} of {receiver.length} elements in Python"
+            )
         elif is_native(receiver) and hasattr(receiver, "__setitem__"):
             if isinstance(index, slice):
                 value = yield self.collect(value)

@@ -249,7 +249,7 @@ def _size_of(value: Value) -> int:
 # --- os
 
 
-def os_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C901 - one function for each of the module
+def os_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C901, PLR0915 - one function for each of the module
     host, process = machine.process.host, machine.process
     files = host.files
 

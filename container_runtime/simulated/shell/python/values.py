@@ -275,7 +275,7 @@ def type_name(value: Value) -> str:
 
 def flatten(classes: Value) -> list[Value]:
     """Return the classes of a tuple, which may have tuples in it."""
-    remaining, found = [classes], []
+    remaining, found = [classes], list[Value]()
     for _ in range(_MAX_CLASSES):
         if not remaining:
             return found
