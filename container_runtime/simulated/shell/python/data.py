@@ -313,10 +313,12 @@ def itertools_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C
 def functools_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C901 - as above
     def partial(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Builtin:
         function, *first = arguments
-        return Builtin(
-            "partial",
-            lambda machine, others, more: machine.call(function, [*first, *others], keywords | more),
-        )
+
+        def call(machine: PythonInterpreter, others: list[Value], more: Keywords) -> Code:
+            machine.charge(costs.ELEMENT * (len(first) + len(others)) + costs.ENTRY * len(keywords | more))
+            return machine.call(function, [*first, *others], keywords | more)
+
+        return Builtin("partial", call)
 
     def wraps(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Builtin:
         def decorate(_: PythonInterpreter, inner: list[Value], __: Keywords) -> Value:

@@ -64,7 +64,7 @@ class FileObject(NativeObject):
                 raise FileError("File exists")  # noqa: TRY301 - as the one of the file system
             if "w" in mode or "x" in mode or ("a" in mode and not files.exists(self._path)):
                 self._store(b"", append=False)
-            self._data = self._load(name)
+            self._data = self._load(name) if "r" in mode or "+" in mode else b""
         except FileError as problem:
             raise system_error(str(problem), name) from None
         self.members = {name: Builtin(name, call) for name, call in self._methods().items()}
@@ -84,16 +84,17 @@ class FileObject(NativeObject):
             "readable": lambda *_: not self._writes, "writable": lambda *_: self._writes, "tell": lambda *_: self._position,
         }  # fmt: skip
 
-    def _size(self) -> int:
+    def _stored(self) -> int:
+        """Return how many bytes are copied when something is appended."""
         files = self._machine.process.host.files
-        return files.entry(self._path).size if files.exists(self._path) else 0
+        return len(files.entry(self._path).data or b"") if files.exists(self._path) else 0
 
-    def _store(self, data: bytes, *, append: bool) -> None:
+    def _store(self, data: bytes, *, append: bool, zeros: int = 0) -> None:
         host = self._machine.process.host
         host.changes += 1
         modified = host.now_running(is_shown=True).timestamp()
         try:
-            host.files.write(self._path, data, append=append, modified=modified)
+            host.files.write(self._path, data, append=append, modified=modified, zeros=zeros)
         except FileError as problem:
             raise system_error(str(problem), self._path) from None
 
@@ -137,10 +138,13 @@ class FileObject(NativeObject):
     def _write(self, machine: PythonInterpreter, arguments: list[Value], _: Keywords) -> int:
         self._check_open()
         (value,) = arguments
-        machine.charge(costs.CHARACTER * costs.size(value) + costs.ELEMENT / 8 * self._size())
+        machine.charge(costs.CHARACTER * costs.size(value) + costs.ELEMENT / 8 * self._stored())
         if not self._writes:
             raise error("ValueError", "not writable")
         if isinstance(value, BulkText):
+            if self._is_binary and isinstance(value.unit, bytes) and (value.is_random or not any(value.unit)):
+                self._store(b"", append=True, zeros=value.length)
+                return value.length
             value = machine.text_of_bulk(value)
         if isinstance(value, str) is self._is_binary:
             message = (
@@ -289,11 +293,17 @@ def os_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C901, PL
     def leave(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> None:
         raise Stop(int(arguments[0]))
 
-    def random_bytes(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Any:
+    def random_bytes(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Code:
         machine.own_changes += 1
-        if arguments[0] > limits.MAX_PYTHON_TEXT:
-            return machine.bulk(machine.random.randbytes(limits.MAX_PYTHON_TEXT), arguments[0])
-        return machine.random.randbytes(arguments[0])
+        (count,) = arguments
+        if not isinstance(count, int):
+            raise error("TypeError", f"'{type_name(count)}' object cannot be interpreted as an integer")
+        if count <= limits.MAX_VALUE:
+            machine.charge(costs.CHARACTER * count)
+            return machine.random.randbytes(count)
+        result = yield machine.bulk(machine.random.randbytes(limits.MAX_PYTHON_TEXT), count, is_exact=False)
+        result.is_random = True
+        return result
 
     def kill(pid: int, number: int) -> None:
         for child in process.processes.children():

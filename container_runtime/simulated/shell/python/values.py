@@ -235,6 +235,8 @@ class BulkText:
         self.unit = unit
         self.length = length
         self.is_exact = is_exact
+        self.is_random = False
+        """Whether nobody can know its contents, as those of random bytes."""
         self._release = release
 
     def __del__(self) -> None:

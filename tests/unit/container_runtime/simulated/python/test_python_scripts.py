@@ -72,6 +72,11 @@ def test_a_text_that_nothing_refers_to_any_more_frees_its_memory():
     assert run("import time\nx = 'a' * 10**9\ntime.sleep(5)\nx = None\ntime.sleep(5)").memory == [10**9, 0]
 
 
+def test_a_file_of_random_bytes_takes_the_disk_of_the_container_and_not_the_memory_of_this_process():
+    script = "import os\nfor i in range(2):\n    with open('/a', 'ab') as f: f.write(os.urandom(600 << 20))\nprint(os.path.getsize('/a'))"
+    assert run(script).stdout == "1258291200\n"
+
+
 def test_output_is_collected_unless_the_script_or_an_option_flushes_it():
     endless = "import time\nprint('a'{})\nwhile True: time.sleep(9)"
     assert run(endless.format("")).stdout == ""
