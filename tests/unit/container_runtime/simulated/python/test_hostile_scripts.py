@@ -71,7 +71,7 @@ LARGE = 2**200_000
         ("x = 1\n" * 60_000, "too long"),
     ],
 )  # fmt: skip
-def test_what_is_too_much_at_once_is_refused_by_name(script, message):
+def test_an_operation_that_takes_too_long_is_refused_by_name(script, message):
     with pytest.raises(UnknownProgram, match=message):
         run(script, max_commands=10_000)
 
@@ -179,7 +179,7 @@ def test_nothing_of_this_process_is_in_reach(expression):
         "import json\njson.codecs", "import random\nrandom._os", "import threading\nthreading._os", "import os\nos.__loader__",
     ],
 )  # fmt: skip
-def test_what_could_reach_more_is_refused_by_name(script):
+def test_a_function_that_could_reach_more_is_refused_by_name(script):
     with pytest.raises(UnknownProgram):
         run(script)
 
