@@ -53,6 +53,7 @@ _NETWORK_PROGRAM: Final = re.compile(
     rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host', *NETWORK_SERVERS}))})(?![\w.-])|/dev/(?:tcp|udp)/"
 )
 """The name of a program that uses the network, in a command or a script; `host` is more often an ordinary word, and `nginx` a name."""
+_PYTHON: Final = re.compile(r"(?<![\w.-])python(?:3(?:\.\d+)?)?(?![\w.-])")
 _SURROUNDINGS: Final = re.compile(
     r"(?<![\w./-])(?:whoami|id|groups|chown|chgrp|getent|df|mount|free|nproc|top|ps|pgrep|pidof)(?![\w=./-])"
 )
@@ -92,6 +93,7 @@ def host_of(
         installed=programs_of_image(container.get("image") or ""),
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
+        image=container.get("image") or "",
     )
 
 
@@ -103,6 +105,8 @@ def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str
     if not container.get("stdin") or script_of(meta.annotations(pod)).command(container["name"]) is not None:
         return ()
     argv = program.command_of(container) or (("sh",) if container.get("tty") else ())
+    if container.get("tty") and len(argv) == 1 and _PYTHON.search(argv[0]):
+        return ()  # its interactive mode is not simulated
     return argv if argv and argv[0].rpartition("/")[2] in PROGRAMS else ()
 
 
@@ -238,15 +242,6 @@ def _command_with_storage(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[s
 
 def _is_interpreted(argv: tuple[str, ...], script: Script) -> bool:
     return bool(argv) and argv[0].rpartition("/")[2] in PROGRAMS and not script.times_runs
-
-
-def runs_once(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
-    """Return whether a container is done after a success: an init container, or one of a pod that ends."""
-    spec = pod["spec"]
-    if container.get("restartPolicy") == "Always":
-        return False
-    is_main = any(other["name"] == container["name"] for other in spec["containers"])
-    return not is_main or spec.get("restartPolicy") in ("Never", "OnFailure")
 
 
 def depends_on_objects(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:

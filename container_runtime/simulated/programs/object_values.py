@@ -18,6 +18,8 @@ _ASSIGNMENT: Final = re.compile(
 )
 """At most four options of `read`, so that the search is linear."""
 _LISTS_VARIABLES: Final = re.compile(r"(?<![\w./-])(?:env|printenv)(?![\w./-])")
+_READS_ENVIRONMENT: Final = re.compile(r"\b(?:environ|getenv)\b")
+"""What reads variables in Python, whose names may be computed."""
 _SERVICE_VARIABLE: Final = re.compile(
     r"_(?:SERVICE_HOST|SERVICE_PORT|SERVICE_PORT_\w{1,15}|PORT(?:_\d{1,5}_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$"
 )
@@ -38,6 +40,7 @@ class _CommandVariables:
         self.all = frozenset(names)
         self.unset = frozenset(names - assigned - _KNOWN_NAMES)
         self.lists_all = _LISTS_VARIABLES.search(text) is not None
+        self.reads_environment = _READS_ENVIRONMENT.search(text) is not None
 
 
 _variables_of: Final = lru_cache(maxsize=4096)(_CommandVariables)
@@ -48,6 +51,8 @@ def uses_objects(pod: ReadOnlyTree, container: ReadOnlyTree, argv: tuple[str, ..
     if not argv:
         return False
     command = _variables_of(argv)
+    if command.reads_environment and (_names_of_object_values(container) or container.get("envFrom")):
+        return True
     if (command.all or command.lists_all) and _uses_variables(pod, container, command):
         return True
     paths = list(_api_mounts(pod, container))

@@ -87,7 +87,8 @@ _MAX_REACTION: Final = 3600.0
 """The seconds after a signal for which a command is interpreted."""
 _PAUSE_NAME: Final = re.compile(r"pause(?:-[a-z0-9]+)?(?:[:@].*)?")
 ANY_YEAR: Final = 2030
-_HOSTNAME: Final = re.compile(r"hostname|uname", re.IGNORECASE)
+_HOSTNAME: Final = re.compile(r"hostname|uname|python", re.IGNORECASE)
+"""Matches a command that depends on the host name: Python's random numbers do."""
 
 
 MountPaths = tuple[tuple[str, str], ...]
@@ -201,7 +202,7 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
     if not argv:
         return None
     text = "\0".join(argv)
-    variables = context.environment() if "$" in text else {}
+    variables = context.environment() if "$" in text or "python" in text else {}
     return Invocation(
         argv=tuple(expand_references(argv, variables)) if "$" in text else argv,
         environment=tuple(
@@ -225,6 +226,7 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
         installed=None if context.script is not None else installed_programs(container),
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
+        image=(container.get("image") or "") if "python" in text else "",
     )
 
 
@@ -328,6 +330,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
     has_open_input: bool = False
     """Whether a read of the standard input waits."""
     has_terminal: bool = False
+    image: str = ""
+    """The reference of the image, if the command depends on it."""
 
     def file_system(self, entries: Mapping[str, FileEntry]) -> FileSystem:
         """Return the files of the command with the contents of the volumes that it can write."""
@@ -411,6 +415,7 @@ def start_invocation(
         installed=invocation.installed,
         has_open_input=invocation.has_open_input,
         has_terminal=invocation.has_terminal,
+        image=invocation.image,
     )
     command = list(invocation.argv)
     if command[0] == "exit":

@@ -13,7 +13,7 @@ from .variables import ReadOnlyVariable, ValueTooLong
 
 ITERATION_SECONDS: Final = 0.001
 """The duration of a loop's iteration in which no command sleeps."""
-_TIMED_ITERATIONS: Final = 1_000
+TIMED_ITERATIONS: Final = 1_000
 """The number of iterations that read the time, which may end the loop, before it counts as one that nothing ends."""
 
 
@@ -84,7 +84,7 @@ class CompoundCommands(Shell):
         if processes.time == before.time:
             yield Sleep(ITERATION_SECONDS, cores=1.0)
         duration = processes.time - before.time
-        depends_on_time = 0 < timed <= _TIMED_ITERATIONS
+        depends_on_time = 0 < timed <= TIMED_ITERATIONS
         if before.is_alone and before.changes == self.changes and duration > 0 and not depends_on_time:
             cores = (processes.busy_seconds - before.busy_seconds) / duration
             iterations = yield RepeatedIteration(duration, cores)

@@ -164,6 +164,8 @@ class Host(Struct, kw_only=True):
     installed: ImagePrograms | None = None
     """The programs of the image; None if nobody knows them, so that any counts as there."""
     address: str = ""
+    image: str = ""
+    """The reference of the container's image; "" if it does not matter."""
     user: int = 0
     group: int = 0
     other_groups: tuple[int, ...] = ()

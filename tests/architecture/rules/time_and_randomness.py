@@ -65,6 +65,9 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "asyncio.get_running_loop().call_later": "it is the clock",
         "*clock.real": "how long a request takes between two steps of an advance, and coalescing in a pause",
     },
+    "container_runtime/simulated/shell/python/clocks.py": {
+        "random.Random": "the module random of simulated scripts, whose seeds yield what Python's own yield"
+    },
     # sockets and TLS
     "apiserver/http/backend_connection.py": {_NEW_REAL_CLOCK: "timeouts of connections"},
     "component_base/aiohttp_protocol.py": {

@@ -6,6 +6,7 @@ from typing import Final
 from mockube.container_runtime.simulated.shell.invocation import run_shell
 from mockube.container_runtime.simulated.shell.network_programs.programs import PROGRAMS as NETWORK_PROGRAMS
 from mockube.container_runtime.simulated.shell.process import Program
+from mockube.container_runtime.simulated.shell.python.program import PROGRAMS as PYTHON
 
 from . import (
     agnhost,
@@ -52,6 +53,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     **encoding.PROGRAMS,
     **lines.PROGRAMS,
     **searching.PROGRAMS,
+    **PYTHON,
     **servers.PROGRAMS,
     **stress.PROGRAMS,
     **transforming.PROGRAMS,

@@ -46,6 +46,25 @@ def test_command_with_values_of_objects_runs_live(script, fields):
 
 
 @pytest.mark.parametrize(
+    ("command", "fields"),
+    [
+        (["python", "/cfg/app.py"], {"volumeMounts": MOUNTS}),
+        (["sh", "-c", "sleep 1; exec python3 -u /cfg/app.py"], {"volumeMounts": MOUNTS}),
+        (["python3", "-c", "import os; os.environ['K']"], {"env": [KEY]}),
+        (["python3.11", "-c", "import os; os.getenv('K')"], {"envFrom": [{"secretRef": {"name": "s"}}]}),
+    ],
+)
+def test_python_with_values_of_objects_runs_live_also_if_it_is_restarted(command, fields):
+    main = container("", **fields) | {"command": command, "image": "python:3.11"}
+    assert live_command(pod(main), main) == tuple(command)
+
+
+def test_python_without_values_of_objects_is_interpreted_at_once():
+    main = container("", env=[KEY]) | {"command": ["python3", "-c", "print(1)"], "image": "python:3.11"}
+    assert not live_command(pod(main), main)
+
+
+@pytest.mark.parametrize(
     ("script", "fields"),
     [
         ("exit 1", {"env": [KEY], "volumeMounts": MOUNTS}),

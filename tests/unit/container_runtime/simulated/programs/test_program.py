@@ -5,6 +5,15 @@ import pytest
 from mockube.container_runtime.behavior import RunBehavior
 from mockube.container_runtime.simulated.programs.program import program_of
 
+LOG_GENERATOR = """
+import random, time
+count = 0
+while True:
+    count += 1
+    print(count, random.random(), flush=True)
+    time.sleep(0.1)
+"""
+
 
 def parsed_program(*argv, image="busybox"):
     return program_of({"image": image, "command": list(argv)})
@@ -37,6 +46,21 @@ def parsed_program(*argv, image="busybox"):
 )
 def test_simulated_commands_have_duration_and_exit_code(argv, seconds, code):
     program = parsed_program(*argv)
+    assert (program.seconds, program.exit_code) == (seconds, code)
+
+
+@pytest.mark.parametrize(
+    ("argv", "seconds", "code"),
+    [
+        pytest.param(
+            ["python3", "-c", "import time; time.sleep(3); 1 / 0"], 3, 1, id="a script of Python fails"
+        ),
+        pytest.param(["python", "-c", "import sys; sys.exit(4)"], 0, 4, id="a script of Python exits"),
+        pytest.param(["python", "-c", LOG_GENERATOR], None, 0, id="a script of Python without an end"),
+    ],
+)
+def test_python_scripts_have_duration_and_exit_code(argv, seconds, code):
+    program = parsed_program(*argv, image="python:3.12")
     assert (program.seconds, program.exit_code) == (seconds, code)
 
 
