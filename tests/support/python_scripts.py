@@ -62,7 +62,7 @@ def run(
         programs=PROGRAMS,
         image=image,
         is_strict=strict,
-        memory=Memory(limit),
+        memory=Memory(lambda: limit),
     )
     execution, result, reply = run_command(host, argv, {"PATH": "/usr/bin"}), Result(), None
     while host.elapsed <= until and result.commands < max_commands:
