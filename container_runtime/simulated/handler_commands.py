@@ -29,6 +29,7 @@ from .network.services import Outcome
 from .predictions import is_closed
 from .programs.commands import host_of
 from .programs.handlers import MAX_OUTPUT, UnknownFile, end_of_unknown, names_unknown_variable
+from .programs.other_processes import other_processes
 from .shell.filesystem import FileSystem
 from .shell.invocation import run_command
 from .shell.invoking import NOT_FOUND
@@ -140,6 +141,7 @@ async def run_handler_command(
     files = _PresentFiles(run.files, run.unknown_folders)
     host = host_of(pod, container, run.references, clock.now(), files=files)
     host.now, host.is_strict = clock.now, True
+    host.other_processes = other_processes(pod, container, environment, clock.now())
     execution = run_command(host, argv, environment, container.get("workingDir") or "/")
     own_server = _OwnServer(pod, script, network)
     output, begin, code = _Output(), clock.monotonic(), KILLED

@@ -27,6 +27,7 @@ from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     Host,
+    OtherProcess,
     Output,
     RepeatedIteration,
     Run,
@@ -60,6 +61,8 @@ class HandlerCommand(Struct, frozen=True, kw_only=True):
     installed: ImagePrograms | None = None
     """The programs of the image; None if nobody knows them."""
     places: ImagePlaces | None = None
+    other_processes: tuple[OtherProcess, ...] = ()
+    """The processes that run beside it."""
 
 
 class UnknownFile(UnknownProgram):
@@ -188,7 +191,9 @@ def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Ru
         fails_unknown=command.fails_unknown,
         installed=command.installed,
     )
-    return program.start_invocation(invocation, files)
+    host, execution = program.start_invocation(invocation, files)
+    host.other_processes = command.other_processes
+    return host, execution
 
 
 def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | None:

@@ -1,7 +1,7 @@
 """The processes of a container beside those of a command in it: its first process, and those of a shared namespace. Pure."""
 
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from mockube.apimachinery import meta
@@ -17,11 +17,15 @@ from mockube.container_runtime.simulated.files.process_files import process_file
 from mockube.container_runtime.simulated.files.users import identity_of
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 from mockube.container_runtime.simulated.shell.process import OtherProcess
+from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 from . import program
 
 _PIDS_OF_CONTAINER: Final = 7
 """The distance of the first processes of containers that share their processes."""
+_ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_STARTING: Final = frozenset({"sh", "bash", "ash", "dash", "env", "timeout", "nohup", "exec", "xargs"})
+"""The simulated programs that start others."""
 
 
 def first_argv(pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -59,20 +63,53 @@ def other_processes(
     """Return what runs in a container besides a client's command."""
     if pod["spec"].get("shareProcessNamespace"):
         return tuple(_shared_processes(pod, environment, now))
-    started = _started(pod, container) or now
+    return (_first_process(pod, container, 1, environment, _started(pod, container) or now),)
+
+
+def processes_at_start(
+    pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[str, str]
+) -> tuple[OtherProcess, ...]:
+    """Return what runs in a container at any time beside a command that the kubelet executes, without the times of starts."""
+    if not pod["spec"].get("shareProcessNamespace"):
+        return (_first_process(pod, container, 1, environment, _ANY_TIME),)
+    return tuple(_shared(pod, [(other, _ANY_TIME) for other in pod["spec"]["containers"]], environment))
+
+
+def _first_process(
+    pod: ReadOnlyTree, container: ReadOnlyTree, pid: int, environment: Mapping[str, str], started: datetime
+) -> OtherProcess:
     argv = first_argv(pod, container, environment)
-    return (OtherProcess(1, argv, identity_of(pod, container).user, started),)
+    is_known = behavior_of(container) is not None and has_default_command(container)
+    name = argv[0].rpartition("/")[2]
+    return OtherProcess(
+        pid=pid,
+        argv=argv,
+        user=identity_of(pod, container).user,
+        started=started,
+        may_have_others=not is_known and (name not in PROGRAMS or name in _STARTING),
+    )
 
 
 def _shared_processes(
     pod: ReadOnlyTree, environment: Mapping[str, str], now: datetime
 ) -> Iterator[OtherProcess]:
-    containers = [other for other in every_container(pod["spec"]) if _started(pod, other) is not None]
-    starts = [_started(pod, other) or now for other in containers]
-    yield OtherProcess(1, ("/pause",), 65535, min(starts, default=now))
-    for index, (other, started) in enumerate(zip(containers, starts, strict=True), start=1):
-        argv = first_argv(pod, other, environment)
-        yield OtherProcess(index * _PIDS_OF_CONTAINER, argv, identity_of(pod, other).user, started)
+    running = [
+        (other, started)
+        for other in every_container(pod["spec"])
+        if (started := _started(pod, other)) is not None
+    ]
+    yield from _shared(pod, running, environment, min((started for _, started in running), default=now))
+
+
+def _shared(
+    pod: ReadOnlyTree,
+    running: Sequence[tuple[ReadOnlyTree, datetime]],
+    environment: Mapping[str, str],
+    first_start: datetime = _ANY_TIME,
+) -> Iterator[OtherProcess]:
+    yield OtherProcess(1, ("/pause",), 65535, first_start)
+    for index, (other, started) in enumerate(running, start=1):
+        yield _first_process(pod, other, index * _PIDS_OF_CONTAINER, environment, started)
 
 
 def _started(pod: ReadOnlyTree, container: ReadOnlyTree) -> datetime | None:

@@ -136,6 +136,8 @@ class OtherProcess(Struct, frozen=True):
     argv: tuple[str, ...]
     user: int
     started: datetime
+    may_have_others: bool = False
+    """Whether nobody knows which processes it starts, or which it becomes."""
 
 
 class Host(Struct, kw_only=True):

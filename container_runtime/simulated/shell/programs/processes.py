@@ -14,6 +14,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Program,
     ProgramUsageError,
     Run,
+    UnknownProgram,
     write_text,
 )
 from mockube.container_runtime.simulated.shell.signals import NAMES, signal_number
@@ -174,36 +175,66 @@ def pgrep(process: Process) -> Run:
         raise ProgramUsageError(f"usage: {process.name} [-flanovx] PATTERN", 2)
     pattern = options.arguments[0]
     matching = [
-        child
-        for child in _processes(process)
-        if _matches(pattern, _searched_text(child, full="f" in options), is_exact="x" in options)
+        found
+        for found in (_own(process) if is_kill else _all_processes(process))
+        if _matches(pattern, _searched_text(found, full="f" in options), is_exact="x" in options)
         is not ("v" in options)
     ]
+    _fail_if_unknown(process, is_found=is_kill or bool(matching))
     matching = matching[-1:] if "n" in options else matching[:1] if "o" in options else matching
-    for child in matching:
-        if is_kill:
-            child.send_signal(signal or 0)
+    for found in matching:
+        if is_kill and found.child is not None:
+            found.child.send_signal(signal or 0)
             yield CommandStart()
         elif options.has_any("la"):
             yield write_text(
-                f"{child.pid} {' '.join(child.name) if 'a' in options else _searched_text(child, full=False)}\n"
+                f"{found.pid} {' '.join(found.argv) if 'a' in options else _searched_text(found, full=False)}\n"
             )
         else:
-            yield write_text(f"{child.pid}\n")
+            yield write_text(f"{found.pid}\n")
     return int(not matching)
 
 
-def _searched_text(child: Child, *, full: bool) -> str:
-    return " ".join(child.name) if full else child.name[0].rpartition("/")[2]
+class _Found(NamedTuple):
+    """A process of the container."""
+
+    pid: int
+    argv: Sequence[str]
+    child: Child | None = None
+    """The process if it is one of the command."""
+
+
+def _own(process: Process) -> list[_Found]:
+    return [_Found(child.pid, child.name, child) for child in _processes(process)]
+
+
+def _all_processes(process: Process) -> list[_Found]:
+    """Return the processes of the container, those of the command included."""
+    return [*(_Found(other.pid, other.argv) for other in process.host.other_processes), *_own(process)]
+
+
+def _fail_if_unknown(process: Process, *, is_found: bool) -> None:
+    """Raise `UnknownProgram` if a search that finds nothing might find a process on a real node."""
+    if is_found or not process.host.is_strict:
+        return
+    for other in process.host.other_processes:
+        if other.may_have_others:
+            raise UnknownProgram(f"what {other.argv[0]} starts")
+
+
+def _searched_text(found: _Found, *, full: bool) -> str:
+    """Return what a search compares: of a server that shows its own title, such as `nginx: master process`, the part before the colon."""
+    return " ".join(found.argv) if full else found.argv[0].partition(":")[0].rpartition("/")[2]
 
 
 def pidof(process: Process) -> Run:
     options = parse_options(process.arguments, "s")
     pids = [
-        str(child.pid)
-        for child in reversed(_processes(process))
-        if _searched_text(child, full=False) in options.arguments and str(child.pid) not in options.all("o")
+        str(found.pid)
+        for found in reversed(_all_processes(process))
+        if _searched_text(found, full=False) in options.arguments and str(found.pid) not in options.all("o")
     ]
+    _fail_if_unknown(process, is_found=bool(pids))
     if pids:
         yield write_text(" ".join(pids[:1] if "s" in options else pids) + "\n")
     return int(not pids)
@@ -216,9 +247,10 @@ def kill_all(process: Process) -> Run:
         signal = signal_number(arguments.pop(0)[1:])
     code = 0
     for name in arguments:
-        targets = [child for child in _processes(process) if _searched_text(child, full=False) == name]
-        for child in targets:
-            child.send_signal(signal or 0)
+        targets = [found for found in _own(process) if _searched_text(found, full=False) == name]
+        for found in targets:
+            if found.child is not None:
+                found.child.send_signal(signal or 0)
             yield CommandStart()
         if not targets:
             yield process.error(f"{name}: no process killed")

@@ -97,3 +97,19 @@ def test_file_that_is_tested_exists_where_images_have_files(script, code):
 
 def test_file_in_folder_that_specification_mentions_is_found():
     assert exit_code("[ -f /work/main.py ]", workingDir="/work/src") == 0
+
+
+@pytest.mark.parametrize(
+    ("image", "command", "is_ready"),
+    [
+        pytest.param("bitnami/memcached:1.6.39", ["pgrep", "memcached"], True, id="a server"),
+        pytest.param("bitnami/memcached:1.6.39", ["pgrep", "redis"], False, id="another server"),
+        pytest.param("example.org/haproxy", ["pgrep", "haproxy"], True, id="an unknown image"),
+        pytest.param("example.org/app", ["pidof", "java"], True, id="a process that nobody knows"),
+        pytest.param("nginx:1.25", ["sh", "-c", "pidof nginx || pidof nginx:"], True, id="a title"),
+    ],
+)
+def test_probe_finds_first_process_of_its_container(image, command, is_ready):
+    probed = {"name": "c", "image": image, "readinessProbe": {"exec": {"command": command}}}
+    subject = SimulatedPod(pod(probed), context=node_context(details=True)).pass_time(60)
+    assert subject.ready is is_ready
