@@ -148,6 +148,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     """Whether the entry is that of another image with the same name, so that nobody knows its other ports and its paths."""
     servers: tuple[str, ...] = ()
     """The names of the program that listens on the `ports`, in commands of pods: another program does not."""
+    takes_options: bool = True
+    """Whether its entrypoint gives arguments that begin with a dash to the server."""
     programs: tuple[str, ...] | None = None
     """Which programs it has: names of sets, such as busybox or debian, and of single programs; None if that is unknown, so that
     any may be there.
@@ -400,3 +402,23 @@ def behavior_of_image(image: str) -> Image | None:
 
 def behavior_of(container: Mapping[str, Any]) -> Image | None:
     return behavior_of_image(container.get("image") or "")
+
+
+def runs_server(container: Mapping[str, Any]) -> bool:
+    """Return whether a container runs the server of its image: by the image's own command, or by arguments that are options for it."""
+    image = behavior_of(container) if not container.get("command") else None
+    if image is None or image.entrypoint or image.arguments or image.exit_code is not None:
+        return False
+    if not image.ports and not image.logs:
+        return False
+    arguments = tuple(container.get("args") or ())
+    options = arguments[1:] if arguments[:1] and arguments[0] in image.servers else arguments
+    if options == arguments and not image.takes_options:
+        return not arguments
+    return not options or (options[0].startswith("-") and options not in _ENDING_OPTIONS)
+
+
+_ENDING_OPTIONS: Final = frozenset(
+    (option,) for option in ("--help", "--version", "-?", "-h", "-t", "-T", "-v", "-V")
+)
+"""What makes servers print something, and end."""

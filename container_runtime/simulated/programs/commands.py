@@ -15,7 +15,7 @@ from mockube.container_runtime.config.environment import References, environment
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
 from mockube.container_runtime.images.programs import programs_of_image
-from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.images.table import behavior_of, runs_server
 from mockube.container_runtime.pod_script import PREFIX, Script, script_of
 from mockube.container_runtime.simulated.files import mounts
 from mockube.container_runtime.simulated.files.users import group_names, identity_of, user_names
@@ -281,9 +281,9 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     if failed is not None:
         yield Output(2, "".join(f"{line}\n" for line in failed.lines).encode())
         return failed.exit_code
-    if image is not None and has_default_command(container) and not has_script:
+    is_server = image is not None and not has_script and runs_server(container)
+    if image is not None and not has_script and (is_server or has_default_command(container)):
         default = program.default_run(container)
-        is_server = (image.logs or image.ports) and not program.command_of(container)
         if default is not None or is_server:
             yield Output(1, "".join(f"{line}\n" for line in image.logs).encode())
         if default is not None:

@@ -7,10 +7,9 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.behavior import has_default_command
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.variables import expand_references
-from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.images.table import Image, behavior_of, runs_server
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import NoLogs, run_of
 from mockube.container_runtime.simulated.files.process_files import process_files
@@ -34,12 +33,24 @@ def first_argv(pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[
     if text is not None:
         return ("sh", "-c", text)
     image = behavior_of(container)
-    if image is not None and image.process and has_default_command(container):
-        return (image.process,)
+    if image is not None and runs_server(container) and (argv := _server_argv(image, container)):
+        return argv
     argv = program.command_of(container)
     if argv:
         return tuple(expand_references(argv, environment))
     return ((container.get("image") or "").partition("@")[0].rpartition("/")[2].partition(":")[0],)
+
+
+def _server_argv(image: Image, container: ReadOnlyTree) -> tuple[str, ...]:
+    """Return the command line of an image's server; empty if nobody knows it. A server that shows a title of its own shows no options."""
+    arguments = tuple(container.get("args") or ())
+    if arguments and arguments[0] in image.servers:
+        return arguments
+    name = next(iter(image.servers), image.process.partition(" ")[0])
+    has_title = ": " in image.process
+    if arguments and name and not has_title:
+        return (name, *arguments)
+    return (image.process,) if image.process else ()
 
 
 def process_entries(
@@ -79,14 +90,13 @@ def _first_process(
     pod: ReadOnlyTree, container: ReadOnlyTree, pid: int, environment: Mapping[str, str], started: datetime
 ) -> OtherProcess:
     argv = first_argv(pod, container, environment)
-    is_known = behavior_of(container) is not None and has_default_command(container)
     name = argv[0].rpartition("/")[2]
     return OtherProcess(
         pid=pid,
         argv=argv,
         user=identity_of(pod, container).user,
         started=started,
-        may_have_others=not is_known and (name not in PROGRAMS or name in _STARTING),
+        may_have_others=not runs_server(container) and (name not in PROGRAMS or name in _STARTING),
     )
 
 

@@ -29,7 +29,7 @@ from mockube.container_runtime.behavior import (
 )
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
-from mockube.container_runtime.images.table import WrittenPath, behavior_of
+from mockube.container_runtime.images.table import WrittenPath, behavior_of, runs_server
 from mockube.container_runtime.load import RunLoad
 from mockube.container_runtime.simulated.files.image_places import file_places
 from mockube.container_runtime.simulated.files.mounts import written_folders
@@ -293,11 +293,13 @@ def _uses_referenced_variable(container: Mapping[str, Any], text: str) -> bool:
 
 
 def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a container's command, or else the command of a known image."""
+    """Return a container's command, or else the command of a known image; empty for the server of one."""
     command, arguments = container.get("command") or (), container.get("args") or ()
     image = behavior_of(container) if not command else None
     if image is None:
         return (*command, *arguments)
+    if runs_server(container):
+        return ()
     if image.wraps_programs and arguments and arguments[0].rpartition("/")[2] in PROGRAMS:
         return tuple(arguments)
     return (*image.entrypoint, *(arguments or image.arguments))
