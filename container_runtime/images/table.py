@@ -79,6 +79,8 @@ class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """What a server of another protocol replies to a text of its client."""
     grpc_health: Mapping[str, str] | None = None
     """The statuses of the services in its gRPC health service, such as `"": SERVING`; None for a server without it."""
+    served_by: tuple[str, ...] = ()
+    """The programs that serve the port, of an image with several servers; empty for all of them."""
     options: tuple[str, ...] = ()
     """The options of the server's program that name another port, such as --port."""
     variables: tuple[str, ...] = ()
@@ -154,6 +156,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     """Which programs it has: names of sets, such as busybox or debian, and of single programs; None if that is unknown, so that
     any may be there.
     """
+    scripts: Mapping[str, str] = field(default_factory=dict)
+    """What programs of the image do, as scripts of a shell, by their names: such as a server that ends without its database."""
     shell: str | None = None
     """The path of its shell, "" for an image without one; None if that is unknown."""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -405,17 +409,22 @@ def behavior_of(container: Mapping[str, Any]) -> Image | None:
 
 
 def runs_server(container: Mapping[str, Any]) -> bool:
-    """Return whether a container runs the server of its image: by the image's own command, or by arguments that are options for it."""
-    image = behavior_of(container) if not container.get("command") else None
-    if image is None or image.entrypoint or image.arguments or image.exit_code is not None:
+    """Return whether a container runs the server of its image: by the image's own command, by its name, or by options for it."""
+    image = behavior_of(container)
+    if image is None or not (image.ports or image.logs):
         return False
-    if not image.ports and not image.logs:
+    command, arguments = container.get("command") or (), container.get("args") or ()
+    argv = (*command, *arguments)
+    program = argv[0].rpartition("/")[2] if argv else ""
+    if program in image.servers and program not in image.scripts:
+        return _serves_with(argv[1:]) and (image.takes_options or len(argv) > 1)
+    if command or image.entrypoint or image.arguments or image.exit_code is not None:
         return False
-    arguments = tuple(container.get("args") or ())
-    options = arguments[1:] if arguments[:1] and arguments[0] in image.servers else arguments
-    if options == arguments and not image.takes_options:
-        return not arguments
-    return not options or (options[0].startswith("-") and options not in _ENDING_OPTIONS)
+    return not argv or (image.takes_options and argv[0].startswith("-") and _serves_with(argv))
+
+
+def _serves_with(options: Sequence[str]) -> bool:
+    return not options or (options[0].startswith(("-", "/")) and tuple(options) not in _ENDING_OPTIONS)
 
 
 _ENDING_OPTIONS: Final = frozenset(

@@ -21,7 +21,7 @@ from mockube.container_runtime.behavior import (
 )
 from mockube.container_runtime.config.environment import hostname_of, known_environment
 from mockube.container_runtime.images.programs import programs_of_image
-from mockube.container_runtime.images.table import behavior_of, runs_server
+from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.load import NO_LOAD, RunLoad
 from mockube.container_runtime.pod_script import Script
 from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
@@ -117,7 +117,7 @@ def ignores_term(container: ReadOnlyTree) -> bool:
     return (
         image is not None
         and image.ignores_term
-        and (has_default_command(container) or runs_server(container))
+        and (has_default_command(container) or program.serves(container))
     )
 
 

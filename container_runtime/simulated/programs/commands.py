@@ -15,7 +15,7 @@ from mockube.container_runtime.config.environment import References, environment
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
 from mockube.container_runtime.images.programs import programs_of_image
-from mockube.container_runtime.images.table import behavior_of, runs_server
+from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.pod_script import PREFIX, Script, script_of
 from mockube.container_runtime.simulated.files import mounts
 from mockube.container_runtime.simulated.files.users import group_names, identity_of, user_names
@@ -260,7 +260,8 @@ def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     argv = _main_argv(container, script_of(meta.annotations(pod)))
     if not argv:
         raise UnknownProgram(f"the image {container.get('image')}")
-    if script_of(meta.annotations(pod)).command(container["name"]) is not None:
+    has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
+    if has_script or program.script_of_program(container, program.argv_of(container)) is not None:
         host.installed = None  # The script stands for the program of the image, which need not have a shell.
     directory = container.get("workingDir") or "/"
     return (yield from run_command(host, expand_references(argv, environment), environment, directory))
@@ -281,7 +282,7 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     if failed is not None:
         yield Output(2, "".join(f"{line}\n" for line in failed.lines).encode())
         return failed.exit_code
-    is_server = image is not None and not has_script and runs_server(container)
+    is_server = image is not None and not has_script and program.serves(container)
     if image is not None and not has_script and (is_server or has_default_command(container)):
         default = program.default_run(container)
         if default is not None or is_server:

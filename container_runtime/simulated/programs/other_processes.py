@@ -9,7 +9,7 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.variables import expand_references
-from mockube.container_runtime.images.table import Image, behavior_of, runs_server
+from mockube.container_runtime.images.table import Image, behavior_of
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import NoLogs, run_of
 from mockube.container_runtime.simulated.files.process_files import process_files
@@ -33,9 +33,9 @@ def first_argv(pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[
     if text is not None:
         return ("sh", "-c", text)
     image = behavior_of(container)
-    if image is not None and runs_server(container) and (argv := _server_argv(image, container)):
+    if image is not None and program.serves(container) and (argv := _server_argv(image, container)):
         return argv
-    argv = program.command_of(container)
+    argv = program.argv_of(container)
     if argv:
         return tuple(expand_references(argv, environment))
     return ((container.get("image") or "").partition("@")[0].rpartition("/")[2].partition(":")[0],)
@@ -43,8 +43,8 @@ def first_argv(pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[
 
 def _server_argv(image: Image, container: ReadOnlyTree) -> tuple[str, ...]:
     """Return the command line of an image's server; empty if nobody knows it. A server that shows a title of its own shows no options."""
-    arguments = tuple(container.get("args") or ())
-    if arguments and arguments[0] in image.servers:
+    arguments = (*(container.get("command") or ()), *(container.get("args") or ()))
+    if arguments and arguments[0].rpartition("/")[2] in image.servers:
         return arguments
     name = next(iter(image.servers), image.process.partition(" ")[0])
     has_title = ": " in image.process
@@ -96,7 +96,7 @@ def _first_process(
         argv=argv,
         user=identity_of(pod, container).user,
         started=started,
-        may_have_others=not runs_server(container) and (name not in PROGRAMS or name in _STARTING),
+        may_have_others=not program.serves(container) and (name not in PROGRAMS or name in _STARTING),
     )
 
 

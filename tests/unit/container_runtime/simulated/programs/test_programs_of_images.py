@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.container_runtime.config.environment import References
-from mockube.container_runtime.simulated.programs.commands import host_of, main_process
+from mockube.container_runtime.simulated.programs.commands import host_of, live_command, main_process
 from mockube.container_runtime.simulated.programs.other_processes import first_argv
+from mockube.container_runtime.simulated.programs.program import command_of
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Output
 from mockube.container_runtime.start_errors import StartError
@@ -82,3 +83,12 @@ def test_log_of_a_server_with_options_is_that_of_the_server():
 def test_first_process_of_a_server_has_its_options(fields, argv):
     tree = pod(**fields)
     assert first_argv(tree, tree["spec"]["containers"][0], {}) == argv
+
+
+def test_program_that_the_table_describes_runs_its_script():
+    tree = pod("yinfangchen/hotelreservation:latest", command=["geo"])
+    container = tree["spec"]["containers"][0]
+    assert command_of(container)[:2] == ("sh", "-c")
+    assert command_of(container)[3:] == ("geo",)
+    assert live_command(tree, container) == command_of(container)
+    assert first_argv(tree, container, {}) == ("geo",)
