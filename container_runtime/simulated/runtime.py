@@ -74,6 +74,7 @@ from .connections.ports import serve_port
 from .container_loads import ContainerLoads
 from .execution import container_command, execute, run_to_end
 from .files.cgroup_files import PATH as CGROUP
+from .files.absent_objects import with_absent_objects
 from .files.mounts import file_system_of, shared_mounts
 from .files.writable import mounts_of
 from .handler_commands import HandlerRun, run_handler_command
@@ -447,6 +448,7 @@ class SimulatedRuntime:
         """Run a container's command. One that is not simulated ends, or runs on, as it does in advance."""
         container = run.container
         references, files = await self._load(pod, run)
+        files = with_absent_objects(files, pod, container, references)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.now = self._clock.now
         host.memory = self._memory(pod, container, references)
