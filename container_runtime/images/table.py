@@ -79,6 +79,8 @@ class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """What a server of another protocol replies to a text of its client."""
     grpc_health: Mapping[str, str] | None = None
     """The statuses of the services in its gRPC health service, such as `"": SERVING`; None for a server without it."""
+    served_by: tuple[str, ...] = ()
+    """The programs that serve the port, of an image with several servers; empty for all of them."""
     options: tuple[str, ...] = ()
     """The options of the server's program that name another port, such as --port."""
     variables: tuple[str, ...] = ()
@@ -148,10 +150,14 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     """Whether the entry is that of another image with the same name, so that nobody knows its other ports and its paths."""
     servers: tuple[str, ...] = ()
     """The names of the program that listens on the `ports`, in commands of pods: another program does not."""
+    takes_options: bool = True
+    """Whether its entrypoint gives arguments that begin with a dash to the server."""
     programs: tuple[str, ...] | None = None
     """Which programs it has: names of sets, such as busybox or debian, and of single programs; None if that is unknown, so that
     any may be there.
     """
+    scripts: Mapping[str, str] = field(default_factory=dict)
+    """What programs of the image do, as scripts of a shell, by their names: such as a server that ends without its database."""
     shell: str | None = None
     """The path of its shell, "" for an image without one; None if that is unknown."""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -400,3 +406,28 @@ def behavior_of_image(image: str) -> Image | None:
 
 def behavior_of(container: Mapping[str, Any]) -> Image | None:
     return behavior_of_image(container.get("image") or "")
+
+
+def runs_server(container: Mapping[str, Any]) -> bool:
+    """Return whether a container runs the server of its image: by the image's own command, by its name, or by options for it."""
+    image = behavior_of(container)
+    if image is None or not (image.ports or image.logs):
+        return False
+    command, arguments = container.get("command") or (), container.get("args") or ()
+    argv = (*command, *arguments)
+    program = argv[0].rpartition("/")[2] if argv else ""
+    if program in image.servers and program not in image.scripts:
+        return _serves_with(argv[1:]) and (image.takes_options or len(argv) > 1)
+    if command or image.entrypoint or image.arguments or image.exit_code is not None:
+        return False
+    return not argv or (image.takes_options and argv[0].startswith("-") and _serves_with(argv))
+
+
+def _serves_with(options: Sequence[str]) -> bool:
+    return not options or (options[0].startswith(("-", "/")) and tuple(options) not in _ENDING_OPTIONS)
+
+
+_ENDING_OPTIONS: Final = frozenset(
+    (option,) for option in ("--help", "--version", "-?", "-h", "-t", "-T", "-v", "-V")
+)
+"""What makes servers print something, and end."""

@@ -1,5 +1,6 @@
 """What is known of simulated containers before they run (`Predictions`): what their commands do in the context of their pod. Pure."""
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -31,6 +32,7 @@ from .files.users import identity_of
 from .programs import handlers, image_load, program, requirements
 from .programs.commands import depends_on_objects
 from .programs.handlers import HandlerCommand
+from .programs.other_processes import processes_at_start
 from .programs.program import (
     ANY_YEAR,
     CommandContext,
@@ -45,6 +47,8 @@ from .programs.requirements import FindObject
 from .servers import probe_answers
 from .servers.listeners import listeners_of
 
+_PROCESSES: Final = re.compile(r"(?<![\w.-])(?:pgrep|pidof|ps|top)(?![\w.-])")
+"""The programs of a probe whose results depend on what runs in its container; a command without them has one result for all pods."""
 _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 """The folder that is empty in an image."""
 
@@ -110,7 +114,11 @@ def reaction_of_run(
 
 def ignores_term(container: ReadOnlyTree) -> bool:
     image = behavior_of(container)
-    return image is not None and image.ignores_term and has_default_command(container)
+    return (
+        image is not None
+        and image.ignores_term
+        and (has_default_command(container) or program.serves(container))
+    )
 
 
 def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
@@ -183,6 +191,7 @@ def _handler_command(
         fails_unknown=fails_unknown,
         installed=programs_of_image(container.get("image") or ""),
         places=file_places(container),
+        other_processes=processes_at_start(pod, container, environment) if _PROCESSES.search(text) else (),
     )
 
 

@@ -78,6 +78,7 @@ from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
 from .container_loads import ContainerLoads
 from .execution import container_command, execute, run_to_end
+from .files.absent_objects import with_absent_objects
 from .files.cgroup_files import PATH as CGROUP
 from .files.mounts import file_system_of, shared_mounts
 from .files.writable import mounts_of
@@ -97,7 +98,7 @@ from .servers.probe_answers import server_of_files
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
-from .shell.process import Host, Run, Sleep, UnknownProgram
+from .shell.process import Host, OtherProcess, Run, ShownProcess, Sleep, UnknownProgram
 from .shell.scheduling import KILL
 from .shell.signals import SIGNALS
 from .shell.syntax import ShellSyntaxError
@@ -310,6 +311,7 @@ class SimulatedRuntime:
             unknown_folders=self._unknown_folders(pod, container),
             fails_unknown=self._fails_unknown(pod),
             on_unknown=on_unknown,
+            processes=partial(self._processes, pod, container),
         )
         network = self._network.caller(pod)
         return await run_handler_command(handler_run, list(command), self._clock, network, limit=seconds)
@@ -337,9 +339,7 @@ class SimulatedRuntime:
         host = commands.host_of(pod, container, references, run.started, files=files)
         host.now, host.has_terminal, host.is_strict = self._clock.now, request.has_terminal, False
         environment = environment_of(pod, container, references)
-        host.other_processes = other_processes(
-            pod, container, environment, self._clock.now(), partial(self._send_signal, pod)
-        )
+        host.other_processes = self._processes(pod, container, environment)
         if request.has_terminal:
             environment.setdefault("TERM", "xterm")
         host.memory = self._memory(pod, container, references)
@@ -520,6 +520,7 @@ class SimulatedRuntime:
         container = run.container
         references, files = await self._load(pod, run)
         await self._wait_for_earlier(pod, container)
+        files = with_absent_objects(files, pod, container, references)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.memory = self._memory(pod, container, references)
         await self._execute_to_end(pod, run, host, commands.main_command(pod, container, references, host))
@@ -593,6 +594,18 @@ class SimulatedRuntime:
             self.loads.kill(self._pods.latest(pod) or pod, name)
             self._events.report_change(pod)
 
+    def _processes(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[str, str]
+    ) -> tuple[OtherProcess, ...]:
+        """Return what runs in a container besides a command that is executed in it."""
+
+        def further(name: str) -> Sequence[ShownProcess] | None:
+            run = self.run_of(pod, name)
+            return None if run is None else run.shown()
+
+        send_signal = partial(self._send_signal, pod)
+        return other_processes(pod, container, environment, self._clock.now(), send_signal, further)
+
     def _send_signal(self, pod: ReadOnlyTree, name: str, number: int) -> None:
         """Send a signal of a client's command to the first process of a container."""
         container = container_spec(pod, name)
@@ -612,6 +625,7 @@ class SimulatedRuntime:
     ) -> None:
         """Note what a run does when it is stopped."""
         is_first = is_first_process(pod)
+        run.shown = lambda: tuple(host.shown())
         # The command sets it when it starts.
         run.send_signal = lambda number: host.send_signal(number, is_protected=is_first)
         reaction, handles_signals = default_reaction(argv or ("sh",), is_first=is_first)

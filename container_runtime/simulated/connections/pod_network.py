@@ -254,6 +254,7 @@ class PodConnections:
             outcome=Outcome.OPEN.value,
             speaks=HTTP,
             uses_tls=uses_tls,
+            is_certificate_known=not port.unknown,
             status=answer.status,
             reason=HTTPStatus(answer.status).phrase,
             headers=tuple(headers),

@@ -173,7 +173,7 @@ def known_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     volume_names = {
         volume["name"]
         for volume in pod["spec"].get("volumes") or ()
-        if volume_kind(volume) in API_VOLUMES and not _lacks_object(volume, references)
+        if volume_kind(volume) in API_VOLUMES and not lacks_object(volume, references)
     }
     return tuple(
         normpath(mount["mountPath"])
@@ -182,7 +182,8 @@ def known_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     )
 
 
-def _lacks_object(volume: ReadOnlyTree, references: References) -> bool:
+def lacks_object(volume: ReadOnlyTree, references: References) -> bool:
+    """Return whether a ConfigMap or a Secret of a volume does not exist."""
     for source in (volume.get("projected") or {}).get("sources") or (volume,):
         config_map, secret = source.get("configMap") or {}, source.get("secret") or {}
         secret_name = secret.get("secretName") or secret.get("name")

@@ -56,6 +56,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     speaks: str = ""
     """The protocol that the server on a port speaks, such as http or redis; empty if it is unknown."""
     uses_tls: bool = False
+    is_certificate_known: bool = True
+    """Whether anybody knows which certificate the server has."""
     authority: bytes = b""
     """The CA certificates that sign the server's; empty if no client knows them."""
     status: int = 0

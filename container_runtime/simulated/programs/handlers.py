@@ -27,6 +27,7 @@ from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     Host,
+    OtherProcess,
     Output,
     RepeatedIteration,
     Run,
@@ -37,6 +38,7 @@ from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 from mockube.container_runtime.start_errors import StartError
 
 from . import program
+from .other_processes import with_further
 from .program import Invocation
 
 MAX_TIMES: Final = 100
@@ -60,6 +62,8 @@ class HandlerCommand(Struct, frozen=True, kw_only=True):
     installed: ImagePrograms | None = None
     """The programs of the image; None if nobody knows them."""
     places: ImagePlaces | None = None
+    other_processes: tuple[OtherProcess, ...] = ()
+    """The processes that run beside it."""
 
 
 class UnknownFile(UnknownProgram):
@@ -122,13 +126,16 @@ def command_timeline(main: Invocation | None, command: HandlerCommand, folders: 
     at = 0.0
     for _ in range(MAX_TIMES):
         next_at = _run_until_sleep(execution, host)
+        if next_at is None and results:
+            break
         entries = dict(files.entries("/"))
         seen |= entries.keys()
-        result = _run_command(command, _KnownFiles(entries, command, folders, seen))
+        result = _run_command(_beside(command, host), _KnownFiles(entries, command, folders, seen))
         if not results or results[-1][1] != result:
             results.append((at, result))
-        if (at := next_at) == inf:
+        if next_at is None or next_at == inf:
             break
+        at = next_at
     return tuple(results)
 
 
@@ -151,8 +158,11 @@ def unknown_program_of_handler(command: HandlerCommand) -> str:
     return ""
 
 
-def _run_until_sleep(execution: Run, host: Host) -> float:
-    """Run a command until time passes; return the time at which it continues, infinite if nothing changes any more."""
+def _run_until_sleep(execution: Run, host: Host) -> float | None:
+    """Run a command until time passes; return the time at which it continues, infinite if nothing changes any more.
+
+    Return None after an iteration of a loop that has changed nothing: all later ones are like it.
+    """
     commands = 0
     for _ in range(program.MAX_EFFECTS):
         try:
@@ -167,12 +177,21 @@ def _run_until_sleep(execution: Run, host: Host) -> float:
         ):
             return inf
         commands += isinstance(effect, CommandStart)
+        if isinstance(effect, RepeatedIteration):
+            return None
         if commands > program.MAX_COMMANDS or program.is_endless(effect, host):
             return inf
         if isinstance(effect, Sleep) and effect.seconds:
             host.elapsed += effect.seconds
             return host.elapsed
     return inf
+
+
+def _beside(command: HandlerCommand, host: Host) -> HandlerCommand:
+    """Return a command that runs beside the processes of the container's own command, if its result depends on them."""
+    if len(command.other_processes) != 1:  # None, or those of other containers.
+        return command
+    return replace(command, other_processes=tuple(with_further(command.other_processes[0], host.shown())))
 
 
 def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Run]:
@@ -188,7 +207,9 @@ def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Ru
         fails_unknown=command.fails_unknown,
         installed=command.installed,
     )
-    return program.start_invocation(invocation, files)
+    host, execution = program.start_invocation(invocation, files)
+    host.other_processes = command.other_processes
+    return host, execution
 
 
 def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | None:
@@ -221,6 +242,8 @@ def _run_to_result(host: Host, execution: Run) -> CommandResult:
     except StopIteration as stop:
         # Nobody reads the output of a success, and the results before and after another output are the same.
         text = output[:MAX_OUTPUT].decode("utf-8", "replace") if stop.value else ""
+        if stop.value and host.unlisted:
+            raise UnknownProgram(host.unlisted) from None
         return CommandResult(exit_code=stop.value, output=text, seconds=host.elapsed)
     except OutOfMemory:
         return CommandResult(exit_code=KILLED, seconds=host.elapsed)

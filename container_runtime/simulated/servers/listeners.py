@@ -142,7 +142,10 @@ def _of_image(
             else Listeners(unknown=f"the image {key.image}")
         )
     ports: dict[int, PortBehavior | None] = {}
+    program = next(iter(arguments), "").rpartition("/")[2]
     for number, behavior in image.ports.items():
+        if behavior.served_by and program not in behavior.served_by:
+            continue
         at = _port_by_setting(behavior, arguments, environment) or number
         ports[at] = behavior if _has_answers(behavior, image) else None
     configured = [path for path in image.configuration if _overlaps(path, key.mounts)] or [
