@@ -280,7 +280,7 @@ def stop_containers(
     uninitialized = [
         container.name
         for (container, _), update in zip(containers.init, init, strict=True)
-        if not lifecycle.is_initialized(container, update.status)
+        if not lifecycle.is_initialized(container, update.status, has_continued=True)
     ]
     # Once a main container has run, the pod was initialized, whatever its init containers did later.
     was_initialized = any(not lifecycle.never_ran(update.status) for update in main)
@@ -366,16 +366,18 @@ def _run_init(containers: PodContainers, now: datetime) -> tuple[list[ContainerU
     """Advance the init containers up to the first that is not done; also return the names of all that are not done."""
     updates: list[ContainerUpdate] = []
     uninitialized: list[str] = []
-    for container, status in containers.init:
+    has_run = [
+        status is not None and not lifecycle.never_ran(status)
+        for _, status in (*containers.init, *containers.main)
+    ]
+    for index, (container, status) in enumerate(containers.init):
         if uninitialized:
-            updates.append(ContainerUpdate(status=status or waiting_status(container, "PodInitializing")))
-            uninitialized += (
-                [container.name] if not lifecycle.is_initialized(container, updates[-1].status) else []
-            )
-            continue
-        update = lifecycle.advance(container, status, now)
+            update = ContainerUpdate(status=status or waiting_status(container, "PodInitializing"))
+        else:
+            update = lifecycle.advance(container, status, now)
         updates.append(update)
-        if not lifecycle.is_initialized(container, update.status):
+        has_continued = any(has_run[index + 1 :])
+        if not lifecycle.is_initialized(container, update.status, has_continued=has_continued):
             uninitialized.append(container.name)
     return updates, uninitialized
 

@@ -26,7 +26,9 @@ def with_unknown_ends(
     Main containers are ended if the pod was initialized, and init containers up to the last that has run, or the first one.
     """
     has_run_main = any(not never_ran(update.status) for update in main)
-    was_initialized = has_run_main or not init or is_initialized(init_containers[-1], init[-1].status)
+    was_initialized = (
+        has_run_main or not init or is_initialized(init_containers[-1], init[-1].status, has_continued=True)
+    )
     ran = [index for index, update in enumerate(init) if not never_ran(update.status)]
     last = max(ran, default=0)
     return (

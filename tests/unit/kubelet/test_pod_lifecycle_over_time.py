@@ -207,8 +207,39 @@ def test_sidecars_run_with_containers_and_end_last():
     assert simulated.containers("initContainerStatuses") == {"side": 0, "i": 0}
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"command": ["false"]}, id="it ends at once"),
+        pytest.param({"command": ["/nope"]}, id="it cannot be started"),
+        pytest.param(
+            {"startupProbe": {"exec": {"command": ["false"]}, "periodSeconds": 1}},
+            id="its startup probe fails",
+        ),
+        pytest.param({"lifecycle": {"postStart": {"exec": {"command": ["false"]}}}}, id="its hook fails"),
+    ],
+)
+def test_containers_wait_for_sidecar_that_runs_and_has_started(fields):
+    sidecar = container("side", "sleep", "5000", restartPolicy="Always") | {"image": "busybox:1.36"} | fields
+    subject = SimulatedPod(pod(container("c"), init=[sidecar]), context=node_context(details=True)).pass_time(
+        600
+    )
+    assert subject.pod["status"]["phase"] == "Pending"
+    assert "waiting" in subject.status["containerStatuses"][0]["state"]
+
+
+def test_containers_run_on_while_sidecar_is_restarted():
+    sidecar = container("side", "sleep", "5", restartPolicy="Always")
+    subject = SimulatedPod(pod(container("c"), init=[sidecar]), context=node_context(details=True)).pass_time(
+        300
+    )
+    assert subject.pod["status"]["phase"] == "Running"
+    assert subject.status["containerStatuses"][0]["state"]["running"]
+
+
 def test_unready_sidecar_keeps_pod_unready():
-    simulated = SimulatedPod(pod(init=[container("side", "false", restartPolicy="Always")])).pass_time(1)
+    sidecar = container("side", "sleep", "5", restartPolicy="Always")
+    simulated = SimulatedPod(pod(init=[sidecar])).pass_time(12)  # it backs off after its first restart
     assert simulated.containers() == {"c": "running"}
     assert simulated.condition("Ready")["message"] == "containers with unready status: [side]"
 
