@@ -114,6 +114,13 @@ class WrittenPath(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     exit_code: int = 1
 
 
+class FailedBind(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """How a server ends whose port is in use."""
+
+    logs: tuple[str, ...]
+    exit_code: int = 1
+
+
 class Load(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """How much of a resource a server uses: bytes of memory, or cores."""
 
@@ -165,6 +172,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     requires: tuple[Requirement, ...] = ()
     writes: tuple[WrittenPath, ...] = ()
     """Where the server writes at its start, in its order."""
+    failed_bind: FailedBind | None = None
+    """How the server ends if another container of its pod has its port; None if nobody knows."""
     workdir: str = ""
     user: int | None = None
     """The user of the image; None if it is unknown."""

@@ -73,8 +73,8 @@ from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
 from .container_loads import ContainerLoads
 from .execution import container_command, execute, run_to_end
-from .files.cgroup_files import PATH as CGROUP
 from .files.absent_objects import with_absent_objects
+from .files.cgroup_files import PATH as CGROUP
 from .files.mounts import file_system_of, shared_mounts
 from .files.writable import mounts_of
 from .handler_commands import HandlerRun, run_handler_command
@@ -88,6 +88,7 @@ from .programs.object_values import uses_objects
 from .programs.other_processes import other_processes
 from .programs.program import default_reaction, is_first_process, termination_message
 from .servers.live_probes import answer_from_files, live_port_probes
+from .servers.port_conflicts import failed_bind, occupied_ports, process_without_port
 from .servers.probe_answers import server_of_files
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
@@ -379,7 +380,13 @@ class SimulatedRuntime:
         if volumes:
             mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)
             host.files = file_system_of(pod, container, references, mounts, is_partial=True)
-        replay = LogReplay(commands.main_process(pod, container, references, host), host, run.started)
+        bind = failed_bind(pod, container)
+        process = (
+            commands.main_process(pod, container, references, host)
+            if bind is None
+            else process_without_port(bind)
+        )
+        replay = LogReplay(process, host, run.started)
         return self._access_logs.with_requests(replay, pod, name, run.restarts)
 
     async def port_forward(self, pod: ReadOnlyTree, port: int) -> PortConnection:
@@ -452,6 +459,7 @@ class SimulatedRuntime:
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.now = self._clock.now
         host.memory = self._memory(pod, container, references)
+        host.occupied_ports = occupied_ports(pod, container)
         execution = container_command(commands.main_command(pod, container, references, host), files)
         if has_disk_limits(pod):
             execution = self._with_disk_checks(pod, execution)

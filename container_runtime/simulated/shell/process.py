@@ -162,6 +162,8 @@ class Host(Struct, kw_only=True):
     group_names: Mapping[int, str] = field(default_factory=lambda: NAMES)
     other_processes: tuple[OtherProcess, ...] = ()
     """The processes that run already; without them, the command is the first process of the container."""
+    occupied_ports: frozenset[int] = frozenset()
+    """The ports on which other containers of the pod listen."""
     cpus: int = 1
     """The processors of the node."""
     memory_bytes: int = DEFAULT_MEMORY
