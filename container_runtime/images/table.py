@@ -114,6 +114,13 @@ class WrittenPath(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     exit_code: int = 1
 
 
+class FailedBind(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """How a server ends whose port is in use."""
+
+    logs: tuple[str, ...]
+    exit_code: int = 1
+
+
 class Load(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """How much of a resource a server uses: bytes of memory, or cores."""
 
@@ -165,6 +172,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     requires: tuple[Requirement, ...] = ()
     writes: tuple[WrittenPath, ...] = ()
     """Where the server writes at its start, in its order."""
+    failed_bind: FailedBind | None = None
+    """How the server ends if another container of its pod has its port; None if nobody knows."""
     workdir: str = ""
     user: int | None = None
     """The user of the image; None if it is unknown."""
@@ -417,7 +426,7 @@ def runs_server(container: Mapping[str, Any]) -> bool:
     argv = (*command, *arguments)
     program = argv[0].rpartition("/")[2] if argv else ""
     if program in image.servers and program not in image.scripts:
-        return _serves_with(argv[1:]) and (image.takes_options or len(argv) > 1)
+        return _serves_with(argv[1:]) and (program not in _DAEMONS or len(argv) > 1)
     if command or image.entrypoint or image.arguments or image.exit_code is not None:
         return False
     return not argv or (image.takes_options and argv[0].startswith("-") and _serves_with(argv))
@@ -427,6 +436,8 @@ def _serves_with(options: Sequence[str]) -> bool:
     return not options or (options[0].startswith(("-", "/")) and tuple(options) not in _ENDING_OPTIONS)
 
 
+_DAEMONS: Final = frozenset({"nginx", "nginx-debug", "httpd", "apachectl", "apache2ctl"})
+"""The servers that go to the background, so that their container ends, unless an option says otherwise."""
 _ENDING_OPTIONS: Final = frozenset(
     (option,) for option in ("--help", "--version", "-?", "-h", "-t", "-T", "-v", "-V")
 )

@@ -46,6 +46,7 @@ from .programs.program import (
 from .programs.requirements import FindObject
 from .servers import probe_answers
 from .servers.listeners import listeners_of
+from .servers.port_conflicts import end_without_port
 
 _PROCESSES: Final = re.compile(r"(?<![\w.-])(?:pgrep|pidof|ps|top)(?![\w.-])")
 """The programs of a probe whose results depend on what runs in its container; a command without them has one result for all pods."""
@@ -101,7 +102,8 @@ def server_load(container: ReadOnlyTree, script: Script) -> RunLoad:
 def end_of_entrypoint(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, config_map: FindObject, secret: FindObject
 ) -> RunBehavior | None:
-    return requirements.end_of_entrypoint(pod, container, script, config_map, secret)
+    end = requirements.end_of_entrypoint(pod, container, script, config_map, secret)
+    return end or end_without_port(pod, container)
 
 
 def reaction_of_run(
@@ -119,6 +121,11 @@ def ignores_term(container: ReadOnlyTree) -> bool:
         and image.ignores_term
         and (has_default_command(container) or program.serves(container))
     )
+
+
+def runs_server(container: ReadOnlyTree) -> bool:
+    image = behavior_of(container)
+    return image is not None and not image.is_guess and program.serves(container)
 
 
 def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:

@@ -94,6 +94,7 @@ from .programs.object_values import uses_objects
 from .programs.other_processes import other_processes
 from .programs.program import default_reaction, is_first_process, termination_message
 from .servers.live_probes import answer_from_files, live_port_probes
+from .servers.port_conflicts import failed_bind, occupied_ports, process_without_port
 from .servers.probe_answers import server_of_files
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
@@ -448,7 +449,13 @@ class SimulatedRuntime:
         if volumes:
             mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)
             host.files = file_system_of(pod, container, references, mounts, is_partial=True)
-        replay = LogReplay(commands.main_process(pod, container, references, host), host, run.started)
+        bind = failed_bind(pod, container)
+        process = (
+            commands.main_process(pod, container, references, host)
+            if bind is None
+            else process_without_port(bind)
+        )
+        replay = LogReplay(process, host, run.started)
         return self._access_logs.with_requests(JoinableLog(replay, recorded), pod, name, run.restarts)
 
     async def port_forward(self, pod: ReadOnlyTree, port: int) -> PortConnection:
@@ -523,6 +530,7 @@ class SimulatedRuntime:
         files = with_absent_objects(files, pod, container, references)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.memory = self._memory(pod, container, references)
+        host.occupied_ports = occupied_ports(pod, container)
         await self._execute_to_end(pod, run, host, commands.main_command(pod, container, references, host))
 
     async def _wait_for_earlier(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:

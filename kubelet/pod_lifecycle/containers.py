@@ -26,6 +26,7 @@ from mockube.container_runtime.behavior import (
 )
 from mockube.container_runtime.load import NO_LOAD
 from mockube.container_runtime.pod_script import Script, script_of
+from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
 from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.effects import ContainerAction, EmitEvent, StopContainer
 
@@ -118,9 +119,12 @@ def containers_of(
         known_program = SERVICE if process is not None else entrypoint_end or run_program()
         fails = script.fails_unknown_programs(default=context.fails_unknown_programs)
         is_known = process is not None or (known_program is not None and not fails)
-        ignores_term = known_program is None and context.predictions.ignores_term(container)
         program = known_program or _default_program(
-            pod, container, role, fails=fails, ignores_term=ignores_term
+            pod,
+            container,
+            role,
+            fails=fails,
+            predictions=NO_PREDICTIONS if script.command(container["name"]) else context.predictions,
         )
         return Container(
             spec=container,
@@ -173,10 +177,15 @@ def default_program(pod: ReadOnlyTree, name: str) -> RunBehavior:
 
 
 def _default_program(
-    pod: ReadOnlyTree, container: ReadOnlyTree, role: Role, *, fails: bool = False, ignores_term: bool = False
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    role: Role,
+    *,
+    fails: bool = False,
+    predictions: Predictions = NO_PREDICTIONS,
 ) -> RunBehavior:
-    if not _runs_to_completion(pod, container, role):
-        return RUNS_FOREVER if ignores_term else SERVICE
+    if predictions.runs_server(container) or not _runs_to_completion(pod, container, role):
+        return RUNS_FOREVER if predictions.ignores_term(container) else SERVICE
     return RunBehavior(seconds=0, exit_code=NOT_FOUND) if fails else EXITS_IMMEDIATELY
 
 

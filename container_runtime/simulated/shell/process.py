@@ -173,6 +173,8 @@ class Host(Struct, kw_only=True):
     """The processes that run already; without them, the command is the first process of the container."""
     unlisted: str = ""
     """The processes that a list of all processes lacks, because nobody knows them; a command that fails may succeed with them."""
+    occupied_ports: frozenset[int] = frozenset()
+    """The ports on which other containers of the pod listen."""
     cpus: int = 1
     """The processors of the node."""
     memory_bytes: int = DEFAULT_MEMORY

@@ -84,7 +84,7 @@ def test_plain_pod_is_ready_with_one_write():
             id="a task completes",
         ),
         pytest.param(
-            pod(container("c"), policy="Never", labels=JOB),
+            pod(container("c", image="app"), policy="Never", labels=JOB),
             0,
             "Succeeded",
             {"c": 0},
