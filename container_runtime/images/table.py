@@ -389,6 +389,7 @@ def _as_guess(entry: Image) -> Image:
         entry,
         is_guess=True,
         programs=None,
+        folders=None,
         shell=None,
         env={},
         requires=(),

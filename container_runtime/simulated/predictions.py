@@ -50,6 +50,7 @@ from .servers.port_conflicts import end_without_port
 
 _PROCESSES: Final = re.compile(r"(?<![\w.-])(?:pgrep|pidof|ps|top)(?![\w.-])")
 """The programs of a probe whose results depend on what runs in its container; a command without them has one result for all pods."""
+_PATHS: Final = re.compile(r"/[\w.+-]+(?:/[\w.+-]+)*")
 _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 """The folder that is empty in an image."""
 
@@ -177,7 +178,11 @@ def handler_timeline(
         shared_mounts = shared_mount_paths(pod, container)
         main_context = _context(pod, container, script, shared_mounts, fails_unknown=fails)
         main = invocation_of(container, main_context)
-    return handlers.command_timeline(main, command, _empty_folders(pod, container, restarts))
+    if main is None:
+        folders: tuple[str, ...] | None = _empty_folders_beside_server(pod, container, script)
+    else:
+        folders = _empty_folders(pod, container, restarts)
+    return handlers.command_timeline(main, command, folders)
 
 
 def _handler_command(
@@ -227,6 +232,42 @@ def _empty_folders(pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) ->
     folders = [path for path, name in mounts.items() if name in own and restarts == 0]
     is_mounted = any(_TEMPORARY.startswith(path) for path in mounts)
     return tuple(folders if is_mounted else [*folders, _TEMPORARY])
+
+
+def _empty_folders_beside_server(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
+) -> tuple[str, ...] | None:
+    """Return the empty folders of a container in which the server of its image writes nothing; None if nobody knows."""
+    own = folders_of_server(container, script)
+    if own is None:
+        return None
+    return tuple(
+        folder
+        for folder in _empty_folders(pod, container, 0)
+        if not any(path.startswith(folder) or folder.startswith(path) for path in own)
+    )
+
+
+def folders_of_server(container: ReadOnlyTree, script: Script) -> tuple[str, ...] | None:
+    """Return where the server of a container's image may write, besides the folders of a system, with final slashes.
+
+    None if nobody knows, or the container runs something else.
+    """
+    image = behavior_of(container)
+    if image is None or image.folders is None or script.command(container["name"]) is not None:
+        return None
+    if not runs_server(container):
+        return None
+    values = (entry.get("value") or "" for entry in container.get("env") or ())
+    texts = [*(container.get("command") or ()), *(container.get("args") or ()), *values]
+    paths = [
+        *image.folders,
+        *image.volumes,
+        *image.configuration,
+        *(need.path for need in image.writes),
+        *(path for text in texts for path in _PATHS.findall(text)),
+    ]
+    return tuple(f"{path.rstrip('/')}/" for path in paths)
 
 
 def _context(

@@ -702,15 +702,20 @@ class SimulatedRuntime:
 
     def _unknown_folders(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
         """Return the folders of a container into which programs that are not simulated may write."""
+        script = script_of(meta.annotations(pod))
+        own: tuple[str, ...] | None = ()
         if not self._is_simulated(pod, container):
+            own = predictions.folders_of_server(container, script)
+        if own is None:
             return ("/",)
         others = [other for other in every_container(pod["spec"]) if not self._is_simulated(pod, other)]
         volumes = {mount["name"] for other in others for mount in other.get("volumeMounts") or ()}
-        return tuple(
+        shared = (
             f"{normpath(mount['mountPath'])}/"
             for mount in container.get("volumeMounts") or ()
             if mount["name"] in volumes
         )
+        return (*own, *shared)
 
     def _is_simulated(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         """Return whether all programs that a container has run are simulated."""

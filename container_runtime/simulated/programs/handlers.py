@@ -77,10 +77,10 @@ class _KnownFiles(FileSystem):
         self,
         files: Mapping[str, FileEntry],
         command: HandlerCommand,
-        folders: tuple[str, ...] = (),
+        folders: tuple[str, ...] | None = None,
         absent: Collection[str] = (),
     ) -> None:
-        """All files in `folders` are known, and the paths in `absent` do not exist."""
+        """All files in `folders` are known, and the paths in `absent` do not exist; without `folders`, nobody knows what writes files."""
         super().__init__(
             files,
             is_partial=True,
@@ -88,19 +88,27 @@ class _KnownFiles(FileSystem):
             user=command.identity,
             protection=command.protection,
         )
-        self._folders = folders
+        self._folders = folders or ()
+        self._knows_writers = folders is not None
         self._absent = absent
 
     def may_exist(self, path: str) -> bool:
-        if not path.startswith(self._folders) and path not in self._absent:
+        if not path.startswith(self._folders) and path not in self._absent and self._may_have(path):
             raise UnknownFile(path)
         return False
+
+    def _may_have(self, path: str) -> bool:
+        """Return whether the image may have a path, or paths below it, or somebody may have written it."""
+        possible = None if self._places is None or not self._knows_writers else self._places.possible
+        if possible is None or f"{path}/".startswith(possible):
+            return True
+        return any(place.startswith(f"{path.rstrip('/')}/") for place in possible)
 
     def has(self, path: str) -> bool:
         return super().has(path) or self.may_exist(path)
 
     def _names(self, path: str) -> Iterable[str]:
-        if not f"{path}/".startswith(self._folders):
+        if not f"{path}/".startswith(self._folders) and self._may_have(path):
             raise UnknownFile(path)
         return super()._names(path)
 
@@ -112,13 +120,16 @@ def names_unknown_variable(text: str, environment: Mapping[str, str]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def command_timeline(main: Invocation | None, command: HandlerCommand, folders: tuple[str, ...]) -> Timeline:
+def command_timeline(
+    main: Invocation | None, command: HandlerCommand, folders: tuple[str, ...] | None
+) -> Timeline:
     """Return the results of a command during a run of the container's command `main`; None for one that is not simulated.
 
-    The `folders` are empty at the start of the run; only `main` writes into them.
+    The `folders` are empty at the start of the run; only `main` writes into them, or nobody without it. They are None if nobody
+    knows what the container's own program writes.
     """
     if main is None:
-        return ((0.0, _run_command(command, _KnownFiles({}, command))),)
+        return ((0.0, _run_command(command, _KnownFiles({}, command, folders))),)
     files = program.initial_files(main)
     host, execution = program.start_invocation(main, files)
     seen: set[str] = set()

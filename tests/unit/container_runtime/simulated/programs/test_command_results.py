@@ -99,9 +99,13 @@ def test_file_in_folder_that_specification_mentions_is_found():
     assert exit_code("[ -f /work/main.py ]", workingDir="/work/src") == 0
 
 
-def is_ready(image, probe, **fields):
+def is_ready(image, probe, pod_fields=None, **fields):
     probed = {"name": "c", "image": image, "readinessProbe": {"exec": {"command": probe}}, **fields}
-    return SimulatedPod(pod(probed), context=node_context(details=True)).pass_time(60).ready
+    return (
+        SimulatedPod(pod(probed, **(pod_fields or {})), context=node_context(details=True))
+        .pass_time(60)
+        .ready
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,3 +155,54 @@ def test_probe_sees_processes_of_shared_namespace():
     probed["image"] = "busybox:1.36"
     subject = pod(probed, {"name": "web", "image": "nginx:1.25"}, shareProcessNamespace=True)
     assert SimulatedPod(subject, context=node_context(details=True)).pass_time(60).ready
+
+
+EMPTY = {"volumes": [{"name": "v", "emptyDir": {}}]}
+MOUNTED = {"volumeMounts": [{"name": "v", "mountPath": "/data"}]}
+
+
+@pytest.mark.parametrize(
+    "probe",
+    [
+        ["cat", "/tmp/healthy"],
+        ["ls", "/nope"],
+        ["test", "-f", "/healthy"],
+        ["stat", "/data/healthy"],
+        ["grep", "ok", "/data/healthy"],
+        ["sh", "-c", "[ -e /data/healthy ]"],
+    ],
+)
+@pytest.mark.parametrize(
+    ("image", "fields"),
+    [("nginx:1.25", {}), ("postgres:16", {"env": [{"name": "POSTGRES_PASSWORD", "value": "x"}]})],
+)
+@pytest.mark.parametrize("mounts", [{}, MOUNTED])
+def test_probe_does_not_find_file_that_nobody_has_written_beside_server(image, fields, mounts, probe):
+    assert not is_ready(image, probe, pod_fields=EMPTY, **fields, **mounts)
+
+
+@pytest.mark.parametrize(
+    ("image", "fields", "probe"),
+    [
+        pytest.param("example.org/app", {}, ["cat", "/data/healthy"], id="an unknown image"),
+        pytest.param("example.org/team/nginx", {}, ["cat", "/data/healthy"], id="a guess"),
+        pytest.param("redis:7", {}, ["cat", "/data/dump.rdb"], id="a folder of the server"),
+        pytest.param("nginx:1.25", {}, ["cat", "/etc/nginx/mime.types"], id="a folder of the system"),
+        pytest.param(
+            "httpd:2", {"env": [{"name": "X", "value": "/data"}]}, ["cat", "/data/x"], id="a variable"
+        ),
+        pytest.param("mongo:7", {}, ["ls", "/tmp/mongodb-27017.sock"], id="a socket"),
+    ],
+)
+def test_probe_may_find_file_that_may_exist(image, fields, probe):
+    assert is_ready(image, probe, pod_fields=EMPTY, **MOUNTED, **fields)
+
+
+def test_probe_does_not_find_file_in_folder_that_image_lacks():
+    assert not is_ready("busybox:1.36", ["cat", "/data/healthy"], command=["sleep", "1000"])
+
+
+def test_hook_that_reads_file_that_is_not_there_fails():
+    hook = {"postStart": {"exec": {"command": ["cat", "/nope/x"]}}}
+    subject = pod({"name": "c", "image": "nginx:1.25", "lifecycle": hook})
+    assert not SimulatedPod(subject, context=node_context(details=True)).pass_time(60).ready
