@@ -27,7 +27,7 @@ from mockube.container_runtime.pod_script import Script
 from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
 
 from .files.image_places import file_places
-from .files.mounts import shared_mount_paths, volume_folders, writable_paths, write_protection
+from .files.mounts import shared_mount_paths, system_files, volume_folders, writable_paths, write_protection
 from .files.users import identity_of
 from .programs import handlers, image_load, program, requirements
 from .programs.commands import depends_on_objects
@@ -47,6 +47,7 @@ from .programs.requirements import FindObject
 from .servers import probe_answers
 from .servers.listeners import listeners_of
 from .servers.port_conflicts import end_without_port
+from .shell.filesystem import FileEntry
 
 _PROCESSES: Final = re.compile(r"(?<![\w.-])(?:pgrep|pidof|ps|top)(?![\w.-])")
 """The programs of a probe whose results depend on what runs in its container; a command without them has one result for all pods."""
@@ -204,6 +205,17 @@ def _handler_command(
         installed=programs_of_image(container.get("image") or ""),
         places=file_places(container),
         other_processes=processes_at_start(pod, container, environment) if _PROCESSES.search(text) else (),
+        files=_named_files(pod, container, text) if "/etc/" in text or "/dev/" in text else (),
+    )
+
+
+def _named_files(pod: ReadOnlyTree, container: ReadOnlyTree, text: str) -> tuple[tuple[str, FileEntry], ...]:
+    """Return the files of every container that a command names, so that it has one result for all pods without them."""
+    mounted = [mount["mountPath"] for mount in container.get("volumeMounts") or ()]
+    return tuple(
+        (path, entry)
+        for path, entry in system_files(pod, container)
+        if path in text and entry.data is not None and not path.startswith(tuple(mounted))
     )
 
 

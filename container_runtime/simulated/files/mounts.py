@@ -154,7 +154,7 @@ _KNOWN_ROOTS: Final = frozenset({*API_VOLUMES, "emptyDir", "persistentVolumeClai
 
 def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, FileEntry]:
     """Return every file and directory of a container by its path."""
-    files = dict(_system_files(pod, container))
+    files = dict(system_files(pod, container))
     files |= _program_files(programs_of_image(container.get("image") or ""))
     files |= _image_files(container)
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
@@ -217,7 +217,8 @@ def written_folders(container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
         yield need.path, FileEntry(mode=need.mode, user=need.user)
 
 
-def _system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
+def system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
+    """Yield the files and folders that every container has, but for those of its image's programs."""
     yield "/etc/hostname", FileEntry(data=f"{hostname_of(pod)}\n".encode())
     yield "/etc/hosts", FileEntry(data=hosts_file(pod).encode())
     yield "/etc/resolv.conf", FileEntry(data=resolver_file(pod).encode())

@@ -64,6 +64,8 @@ class HandlerCommand(Struct, frozen=True, kw_only=True):
     places: ImagePlaces | None = None
     other_processes: tuple[OtherProcess, ...] = ()
     """The processes that run beside it."""
+    files: tuple[tuple[str, FileEntry], ...] = ()
+    """The files of every container that it names."""
 
 
 class UnknownFile(UnknownProgram):
@@ -129,7 +131,7 @@ def command_timeline(
     knows what the container's own program writes.
     """
     if main is None:
-        return ((0.0, _run_command(command, _KnownFiles({}, command, folders))),)
+        return ((0.0, _run_command(command, _KnownFiles(dict(command.files), command, folders))),)
     files = program.initial_files(main)
     host, execution = program.start_invocation(main, files)
     seen: set[str] = set()
@@ -139,7 +141,7 @@ def command_timeline(
         next_at = _run_until_sleep(execution, host)
         if next_at is None and results:
             break
-        entries = dict(files.entries("/"))
+        entries = {**dict(command.files), **dict(files.entries("/"))}
         seen |= entries.keys()
         result = _run_command(_beside(command, host), _KnownFiles(entries, command, folders, seen))
         if not results or results[-1][1] != result:
@@ -153,7 +155,9 @@ def command_timeline(
 @lru_cache(maxsize=4096)
 def unknown_program_of_handler(command: HandlerCommand) -> str:
     """Return the program that is not simulated, and on which the result of a command depends from the start; "" if there is none."""
-    host, execution = _start_command(replace(command, fails_unknown=False), _KnownFiles({}, command))
+    host, execution = _start_command(
+        replace(command, fails_unknown=False), _KnownFiles(dict(command.files), command)
+    )
     commands = 0
     try:
         while commands <= program.MAX_COMMANDS:

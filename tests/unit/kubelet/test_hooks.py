@@ -94,6 +94,24 @@ def test_failing_post_start_hook_backs_off():
     assert (status["state"]["waiting"]["reason"], status["restartCount"]) == ("CrashLoopBackOff", 1)
 
 
+@pytest.mark.parametrize(
+    ("action", "state"),
+    [
+        pytest.param({"port": 80}, "running", id="a server"),
+        pytest.param({"port": 80, "path": "/nope"}, "running", id="any status"),
+        pytest.param({"port": 80, "scheme": "HTTPS"}, "running", id="again without TLS"),
+        pytest.param({"port": 81}, "waiting", id="a closed port"),
+        pytest.param({"port": 80, "host": "localhost"}, "waiting", id="the node"),
+        pytest.param({"port": 80, "host": "nope.svc"}, "waiting", id="a name"),
+        pytest.param({"port": 80, "host": "192.0.2.1"}, "running", id="another host"),
+    ],
+)
+def test_http_hook_needs_response(action, state):
+    subject = simulated(hooked(postStart={"httpGet": action})).pass_time(60)
+    assert states(subject) == [state]
+    assert ("FailedPostStartHook" in reasons(subject)) is (state == "waiting")
+
+
 @pytest.mark.parametrize("hook", UNKNOWN)
 def test_hooks_with_unknown_result_succeed_at_once(hook):
     subject = simulated(hooked(postStart=hook, preStop=hook))

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Final, NamedTuple
 
 from mockube.container_runtime.simulated.shell import limits
@@ -18,6 +19,8 @@ from mockube.container_runtime.simulated.shell.process import (
     Run,
     RunningProcess,
     ShownProcess,
+    Sleep,
+    Steps,
     UnknownProgram,
     write_text,
 )
@@ -28,6 +31,8 @@ _SIGNAL_CODE: Final = 128
 _FIRST: Final = 1
 """The first process of a container."""
 _MAX_DIGITS: Final = 18
+_TOP_SECONDS: Final = 5.0
+"""How long top waits between two lists."""
 _SHELL_WITH_SCRIPT: Final = 3
 """The words of `sh -c SCRIPT`."""
 _REDIRECTION: Final = re.compile(r"\d?[<>]")
@@ -183,10 +188,23 @@ def _rows(process: Process) -> list[_Row]:
 
 
 def top(process: Process) -> Run:
-    """Print the processes once, as `top -b -n1`; without -b they would be shown again and again."""
+    """Print the processes, as `top -b -n1`, or again and again; without -b a terminal would show them."""
     options = parse_options(process.arguments, "bn:d:Hm")
     if "b" not in options and "n" not in options:
         raise ProgramUsageError("is simulated with -b and -n1")
+    count, seconds = options.get("n"), options.get("d")
+    iterations = int(count[:_MAX_DIGITS]) if count.isdecimal() else inf
+    while True:
+        yield CommandStart()
+        yield from _print_top(process)
+        iterations -= 1
+        if iterations <= 0:
+            return 0
+        yield Sleep(float(seconds[:_MAX_DIGITS]) if seconds.isdecimal() else _TOP_SECONDS)
+
+
+def _print_top(process: Process) -> Steps:
+    process.host.unlisted = _unknown_processes(process)
     host, rows = process.host, _rows(process)
     total = host.memory_bytes // 1024
     lines = [
@@ -197,7 +215,6 @@ def top(process: Process) -> Run:
         *(f"{row.pid:5} {row.parent:5} {row.user:<8} S        0   0%   0   0% {row.command}" for row in rows),
     ]
     yield write_text("".join(f"{line}\n" for line in lines))
-    return 0
 
 
 def _matches(pattern: str, text: str, *, is_exact: bool) -> bool:

@@ -206,3 +206,24 @@ def test_hook_that_reads_file_that_is_not_there_fails():
     hook = {"postStart": {"exec": {"command": ["cat", "/nope/x"]}}}
     subject = pod({"name": "c", "image": "nginx:1.25", "lifecycle": hook})
     assert not SimulatedPod(subject, context=node_context(details=True)).pass_time(60).ready
+
+
+@pytest.mark.parametrize(
+    "probe",
+    [
+        ["tail", "-f", "/etc/hosts"],
+        ["tail", "-f", "/dev/null"],
+        ["sh", "-c", "tail -f /etc/passwd"],
+        ["top", "-b"],
+        ["grep", "-q", "zzz", "/etc/passwd"],
+    ],
+)
+def test_probe_fails_that_hangs_or_finds_nothing(probe):
+    assert not is_ready("busybox:1.36", probe, command=["sleep", "1000"])
+
+
+@pytest.mark.parametrize(
+    "probe", [["cat", "/dev/null"], ["top", "-b", "-n1"], ["grep", "root", "/etc/passwd"]]
+)
+def test_probe_succeeds_with_files_of_every_container(probe):
+    assert is_ready("busybox:1.36", probe, command=["sleep", "1000"])
