@@ -198,6 +198,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     ports: Mapping[int, PortBehavior] = field(default_factory=dict)
     configuration: tuple[str, ...] = ()
     """The paths of the server's configuration: a volume there may change what its ports answer, so that nobody knows."""
+    restores_configuration: bool = False
+    """Whether its entrypoint puts the image's configuration into an empty volume at such a path."""
     logs: tuple[str, ...] = ()
     """The lines that the server, or a command with `exit_code`, logs at its start."""
     platforms: tuple[str, ...] = ("linux/amd64", "linux/arm64")

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.images.table import IMAGES, Image, PortBehavior, behavior_of, behavior_of_image
 from mockube.container_runtime.pod_script import script_of
@@ -80,7 +81,7 @@ def listeners_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> Listeners:
     if script_of(meta.annotations(pod)).command(container["name"]) is not None:
         return Listeners(unknown="the script in an annotation")
     variables = container.get("env") or ()
-    mounts = container.get("volumeMounts") or ()
+    mounts = _mounts_with_content(pod, container)
     listeners = _listeners(
         _Key(
             IMAGES.version,
@@ -98,6 +99,24 @@ def listeners_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> Listeners:
     if container.get("envFrom") and not listeners.unknown and _reads_variables(behavior_of(container)):
         return replace(listeners, unknown=f"the variables of the image {container.get('image')}")
     return listeners
+
+
+def _mounts_with_content(pod: ReadOnlyTree, container: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+    """Return the mounts of volumes that may bring files to a server, and so another configuration."""
+    mounts: Sequence[ReadOnlyTree] = container.get("volumeMounts") or ()
+    image = behavior_of(container)
+    if not mounts or image is None or not image.restores_configuration:
+        return mounts
+    of_others = {
+        mount["name"]
+        for other in every_container(pod["spec"])
+        if other.get("image") != container.get("image")
+        for mount in other.get("volumeMounts") or ()
+    }
+    empty = {
+        volume["name"] for volume in pod["spec"].get("volumes") or () if "emptyDir" in volume
+    } - of_others
+    return [mount for mount in mounts if mount["name"] not in empty]
 
 
 def _reads_variables(image: Image | None) -> bool:
