@@ -47,7 +47,7 @@ async def test_folder_of_a_sub_path_is_made_when_its_container_starts():
     mount = MOUNT | {"mountPath": "/etc/app.yml", "subPath": "app.yml"}
     init = container("i", "cp", "/a", "/data/app.yml", volumeMounts=[MOUNT])
     tree = pod(container("c", volumeMounts=[mount]), init=[init], volumes=VOLUMES)
-    pod_files = PodFiles(Loader(), SteppedClock())
+    pod_files = PodFiles(Loader(), LiveContainers(), SteppedClock())
     found = await pod_files.file_system(tree, init)
     assert not found.exists("/data/app.yml")
     tree["status"]["containerStatuses"] = [RUNNING | {"name": "c"}]
