@@ -425,7 +425,7 @@ def runs_server(container: Mapping[str, Any]) -> bool:
     image = behavior_of(container)
     if image is None or not (image.ports or image.logs):
         return False
-    command, arguments = container.get("command") or (), container.get("args") or ()
+    command, arguments = without_entrypoint(container)
     argv = (*command, *arguments)
     program = argv[0].rpartition("/")[2] if argv else ""
     if program in image.servers and program not in image.scripts:
@@ -433,6 +433,18 @@ def runs_server(container: Mapping[str, Any]) -> bool:
     if command or image.entrypoint or image.arguments or image.exit_code is not None:
         return False
     return not argv or (image.takes_options and argv[0].startswith("-") and _serves_with(argv))
+
+
+def without_entrypoint(container: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the command and the arguments of a container; a command that is the entrypoint's script gives its image the arguments."""
+    command, arguments = container.get("command") or (), container.get("args") or ()
+    if command and command[0].rpartition("/")[2] == ENTRYPOINT:
+        return (), (*command[1:], *arguments)
+    return command, arguments
+
+
+ENTRYPOINT: Final = "docker-entrypoint.sh"
+"""The script with which most of Docker's official images start a program."""
 
 
 def _serves_with(options: Sequence[str]) -> bool:

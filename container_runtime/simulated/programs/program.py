@@ -29,7 +29,7 @@ from mockube.container_runtime.behavior import (
 )
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
-from mockube.container_runtime.images.table import WrittenPath, behavior_of, runs_server
+from mockube.container_runtime.images.table import WrittenPath, behavior_of, runs_server, without_entrypoint
 from mockube.container_runtime.load import RunLoad
 from mockube.container_runtime.simulated.files.image_places import file_places
 from mockube.container_runtime.simulated.files.mounts import written_folders
@@ -314,7 +314,8 @@ def script_of_program(container: Mapping[str, Any], argv: Sequence[str]) -> str 
 
 def serves(container: Mapping[str, Any]) -> bool:
     """Return whether a container runs the server of its image, which is no program that is interpreted."""
-    program = next(iter(container.get("command") or container.get("args") or ()), "").rpartition("/")[2]
+    command, arguments = without_entrypoint(container)
+    program = next(iter(command or arguments), "").rpartition("/")[2]
     return program not in PROGRAMS and runs_server(container)
 
 
@@ -324,6 +325,9 @@ def argv_of(container: Mapping[str, Any]) -> tuple[str, ...]:
     image = behavior_of(container)
     if serves(container):
         return ()
+    inner = without_entrypoint(container)
+    if image is not None and inner[1] and inner != (command, arguments):
+        return tuple(inner[1])  # The script replaces itself by another program.
     if image is None or command:
         return (*command, *arguments)
     if image.wraps_programs and arguments and arguments[0].rpartition("/")[2] in PROGRAMS:

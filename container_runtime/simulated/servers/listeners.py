@@ -16,7 +16,14 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.images.table import IMAGES, Image, PortBehavior, behavior_of, behavior_of_image
+from mockube.container_runtime.images.table import (
+    ENTRYPOINT,
+    IMAGES,
+    Image,
+    PortBehavior,
+    behavior_of,
+    behavior_of_image,
+)
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.simulated.programs.program import is_pause_image
 from mockube.container_runtime.simulated.shell.command_lookup import (
@@ -33,7 +40,7 @@ from .server_programs import SERVERS, Behaviors, port_number
 
 _SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 _WRAPPERS: Final = frozenset(
-    {"exec", "nohup", "command", "env", "sudo", "tini", "dumb-init", "setsid", "time", "--", "-"}
+    {ENTRYPOINT, "exec", "nohup", "command", "env", "sudo", "tini", "dumb-init", "setsid", "time", "--", "-"}
 )
 """The words before the program that a command really runs."""
 _PUNCTUATION: Final = "();<>|&\n`"

@@ -71,6 +71,37 @@ def test_program_that_may_be_there_starts(image, argv):
     assert subject.containers() == {"c": "RunContainerError" if is_missing else "running"}
 
 
+@pytest.mark.parametrize(
+    ("image", "argv", "phase"),
+    [
+        ("postgres:16", ["docker-entrypoint.sh", "postgres"], "Running"),
+        ("redis:7-alpine", ["docker-entrypoint.sh", "redis-server"], "Running"),
+        ("redis:7", ["docker-entrypoint.sh", "sleep", "1000"], "Running"),
+        ("redis:7", ["/usr/local/bin/docker-entrypoint.sh", "sh", "-c", "exit 3"], "Failed"),
+        ("redis:7-alpine", ["su-exec", "redis", "true"], "Succeeded"),
+        ("node:20-slim", ["docker-entrypoint.sh", "true"], "Succeeded"),
+        ("bash:5", ["docker-entrypoint.sh", "bash", "-c", "exit 3"], "Failed"),
+        ("postgres:16-alpine", ["bash", "-c", "exit 3"], "Failed"),
+        ("nats:2.10-alpine", ["sh", "-c", "exit 3"], "Failed"),
+        ("perl:5", ["cpanm", "--version"], "Succeeded"),
+        ("ghost:5", ["ghost", "version"], "Succeeded"),
+    ],
+)
+def test_program_of_official_image_is_there(image, argv, phase):
+    env = [{"name": "POSTGRES_PASSWORD", "value": "x"}]
+    subject = simulated(container("c", *argv, image=image, env=env), policy="Never").pass_time(5)
+    assert subject.status["phase"] == phase
+    assert end_of(subject)[0] != "StartError"
+
+
+@pytest.mark.parametrize(
+    ("image", "argv"),
+    [("nats:2.10", ["sh"]), ("postgres:16", ["su-exec", "x"]), ("redis:7-alpine", ["bash"])],
+)
+def test_program_of_another_variant_is_not_there(image, argv):
+    assert end_of(simulated(container("c", *argv, image=image), policy="Never"))[0] == "StartError"
+
+
 def test_program_in_a_volume_may_be_there():
     mount = [{"name": "tools", "mountPath": "/tools"}]
     volumes = [{"name": "tools", "hostPath": {"path": "/opt"}}]
