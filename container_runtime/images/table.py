@@ -435,6 +435,12 @@ def runs_server(container: Mapping[str, Any]) -> bool:
     return not argv or (image.takes_options and argv[0].startswith("-") and _serves_with(argv))
 
 
+def is_daemon(image: Image, argv: Sequence[str]) -> bool:
+    """Return whether a command is a server of an image that goes to the background, which ends its container."""
+    program = argv[0].rpartition("/")[2] if argv else ""
+    return len(argv) == 1 and program in image.servers and program in _DAEMONS
+
+
 def without_entrypoint(container: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[str]]:
     """Return the command and the arguments of a container; a command that is the entrypoint's script gives its image the arguments."""
     command, arguments = container.get("command") or (), container.get("args") or ()

@@ -20,7 +20,7 @@ from mockube.container_runtime.behavior import (
     has_default_command,
 )
 from mockube.container_runtime.config.environment import hostname_of, known_environment
-from mockube.container_runtime.images.programs import programs_of_image
+from mockube.container_runtime.images.programs import NO_SYSTEM, programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.load import NO_LOAD, RunLoad
 from mockube.container_runtime.pod_script import Script
@@ -123,6 +123,12 @@ def ignores_term(container: ReadOnlyTree) -> bool:
         and image.ignores_term
         and (has_default_command(container) or program.serves(container))
     )
+
+
+def lacks_command(container: ReadOnlyTree) -> bool:
+    image = behavior_of(container)
+    is_empty = image is not None and image.programs == (NO_SYSTEM,)
+    return is_empty and not program.command_of(container)
 
 
 def runs_server(container: ReadOnlyTree) -> bool:

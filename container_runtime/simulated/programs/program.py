@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import inf
+from shlex import quote
 from typing import Any, Final
 
 from msgspec import Struct
@@ -29,7 +30,14 @@ from mockube.container_runtime.behavior import (
 )
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
-from mockube.container_runtime.images.table import WrittenPath, behavior_of, runs_server, without_entrypoint
+from mockube.container_runtime.images.table import (
+    ENTRYPOINT,
+    WrittenPath,
+    behavior_of,
+    is_daemon,
+    runs_server,
+    without_entrypoint,
+)
 from mockube.container_runtime.load import RunLoad
 from mockube.container_runtime.simulated.files.image_places import file_places
 from mockube.container_runtime.simulated.files.mounts import written_folders
@@ -300,8 +308,22 @@ def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
     A program that the table of images describes by a script is this script.
     """
     argv = argv_of(container)
-    script = script_of_program(container, argv)
+    script = script_of_program(container, argv) or _script_of_entrypoint(container, argv)
     return argv if script is None else ("sh", "-c", script, *argv)
+
+
+def _script_of_entrypoint(container: Mapping[str, Any], argv: Sequence[str]) -> str | None:
+    """Return what the entrypoint of a known server does with a program that goes to the background, or that the image lacks."""
+    image = behavior_of(container)
+    if image is None or not argv or image.is_guess or not image.servers or image.entrypoint:
+        return None
+    if is_daemon(image, argv):
+        return "exit 0"
+    has_entrypoint = not container.get("command") and "/" not in argv[0] and not argv[0].startswith("-")
+    installed = programs_of_image(container["image"]) if has_entrypoint else None
+    if installed is None or installed.has(argv[0]) is not False or ENTRYPOINT not in installed.names:
+        return None
+    return f"echo {quote(f'{ENTRYPOINT}: exec: {argv[0]}: not found')} >&2; exit {NOT_FOUND}"
 
 
 def script_of_program(container: Mapping[str, Any], argv: Sequence[str]) -> str | None:

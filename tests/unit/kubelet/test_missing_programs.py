@@ -33,7 +33,9 @@ def end_of(subject):
         ("busybox", ["/usr/bin/wge"], 'exec: "/usr/bin/wge": stat /usr/bin/wge: no such file or directory'),
         ("busybox", ["./run.sh"], 'exec: "./run.sh": stat ./run.sh: no such file or directory'),
         ("gcr.io/distroless/static", ["sh", "-c", "true"], 'exec: "sh": executable file not found in $PATH'),
-        ("debian:12", ["/etc"], ""),
+        ("debian:12", ["/etc"], 'exec: "/etc": is a directory'),
+        ("alpine:3", ["/etc/passwd"], 'exec: "/etc/passwd": permission denied'),
+        ("hello-world", ["sh"], 'exec: "sh": executable file not found in $PATH'),
     ],
 )
 def test_program_that_the_image_does_not_have_is_a_start_error(image, argv, problem):
@@ -92,6 +94,39 @@ def test_program_of_official_image_is_there(image, argv, phase):
     subject = simulated(container("c", *argv, image=image, env=env), policy="Never").pass_time(5)
     assert subject.status["phase"] == phase
     assert end_of(subject)[0] != "StartError"
+
+
+def test_image_without_command_is_not_created():
+    subject = simulated(container("c", image="gcr.io/distroless/static"))
+    waiting = subject.status["containerStatuses"][0]["state"]["waiting"]
+    assert waiting["reason"] == "CreateContainerError"
+    assert waiting["message"].endswith("spec: failed to generate spec: no command specified")
+    assert (
+        simulated(container("c", "/app", image="gcr.io/distroless/static")).containers()["c"]
+        != waiting["reason"]
+    )
+
+
+def test_option_is_no_program_of_image_without_entrypoint():
+    subject = simulated(container("c", args=["-c", "print(1)"], image="python:3.12"), policy="Never")
+    assert end_of(subject)[2].endswith('exec: "-c": executable file not found in $PATH')
+
+
+@pytest.mark.parametrize(
+    ("image", "fields", "code"),
+    [
+        ("nginx", {"command": ["nginx"]}, 0),
+        ("httpd", {"command": ["httpd"]}, 0),
+        ("nginx", {"args": ["nope"]}, 127),
+        ("nginx", {"args": ["sleep 1000"]}, 127),
+        ("redis:7", {"args": ["nope"]}, 127),
+    ],
+)
+def test_command_of_server_ends_in_background_or_without_program(image, fields, code):
+    assert end_of(simulated(container("c", image=image, **fields)).pass_time(5))[:2] == (
+        "Error" if code else "Completed",
+        code,
+    )
 
 
 @pytest.mark.parametrize(
