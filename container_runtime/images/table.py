@@ -6,6 +6,7 @@ built-in ones. `mockube images load` says that an image exists.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mockube.apimachinery import quantity
-from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.images import InvalidImage, parse_image
+from mockube.apimachinery.yaml_decode import load_all
 from mockube.apimachinery.yaml_scalars import YamlError
 
 from .registries import origin
@@ -24,6 +26,7 @@ _BUILT_IN: Final = Path(__file__).with_name("images.yaml")
 _FAMILIES: Final = Path(__file__).with_name("catalogue")
 MAX_BYTES: Final = 1 << 20
 MAX_PORT: Final = 65535
+MAX_EXIT_CODE: Final = 255
 
 
 class ImageTableError(ValueError):
@@ -228,9 +231,15 @@ def read_table(data: bytes) -> Table:
 
 def _read(data: bytes) -> Any:
     try:
-        return load(data).tree or {}
+        documents = [*islice(load_all(data), 2)]
     except YamlError as error:
         raise ImageTableError(str(error)) from error
+    if len(documents) > 1:
+        raise ImageTableError("there is more than one document")
+    for document in documents:
+        if document.strict_errors and b"<<:" not in data:  # What replaces a key of a merged mapping is no mistake.
+            raise ImageTableError(document.strict_errors[0])
+    return (documents[0].tree if documents else None) or {}
 
 
 def table_of(tree: Any) -> Table:
@@ -245,7 +254,28 @@ def table_of(tree: Any) -> Table:
             raise ImageTableError(f"{key}: ports: {ports[0]} is no port")
         if not entry.names or not all(entry.names):
             raise ImageTableError(f"{key}: names: at least one is required")
+        if entry.exit_code is not None and not 0 <= entry.exit_code <= MAX_EXIT_CODE:
+            raise ImageTableError(f"{key}: exitCode: {entry.exit_code} is not between 0 and {MAX_EXIT_CODE}")
+        for name in entry.names:
+            _check_name(key, name)
+    _check_unique(entries)
     return _by_name(entries.values())
+
+
+def _check_name(key: str, name: str) -> None:
+    try:
+        parse_image(name)
+    except InvalidImage as error:
+        raise ImageTableError(f"{key}: names: {name}: {error}") from error
+
+
+def _check_unique(entries: Mapping[str, Image]) -> None:
+    keys: dict[tuple[str, tuple[str, ...], tuple[str, ...]], str] = {}
+    for key, entry in entries.items():
+        for name in entry.names:
+            other = keys.setdefault((name, entry.tags, entry.except_tags), key)
+            if other != key:
+                raise ImageTableError(f"{key}: names: {name} is in {other}, too")
 
 
 def _by_name(entries: Iterable[Image]) -> Table:
