@@ -210,7 +210,7 @@ def unmounted_volume(pod: ReadOnlyTree, container: ReadOnlyTree, references: Ref
 def missing_pull_secrets(pod: ReadOnlyTree, objects: ReferencedObjects) -> list[str]:
     """Return the names of the pull secrets that do not exist; the pod starts without them."""
     names = [reference.get("name") or "" for reference in pod["spec"].get("imagePullSecrets") or ()]
-    return [name for name in names if objects.secret(name) is None]
+    return [name for name in names if name and objects.secret(name) is None]
 
 
 # --- one container

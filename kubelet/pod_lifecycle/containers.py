@@ -43,7 +43,7 @@ from .container_status import (
 )
 from .phase import running_pod_phase, stopped_pod_phase
 from .stops import MIN_GRACE, stop_code
-from .unknown_ends import with_unknown_ends
+from .unknown_ends import with_last_end, with_unknown_ends
 
 _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
     "Always": "OnFailure",
@@ -268,9 +268,9 @@ def keep_waiting(containers: PodContainers, reason: str) -> PodUpdate:
 
 
 def stop_containers(
-    containers: PodContainers, now: datetime, *, begin: datetime | None = None, code: int | None = None
+    containers: PodContainers, now: datetime, *, begin: datetime | None = None, is_deleted: bool = False
 ) -> PodUpdate:
-    """Stop all containers; they end with the exit code, or else with their programs' codes after a stop that began at `begin`."""
+    """Stop all containers; they end with their programs' codes after a stop that began at `begin`."""
     init, main, ephemeral = (
         [
             _stop(
@@ -278,12 +278,13 @@ def stop_containers(
                 ContainerUpdate(status=status or waiting_status(container, "ContainerCreating")),
                 now,
                 begin or now,
-                code,
             )
             for container, status in group
         ]
         for group in (containers.init, containers.main, containers.ephemeral)
     )
+    if is_deleted:
+        init, main = [*map(with_last_end, init)], [*map(with_last_end, main)]
     init, main = with_unknown_ends([container for container, _ in containers.init], init, main)
     phase = stopped_pod_phase([update.status for update in main])
     uninitialized = [
@@ -409,16 +410,14 @@ def _run_main(containers: PodContainers, now: datetime) -> list[ContainerUpdate]
     return updates
 
 
-def _stop(
-    container: Container, update: ContainerUpdate, now: datetime, begin: datetime, code: int | None = None
-) -> ContainerUpdate:
+def _stop(container: Container, update: ContainerUpdate, now: datetime, begin: datetime) -> ContainerUpdate:
     if running_since(update.status) is None:
         return ContainerUpdate(status=update.status, events=update.events)
     if container.process is not None:
         status = lifecycle.end_process(container, update.status, now)
         failure = () if container.is_process else lifecycle.pre_stop_failure(container, update.status, now)
         return ContainerUpdate(status=status, events=(*update.events, *failure))
-    exit_code = stop_code(container, update.status, begin, now) if code is None else code
+    exit_code = stop_code(container, update.status, begin, now)
     event = _killing_event(container)
     status = end_container(container, update.status, exit_code=exit_code, at=now)
     hook_failure = lifecycle.pre_stop_failure(container, update.status, now)

@@ -37,6 +37,14 @@ def with_unknown_ends(
     )
 
 
+def with_last_end(update: ContainerUpdate) -> ContainerUpdate:
+    """Show how a container ended that backs off: a kubelet does not restart those of a deleted pod."""
+    end = update.status["lastState"].get("terminated")
+    if end is None or "waiting" not in update.status["state"]:
+        return update
+    return replace(update, status={**update.status, "state": {"terminated": end}, "lastState": {}})
+
+
 def _with_unknown_end(update: ContainerUpdate) -> ContainerUpdate:
     if "terminated" in update.status["state"]:
         return update

@@ -115,7 +115,7 @@ def test_plain_pod_is_ready_with_one_write():
             pod(container("c"), activeDeadlineSeconds=10),
             10,
             "Failed",
-            {"c": 137},
+            {"c": 0},
             id="active deadline exceeded",
         ),
     ],
@@ -434,3 +434,34 @@ def test_crash_events_are_kubelets():
     assert simulated.events[-1].type == "Warning"
     assert simulated.events[-1].reason == "BackOff"
     assert simulated.events[-1].message == "Back-off restarting failed container c in pod p_ns(uid-1)"
+
+
+def deadline_pod(*argv, **fields):
+    return SimulatedPod(
+        pod(container("c", *argv, **fields), activeDeadlineSeconds=60, terminationGracePeriodSeconds=5),
+        context=node_context(details=True),
+    )
+
+
+@pytest.mark.parametrize(
+    ("argv", "image", "seconds", "code"),
+    [
+        ((), "nginx", 0, 0),
+        (("sleep", "5000"), "busybox", 5, 137),
+        (("sh", "-c", "trap 'exit 3' TERM; sleep 999 & wait"), "busybox", 0, 3),
+    ],
+)
+def test_containers_have_their_grace_period_after_deadline(argv, image, seconds, code):
+    simulated = deadline_pod(*argv, image=image).pass_time(60 + seconds - 1)
+    assert simulated.status["phase"] == "Running"
+    simulated.pass_time(1)
+    assert (simulated.status["phase"], simulated.status["reason"]) == ("Failed", "DeadlineExceeded")
+    assert simulated.status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == code
+    assert [event.reason for event in simulated.events].count("DeadlineExceeded") == 1
+
+
+def test_container_of_deleted_pod_that_backs_off_ends_as_it_did():
+    crashing = container("c", "sh", "-c", "exit 3", image="busybox")
+    simulated = SimulatedPod(pod(crashing), context=node_context(details=True)).pass_time(5)
+    simulated.delete()
+    assert simulated.status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
