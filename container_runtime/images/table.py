@@ -237,7 +237,9 @@ def _read(data: bytes) -> Any:
     if len(documents) > 1:
         raise ImageTableError("there is more than one document")
     for document in documents:
-        if document.strict_errors and b"<<:" not in data:  # What replaces a key of a merged mapping is no mistake.
+        if (
+            document.strict_errors and b"<<:" not in data
+        ):  # What replaces a key of a merged mapping is no mistake.
             raise ImageTableError(document.strict_errors[0])
     return (documents[0].tree if documents else None) or {}
 

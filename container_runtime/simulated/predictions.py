@@ -125,6 +125,17 @@ def ignores_term(container: ReadOnlyTree) -> bool:
     )
 
 
+def has_program(container: ReadOnlyTree, name: str) -> bool:
+    """Return whether a container's image certainly has a program."""
+    image, short_name = behavior_of(container), name.rpartition("/")[2]
+    installed = programs_of_image(container.get("image") or "")
+    is_health_check = image is not None and any(
+        command.partition(" ")[0] == short_name for command in image.health
+    )
+    is_listed = installed is not None and installed.has(short_name) is True
+    return is_listed or is_health_check or (image is not None and short_name in image.servers)
+
+
 def lacks_command(container: ReadOnlyTree) -> bool:
     image = behavior_of(container)
     is_empty = image is not None and image.programs == (NO_SYSTEM,)

@@ -393,7 +393,12 @@ class SimulatedRuntime:
         network = self._network.caller(pod)
         try:
             return await execute(
-                execution, f"{meta.uid(pod)}/{name}", self._pace(pod, name), network, streams
+                execution,
+                f"{meta.uid(pod)}/{name}",
+                self._pace(pod, name),
+                network,
+                streams,
+                has_program=partial(predictions.has_program, container_spec(pod, name) or {}),
             )
         except OutOfMemory:
             self._kill_container(pod, name)
