@@ -154,7 +154,7 @@ class InteractiveRun:
         self._clock = clock
         self.send_signal: Callable[[int], None] = lambda _: None
         """Sends a signal to the first process of the command."""
-        self.shown: Callable[[], Sequence[ShownProcess]] = tuple
+        self.listed_processes: Callable[[], Sequence[ShownProcess]] = tuple
         """Returns the processes of the command."""
         self.stop_code: int | None = None
         """The exit code of a command that ends at once when it is stopped; None for one that goes on, unless a trap ends it."""

@@ -614,7 +614,7 @@ class SimulatedRuntime:
 
         def further(name: str) -> Sequence[ShownProcess] | None:
             run = self.run_of(pod, name)
-            return None if run is None else run.shown()
+            return None if run is None else run.listed_processes()
 
         send_signal = partial(self._send_signal, pod)
         return other_processes(pod, container, environment, self._clock.now(), send_signal, further)
@@ -638,7 +638,7 @@ class SimulatedRuntime:
     ) -> None:
         """Note what a run does when it is stopped."""
         is_first = is_first_process(pod)
-        run.shown = lambda: tuple(host.shown())
+        run.listed_processes = lambda: tuple(host.listed_processes())
         # The command sets it when it starts.
         run.send_signal = lambda number: host.send_signal(number, is_protected=is_first)
         reaction, handles_signals = default_reaction(argv or ("sh",), is_first=is_first)

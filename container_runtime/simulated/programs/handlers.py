@@ -206,7 +206,9 @@ def _beside(command: HandlerCommand, host: Host) -> HandlerCommand:
     """Return a command that runs beside the processes of the container's own command, if its result depends on them."""
     if len(command.other_processes) != 1:  # None, or those of other containers.
         return command
-    return replace(command, other_processes=tuple(with_further(command.other_processes[0], host.shown())))
+    return replace(
+        command, other_processes=tuple(with_further(command.other_processes[0], host.listed_processes()))
+    )
 
 
 def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Run]:

@@ -73,7 +73,7 @@ def process_entries(
 
 SendSignal: TypeAlias = Callable[[str, int], None]
 """Sends a signal to the first process of a container, by the container's name."""
-ShowProcesses: TypeAlias = Callable[[str], Sequence[ShownProcess] | None]
+ListProcesses: TypeAlias = Callable[[str], Sequence[ShownProcess] | None]
 """Returns the processes of a container's command by the container's name; None if nobody knows them."""
 
 
@@ -83,7 +83,7 @@ def other_processes(
     environment: Mapping[str, str],
     now: datetime,
     send_signal: SendSignal,
-    shown: ShowProcesses = lambda _: None,
+    list_processes: ListProcesses = lambda _: None,
 ) -> tuple[OtherProcess, ...]:
     """Return what runs in a container besides a client's command."""
     if pod["spec"].get("shareProcessNamespace"):
@@ -98,18 +98,18 @@ def other_processes(
     return tuple(
         each
         for first, name in zip(processes, names, strict=True)
-        for each in with_further(first, shown(name))
+        for each in with_further(first, list_processes(name))
     )
 
 
-def with_further(first: OtherProcess, shown: Sequence[ShownProcess] | None) -> Iterator[OtherProcess]:
+def with_further(first: OtherProcess, listed: Sequence[ShownProcess] | None) -> Iterator[OtherProcess]:
     """Yield the first process of a container, and the processes of its command if they are known."""
-    if not shown:
+    if not listed:
         yield first
         return
-    own = shown[0]
+    own = listed[0]
     yield replace(first, argv=tuple(own.name), may_have_others=False)
-    for other in shown[1:]:
+    for other in listed[1:]:
         pid = first.pid + other.pid - own.pid
         yield replace(
             first, pid=pid, argv=tuple(other.name), send_signal=other.send_signal, may_have_others=False

@@ -190,7 +190,7 @@ class Host(Struct, kw_only=True):
     """Called with the name of an unknown program that fails."""
     send_signal: SignalFirst = lambda *_, **__: None
     """Sends a signal to the first process of the command that runs."""
-    shown: "Callable[[], Sequence[ShownProcess]]" = lambda: ()
+    listed_processes: "Callable[[], Sequence[ShownProcess]]" = lambda: ()
     """Returns the processes of the command that runs, as ps lists them."""
     changes: int = 0
     """The number of times that commands have written a file or read input."""
@@ -263,7 +263,7 @@ class ProcessTable(Protocol):
         """Return all processes."""
         ...
 
-    def shown(self) -> "Sequence[ShownProcess]":
+    def listed_processes(self) -> "Sequence[ShownProcess]":
         """Return all processes, and the programs for which shells wait, as ps lists them."""
         ...
 

@@ -22,7 +22,7 @@ class TooManyProcesses(Exception):
     """A process cannot be started."""
 
 
-class ShownProcess(NamedTuple):
+class ProcessEntry(NamedTuple):
     """A process as ps lists it: one of a command, or the program for which a shell waits."""
 
     pid: int
@@ -147,13 +147,13 @@ class ProcessScheduler:
     def children(self) -> Sequence[SimulatedProcess]:
         return [process for process in self._processes if process.code is None]
 
-    def shown(self) -> Sequence[ShownProcess]:
+    def listed_processes(self) -> Sequence[ProcessEntry]:
         children = sorted(self.children(), key=lambda process: process.pid)
         programs = [(program, process) for process in children for program in process.programs]
         return [
-            *(ShownProcess(process.pid, process.name, process.send_signal, process) for process in children),
+            *(ProcessEntry(process.pid, process.name, process.send_signal, process) for process in children),
             *(
-                ShownProcess(pid, program, _IGNORE, process)
+                ProcessEntry(pid, program, _IGNORE, process)
                 for pid, (program, process) in enumerate(programs, start=self._next_pid)
             ),
         ]

@@ -127,7 +127,7 @@ def _processes(process: Process) -> Sequence[RunningProcess]:
 
 def _searched(process: Process) -> Sequence[RunningProcess]:
     """Return the processes of the container among which pgrep searches: all but the present one."""
-    own = [one for one in process.processes.shown() if not _is_present(process, one)]
+    own = [one for one in process.processes.listed_processes() if not _is_present(process, one)]
     return [*process.host.other_processes, *own]
 
 
@@ -178,9 +178,9 @@ def _rows(process: Process) -> list[_Row]:
         _Row(other.pid, 0, host.user_names.get(other.user, f"{other.user}"), 0, " ".join(other.argv))
         for other in host.other_processes
     ]
-    for shown in process.processes.shown():
-        seconds = 0 if rows and host.other_processes else int(process.processes.time - shown.owner.started)
-        rows.append(_Row(shown.pid, 0, user, seconds, " ".join(shown.name)))
+    for entry in process.processes.listed_processes():
+        seconds = 0 if rows and host.other_processes else int(process.processes.time - entry.owner.started)
+        rows.append(_Row(entry.pid, 0, user, seconds, " ".join(entry.name)))
     pid = process.processes.next_pid()
     if all(row.command != " ".join(process.argv) for row in rows):
         rows.append(_Row(pid, host.first_pid, user, 0, " ".join(process.argv)))

@@ -177,7 +177,7 @@ MOUNTED = {"volumeMounts": [{"name": "v", "mountPath": "/data"}]}
     [("nginx:1.25", {}), ("postgres:16", {"env": [{"name": "POSTGRES_PASSWORD", "value": "x"}]})],
 )
 @pytest.mark.parametrize("mounts", [{}, MOUNTED])
-def test_probe_does_not_find_file_that_nobody_has_written_beside_server(image, fields, mounts, probe):
+def test_probe_finds_no_file_beside_server_without_writer(image, fields, mounts, probe):
     assert not is_ready(image, probe, pod_fields=EMPTY, **fields, **mounts)
 
 
