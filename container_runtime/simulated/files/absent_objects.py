@@ -40,7 +40,7 @@ class _UnknownFolders(FileSystem):
         return super().has(path) or self._is_unknown(path)
 
     def _names(self, path: str) -> Iterable[str]:
-        names = [*super()._names(path)]
+        names = tuple(super()._names(path))
         if not names:
             self._is_unknown(f"{path.rstrip('/')}/*")
         return names

@@ -1,6 +1,6 @@
 """Containers of a pod that listen on a port on which another one listens already: they share one network. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from mockube.apimachinery import meta
@@ -20,12 +20,14 @@ _STARTING: Final = ("ContainerCreating", "PodInitializing")
 
 def occupied_ports(pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[int]:
     """Return the ports on which the containers listen that start before a container of their pod, as far as that is known."""
-    ports: set[int] = set()
-    for other in _earlier_containers(pod, container):
-        listeners = listeners_of(pod, other)
-        if not listeners.unknown and _runs(pod, other):
-            ports.update(listeners.ports)
-    return frozenset(ports)
+    return _ports_of(
+        pod, (other for other in _earlier_containers(pod, container) if not _is_kept_back(pod, other))
+    )
+
+
+def _ports_of(pod: ReadOnlyTree, containers: Iterable[ReadOnlyTree]) -> frozenset[int]:
+    found = (listeners_of(pod, container) for container in containers)
+    return frozenset(port for listeners in found if not listeners.unknown for port in listeners.ports)
 
 
 def end_without_port(pod: ReadOnlyTree, container: ReadOnlyTree) -> RunBehavior | None:
@@ -55,7 +57,8 @@ def failed_bind(pod: ReadOnlyTree, container: ReadOnlyTree) -> FailedBind | None
     if image is None or image.failed_bind is None or not program.serves(container):
         return None
     listeners = listeners_of(pod, container)
-    if listeners.unknown or occupied_ports(pod, container).isdisjoint(listeners.ports):
+    running = (other for other in _earlier_containers(pod, container) if "running" in _state(pod, other))
+    if listeners.unknown or _ports_of(pod, running).isdisjoint(listeners.ports):
         return None
     return image.failed_bind
 
@@ -69,8 +72,12 @@ def _earlier_containers(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[
         yield other
 
 
-def _runs(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
-    """Return whether a container runs, or has not been started yet and will be before the others."""
-    state = (container_status(pod, container["name"]) or {}).get("state") or {}
+def _is_kept_back(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    """Return whether a container does not run, and is not about to be started before the others."""
+    state = _state(pod, container)
     waiting = state.get("waiting")
-    return "terminated" not in state and (waiting is None or waiting.get("reason") in _STARTING)
+    return "terminated" in state or (waiting is not None and waiting.get("reason") not in _STARTING)
+
+
+def _state(pod: ReadOnlyTree, container: ReadOnlyTree) -> ReadOnlyTree:
+    return (container_status(pod, container["name"]) or {}).get("state") or {}

@@ -47,7 +47,7 @@ def test_container_runs_when_its_post_start_hook_has_ended(hook, details):
 
 
 def test_next_container_starts_after_post_start_hook():
-    subject = simulated(hooked("a", postStart=SLEEP), container("b", "sleep", "infinity"))
+    subject = simulated(hooked("a", postStart=SLEEP), container("b", image="redis"))
     assert states(subject.pass_time(9)) == ["waiting", "waiting"]
     assert states(subject.pass_time(1)) == ["running", "running"]
 

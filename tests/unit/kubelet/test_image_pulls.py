@@ -230,9 +230,7 @@ def test_image_volume_is_pulled_before_its_container():
 def test_container_waits_for_its_image_volume_and_others_do_not():
     volumes = [{"name": "v", "image": {"reference": MISTAKE}}]
     mount = {"name": "v", "mountPath": "/v"}
-    simulated = simulated_pod(
-        container("a", volumeMounts=[mount]), container("b", image="redis"), volumes=volumes
-    )
+    simulated = simulated_pod(container("a", volumeMounts=[mount]), container("b"), volumes=volumes)
     assert simulated.containers() == {"a": "ErrImagePull", "b": "running"}
     assert waiting(simulated)["message"] == DENIED
     assert [(event.reason, event.part) for event in simulated.events[:3]] == [

@@ -187,7 +187,7 @@ def test_curl_trusts_the_authority_that_it_gets():
     assert run_script("curl -k https://web").out == "hello\n"
 
 
-def test_curl_trusts_a_certificate_that_nobody_knows():
+def test_curl_accepts_certificate_of_unknown_server():
     network = ShellNetwork()
     network.paths["/"] = Reply(outcome="open", status=200, is_certificate_known=False, body=b"hello\n")
     assert run_script("curl --cacert /other.crt https://web", network).out == "hello\n"
