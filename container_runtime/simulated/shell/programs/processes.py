@@ -272,8 +272,8 @@ def _unknown_processes(process: Process) -> str:
 
 
 def _searched_text(found: RunningProcess, *, full: bool) -> str:
-    """Return what a search compares: of a server that shows its own title, such as `nginx: master process`, the part before the colon."""
-    return " ".join(found.name) if full else found.name[0].partition(":")[0].rpartition("/")[2]
+    """Return what a search compares: of a server with a title, such as `nginx: master process` or `redis-server *:6379`, its first word."""
+    return " ".join(found.name) if full else re.split("[: ]", found.name[0])[0].rpartition("/")[2]
 
 
 def pidof(process: Process) -> Run:

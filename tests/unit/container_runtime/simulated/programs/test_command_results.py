@@ -116,6 +116,10 @@ def is_ready(image, probe, pod_fields=None, **fields):
         pytest.param("example.org/haproxy", ["pgrep", "haproxy"], True, id="an unknown image"),
         pytest.param("example.org/app", ["pidof", "java"], True, id="a process that nobody knows"),
         pytest.param("nginx:1.25", ["sh", "-c", "pidof nginx || pidof nginx:"], True, id="a title"),
+        pytest.param("redis:7-alpine", ["pidof", "redis-server"], True, id="a title with words"),
+        pytest.param("redis:7-alpine", ["pgrep", "-x", "redis-server"], True, id="exactly"),
+        pytest.param("httpd:2-alpine", ["pidof", "httpd"], True, id="a server with options"),
+        pytest.param("nginx:1.25-alpine", ["pgrep", "nginx"], True, id="a variant"),
     ],
 )
 def test_probe_finds_first_process_of_its_container(image, command, expected):
