@@ -62,6 +62,12 @@ class Predictions(Protocol):
     def ignores_term(self, container: ReadOnlyTree) -> bool:
         """Return whether the image's own program goes on after SIGTERM."""
 
+    def lacks_command(self, container: ReadOnlyTree) -> bool:
+        """Return whether certainly neither a container nor its image has a command."""
+
+    def runs_server(self, container: ReadOnlyTree) -> bool:
+        """Return whether the container runs the server of its image, which runs until it is stopped."""
+
     def is_simulated(self, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
         """Return whether the programs of a container's command are simulated, as far as its objects are known."""
 
@@ -137,6 +143,12 @@ class _NoPredictions:
         return StopReaction()
 
     def ignores_term(self, _: ReadOnlyTree) -> bool:
+        return False
+
+    def lacks_command(self, _: ReadOnlyTree) -> bool:
+        return False
+
+    def runs_server(self, _: ReadOnlyTree) -> bool:
         return False
 
     def is_simulated(self, _pod: ReadOnlyTree, _container: ReadOnlyTree, _script: Script) -> bool:

@@ -5,12 +5,14 @@ its user, its mounts and its environment are checked. A check that fails is repe
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from hashlib import sha256
 from itertools import chain
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.images import InvalidImage, parse_image
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -21,6 +23,7 @@ from mockube.container_runtime.config.projections import NOT_ISSUED, PodCredenti
 from mockube.container_runtime.config.volumes import config_error, missing_token, mounted_volumes
 
 CONFIG_ERROR: Final = "CreateContainerConfigError"
+CREATE_ERROR: Final = "CreateContainerError"
 INVALID_IMAGE_NAME: Final = "InvalidImageName"
 
 
@@ -207,16 +210,21 @@ def unmounted_volume(pod: ReadOnlyTree, container: ReadOnlyTree, references: Ref
 def missing_pull_secrets(pod: ReadOnlyTree, objects: ReferencedObjects) -> list[str]:
     """Return the names of the pull secrets that do not exist; the pod starts without them."""
     names = [reference.get("name") or "" for reference in pod["spec"].get("imagePullSecrets") or ()]
-    return [name for name in names if objects.secret(name) is None]
+    return [name for name in names if name and objects.secret(name) is None]
 
 
 # --- one container
 
 
 def start_failure(
-    pod: ReadOnlyTree, container: ReadOnlyTree, objects: ReferencedObjects, image_user: int | None = None
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    objects: ReferencedObjects,
+    image_user: int | None = None,
+    *,
+    has_command: bool = True,
 ) -> StartFailure | None:
-    """Return why a container cannot be created now; None if it can."""
+    """Return why a container cannot be created now; None if it can. It cannot if neither it nor its image `has_command`."""
     image = container.get("image") or ""
     try:
         parse_image(image)
@@ -231,6 +239,10 @@ def start_failure(
         or config_error(pod, container)
         or identity_failure(pod, container, image_user=image_user)
     )
+    if not message and not has_command:
+        container_id = sha256(f"{meta.uid(pod)}/{container['name']}".encode()).hexdigest()
+        problem = f"failed to generate container {quote(container_id)} spec: failed to generate spec: no command specified"
+        return StartFailure(reason=CREATE_ERROR, message=problem, events=(("Failed", f"Error: {problem}"),))
     if not message:
         return None
     return StartFailure(reason=CONFIG_ERROR, message=message, events=(("Failed", f"Error: {message}"),))

@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from mockube.apimachinery.status import AlreadyExists, Conflict, NotFound
 from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.wire.yaml_codec import dump
 from mockube.client.kinds import CONFIG_MAPS
 from mockube.client.verbs import Client
 from mockube.container_runtime.images.live import LOADED, TABLE, live_images
 from mockube.container_runtime.images.references import parse_reference
-from mockube.container_runtime.images.table import LiveImages
+from mockube.container_runtime.images.table import ImageTableError, LiveImages
 from mockube.kubelet.live_images import CONFIG_MAP
 
 _ATTEMPTS: Final = 10
@@ -33,10 +34,23 @@ async def add_images(client: Client, entries: Mapping[str, Any]) -> None:
     """Add entries of a table to those of a cluster; one with the same key is replaced."""
 
     def change(data: Mapping[str, str]) -> dict[str, str]:
-        present = load((data.get(TABLE) or "").encode()).tree or {}
+        present = _present_entries(data.get(TABLE) or "")
         return {**data, TABLE: dump({**present, **entries}).decode()}
 
     await _change(client, change)
+
+
+def _present_entries(text: str) -> Mapping[str, Any]:
+    try:
+        tree = load(text.encode()).tree or {}
+    except YamlError as error:
+        raise ImageTableError(f"{_WHERE}: {error}") from error
+    if not isinstance(tree, dict):
+        raise ImageTableError(f"{_WHERE}: it is no mapping of entries")
+    return tree
+
+
+_WHERE: Final = f"ConfigMap {CONFIG_MAP.namespace}/{CONFIG_MAP.name}: {TABLE}"
 
 
 async def load_images(client: Client, references: list[str]) -> None:

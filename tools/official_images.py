@@ -30,7 +30,7 @@ _NOT_LIBRARIES: Final = frozenset(
 )
 """Files that were renamed before Docker Hub had them."""
 
-_WITHOUT_LATEST: Final = ("elasticsearch", "kibana", "logstash")
+_WITHOUT_LATEST: Final = ("consul", "elasticsearch", "jenkins", "kibana", "logstash", "vault")
 """Images whose tag `latest` Docker Hub has no longer."""
 _DATE: Final = 10_000
 

@@ -19,7 +19,8 @@ _DATA: Final = Path(__file__).with_name("programs.yaml")
 _MIN_MISSPELLED: Final = 3
 """Shorter names are near to too many others."""
 _SYSTEMS: Final = ("busybox", "debian", "procps")
-_NO_SYSTEM: Final = "distroless"
+NO_SYSTEM: Final = "distroless"
+"""The set of an image with no more than the files that programs of their own need."""
 OTHERS: Final = "*"
 """Stands, in the `programs` of an image, for programs that nobody knows."""
 
@@ -112,7 +113,7 @@ def _programs_of(items: tuple[str, ...], tag: str) -> ImagePrograms:
             members = program_sets().get(each)
             names |= {each} if members is None else set(members.programs.split())
             is_open |= each == OTHERS or (members is not None and members.is_open)
-    return ImagePrograms(frozenset(names - {OTHERS}), is_open, _NO_SYSTEM in items)
+    return ImagePrograms(frozenset(names - {OTHERS}), is_open, NO_SYSTEM in items)
 
 
 def _variant(item: str, tag: str) -> str:

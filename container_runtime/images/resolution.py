@@ -24,6 +24,8 @@ from .table import IMAGES, Image, behavior_of_image
 _OFFICIAL_IMAGES: Final = Path(__file__).with_name("official_images.json")
 _OFFICIAL: Final = f"{DOCKER_HUB}/library/"
 _MIB: Final = 1 << 20
+_NEWEST: Final = frozenset(["", "current", "latest", "lts", "main", "mainline", "master", "stable"])
+"""The words of tags that name the newest image."""
 _SMALLEST, _SIZES = 5 * _MIB, 145 * _MIB
 """The sizes of images whose size is unknown begin at the first, and are all different."""
 
@@ -117,8 +119,9 @@ def official_images() -> dict[str, Releases]:
 
 
 def _digest(reference: Reference) -> str:
-    """Return the digest of a tag's image. Tags without a digit, such as latest, name the same image, as often in registries."""
-    version = reference.tag if any(map(str.isdecimal, reference.tag)) else ""
+    """Return the digest of a tag's image. Words such as latest and stable name the same image, as often in registries."""
+    has_version = any(map(str.isdecimal, reference.tag))
+    version = reference.tag if has_version else "-".join(sorted({*reference.tag.split("-")} - _NEWEST))
     return hashlib.sha256(f"{origin(reference.repository)}/{version}".encode()).hexdigest()
 
 

@@ -6,6 +6,7 @@ built-in ones. `mockube images load` says that an image exists.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mockube.apimachinery import quantity
-from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.images import InvalidImage, parse_image
+from mockube.apimachinery.yaml_decode import load_all
 from mockube.apimachinery.yaml_scalars import YamlError
 
 from .registries import origin
@@ -24,6 +26,7 @@ _BUILT_IN: Final = Path(__file__).with_name("images.yaml")
 _FAMILIES: Final = Path(__file__).with_name("catalogue")
 MAX_BYTES: Final = 1 << 20
 MAX_PORT: Final = 65535
+MAX_EXIT_CODE: Final = 255
 
 
 class ImageTableError(ValueError):
@@ -79,6 +82,8 @@ class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """What a server of another protocol replies to a text of its client."""
     grpc_health: Mapping[str, str] | None = None
     """The statuses of the services in its gRPC health service, such as `"": SERVING`; None for a server without it."""
+    served_by: tuple[str, ...] = ()
+    """The programs that serve the port, of an image with several servers; empty for all of them."""
     options: tuple[str, ...] = ()
     """The options of the server's program that name another port, such as --port."""
     variables: tuple[str, ...] = ()
@@ -109,6 +114,13 @@ class WrittenPath(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     """The mode of the folder in the image."""
     logs: tuple[str, ...] = ()
     """The lines that the server logs if it cannot write; $(number) and $(reason) are those of the error, $(time) is the time."""
+    exit_code: int = 1
+
+
+class FailedBind(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """How a server ends whose port is in use."""
+
+    logs: tuple[str, ...]
     exit_code: int = 1
 
 
@@ -148,10 +160,14 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     """Whether the entry is that of another image with the same name, so that nobody knows its other ports and its paths."""
     servers: tuple[str, ...] = ()
     """The names of the program that listens on the `ports`, in commands of pods: another program does not."""
+    takes_options: bool = True
+    """Whether its entrypoint gives arguments that begin with a dash to the server."""
     programs: tuple[str, ...] | None = None
     """Which programs it has: names of sets, such as busybox or debian, and of single programs; None if that is unknown, so that
     any may be there.
     """
+    scripts: Mapping[str, str] = field(default_factory=dict)
+    """What programs of the image do, as scripts of a shell, by their names: such as a server that ends without its database."""
     shell: str | None = None
     """The path of its shell, "" for an image without one; None if that is unknown."""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -159,6 +175,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     requires: tuple[Requirement, ...] = ()
     writes: tuple[WrittenPath, ...] = ()
     """Where the server writes at its start, in its order."""
+    failed_bind: FailedBind | None = None
+    """How the server ends if another container of its pod has its port; None if nobody knows."""
     workdir: str = ""
     user: int | None = None
     """The user of the image; None if it is unknown."""
@@ -185,6 +203,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     ports: Mapping[int, PortBehavior] = field(default_factory=dict)
     configuration: tuple[str, ...] = ()
     """The paths of the server's configuration: a volume there may change what its ports answer, so that nobody knows."""
+    restores_configuration: bool = False
+    """Whether its entrypoint puts the image's configuration into an empty volume at such a path."""
     logs: tuple[str, ...] = ()
     """The lines that the server, or a command with `exit_code`, logs at its start."""
     platforms: tuple[str, ...] = ("linux/amd64", "linux/arm64")
@@ -213,9 +233,17 @@ def read_table(data: bytes) -> Table:
 
 def _read(data: bytes) -> Any:
     try:
-        return load(data).tree or {}
+        documents = [*islice(load_all(data), 2)]
     except YamlError as error:
         raise ImageTableError(str(error)) from error
+    if len(documents) > 1:
+        raise ImageTableError("there is more than one document")
+    for document in documents:
+        if (
+            document.strict_errors and b"<<:" not in data
+        ):  # What replaces a key of a merged mapping is no mistake.
+            raise ImageTableError(document.strict_errors[0])
+    return (documents[0].tree if documents else None) or {}
 
 
 def table_of(tree: Any) -> Table:
@@ -235,7 +263,28 @@ def _images_of(tree: Any) -> Sequence[Image]:
             raise ImageTableError(f"{key}: ports: {ports[0]} is no port")
         if not entry.names or not all(entry.names):
             raise ImageTableError(f"{key}: names: at least one is required")
+        if entry.exit_code is not None and not 0 <= entry.exit_code <= MAX_EXIT_CODE:
+            raise ImageTableError(f"{key}: exitCode: {entry.exit_code} is not between 0 and {MAX_EXIT_CODE}")
+        for name in entry.names:
+            _check_name(key, name)
+    _check_unique(entries)
     return _tagged_first(entries.values())
+
+
+def _check_name(key: str, name: str) -> None:
+    try:
+        parse_image(name)
+    except InvalidImage as error:
+        raise ImageTableError(f"{key}: names: {name}: {error}") from error
+
+
+def _check_unique(entries: Mapping[str, Image]) -> None:
+    keys: dict[tuple[str, tuple[str, ...], tuple[str, ...]], str] = {}
+    for key, entry in entries.items():
+        for name in entry.names:
+            other = keys.setdefault((name, entry.tags, entry.except_tags), key)
+            if other != key:
+                raise ImageTableError(f"{key}: names: {name} is in {other}, too")
 
 
 def _tagged_first(images: Iterable[Image]) -> Sequence[Image]:
@@ -384,6 +433,7 @@ def _as_guess(entry: Image) -> Image:
         entry,
         is_guess=True,
         programs=None,
+        folders=None,
         shell=None,
         env={},
         requires=(),
@@ -410,3 +460,48 @@ def behavior_of_image(image: str) -> Image | None:
 
 def behavior_of(container: Mapping[str, Any]) -> Image | None:
     return behavior_of_image(container.get("image") or "")
+
+
+def runs_server(container: Mapping[str, Any]) -> bool:
+    """Return whether a container runs the server of its image: by the image's own command, by its name, or by options for it."""
+    image = behavior_of(container)
+    if image is None or not (image.ports or image.logs):
+        return False
+    command, arguments = without_entrypoint(container)
+    argv = (*command, *arguments)
+    program = argv[0].rpartition("/")[2] if argv else ""
+    if program in image.servers and program not in image.scripts:
+        return _serves_with(argv[1:]) and (program not in _DAEMONS or len(argv) > 1)
+    if command or image.entrypoint or image.arguments or image.exit_code is not None:
+        return False
+    return not argv or (image.takes_options and argv[0].startswith("-") and _serves_with(argv))
+
+
+def is_daemon(image: Image, argv: Sequence[str]) -> bool:
+    """Return whether a command is a server of an image that goes to the background, which ends its container."""
+    program = argv[0].rpartition("/")[2] if argv else ""
+    return len(argv) == 1 and program in image.servers and program in _DAEMONS
+
+
+def without_entrypoint(container: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the command and the arguments of a container; a command that is the entrypoint's script gives its image the arguments."""
+    command, arguments = container.get("command") or (), container.get("args") or ()
+    if command and command[0].rpartition("/")[2] == ENTRYPOINT:
+        return (), (*command[1:], *arguments)
+    return command, arguments
+
+
+ENTRYPOINT: Final = "docker-entrypoint.sh"
+"""The script with which most of Docker's official images start a program."""
+
+
+def _serves_with(options: Sequence[str]) -> bool:
+    return not options or (options[0].startswith(("-", "/")) and tuple(options) not in _ENDING_OPTIONS)
+
+
+_DAEMONS: Final = frozenset({"nginx", "nginx-debug", "httpd", "apachectl", "apache2ctl"})
+"""The servers that go to the background, so that their container ends, unless an option says otherwise."""
+_ENDING_OPTIONS: Final = frozenset(
+    (option,) for option in ("--help", "--version", "-?", "-h", "-t", "-T", "-v", "-V")
+)
+"""What makes servers print something, and end."""

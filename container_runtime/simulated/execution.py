@@ -40,18 +40,22 @@ async def execute(
     pace: ClientPace,
     network: NetworkCaller,
     streams: Streams,
+    *,
+    has_program: Callable[[str], bool] = lambda _: False,
 ) -> int:
-    """Execute a command of a client in a container to its end; return its exit code."""
+    """Execute a command of a client in a container to its end; return its exit code. `has_program` says what the image has."""
     try:
         return await run_to_end(execution, ProgramStreams(streams), pace, network)
     except StartError as error:
         message = message_of_exec(container, error)
         raise CommandFailed(f"error executing command in container: {message}") from error
     except UnknownProgram as error:
-        raise CommandFailed(
-            "error executing command in container: the container is simulated, and has no program "
-            f'"{error}": executable file not found in $PATH'
-        ) from error
+        problem = (
+            f'the program "{error}" of its image is not simulated'
+            if has_program(str(error))
+            else f'the container is simulated, and has no program "{error}": executable file not found in $PATH'
+        )
+        raise CommandFailed(f"error executing command in container: {problem}") from error
     except (ShellSyntaxError, RecursionError) as error:
         raise CommandFailed(f"error executing command in container: {error}") from error
 

@@ -4,7 +4,7 @@ Its result is None where it is unknown: a program is not simulated, unless such 
 image's; or it sends requests to the pod's own server, which is not simulated.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from math import inf
 from typing import Final
@@ -32,7 +32,7 @@ from .programs.handlers import MAX_OUTPUT, UnknownFile, end_of_unknown, names_un
 from .shell.filesystem import FileSystem
 from .shell.invocation import run_command
 from .shell.memory import OutOfMemory
-from .shell.process import UnknownProgram
+from .shell.process import OtherProcess, UnknownProgram
 from .shell.syntax import ShellSyntaxError
 
 _MAX_ANSWERS: Final = 5
@@ -56,6 +56,8 @@ class HandlerRun(Struct, frozen=True, kw_only=True):
     """Returns what listens on a port of the pod."""
     has_configured_server: bool
     """Whether the pod has a server whose ports its configuration says."""
+    processes: Callable[[Mapping[str, str]], tuple[OtherProcess, ...]] = lambda _: ()
+    """Returns what runs in the container, given its variables."""
 
 
 class _PresentFiles(FileSystem):
@@ -149,6 +151,7 @@ async def run_handler_command(
     files = _PresentFiles(run.files, run.unknown_folders)
     host = host_of(pod, container, run.references, clock.now(), files=files)
     host.now, host.is_strict = clock.now, True
+    host.other_processes = run.processes(environment)
     execution = run_command(host, argv, environment, container.get("workingDir") or "/")
     own_server = _OwnServer(run, script, network)
     output, begin, code = _Output(), clock.monotonic(), KILLED
@@ -170,4 +173,9 @@ async def run_handler_command(
         return None if own_server.answers else CommandResult(exit_code=0, seconds=inf)
     if code and own_server.answers:
         return None
+    if code and host.unlisted:
+        run.on_unknown(host.unlisted)
+        return end_of_unknown(
+            UnknownProgram(host.unlisted), clock.monotonic() - begin, fails=run.fails_unknown
+        )
     return CommandResult(exit_code=code, output=output.text(), seconds=clock.monotonic() - begin)

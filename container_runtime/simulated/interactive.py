@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -22,6 +22,7 @@ from mockube.container_runtime.state import ContainerState, Exit
 from mockube.container_runtime.streams import InputStream, Streams
 
 from .network.calls import NetworkCaller
+from .shell.process import ShownProcess
 
 MAX_LOG: Final = 1 << 20
 """The maximum bytes of a run's log."""
@@ -164,6 +165,8 @@ class InteractiveRun:
         self._clock = clock
         self.send_signal: Callable[[int], None] = lambda _: None
         """Sends a signal to the first process of the command."""
+        self.listed_processes: Callable[[], Sequence[ShownProcess]] = tuple
+        """Returns the processes of the command."""
         self.stop_code: int | None = None
         """The exit code of a command that ends at once when it is stopped; None for one that goes on, unless a trap ends it."""
         self._kill_at: datetime | None = None

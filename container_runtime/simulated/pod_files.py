@@ -101,7 +101,9 @@ class PodFiles:
             async with self._loading_of_pods:
                 await self._load_volumes_of_pod(pod)
         for other in every_container(pod["spec"]):
-            if other["name"] != container["name"] and shared & shared_volumes(pod, other):
+            is_sharing = other["name"] != container["name"] and shared & shared_volumes(pod, other)
+            # The folders of sub-paths are made when the container that mounts them starts.
+            if is_sharing and _latest_run(pod, other) is not None:
                 await self._replay_up_to_now(pod, other)
         return await self._replay_up_to_now(pod, container, restarts, references)
 

@@ -1,5 +1,6 @@
 """What is known of simulated containers before they run (`Predictions`): what their commands do in the context of their pod. Pure."""
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -19,18 +20,19 @@ from mockube.container_runtime.behavior import (
     has_default_command,
 )
 from mockube.container_runtime.config.environment import hostname_of, known_environment
-from mockube.container_runtime.images.programs import programs_of_image
+from mockube.container_runtime.images.programs import NO_SYSTEM, programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.load import NO_LOAD, RunLoad
 from mockube.container_runtime.pod_script import Script
 from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
 
 from .files.image_places import file_places
-from .files.mounts import shared_mount_paths, volume_folders, writable_paths, write_protection
+from .files.mounts import shared_mount_paths, system_files, volume_folders, writable_paths, write_protection
 from .files.users import identity_of
 from .programs import handlers, image_load, program, requirements
 from .programs.commands import depends_on_objects
 from .programs.handlers import HandlerCommand
+from .programs.other_processes import processes_at_start
 from .programs.program import (
     ANY_YEAR,
     CommandContext,
@@ -44,7 +46,12 @@ from .programs.program import (
 from .programs.requirements import FindObject
 from .servers import probe_answers
 from .servers.listeners import listeners_of
+from .servers.port_conflicts import end_without_port
+from .shell.filesystem import FileEntry
 
+_PROCESSES: Final = re.compile(r"(?<![\w.-])(?:pgrep|pidof|ps|top)(?![\w.-])")
+"""The programs of a probe whose results depend on what runs in its container; a command without them has one result for all pods."""
+_PATHS: Final = re.compile(r"/[\w.+-]+(?:/[\w.+-]+)*")
 _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 """The folder that is empty in an image."""
 
@@ -97,7 +104,8 @@ def server_load(container: ReadOnlyTree, script: Script) -> RunLoad:
 def end_of_entrypoint(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, config_map: FindObject, secret: FindObject
 ) -> RunBehavior | None:
-    return requirements.end_of_entrypoint(pod, container, script, config_map, secret)
+    end = requirements.end_of_entrypoint(pod, container, script, config_map, secret)
+    return end or end_without_port(pod, container)
 
 
 def reaction_of_run(
@@ -110,7 +118,33 @@ def reaction_of_run(
 
 def ignores_term(container: ReadOnlyTree) -> bool:
     image = behavior_of(container)
-    return image is not None and image.ignores_term and has_default_command(container)
+    return (
+        image is not None
+        and image.ignores_term
+        and (has_default_command(container) or program.serves(container))
+    )
+
+
+def has_program(container: ReadOnlyTree, name: str) -> bool:
+    """Return whether a container's image certainly has a program."""
+    image, short_name = behavior_of(container), name.rpartition("/")[2]
+    installed = programs_of_image(container.get("image") or "")
+    is_health_check = image is not None and any(
+        command.partition(" ")[0] == short_name for command in image.health
+    )
+    is_listed = installed is not None and installed.has(short_name) is True
+    return is_listed or is_health_check or (image is not None and short_name in image.servers)
+
+
+def lacks_command(container: ReadOnlyTree) -> bool:
+    image = behavior_of(container)
+    is_empty = image is not None and image.programs == (NO_SYSTEM,)
+    return is_empty and not program.command_of(container)
+
+
+def runs_server(container: ReadOnlyTree) -> bool:
+    image = behavior_of(container)
+    return image is not None and not image.is_guess and program.serves(container)
 
 
 def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
@@ -162,7 +196,11 @@ def handler_timeline(
         shared_mounts = shared_mount_paths(pod, container)
         main_context = _context(pod, container, script, shared_mounts, fails_unknown=fails)
         main = invocation_of(container, main_context)
-    return handlers.command_timeline(main, command, _empty_folders(pod, container, restarts))
+    if main is None:
+        folders: tuple[str, ...] | None = _empty_folders_beside_server(pod, container, script)
+    else:
+        folders = _empty_folders(pod, container, restarts)
+    return handlers.command_timeline(main, command, folders)
 
 
 def _handler_command(
@@ -183,6 +221,18 @@ def _handler_command(
         fails_unknown=fails_unknown,
         installed=programs_of_image(container.get("image") or ""),
         places=file_places(container),
+        other_processes=processes_at_start(pod, container, environment) if _PROCESSES.search(text) else (),
+        files=_named_files(pod, container, text) if "/etc/" in text or "/dev/" in text else (),
+    )
+
+
+def _named_files(pod: ReadOnlyTree, container: ReadOnlyTree, text: str) -> tuple[tuple[str, FileEntry], ...]:
+    """Return the files of every container that a command names, so that it has one result for all pods without them."""
+    mounted = [mount["mountPath"] for mount in container.get("volumeMounts") or ()]
+    return tuple(
+        (path, entry)
+        for path, entry in system_files(pod, container)
+        if path in text and entry.data is not None and not path.startswith(tuple(mounted))
     )
 
 
@@ -211,6 +261,42 @@ def _empty_folders(pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) ->
     folders = [path for path, name in mounts.items() if name in own and restarts == 0]
     is_mounted = any(_TEMPORARY.startswith(path) for path in mounts)
     return tuple(folders if is_mounted else [*folders, _TEMPORARY])
+
+
+def _empty_folders_beside_server(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
+) -> tuple[str, ...] | None:
+    """Return the empty folders of a container in which the server of its image writes nothing; None if nobody knows."""
+    own = folders_of_server(container, script)
+    if own is None:
+        return None
+    return tuple(
+        folder
+        for folder in _empty_folders(pod, container, 0)
+        if not any(path.startswith(folder) or folder.startswith(path) for path in own)
+    )
+
+
+def folders_of_server(container: ReadOnlyTree, script: Script) -> tuple[str, ...] | None:
+    """Return where the server of a container's image may write, besides the folders of a system, with final slashes.
+
+    None if nobody knows, or the container runs something else.
+    """
+    image = behavior_of(container)
+    if image is None or image.folders is None or script.command(container["name"]) is not None:
+        return None
+    if not runs_server(container):
+        return None
+    values = (entry.get("value") or "" for entry in container.get("env") or ())
+    texts = [*(container.get("command") or ()), *(container.get("args") or ()), *values]
+    paths = [
+        *image.folders,
+        *image.volumes,
+        *image.configuration,
+        *(need.path for need in image.writes),
+        *(path for text in texts for path in _PATHS.findall(text)),
+    ]
+    return tuple(f"{path.rstrip('/')}/" for path in paths)
 
 
 def _context(

@@ -81,6 +81,7 @@ from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
 from .container_loads import ContainerLoads
 from .execution import container_command, execute, run_to_end
+from .files.absent_objects import with_absent_objects
 from .files.cgroup_files import PATH as CGROUP
 from .files.mounts import file_system_of, shared_mounts
 from .files.writable import mounts_of
@@ -98,12 +99,13 @@ from .programs.other_processes import other_processes
 from .programs.program import default_reaction, is_first_process, termination_message
 from .servers.listeners import listeners_of
 from .servers.live_probes import answer_from_files, fields_of_port_probes, live_port_probes
+from .servers.port_conflicts import failed_bind, occupied_ports, process_without_port
 from .servers.probe_answers import concurrent_containers, server_of_files
 from .servers.running_servers import RunningServers
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
-from .shell.process import Host, Run, Sleep, UnknownProgram
+from .shell.process import Host, OtherProcess, Run, ShownProcess, Sleep, UnknownProgram
 from .shell.scheduling import KILL
 from .shell.signals import SIGNALS
 from .shell.syntax import ShellSyntaxError
@@ -342,6 +344,7 @@ class SimulatedRuntime:
             has_configured_server=any(
                 self._servers.find(pod, other["name"]) for other in concurrent_containers(pod)
             ),
+            processes=partial(self._processes, pod, container),
         )
         network = self._network.caller(pod)
         return await run_handler_command(handler_run, list(command), self._clock, network, limit=seconds)
@@ -401,9 +404,7 @@ class SimulatedRuntime:
         host.now, host.has_terminal, host.is_strict = self._clock.now, request.has_terminal, False
         host.has_changing_files = True
         environment = environment_of(pod, container, references)
-        host.other_processes = other_processes(
-            pod, container, environment, self._clock.now(), partial(self._send_signal, pod)
-        )
+        host.other_processes = self._processes(pod, container, environment)
         if request.has_terminal:
             environment.setdefault("TERM", "xterm")
         host.memory = self._memory(pod, container, references)
@@ -458,7 +459,12 @@ class SimulatedRuntime:
         network = self._network.caller(pod)
         try:
             return await execute(
-                execution, f"{meta.uid(pod)}/{name}", self._pace(pod, name), network, streams
+                execution,
+                f"{meta.uid(pod)}/{name}",
+                self._pace(pod, name),
+                network,
+                streams,
+                has_program=partial(predictions.has_program, container_spec(pod, name) or {}),
             )
         except OutOfMemory:
             self._kill_container(pod, name)
@@ -536,7 +542,13 @@ class SimulatedRuntime:
         if volumes:
             mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)
             host.files = file_system_of(pod, container, references, mounts, is_partial=True)
-        replay = LogReplay(commands.main_process(pod, container, references, host), host, run.started)
+        bind = failed_bind(pod, container)
+        process = (
+            commands.main_process(pod, container, references, host)
+            if bind is None
+            else process_without_port(bind)
+        )
+        replay = LogReplay(process, host, run.started)
         return self._access_logs.with_requests(JoinableLog(replay, recorded), pod, name, run.restarts)
 
     async def port_forward(self, pod: ReadOnlyTree, port: int) -> PortConnection:
@@ -616,8 +628,10 @@ class SimulatedRuntime:
             await self._servers.wait_for_start(meta.uid(pod), names, self._clock)
         references, files = await self._load(pod, run)
         await self._wait_for_earlier(pod, container)
+        files = with_absent_objects(files, pod, container, references)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.memory = self._memory(pod, container, references)
+        host.occupied_ports = occupied_ports(pod, container)
         if commands.server_command(pod, container):
             host.server = self._servers.of_run(meta.uid(pod), container["name"], run.state.restarts)
         self.loads.forget_volumes(pod, container["name"])
@@ -693,6 +707,18 @@ class SimulatedRuntime:
             self.loads.kill(self._pods.latest(pod) or pod, name)
             self._events.report_change(pod)
 
+    def _processes(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[str, str]
+    ) -> tuple[OtherProcess, ...]:
+        """Return what runs in a container besides a command that is executed in it."""
+
+        def further(name: str) -> Sequence[ShownProcess] | None:
+            run = self.run_of(pod, name)
+            return None if run is None else run.listed_processes()
+
+        send_signal = partial(self._send_signal, pod)
+        return other_processes(pod, container, environment, self._clock.now(), send_signal, further)
+
     def _send_signal(self, pod: ReadOnlyTree, name: str, number: int) -> None:
         """Send a signal of a client's command to the first process of a container."""
         container = container_spec(pod, name)
@@ -712,6 +738,7 @@ class SimulatedRuntime:
     ) -> None:
         """Note what a run does when it is stopped."""
         is_first = is_first_process(pod)
+        run.listed_processes = lambda: tuple(host.listed_processes())
         # The command sets it when it starts.
         run.send_signal = lambda number: host.send_signal(number, is_protected=is_first)
         reaction, handles_signals = default_reaction(argv or ("sh",), is_first=is_first)
@@ -824,15 +851,20 @@ class SimulatedRuntime:
 
     def _unknown_folders(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
         """Return the folders of a container into which programs that are not simulated may write."""
+        script = script_of(meta.annotations(pod))
+        own: tuple[str, ...] | None = ()
         if not self._is_simulated(pod, container):
+            own = predictions.folders_of_server(container, script)
+        if own is None:
             return ("/",)
         others = [other for other in every_container(pod["spec"]) if not self._is_simulated(pod, other)]
         volumes = {mount["name"] for other in others for mount in other.get("volumeMounts") or ()}
-        return tuple(
+        shared = (
             f"{normpath(mount['mountPath'])}/"
             for mount in container.get("volumeMounts") or ()
             if mount["name"] in volumes
         )
+        return (*own, *shared)
 
     def _is_simulated(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         """Return whether all programs that a container has run are simulated."""

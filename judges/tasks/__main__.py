@@ -51,8 +51,13 @@ def run_set(name: str, settings: Mapping[str, Any], chosen: list[str], options) 
         except SourceMissing as error:
             print(f"{name}: {error}", flush=True)
             return 1
+        form, root = settings["form"], folder / settings["folder"]
         tasks = [
-            Task(name=task, folder=folder / settings["folder"] / task, **(settings["tasks"][task] or {}))
+            Task(
+                name=task,
+                folder=root if form == "injections" else root / task,
+                **(settings["tasks"][task] or {}),
+            )
             for task in chosen
         ]
         print(f"{name:44} {' '.join(f'{step:>6}' for step in STEPS)}", flush=True)
@@ -63,7 +68,8 @@ def run_set(name: str, settings: Mapping[str, Any], chosen: list[str], options) 
                 running_cluster(options.flags, nodes) as (kubeconfig, _),
                 ThreadPoolExecutor(options.jobs) as pool,
             ):
-                results = pool.map(partial(run_task, form=settings["form"], kubeconfig=kubeconfig), group)
+                run = partial(run_task, form=form, kubeconfig=kubeconfig, deploy=settings.get("deploy", ""))
+                results = pool.map(run, group)
                 for task, outcomes in zip(group, results, strict=True):
                     counts.update(step for step, outcome in outcomes.items() if outcome.succeeded)
                     unexpected += _print_row(task, outcomes)

@@ -25,9 +25,16 @@ class Task(NamedTuple):
     folder: Path
     shows: Mapping[str, str] = {}
     solution: str = ""
+    inject: str = ""
+    """What breaks an application that the set-up deploys, of a set whose form is `injections`."""
     nodes: int = 3
     """Tasks with the same number share a cluster."""
     fails: Mapping[str, str] = {}
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of an application into which a fault is injected."""
+        return self.name.replace("_", "-")
 
 
 class Scripts(NamedTuple):
@@ -43,7 +50,12 @@ class Outcome(NamedTuple):
     output: str = ""
 
 
-def scripts_of(task: Task, form: str) -> Scripts:
+def scripts_of(task: Task, form: str, deploy: str = "") -> Scripts:
+    """Return the scripts of a task; `deploy` deploys the application into which a set injects its faults."""
+    if form == "injections":
+        return Scripts(
+            setup=f"set -e\n{deploy}\n{task.inject}", cleanup='kubectl delete namespace "$NAMESPACE"'
+        )
     if form == "scripts":
         return Scripts(*(_script(task.folder / f"{name}.sh") for name in ("setup", "verify", "cleanup")))
     case = yaml.safe_load((task.folder / "test_case.yaml").read_text())
@@ -55,9 +67,9 @@ def _script(path: Path) -> str:
     return f"bash ./{path.name}" if path.exists() else ""
 
 
-def run_task(task: Task, form: str, kubeconfig: Path) -> dict[str, Outcome]:
+def run_task(task: Task, form: str, kubeconfig: Path, deploy: str = "") -> dict[str, Outcome]:
     """Return the outcome of each step that the task has."""
-    scripts, shell = scripts_of(task, form), Shell(task.folder, kubeconfig)
+    scripts, shell = scripts_of(task, form, deploy), Shell(task.folder, kubeconfig, task.namespace)
     outcomes = {"setup": shell.run(scripts.setup, SETUP_SECONDS)}
     try:
         if task.shows:
@@ -92,9 +104,14 @@ def _shows(shell: "Shell", shows: Mapping[str, str]) -> Outcome:
 class Shell:
     """A shell in the folder of a task, with the cluster's kubeconfig only."""
 
-    def __init__(self, folder: Path, kubeconfig: Path) -> None:
+    def __init__(self, folder: Path, kubeconfig: Path, namespace: str) -> None:
         self._folder = folder
-        self._environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "KUBECONFIG": str(kubeconfig)}
+        self._environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "KUBECONFIG": str(kubeconfig),
+            "NAMESPACE": namespace,
+        }
 
     def run(self, script: str, seconds: float) -> Outcome:
         code, output = run_script(script, self._folder, self._environment, seconds)

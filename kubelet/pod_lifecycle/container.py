@@ -49,11 +49,14 @@ def has_succeeded(container: Container, status: ReadOnlyTree) -> bool:
     return end is not None and end["exitCode"] == 0 and is_over(container, status)
 
 
-def is_initialized(container: Container, status: ReadOnlyTree) -> bool:
-    """Return whether the next container may run: an init container has succeeded, a sidecar has started at least once."""
+def is_initialized(container: Container, status: ReadOnlyTree, *, has_continued: bool) -> bool:
+    """Return whether the next container may run: an init container has succeeded, a sidecar runs and has started.
+
+    A sidecar does not stop the containers after it a second time: `has_continued` says that one of them has run.
+    """
     if container.role is Role.SIDECAR:
         runs = container_status.running_since(status) is not None and status["started"]
-        return runs or container_status.last_end(status) is not None
+        return runs or (has_continued and container_status.last_end(status) is not None)
     return has_succeeded(container, status)
 
 

@@ -114,7 +114,11 @@ def _start_failure(container: Container, restarts: int) -> StartFailure | None:
     if _has_process(container, restarts) or container.script.ignore_missing:
         return None
     image_user = container.context.predictions.image_user(container.spec)
-    failure = start_failure(container.pod, container.spec, container.context.objects, image_user)
+    has_script = container.script.command(container.name) is not None or bool(container.script.times_runs)
+    has_command = has_script or not container.context.predictions.lacks_command(container.spec)
+    failure = start_failure(
+        container.pod, container.spec, container.context.objects, image_user, has_command=has_command
+    )
     return failure or profile_failure(container.pod, container.spec, container.context.profiles)
 
 

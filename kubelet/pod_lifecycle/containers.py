@@ -26,6 +26,7 @@ from mockube.container_runtime.behavior import (
 )
 from mockube.container_runtime.load import NO_LOAD
 from mockube.container_runtime.pod_script import Script, script_of
+from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
 from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.effects import ContainerAction, EmitEvent, StopContainer
 
@@ -42,7 +43,7 @@ from .container_status import (
 )
 from .phase import running_pod_phase, stopped_pod_phase
 from .stops import MIN_GRACE, stop_code
-from .unknown_ends import with_unknown_ends
+from .unknown_ends import with_last_end, with_unknown_ends
 
 _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
     "Always": "OnFailure",
@@ -116,9 +117,12 @@ def containers_of(
         known_program = SERVICE if process is not None else entrypoint_end or run_program()
         fails = script.fails_unknown_programs(default=context.fails_unknown_programs)
         is_known = process is not None or (known_program is not None and not fails)
-        ignores_term = known_program is None and context.predictions.ignores_term(container)
         program = known_program or _default_program(
-            pod, container, role, fails=fails, ignores_term=ignores_term
+            pod,
+            container,
+            role,
+            fails=fails,
+            predictions=NO_PREDICTIONS if script.command(container["name"]) else context.predictions,
         )
         return Container(
             spec=container,
@@ -171,10 +175,15 @@ def default_program(pod: ReadOnlyTree, name: str) -> RunBehavior:
 
 
 def _default_program(
-    pod: ReadOnlyTree, container: ReadOnlyTree, role: Role, *, fails: bool = False, ignores_term: bool = False
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    role: Role,
+    *,
+    fails: bool = False,
+    predictions: Predictions = NO_PREDICTIONS,
 ) -> RunBehavior:
-    if not _runs_to_completion(pod, container, role):
-        return RUNS_FOREVER if ignores_term else SERVICE
+    if predictions.runs_server(container) or not _runs_to_completion(pod, container, role):
+        return RUNS_FOREVER if predictions.ignores_term(container) else SERVICE
     return RunBehavior(seconds=0, exit_code=NOT_FOUND) if fails else EXITS_IMMEDIATELY
 
 
@@ -257,9 +266,9 @@ def keep_waiting(containers: PodContainers, reason: str) -> PodUpdate:
 
 
 def stop_containers(
-    containers: PodContainers, now: datetime, *, begin: datetime | None = None, code: int | None = None
+    containers: PodContainers, now: datetime, *, begin: datetime | None = None, is_deleted: bool = False
 ) -> PodUpdate:
-    """Stop all containers; they end with the exit code, or else with their programs' codes after a stop that began at `begin`."""
+    """Stop all containers; they end with their programs' codes after a stop that began at `begin`."""
     init, main, ephemeral = (
         [
             _stop(
@@ -267,18 +276,19 @@ def stop_containers(
                 ContainerUpdate(status=status or waiting_status(container, "ContainerCreating")),
                 now,
                 begin or now,
-                code,
             )
             for container, status in group
         ]
         for group in (containers.init, containers.main, containers.ephemeral)
     )
+    if is_deleted:
+        init, main = [*map(with_last_end, init)], [*map(with_last_end, main)]
     init, main = with_unknown_ends([container for container, _ in containers.init], init, main)
     phase = stopped_pod_phase([update.status for update in main])
     uninitialized = [
         container.name
         for (container, _), update in zip(containers.init, init, strict=True)
-        if not lifecycle.is_initialized(container, update.status)
+        if not lifecycle.is_initialized(container, update.status, has_continued=True)
     ]
     # Once a main container has run, the pod was initialized, whatever its init containers did later.
     was_initialized = any(not lifecycle.never_ran(update.status) for update in main)
@@ -364,16 +374,18 @@ def _run_init(containers: PodContainers, now: datetime) -> tuple[list[ContainerU
     """Advance the init containers up to the first that is not done; also return the names of all that are not done."""
     updates: list[ContainerUpdate] = []
     uninitialized: list[str] = []
-    for container, status in containers.init:
+    has_run = [
+        status is not None and not lifecycle.never_ran(status)
+        for _, status in (*containers.init, *containers.main)
+    ]
+    for index, (container, status) in enumerate(containers.init):
         if uninitialized:
-            updates.append(ContainerUpdate(status=status or waiting_status(container, "PodInitializing")))
-            uninitialized += (
-                [container.name] if not lifecycle.is_initialized(container, updates[-1].status) else []
-            )
-            continue
-        update = lifecycle.advance(container, status, now)
+            update = ContainerUpdate(status=status or waiting_status(container, "PodInitializing"))
+        else:
+            update = lifecycle.advance(container, status, now)
         updates.append(update)
-        if not lifecycle.is_initialized(container, update.status):
+        has_continued = any(has_run[index + 1 :])
+        if not lifecycle.is_initialized(container, update.status, has_continued=has_continued):
             uninitialized.append(container.name)
     return updates, uninitialized
 
@@ -396,16 +408,14 @@ def _run_main(containers: PodContainers, now: datetime) -> list[ContainerUpdate]
     return updates
 
 
-def _stop(
-    container: Container, update: ContainerUpdate, now: datetime, begin: datetime, code: int | None = None
-) -> ContainerUpdate:
+def _stop(container: Container, update: ContainerUpdate, now: datetime, begin: datetime) -> ContainerUpdate:
     if running_since(update.status) is None:
         return ContainerUpdate(status=update.status, events=update.events)
     if container.process is not None:
         status = lifecycle.end_process(container, update.status, now)
         failure = lifecycle.pre_stop_failure(container, update.status, now)
         return ContainerUpdate(status=status, events=(*update.events, *failure))
-    exit_code = stop_code(container, update.status, begin, now) if code is None else code
+    exit_code = stop_code(container, update.status, begin, now)
     event = _killing_event(container)
     status = end_container(container, update.status, exit_code=exit_code, at=now)
     hook_failure = lifecycle.pre_stop_failure(container, update.status, now)

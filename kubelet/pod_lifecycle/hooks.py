@@ -1,7 +1,7 @@
 """The postStart and preStop hooks of simulated containers: whether they succeed, and how long they take. Pure.
 
 The command of a hook is interpreted, or runs in real time if it uses the network, API objects, or files that others write. One whose
-result is unknown succeeds at once, as does an HTTP request to a known port.
+result is unknown succeeds at once, as does an HTTP request to a port that may answer; one to a port on which nothing listens fails.
 """
 
 from datetime import datetime
@@ -9,11 +9,13 @@ from datetime import datetime
 from mockube.apimachinery import conditions
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.port_probe import PortAnswer, PortProbe
 
 from .container_status import Container, running_since
 from .observations import HOOK_SUCCESS, Hook, HookResult
 from .pod_conditions import CONDITION_READY_TO_START
-from .probing import UnresolvedPort, resolve_port
+from .port_probes import request_fails
+from .probing import UnresolvedPort
 
 
 def hook_result(container: Container, hook: Hook, *, restarts: int, seconds: float = 0.0) -> HookResult:
@@ -43,11 +45,19 @@ def hook_result(container: Container, hook: Hook, *, restarts: int, seconds: flo
         return HookResult(is_success=not result.exit_code, seconds=result.seconds) if result else HOOK_SUCCESS
     if "httpGet" not in handler:
         return HookResult(is_success=False)  # A kubelet does not run hooks of the fourth kind, tcpSocket.
+    return HookResult(is_success=not _request_fails(container, handler["httpGet"], seconds))
+
+
+def _request_fails(container: Container, action: ReadOnlyTree, seconds: float) -> bool:
+    predictions, pod, script = container.context.predictions, container.pod, container.script
+
+    def ask(request: PortProbe) -> PortAnswer:
+        return predictions.port_answer(pod, request, script, seconds=seconds)
+
     try:
-        resolve_port(handler["httpGet"]["port"], container.spec)
+        return request_fails(pod, container.spec, action, container.context.pod_ip, ask)
     except UnresolvedPort:
-        return HookResult(is_success=False)
-    return HOOK_SUCCESS
+        return True
 
 
 def first_start(container: Container, now: datetime) -> datetime:

@@ -16,7 +16,6 @@ from mockube.apimachinery import meta, timestamps
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.component_helpers.pod_requests import MEMORY
 from mockube.client.podview import FAILED, PENDING, SUCCEEDED
-from mockube.container_runtime.behavior import KILLED
 from mockube.container_runtime.pod_script import NEVER, Script, script_of
 from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
 from mockube.container_runtime.state import ContainerKill, ContainerState
@@ -113,16 +112,7 @@ def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
         return NO_STEP
     deadline = _deadline(pod, now)
     if deadline is not None and deadline <= now:
-        if to_stop := processes_to_stop(containers):
-            return Step(effects=to_stop.events if context.details else (), actions=to_stop.actions)
-        update = stop_containers(containers, now, code=KILLED)
-        status = _status(pod, replace(update, phase=FAILED), context, now)
-        events = (
-            (EmitEvent("Normal", _DEADLINE_EXCEEDED["reason"], _DEADLINE_EXCEEDED["message"]), *update.events)
-            if context.details
-            else ()
-        )
-        return Step(effects=(*events, *_writes(pod, {**status, **_DEADLINE_EXCEEDED})))
+        return _end_at_deadline(pod, context, deadline, now)
     return _advance(pod, containers, script, context, now)
 
 
@@ -153,6 +143,17 @@ def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datet
     return _kill(
         pod, context, since, now, grace_seconds(pod), lambda status: preempted_status(pod, status, now)
     )
+
+
+def _end_at_deadline(pod: ReadOnlyTree, context: NodeContext, deadline: datetime, now: datetime) -> Step:
+    """Return the next step for a pod whose time is over: its containers stop as in a deletion."""
+    step = _kill(
+        pod, context, deadline, now, grace_seconds(pod), lambda status: {**status, **_DEADLINE_EXCEEDED}
+    )
+    if not context.details:
+        return step
+    event = EmitEvent("Normal", _DEADLINE_EXCEEDED["reason"], _DEADLINE_EXCEEDED["message"], once="deadline")
+    return replace(step, effects=(event, *step.effects))
 
 
 def evict(pod: ReadOnlyTree, context: NodeContext, eviction: Eviction, now: datetime) -> Step:
@@ -319,7 +320,7 @@ def _terminate(
     effects: list[Effect] = []
     # Without finalizers the last status is deleted with the pod at once.
     if context.details or meta.finalizers(pod):
-        update = stop_containers(containers, now, begin=begin)
+        update = stop_containers(containers, now, begin=begin, is_deleted=True)
         effects += _writes(pod, _status(pod, update, context, now))
         effects += update.events if context.details else ()
     return Step(effects=(*effects, DeleteObject()))

@@ -19,6 +19,7 @@ from .observations import SUCCESS, ProbeResult
 from .probing import Probe
 
 _MAX_REDIRECTS: Final = 10
+_HTTP_TO_HTTPS: Final = "http: server gave HTTP response to HTTPS client"
 _MAX_WARNING: Final = 1024
 """The characters of a response that a warning has."""
 _LOOPBACK: Final = {"localhost": "[::1]", "127.0.0.1": "127.0.0.1", "::1": "[::1]"}
@@ -81,6 +82,26 @@ def port_result(
     if not output.problem:
         return SUCCESS
     return ProbeResult(is_success=False, message=probing.unhealthy_message(probe, output.problem))
+
+
+def request_fails(
+    pod: ReadOnlyTree, container: ReadOnlyTree, action: ReadOnlyTree, pod_ip: str, probe_port: ProbePort
+) -> bool:
+    """Return whether the request of a hook gets no response, as far as that is known; a hook accepts each status.
+
+    It repeats a request over HTTPS to a server without TLS over HTTP. Raises `UnresolvedPort`.
+    """
+    port = probing.resolve_port(action["port"], container)
+    target = _target_of(pod, action.get("host") or "", port, pod_ip)
+    if target.unknown or target.dial_error:
+        return bool(target.dial_error)
+    path = action.get("path") or "/"
+    answer = probe_port(PortProbe(port=target.port, path=f"/{path.removeprefix('/')}"))
+    if answer.unknown:
+        return False
+    scheme = str(action.get("scheme") or "HTTP").lower()
+    problem = _http_problem(answer, scheme, join_host_port(target.host, port))
+    return problem not in ("", _HTTP_TO_HTTPS)
 
 
 class _Output(Struct, frozen=True):
@@ -171,7 +192,7 @@ def _http_problem(answer: PortAnswer, scheme: str, address: str) -> str:
     speaks_http = answer.speaks == "http"
     if scheme == "https" and answer.uses_tls is False:
         if speaks_http:
-            return "http: server gave HTTP response to HTTPS client"
+            return _HTTP_TO_HTTPS
         return "tls: first record does not look like a TLS handshake" if answer.first_line else "EOF"
     if scheme == "http" and answer.uses_tls:
         return "" if speaks_http and answer.plain_status else "EOF"

@@ -26,13 +26,23 @@ def with_unknown_ends(
     Main containers are ended if the pod was initialized, and init containers up to the last that has run, or the first one.
     """
     has_run_main = any(not never_ran(update.status) for update in main)
-    was_initialized = has_run_main or not init or is_initialized(init_containers[-1], init[-1].status)
+    was_initialized = (
+        has_run_main or not init or is_initialized(init_containers[-1], init[-1].status, has_continued=True)
+    )
     ran = [index for index, update in enumerate(init) if not never_ran(update.status)]
     last = max(ran, default=0)
     return (
         [_with_unknown_end(update) if index <= last else update for index, update in enumerate(init)],
         [_with_unknown_end(update) if was_initialized else update for update in main],
     )
+
+
+def with_last_end(update: ContainerUpdate) -> ContainerUpdate:
+    """Show how a container ended that backs off: a kubelet does not restart those of a deleted pod."""
+    end = update.status["lastState"].get("terminated")
+    if end is None or "waiting" not in update.status["state"]:
+        return update
+    return replace(update, status={**update.status, "state": {"terminated": end}, "lastState": {}})
 
 
 def _with_unknown_end(update: ContainerUpdate) -> ContainerUpdate:

@@ -15,6 +15,7 @@ from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import non_negative_int
 from mockube.component_base.klog import DEBUG_VERBOSITY
 from mockube.component_base.launcher import NOT_FOUND
+from mockube.container_runtime.simulation_values import PROCESS
 from mockube.failure import UsageError
 from mockube.launch import LaunchOptions
 
@@ -58,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("no command: use `mockube run -- CMD ...`")
     if shutil.which(command[0]) is None and os.sep not in command[0]:
         return _report_missing(command)
+    check_images(options.images, has_processes=options.container_runtime == PROCESS)
     return asyncio.run(
         run_once(
             command,
@@ -97,6 +99,20 @@ def _print_logs(folder: Path) -> None:
 
 def _level_flags(options: argparse.Namespace) -> Sequence[str]:
     return (f"--v={options.v}",) if options.v else ()
+
+
+def check_images(path: Path | None, *, has_processes: bool) -> None:
+    """Refuse an invalid file of images before processes start for it."""
+    if path is None:
+        return
+    from mockube.container_runtime.images.table import ImageTableError, load_table  # noqa: PLC0415 - rarely needed
+
+    try:
+        is_empty = not load_table(path, has_processes=has_processes) and not has_processes
+    except ImageTableError as error:
+        raise UsageError(f"--images: {error}") from error
+    if is_empty:
+        raise UsageError(f"--images: {path} has no images")
 
 
 def manager_flags(options: argparse.Namespace) -> Sequence[str]:

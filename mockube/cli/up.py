@@ -38,6 +38,7 @@ from mockube.component_base.flags import (
 from mockube.component_base.klog import Logging
 from mockube.component_base.packs import PackError, flags_of_packs, own_pack_names, selected_packs
 from mockube.component_base.version import print_version
+from mockube.container_runtime.simulation_values import PROCESS
 from mockube.controller_manager.config import settings as manager
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
 from mockube.failure import Failure, UsageError
@@ -49,6 +50,7 @@ from .detach import Reports, detach
 from .output import code_of, program_name
 from .parsing import ALL, PREFIX, CommandParser, FlagGroup
 from .progress import Progress, is_live
+from .run import check_images
 from .shared_flags import CLUSTER, PODS, START_TIMES, add_cluster_flags, add_name, version_flags
 
 READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes}{elsewhere}:
@@ -168,6 +170,12 @@ def check_controllers(options: argparse.Namespace) -> None:
         raise UsageError(problem)
 
 
+def _check_images(options: argparse.Namespace) -> None:
+    has_processes = PROCESS in vars(options)[_dest(MANAGER, "container_runtime")][-1:]
+    for text in vars(options)[_dest(MANAGER, "images")][-1:]:
+        check_images(Path(text), has_processes=has_processes)
+
+
 def _add_start_flags(parser: CommandParser) -> None:
     start = parser.group(START)
     start.add_argument(
@@ -212,6 +220,7 @@ def run(options: argparse.Namespace) -> int:
         print_version(text, options.kubernetes_version)
     _replace_deprecated(options)
     check_controllers(options)
+    _check_images(options)
     folder = named_cluster.cluster_folder(options.name, os.environ)
     cluster = named_cluster.inspect_cluster(folder)
     if cluster.state in {ClusterState.RUNNING, ClusterState.STARTING}:

@@ -214,7 +214,7 @@ async def test_pod_is_resized(cluster):
     def containers_with_cpu(cpu):
         return [{"name": "c", "image": "nginx", "resources": {"requests": {"cpu": cpu}}}]
 
-    beside = {"name": "a", "image": "nginx"}
+    beside = {"name": "a", "image": "redis"}
     await cluster.run(containers=[beside, *containers_with_cpu("1")])
     answer = await cluster.server.patch(
         f"{PODS}/p/resize",

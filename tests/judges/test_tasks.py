@@ -11,10 +11,11 @@ from judges.tasks.runner import STEPS, Task, run_task
 
 def test_listed_tasks_have_valid_patterns_and_reasons():
     for name, settings in read_sets().items():
-        assert settings["form"] in ("scripts", "fixtures"), name
+        assert settings["form"] in ("scripts", "fixtures", "injections"), name
         for task, listed in settings["tasks"].items():
             fields = listed or {}
-            assert fields.keys() <= {"shows", "solution", "nodes", "fails"}, task
+            assert fields.keys() <= {"shows", "solution", "inject", "nodes", "fails"}, task
+            assert ("inject" in fields) == (settings["form"] == "injections"), task
             for pattern in (fields.get("shows") or {}).values():
                 re.compile(pattern)
             assert set(fields.get("fails") or {}) <= set(STEPS), task
@@ -78,3 +79,12 @@ def test_repository_of_a_folder_is_copied_without_its_other_paths(tmp_path):
         file.write_text("x")
     checkout("OWNER/NAME", ["tasks"], tmp_path / "source", tmp_path / "target")
     assert [path.name for path in (tmp_path / "target").rglob("*")] == ["tasks", "a", "setup.sh"]
+
+
+def test_fault_is_injected_into_deployed_application(tmp_path, kubectl):
+    task = Task(
+        name="missing_map", folder=tmp_path, inject="echo $NAMESPACE >> state", shows={"get": "missing-map"}
+    )
+    outcomes = run_task(task, "injections", tmp_path / "kubeconfig", "echo deployed > state")
+    assert results(outcomes) == {"setup": True, "shows": True}
+    assert (tmp_path / "state").read_text() == "deployed\nmissing-map\n"

@@ -31,6 +31,7 @@ class ShellNetwork:
         self.dropped = {("10.0.0.7", 81)}
         self.speaks = {("10.0.0.8", 6379): "redis"}
         self.dns_outcome = "open"
+        self.occupied_ports = frozenset()
 
     def answer(self, call):
         self.calls.append(call)
@@ -85,6 +86,7 @@ def run_script(command, network=None, *, stdin=b""):
         now=lambda: datetime(2030, 1, 1, tzinfo=UTC),
         programs=PROGRAMS,
         is_strict=True,
+        occupied_ports=network.occupied_ports,
     )
     execution = run_command(host, ["sh", "-c", command], {})
     streams = {1: b"", 2: b""}

@@ -263,6 +263,7 @@ class PodConnections:
             outcome=Outcome.OPEN.value,
             speaks=HTTP,
             uses_tls=uses_tls,
+            is_certificate_known=not port.unknown,
             status=answer.status,
             reason=_PHRASES.get(answer.status, ""),
             headers=tuple(headers),

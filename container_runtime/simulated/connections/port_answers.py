@@ -20,8 +20,6 @@ from mockube.container_runtime.simulated.servers.running_servers import RunningS
 
 MAX_PATH: Final = 2000
 """The characters of a path that a response repeats."""
-_TLS_PORTS: Final = frozenset({443, 6443, 8443, 9443, 10250})
-_TLS_NAMES: Final = ("https", "tls", "webhook")
 _CONTENT_TYPES: Final = {
     "html": "text/html",
     "css": "text/css",
@@ -102,10 +100,8 @@ def open_port(
             None,
         )
         if declared is not None and (protocol != "TCP" or listeners.may_listen(port)):
-            name = declared.get("name") or ""
-            may_use_tls = port in _TLS_PORTS or any(part in name for part in _TLS_NAMES)
             unknown = listeners.unknown or f"the image {container.get('image')}"
-            return OpenPort(uses_tls=None if may_use_tls else False, container=container, unknown=unknown)
+            return OpenPort(uses_tls=None, container=container, unknown=unknown)
     return None
 
 

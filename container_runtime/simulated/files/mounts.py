@@ -165,7 +165,7 @@ _KNOWN_ROOTS: Final = frozenset({*API_VOLUMES, "emptyDir", "persistentVolumeClai
 
 def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, FileEntry]:
     """Return every file and directory of a container by its path."""
-    files = dict(_system_files(pod, container))
+    files = dict(system_files(pod, container))
     files |= _program_files(programs_of_image(container.get("image") or ""))
     files |= _image_files(container)
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
@@ -185,7 +185,7 @@ def known_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     volume_names = {
         volume["name"]
         for volume in pod["spec"].get("volumes") or ()
-        if (volume_kind(volume) in API_VOLUMES and not _lacks_object(volume, references))
+        if (volume_kind(volume) in API_VOLUMES and not lacks_object(volume, references))
         or is_whole_artifact(volume)
     }
     return tuple(
@@ -195,7 +195,8 @@ def known_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     )
 
 
-def _lacks_object(volume: ReadOnlyTree, references: References) -> bool:
+def lacks_object(volume: ReadOnlyTree, references: References) -> bool:
+    """Return whether a ConfigMap or a Secret of a volume does not exist."""
     for source in (volume.get("projected") or {}).get("sources") or (volume,):
         config_map, secret = source.get("configMap") or {}, source.get("secret") or {}
         secret_name = secret.get("secretName") or secret.get("name")
@@ -231,7 +232,8 @@ def written_folders(container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
         yield need.path, FileEntry(mode=need.mode, user=need.user)
 
 
-def _system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
+def system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
+    """Yield the files and folders that every container has, but for those of its image's programs."""
     yield "/etc/hostname", FileEntry(data=f"{hostname_of(pod)}\n".encode())
     yield "/etc/hosts", FileEntry(data=hosts_file(pod).encode())
     yield "/etc/resolv.conf", FileEntry(data=resolver_file(pod).encode())

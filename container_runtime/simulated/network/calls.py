@@ -67,6 +67,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     uses_tls: bool = False
     is_denied: bool = False
     """Whether the server refuses the credentials."""
+    is_certificate_known: bool = True
+    """Whether anybody knows which certificate the server has."""
     authority: bytes = b""
     """The CA certificates that sign the server's; empty if no client knows them."""
     status: int = 0

@@ -323,7 +323,8 @@ def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     argv = _main_argv(container, script_of(meta.annotations(pod))) or server_command(pod, container)
     if not argv:
         raise UnknownProgram(f"the image {container.get('image')}")
-    if script_of(meta.annotations(pod)).command(container["name"]) is not None:
+    has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
+    if has_script or program.script_of_program(container, program.argv_of(container)) is not None:
         host.installed = None  # The script stands for the program of the image, which need not have a shell.
     directory = container.get("workingDir") or "/"
     return (yield from run_command(host, expand_references(argv, environment), environment, directory))
@@ -344,9 +345,9 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     if failed is not None:
         yield Output(2, "".join(f"{line}\n" for line in failed.lines).encode())
         return failed.exit_code
-    if image is not None and has_default_command(container) and not has_script:
+    is_server = image is not None and not has_script and program.serves(container)
+    if image is not None and not has_script and (is_server or has_default_command(container)):
         default = program.default_run(container)
-        is_server = (image.logs or image.ports) and not program.command_of(container)
         if default is not None or is_server:
             yield Output(1, "".join(f"{line}\n" for line in image.logs).encode())
         if default is not None:

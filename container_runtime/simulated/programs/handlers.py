@@ -26,6 +26,7 @@ from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     Host,
+    OtherProcess,
     Output,
     RepeatedIteration,
     Run,
@@ -36,6 +37,7 @@ from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 from mockube.container_runtime.start_errors import StartError
 
 from . import program
+from .other_processes import with_further
 from .program import Invocation
 
 MAX_TIMES: Final = 100
@@ -59,6 +61,10 @@ class HandlerCommand(Struct, frozen=True, kw_only=True):
     installed: ImagePrograms | None = None
     """The programs of the image; None if nobody knows them."""
     places: ImagePlaces | None = None
+    other_processes: tuple[OtherProcess, ...] = ()
+    """The processes that run beside it."""
+    files: tuple[tuple[str, FileEntry], ...] = ()
+    """The files of every container that it names."""
 
 
 class UnknownFile(UnknownProgram):
@@ -72,10 +78,10 @@ class _KnownFiles(FileSystem):
         self,
         files: Mapping[str, FileEntry],
         command: HandlerCommand,
-        folders: tuple[str, ...] = (),
+        folders: tuple[str, ...] | None = None,
         absent: Collection[str] = (),
     ) -> None:
-        """All files in `folders` are known, and the paths in `absent` do not exist."""
+        """All files in `folders` are known, and the paths in `absent` do not exist; without `folders`, nobody knows what writes files."""
         super().__init__(
             files,
             is_partial=True,
@@ -83,19 +89,27 @@ class _KnownFiles(FileSystem):
             user=command.identity,
             protection=command.protection,
         )
-        self._folders = folders
+        self._folders = folders or ()
+        self._knows_writers = folders is not None
         self._absent = absent
 
     def may_exist(self, path: str) -> bool:
-        if not path.startswith(self._folders) and path not in self._absent:
+        if not path.startswith(self._folders) and path not in self._absent and self._may_have(path):
             raise UnknownFile(path)
         return False
+
+    def _may_have(self, path: str) -> bool:
+        """Return whether the image may have a path, or paths below it, or somebody may have written it."""
+        possible = None if self._places is None or not self._knows_writers else self._places.possible
+        if possible is None or f"{path}/".startswith(possible):
+            return True
+        return any(place.startswith(f"{path.rstrip('/')}/") for place in possible)
 
     def has(self, path: str) -> bool:
         return super().has(path) or self.may_exist(path)
 
     def _names(self, path: str) -> Iterable[str]:
-        if not f"{path}/".startswith(self._folders):
+        if not f"{path}/".startswith(self._folders) and self._may_have(path):
             raise UnknownFile(path)
         return super()._names(path)
 
@@ -107,13 +121,16 @@ def names_unknown_variable(text: str, environment: Mapping[str, str]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def command_timeline(main: Invocation | None, command: HandlerCommand, folders: tuple[str, ...]) -> Timeline:
+def command_timeline(
+    main: Invocation | None, command: HandlerCommand, folders: tuple[str, ...] | None
+) -> Timeline:
     """Return the results of a command during a run of the container's command `main`; None for one that is not simulated.
 
-    The `folders` are empty at the start of the run; only `main` writes into them.
+    The `folders` are empty at the start of the run; only `main` writes into them, or nobody without it. They are None if nobody
+    knows what the container's own program writes.
     """
     if main is None:
-        return ((0.0, _run_command(command, _KnownFiles({}, command))),)
+        return ((0.0, _run_command(command, _KnownFiles(dict(command.files), command, folders))),)
     files = program.initial_files(main)
     host, execution = program.start_invocation(main, files)
     seen: set[str] = set()
@@ -121,20 +138,25 @@ def command_timeline(main: Invocation | None, command: HandlerCommand, folders: 
     at = 0.0
     for _ in range(MAX_TIMES):
         next_at = _run_until_sleep(execution, host)
-        entries = dict(files.entries("/"))
+        if next_at is None and results:
+            break
+        entries = {**dict(command.files), **dict(files.entries("/"))}
         seen |= entries.keys()
-        result = _run_command(command, _KnownFiles(entries, command, folders, seen))
+        result = _run_command(_beside(command, host), _KnownFiles(entries, command, folders, seen))
         if not results or results[-1][1] != result:
             results.append((at, result))
-        if (at := next_at) == inf:
+        if next_at is None or next_at == inf:
             break
+        at = next_at
     return tuple(results)
 
 
 @lru_cache(maxsize=4096)
 def unknown_program_of_handler(command: HandlerCommand) -> str:
     """Return the program that is not simulated, and on which the result of a command depends from the start; "" if there is none."""
-    host, execution = _start_command(replace(command, fails_unknown=False), _KnownFiles({}, command))
+    host, execution = _start_command(
+        replace(command, fails_unknown=False), _KnownFiles(dict(command.files), command)
+    )
     commands = 0
     try:
         while commands <= program.MAX_COMMANDS:
@@ -150,8 +172,11 @@ def unknown_program_of_handler(command: HandlerCommand) -> str:
     return ""
 
 
-def _run_until_sleep(execution: Run, host: Host) -> float:
-    """Run a command until time passes; return the time at which it continues, infinite if nothing changes any more."""
+def _run_until_sleep(execution: Run, host: Host) -> float | None:
+    """Run a command until time passes; return the time at which it continues, infinite if nothing changes any more.
+
+    Return None after an iteration of a loop that has changed nothing: all later ones are like it.
+    """
     commands = 0
     for _ in range(program.MAX_EFFECTS):
         try:
@@ -166,12 +191,23 @@ def _run_until_sleep(execution: Run, host: Host) -> float:
         ):
             return inf
         commands += isinstance(effect, CommandStart)
+        if isinstance(effect, RepeatedIteration):
+            return None
         if commands > program.MAX_COMMANDS or program.is_endless(effect, host):
             return inf
         if isinstance(effect, Sleep) and effect.seconds:
             host.elapsed += effect.seconds
             return host.elapsed
     return inf
+
+
+def _beside(command: HandlerCommand, host: Host) -> HandlerCommand:
+    """Return a command that runs beside the processes of the container's own command, if its result depends on them."""
+    if len(command.other_processes) != 1:  # None, or those of other containers.
+        return command
+    return replace(
+        command, other_processes=tuple(with_further(command.other_processes[0], host.listed_processes()))
+    )
 
 
 def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Run]:
@@ -182,7 +218,9 @@ def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Ru
         fails_unknown=command.fails_unknown,
         installed=command.installed,
     )
-    return program.start_invocation(invocation, files)
+    host, execution = program.start_invocation(invocation, files)
+    host.other_processes = command.other_processes
+    return host, execution
 
 
 def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | None:
@@ -215,6 +253,8 @@ def _run_to_result(host: Host, execution: Run) -> CommandResult:
     except StopIteration as stop:
         # Nobody reads the output of a success, and the results before and after another output are the same.
         text = output[:MAX_OUTPUT].decode("utf-8", "replace") if stop.value else ""
+        if stop.value and host.unlisted:
+            raise UnknownProgram(host.unlisted) from None
         return CommandResult(exit_code=stop.value, output=text, seconds=host.elapsed)
     except OutOfMemory:
         return CommandResult(exit_code=KILLED, seconds=host.elapsed)

@@ -6,6 +6,7 @@ What such a command does is known once its container starts, when these objects 
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import PurePosixPath
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -23,6 +24,8 @@ _READS_ENVIRONMENT: Final = re.compile(r"\b(?:environ|getenv)\b")
 _SERVICE_VARIABLE: Final = re.compile(
     r"_(?:SERVICE_HOST|SERVICE_PORT|SERVICE_PORT_\w{1,15}|PORT(?:_\d{1,5}_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$"
 )
+_ENDS_PATH: Final = r"(?![\w.-]|/[\w.-])"
+"""Matches the end of a folder's path that names no file in it."""
 _KNOWN_NAMES: Final = frozenset(
     {"PATH", "HOSTNAME", "HOME", "PWD", "OLDPWD", "IFS", "RANDOM", "UID", "EUID", "PPID", "SHELL", "USER"}
 )
@@ -55,11 +58,20 @@ def uses_objects(pod: ReadOnlyTree, container: ReadOnlyTree, argv: tuple[str, ..
         return True
     if (command.all or command.lists_all) and _uses_variables(pod, container, command):
         return True
-    paths = list(_api_mounts(pod, container))
+    paths = tuple(_api_mounts(pod, container))
     if not paths:
         return False
-    texts = [command.text, *(entry.get("value") or "" for entry in container.get("env") or ())]
-    return any(path in text for path in paths for text in texts)
+    values = (entry.get("value") or "" for entry in container.get("env") or ())
+    return _names_path(paths, (command.text, container.get("workingDir") or "", *values))
+
+
+@lru_cache(maxsize=4096)
+def _names_path(paths: tuple[str, ...], texts: tuple[str, ...]) -> bool:
+    """Return whether a text names one of the paths, or a folder above one, whose files a command may list or search."""
+    if any(path in text for path in paths for text in texts):
+        return True
+    parents = {str(parent) for path in paths for parent in PurePosixPath(path).parents} - {"/"}
+    return any(re.search(rf"{re.escape(parent)}{_ENDS_PATH}", text) for parent in parents for text in texts)
 
 
 def _uses_variables(pod: ReadOnlyTree, container: ReadOnlyTree, command: _CommandVariables) -> bool:

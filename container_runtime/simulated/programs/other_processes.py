@@ -1,28 +1,33 @@
 """The processes of a container beside those of a command in it: its first process, and those of a shared namespace. Pure."""
 
-from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final, TypeAlias
+
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.behavior import has_default_command
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.variables import expand_references
-from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.images.table import Image, behavior_of
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import NoLogs, run_of
 from mockube.container_runtime.simulated.files.process_files import process_files
 from mockube.container_runtime.simulated.files.users import identity_of
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
-from mockube.container_runtime.simulated.shell.process import OtherProcess
+from mockube.container_runtime.simulated.shell.process import OtherProcess, ShownProcess
+from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 from . import program
 
 _PIDS_OF_CONTAINER: Final = 7
 """The distance of the first processes of containers that share their processes."""
+_ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_STARTING: Final = frozenset({"sh", "bash", "ash", "dash", "env", "timeout", "nohup", "exec", "xargs"})
+"""The simulated programs that start others."""
 
 
 def first_argv(pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -31,12 +36,24 @@ def first_argv(pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[
     if text is not None:
         return ("sh", "-c", text)
     image = behavior_of(container)
-    if image is not None and image.process and has_default_command(container):
-        return (image.process,)
-    argv = program.command_of(container)
+    if image is not None and program.serves(container) and (argv := _server_argv(image, container)):
+        return argv
+    argv = program.argv_of(container)
     if argv:
         return tuple(expand_references(argv, environment))
     return ((container.get("image") or "").partition("@")[0].rpartition("/")[2].partition(":")[0],)
+
+
+def _server_argv(image: Image, container: ReadOnlyTree) -> tuple[str, ...]:
+    """Return the command line of an image's server; empty if nobody knows it. A server that shows a title of its own shows no options."""
+    arguments = (*(container.get("command") or ()), *(container.get("args") or ()))
+    if arguments and arguments[0].rpartition("/")[2] in image.servers:
+        return arguments
+    name = next(iter(image.servers), image.process.partition(" ")[0])
+    has_title = ": " in image.process
+    if arguments and name and not has_title:
+        return (name, *arguments)
+    return (image.process,) if image.process else ()
 
 
 def process_entries(
@@ -56,6 +73,8 @@ def process_entries(
 
 SendSignal: TypeAlias = Callable[[str, int], None]
 """Sends a signal to the first process of a container, by the container's name."""
+ListProcesses: TypeAlias = Callable[[str], Sequence[ShownProcess] | None]
+"""Returns the processes of a container's command by the container's name; None if nobody knows them."""
 
 
 def other_processes(
@@ -64,28 +83,80 @@ def other_processes(
     environment: Mapping[str, str],
     now: datetime,
     send_signal: SendSignal,
+    list_processes: ListProcesses = lambda _: None,
 ) -> tuple[OtherProcess, ...]:
     """Return what runs in a container besides a client's command."""
     if pod["spec"].get("shareProcessNamespace"):
-        return tuple(_shared_processes(pod, environment, now, send_signal))
-    started = _started(pod, container) or now
-    argv = first_argv(pod, container, environment)
-    user = identity_of(pod, container).user
-    return (OtherProcess(1, argv, user, started, partial(send_signal, container["name"])),)
+        running = [(other, at) for other in every_container(pod["spec"]) if (at := _started(pod, other))]
+        first_start = min((started for _, started in running), default=now)
+        processes = tuple(_shared(pod, running, environment, first_start, send_signal))
+        names = ["", *(other["name"] for other, _ in running)]
+    else:
+        started = _started(pod, container) or now
+        processes = (_first_process(pod, container, 1, environment, started, send_signal),)
+        names = [container["name"]]
+    return tuple(
+        each
+        for first, name in zip(processes, names, strict=True)
+        for each in with_further(first, list_processes(name))
+    )
 
 
-def _shared_processes(
-    pod: ReadOnlyTree, environment: Mapping[str, str], now: datetime, send_signal: SendSignal
-) -> Iterator[OtherProcess]:
-    containers = [other for other in every_container(pod["spec"]) if _started(pod, other) is not None]
-    starts = [_started(pod, other) or now for other in containers]
-    yield OtherProcess(1, ("/pause",), 65535, min(starts, default=now))
-    for index, (other, started) in enumerate(zip(containers, starts, strict=True), start=1):
-        argv = first_argv(pod, other, environment)
-        user = identity_of(pod, other).user
-        yield OtherProcess(
-            index * _PIDS_OF_CONTAINER, argv, user, started, partial(send_signal, other["name"])
+def with_further(first: OtherProcess, listed: Sequence[ShownProcess] | None) -> Iterator[OtherProcess]:
+    """Yield the first process of a container, and the processes of its command if they are known."""
+    if not listed:
+        yield first
+        return
+    own = listed[0]
+    yield replace(first, argv=tuple(own.name), may_have_others=False)
+    for other in listed[1:]:
+        pid = first.pid + other.pid - own.pid
+        yield replace(
+            first, pid=pid, argv=tuple(other.name), send_signal=other.send_signal, may_have_others=False
         )
+
+
+def processes_at_start(
+    pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[str, str]
+) -> tuple[OtherProcess, ...]:
+    """Return what runs in a container at any time beside a command that the kubelet executes, without the times of starts."""
+    if not pod["spec"].get("shareProcessNamespace"):
+        return (_first_process(pod, container, 1, environment, _ANY_TIME),)
+    return tuple(_shared(pod, [(other, _ANY_TIME) for other in pod["spec"]["containers"]], environment))
+
+
+def _first_process(
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    pid: int,
+    environment: Mapping[str, str],
+    started: datetime,
+    send_signal: SendSignal | None = None,
+) -> OtherProcess:
+    argv = first_argv(pod, container, environment)
+    name = argv[0].rpartition("/")[2]
+    process = OtherProcess(
+        pid=pid,
+        argv=argv,
+        user=identity_of(pod, container).user,
+        started=started,
+        may_have_others=not program.serves(container) and (name not in PROGRAMS or name in _STARTING),
+    )
+    if send_signal is None:
+        return process
+    return replace(process, send_signal=partial(send_signal, container["name"]))
+
+
+def _shared(
+    pod: ReadOnlyTree,
+    running: Sequence[tuple[ReadOnlyTree, datetime]],
+    environment: Mapping[str, str],
+    first_start: datetime = _ANY_TIME,
+    send_signal: SendSignal | None = None,
+) -> Iterator[OtherProcess]:
+    yield OtherProcess(1, ("/pause",), 65535, first_start)
+    for index, (other, started) in enumerate(running, start=1):
+        yield _first_process(pod, other, index * _PIDS_OF_CONTAINER, environment, started, send_signal)
 
 
 def _started(pod: ReadOnlyTree, container: ReadOnlyTree) -> datetime | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import inf
+from shlex import quote
 from typing import Any, Final
 
 from msgspec import Struct
@@ -32,7 +33,14 @@ from mockube.container_runtime.behavior import (
 )
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
-from mockube.container_runtime.images.table import WrittenPath, behavior_of
+from mockube.container_runtime.images.table import (
+    ENTRYPOINT,
+    WrittenPath,
+    behavior_of,
+    is_daemon,
+    runs_server,
+    without_entrypoint,
+)
 from mockube.container_runtime.load import RunLoad
 from mockube.container_runtime.simulated.files.image_places import file_places
 from mockube.container_runtime.simulated.files.mounts import written_folders
@@ -278,6 +286,8 @@ def installed_programs(container: Mapping[str, Any]) -> ImagePrograms | None:
     image = behavior_of(container)
     if image is None or not (container.get("command") or image.reads_input):
         return None
+    if script_of_program(container, argv_of(container)) is not None:
+        return None
     return programs_of_image(container["image"])
 
 
@@ -293,10 +303,54 @@ def _uses_referenced_variable(container: Mapping[str, Any], text: str) -> bool:
 
 
 def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a container's command, or else the command of a known image."""
+    """Return a container's command, or else the command of a known image; empty for the server of one.
+
+    A program that the table of images describes by a script is this script.
+    """
+    argv = argv_of(container)
+    script = script_of_program(container, argv) or _script_of_entrypoint(container, argv)
+    return argv if script is None else ("sh", "-c", script, *argv)
+
+
+def _script_of_entrypoint(container: Mapping[str, Any], argv: Sequence[str]) -> str | None:
+    """Return what the entrypoint of a known server does with a program that goes to the background, or that the image lacks."""
+    image = behavior_of(container)
+    if image is None or not argv or image.is_guess or not image.servers or image.entrypoint:
+        return None
+    if is_daemon(image, argv):
+        return "exit 0"
+    has_entrypoint = not container.get("command") and "/" not in argv[0] and not argv[0].startswith("-")
+    installed = programs_of_image(container["image"]) if has_entrypoint else None
+    if installed is None or installed.has(argv[0]) is not False or ENTRYPOINT not in installed.names:
+        return None
+    return f"echo {quote(f'{ENTRYPOINT}: exec: {argv[0]}: not found')} >&2; exit {NOT_FOUND}"
+
+
+def script_of_program(container: Mapping[str, Any], argv: Sequence[str]) -> str | None:
+    """Return the script by which the table of images describes the program of a command; None if it has none."""
+    image = behavior_of(container)
+    if image is None or not image.scripts or not argv:
+        return None
+    return image.scripts.get(argv[0].rpartition("/")[2])
+
+
+def serves(container: Mapping[str, Any]) -> bool:
+    """Return whether a container runs the server of its image, which is no program that is interpreted."""
+    command, arguments = without_entrypoint(container)
+    program = next(iter(command or arguments), "").rpartition("/")[2]
+    return program not in PROGRAMS and runs_server(container)
+
+
+def argv_of(container: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the command line that a container's runtime starts; empty for the server of a known image."""
     command, arguments = container.get("command") or (), container.get("args") or ()
-    image = behavior_of(container) if not command else None
-    if image is None:
+    image = behavior_of(container)
+    if serves(container):
+        return ()
+    inner = without_entrypoint(container)
+    if image is not None and inner[1] and inner != (command, arguments):
+        return tuple(inner[1])  # The script replaces itself by another program.
+    if image is None or command:
         return (*command, *arguments)
     if image.wraps_programs and arguments and arguments[0].rpartition("/")[2] in PROGRAMS:
         return tuple(arguments)

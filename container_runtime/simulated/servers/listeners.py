@@ -14,8 +14,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.images.table import IMAGES, Image, PortBehavior, behavior_of, behavior_of_image
+from mockube.container_runtime.images.table import (
+    ENTRYPOINT,
+    IMAGES,
+    Image,
+    PortBehavior,
+    behavior_of,
+    behavior_of_image,
+)
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.simulated.programs.program import is_pause_image
 from mockube.container_runtime.simulated.shell.command_lookup import (
@@ -33,7 +41,7 @@ from .server_programs import SERVERS, Behaviors, port_number
 
 _SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 _WRAPPERS: Final = frozenset(
-    {"exec", "nohup", "command", "env", "sudo", "tini", "dumb-init", "setsid", "time", "--", "-"}
+    {ENTRYPOINT, "exec", "nohup", "command", "env", "sudo", "tini", "dumb-init", "setsid", "time", "--", "-"}
 )
 """The words before the program that a command really runs."""
 _PUNCTUATION: Final = "();<>|&\n`"
@@ -81,7 +89,7 @@ def listeners_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> Listeners:
     if script_of(meta.annotations(pod)).command(container["name"]) is not None:
         return Listeners(unknown="the script in an annotation")
     variables = container.get("env") or ()
-    mounts = container.get("volumeMounts") or ()
+    mounts = _mounts_with_content(pod, container)
     listeners = _listeners(
         _Key(
             IMAGES.version,
@@ -99,6 +107,24 @@ def listeners_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> Listeners:
     if container.get("envFrom") and not listeners.unknown and _reads_variables(behavior_of(container)):
         return replace(listeners, unknown=f"the variables of the image {container.get('image')}")
     return listeners
+
+
+def _mounts_with_content(pod: ReadOnlyTree, container: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+    """Return the mounts of volumes that may bring files to a server, and so another configuration."""
+    mounts: Sequence[ReadOnlyTree] = container.get("volumeMounts") or ()
+    image = behavior_of(container)
+    if not mounts or image is None or not image.restores_configuration:
+        return mounts
+    of_others = {
+        mount["name"]
+        for other in every_container(pod["spec"])
+        if other.get("image") != container.get("image")
+        for mount in other.get("volumeMounts") or ()
+    }
+    empty = {
+        volume["name"] for volume in pod["spec"].get("volumes") or () if "emptyDir" in volume
+    } - of_others
+    return [mount for mount in mounts if mount["name"] not in empty]
 
 
 def _reads_variables(image: Image | None) -> bool:
@@ -143,7 +169,10 @@ def _of_image(
             else Listeners(unknown=f"the image {key.image}")
         )
     ports: dict[int, PortBehavior | None] = {}
+    program = next(iter(arguments), "").rpartition("/")[2]
     for number, behavior in image.ports.items():
+        if behavior.served_by and program not in behavior.served_by:
+            continue
         at = _port_by_setting(behavior, arguments, environment) or number
         ports[at] = behavior if _has_answers(behavior, image) else None
     configured = [path for path in image.configuration if _overlaps(path, key.mounts)] or [

@@ -53,9 +53,6 @@ _SCRIPT_PER_COMMAND: Final = 512
 class Interpreter(CompoundCommands):
     """One shell that executes commands."""
 
-    depth = 0
-    """The number of functions and subshells around the present command."""
-
     def run(self, command: Command, *, tested: bool = False) -> Run:
         if "noexec" in self.options:
             return self.status

@@ -15,6 +15,29 @@ MAX_SHEBANG: Final = 256
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PROGRAM_DATA: Final = b"\x7fELF\0"
 """The contents of a program that a package has installed."""
+_FOLDERS_OF_SYSTEMS: Final = frozenset(
+    [
+        "/",
+        "/bin",
+        "/dev",
+        "/etc",
+        "/home",
+        "/lib",
+        "/proc",
+        "/root",
+        "/run",
+        "/sbin",
+        "/sys",
+        "/tmp",  # noqa: S108 - of a simulated container
+        "/usr",
+        "/usr/bin",
+        "/usr/lib",
+        "/var",
+    ]
+)
+_FILES_OF_SYSTEMS: Final = frozenset(
+    ["/etc/group", "/etc/hostname", "/etc/hosts", "/etc/os-release", "/etc/passwd", "/etc/resolv.conf"]
+)
 _FOLDERS: Final = frozenset(DEFAULT_PATH.split(":"))
 
 
@@ -54,6 +77,8 @@ def is_absent(process: Process, name: str) -> bool:
     installed, files = process.host.installed, process.host.files
     if installed is None or "$(" in name or name in installed.names:
         return False
+    if name.startswith("-") and not files.is_mounted(process.path(name)):
+        return True  # An option for a program that is not there.
     if "/" not in name:
         folders = (process.environment.get("PATH") or DEFAULT_PATH).split(":")
         paths = [process.path(join(folder or ".", name)) for folder in folders]
@@ -73,13 +98,25 @@ def start_problem(process: Process) -> str:
     if is_absent(process, name):
         return no_such_file(name) if "/" in name else not_in_path(name)
     files, path = process.host.files, process.path(name)
-    if "/" not in name or not files.knows(files.resolve(path)):
+    if "/" not in name:
         return ""
+    if not files.knows(files.resolve(path)):
+        return _problem_of_system(process, name, path)
     entry = files.entry(path)
     if entry.is_directory:
         return is_a_directory(name)
     is_script = bool(entry.data) or path.rpartition("/")[2] not in process.host.programs
     return not_executable(name) if is_script and not entry.mode & 0o111 else ""
+
+
+def _problem_of_system(process: Process, name: str, path: str) -> str:
+    """Return why a path cannot be executed that a known image with a system has certainly, as a folder or as a file of data."""
+    installed = process.host.installed
+    if installed is None or installed.lacks_system or not installed.has("sh"):
+        return ""
+    if path in _FOLDERS_OF_SYSTEMS:
+        return is_a_directory(name)
+    return not_executable(name) if path in _FILES_OF_SYSTEMS else ""
 
 
 def note_unknown(process: Process, error: CommandNotFound) -> None:

@@ -139,6 +139,8 @@ class OtherProcess(Struct, frozen=True):
     argv: tuple[str, ...]
     user: int
     started: datetime
+    may_have_others: bool = False
+    """Whether nobody knows which processes it starts, or which it becomes."""
     send_signal: Callable[[int], None] = lambda _: None
 
     @property
@@ -174,6 +176,10 @@ class Host(Struct, kw_only=True):
     group_names: Mapping[int, str] = field(default_factory=lambda: NAMES)
     other_processes: tuple[OtherProcess, ...] = ()
     """The processes that run already; without them, the command is the first process of the container."""
+    unlisted: str = ""
+    """The processes that a list of all processes lacks, because nobody knows them; a command that fails may succeed with them."""
+    occupied_ports: frozenset[int] = frozenset()
+    """The ports on which other containers of the pod listen."""
     cpus: int = 1
     """The processors of the node."""
     memory_bytes: int = DEFAULT_MEMORY
@@ -191,6 +197,8 @@ class Host(Struct, kw_only=True):
     """Called with the name of an unknown program that fails."""
     send_signal: SignalFirst = lambda *_, **__: None
     """Sends a signal to the first process of the command that runs."""
+    listed_processes: "Callable[[], Sequence[ShownProcess]]" = lambda: ()
+    """Returns the processes of the command that runs, as ps lists them."""
     changes: int = 0
     """The number of times that commands have written a file or read input."""
     time_reads: int = 0
@@ -264,6 +272,14 @@ class ProcessTable(Protocol):
         """Return all processes."""
         ...
 
+    def listed_processes(self) -> "Sequence[ShownProcess]":
+        """Return all processes, and the programs for which shells wait, as ps lists them."""
+        ...
+
+    def execute(self, argv: Sequence[str], *, replaces_shell: bool) -> AbstractContextManager[None]:
+        """Show a program that a shell executes beside the shell's process, or in its place."""
+        ...
+
     def skip(self, seconds: float) -> None:
         """Move the time forward."""
         ...
@@ -302,6 +318,13 @@ class RunningProcess(Protocol):
 
     @property
     def send_signal(self) -> Callable[[int], None]: ...
+
+
+class ShownProcess(RunningProcess, Protocol):
+    @property
+    def owner(self) -> "Child":
+        """The process that executes it."""
+        ...
 
 
 class Child(Protocol):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 from . import limits
 from .process import BrokenPipe, DescriptorStream, Effect, RepeatedIteration, Run, Sleep, WaitUntil
@@ -17,8 +17,21 @@ KILL: Final = 9
 _PIPE: Final = 13
 
 
+_IGNORE: Final[Callable[[int], None]] = lambda _: None  # noqa: E731 - a constant is a value
+
+
 class TooManyProcesses(Exception):
     """A process cannot be started."""
+
+
+class ProcessEntry(NamedTuple):
+    """A process as ps lists it: one of a command, or the program for which a shell waits."""
+
+    pid: int
+    name: Sequence[str]
+    send_signal: Callable[[int], None]
+    owner: "SimulatedProcess"
+    """The process that executes it."""
 
 
 class SimulatedProcess:
@@ -47,6 +60,8 @@ class SimulatedProcess:
         self.caught_signals: Mapping[int, str] = {}
         """The signals that the process handles with a trap, or ignores with an empty text."""
         self.pending_signals: list[int] = []
+        self.programs: list[Sequence[str]] = []
+        """The command lines of the programs that a shell has started in it, and waits for."""
 
     def is_ready(self, time: float) -> bool:
         if self.condition is not None and (self.condition.condition() or self.pending_signals):
@@ -139,6 +154,36 @@ class ProcessScheduler:
 
     def children(self) -> Sequence[SimulatedProcess]:
         return [process for process in self._processes if process.code is None]
+
+    def listed_processes(self) -> Sequence[ProcessEntry]:
+        children = sorted(self.children(), key=lambda process: process.pid)
+        programs = [(program, process) for process in children for program in process.programs]
+        return [
+            *(ProcessEntry(process.pid, process.name, process.send_signal, process) for process in children),
+            *(
+                ProcessEntry(pid, program, _IGNORE, process)
+                for pid, (program, process) in enumerate(programs, start=self._next_pid)
+            ),
+        ]
+
+    @contextmanager
+    def execute(self, argv: Sequence[str], *, replaces_shell: bool) -> Iterator[None]:
+        process = self.current
+        if process is None:
+            yield
+            return
+        name = process.name
+        if replaces_shell:
+            process.name = argv
+        else:
+            process.programs.append(argv)
+        try:
+            yield
+        finally:
+            if replaces_shell:
+                process.name = name
+            else:
+                process.programs.pop()
 
     def skip(self, seconds: float) -> None:
         self.time += seconds

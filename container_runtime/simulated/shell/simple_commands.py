@@ -353,7 +353,10 @@ def run_program(
         note_unknown(process, error)
         yield from _report_missing(shell, process, error, is_exec=is_exec)
         return error.code
-    return (yield from deliver(program(process), process, is_builtin=is_builtin))
+    if is_builtin:
+        return (yield from deliver(program(process), process, is_builtin=True))
+    with process.processes.execute(argv, replaces_shell=is_exec or (shell.owns_process and shell.depth > 0)):
+        return (yield from deliver(program(process), process))
 
 
 def _report_missing(shell: Shell, process: Process, error: CommandNotFound, *, is_exec: bool) -> Steps:

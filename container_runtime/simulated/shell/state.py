@@ -112,6 +112,9 @@ class Origin(Struct):
 
 
 class Shell(ABC):
+    depth = 0
+    """The number of shells around a subshell."""
+
     def __init__(self, process: Process, arguments: Sequence[str], *, is_bash: bool) -> None:
         self.process = process
         self.is_bash = is_bash

@@ -102,6 +102,28 @@ def test_server_and_unknown_image_run_without_command():
     ] * 4
 
 
+@pytest.mark.parametrize("policy", ["Never", "OnFailure"])
+@pytest.mark.parametrize(
+    ("image", "fields"),
+    [
+        ("nginx", {}),
+        ("redis:7", {"args": ["--port", "6380"]}),
+        ("redis:7", {"command": ["redis-server"]}),
+        ("httpd", {"command": ["httpd-foreground"]}),
+        ("postgres:16", {"env": [{"name": "POSTGRES_PASSWORD", "value": "x"}]}),
+    ],
+)
+def test_server_of_known_image_runs_on_in_job(image, fields, policy):
+    subject = simulated(image, policy, labels={"batch.kubernetes.io/job-name": "j"}, **fields)
+    assert state(subject) == "Running"
+
+
+def test_job_completes_if_its_command_is_unknown():
+    labels = {"batch.kubernetes.io/job-name": "j"}
+    for image, arguments in (("example.org/team/nginx", []), ("mongo:7", ["nope"])):
+        assert state(simulated(image, "Never", labels=labels, args=arguments)) == "Completed"
+
+
 def test_command_that_reads_terminal_waits_for_input():
     assert state(simulated("jenkins/inbound-agent", command=["cat"], tty=True)) == "Running"
     assert state(simulated("jenkins/inbound-agent", command=["cat"])) == "CrashLoopBackOff"

@@ -10,7 +10,7 @@ def command(*argv):
 
 
 SLEEP = {"sleep": {"seconds": 10}}
-UNKNOWN = [command("nginx", "-s", "quit"), {"httpGet": {"port": 80}}, command("test", "-f", "/app/ready")]
+UNKNOWN = [command("nginx", "-s", "quit"), {"httpGet": {"port": 80}}, command("test", "-f", "/etc/app/ready")]
 
 
 def simulated(*containers, details=True, **spec):
@@ -47,7 +47,7 @@ def test_container_runs_when_its_post_start_hook_has_ended(hook, details):
 
 
 def test_next_container_starts_after_post_start_hook():
-    subject = simulated(hooked("a", postStart=SLEEP), container("b"))
+    subject = simulated(hooked("a", postStart=SLEEP), container("b", image="redis"))
     assert states(subject.pass_time(9)) == ["waiting", "waiting"]
     assert states(subject.pass_time(1)) == ["running", "running"]
 
@@ -92,6 +92,24 @@ def test_failing_post_start_hook_backs_off():
     subject = simulated(hooked(postStart=command("false")))
     status = subject.status["containerStatuses"][0]
     assert (status["state"]["waiting"]["reason"], status["restartCount"]) == ("CrashLoopBackOff", 1)
+
+
+@pytest.mark.parametrize(
+    ("action", "state"),
+    [
+        pytest.param({"port": 80}, "running", id="a server"),
+        pytest.param({"port": 80, "path": "/nope"}, "running", id="any status"),
+        pytest.param({"port": 80, "scheme": "HTTPS"}, "running", id="again without TLS"),
+        pytest.param({"port": 81}, "waiting", id="a closed port"),
+        pytest.param({"port": 80, "host": "localhost"}, "waiting", id="the node"),
+        pytest.param({"port": 80, "host": "nope.svc"}, "waiting", id="a name"),
+        pytest.param({"port": 80, "host": "192.0.2.1"}, "running", id="another host"),
+    ],
+)
+def test_http_hook_needs_response(action, state):
+    subject = simulated(hooked(postStart={"httpGet": action})).pass_time(60)
+    assert states(subject) == [state]
+    assert ("FailedPostStartHook" in reasons(subject)) is (state == "waiting")
 
 
 @pytest.mark.parametrize("hook", UNKNOWN)

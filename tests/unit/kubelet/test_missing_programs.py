@@ -33,7 +33,9 @@ def end_of(subject):
         ("busybox", ["/usr/bin/wge"], 'exec: "/usr/bin/wge": stat /usr/bin/wge: no such file or directory'),
         ("busybox", ["./run.sh"], 'exec: "./run.sh": stat ./run.sh: no such file or directory'),
         ("gcr.io/distroless/static", ["sh", "-c", "true"], 'exec: "sh": executable file not found in $PATH'),
-        ("debian:12", ["/etc"], ""),
+        ("debian:12", ["/etc"], 'exec: "/etc": is a directory'),
+        ("alpine:3", ["/etc/passwd"], 'exec: "/etc/passwd": permission denied'),
+        ("hello-world", ["sh"], 'exec: "sh": executable file not found in $PATH'),
     ],
 )
 def test_program_that_the_image_does_not_have_is_a_start_error(image, argv, problem):
@@ -69,6 +71,70 @@ def test_program_that_may_be_there_starts(image, argv):
     is_missing = argv == ["curl-config"]
     subject = simulated(container("c", *argv, image=image))
     assert subject.containers() == {"c": "RunContainerError" if is_missing else "running"}
+
+
+@pytest.mark.parametrize(
+    ("image", "argv", "phase"),
+    [
+        ("postgres:16", ["docker-entrypoint.sh", "postgres"], "Running"),
+        ("redis:7-alpine", ["docker-entrypoint.sh", "redis-server"], "Running"),
+        ("redis:7", ["docker-entrypoint.sh", "sleep", "1000"], "Running"),
+        ("redis:7", ["/usr/local/bin/docker-entrypoint.sh", "sh", "-c", "exit 3"], "Failed"),
+        ("redis:7-alpine", ["su-exec", "redis", "true"], "Succeeded"),
+        ("node:20-slim", ["docker-entrypoint.sh", "true"], "Succeeded"),
+        ("bash:5", ["docker-entrypoint.sh", "bash", "-c", "exit 3"], "Failed"),
+        ("postgres:16-alpine", ["bash", "-c", "exit 3"], "Failed"),
+        ("nats:2.10-alpine", ["sh", "-c", "exit 3"], "Failed"),
+        ("perl:5", ["cpanm", "--version"], "Succeeded"),
+        ("ghost:5", ["ghost", "version"], "Succeeded"),
+    ],
+)
+def test_program_of_official_image_is_there(image, argv, phase):
+    env = [{"name": "POSTGRES_PASSWORD", "value": "x"}]
+    subject = simulated(container("c", *argv, image=image, env=env), policy="Never").pass_time(5)
+    assert subject.status["phase"] == phase
+    assert end_of(subject)[0] != "StartError"
+
+
+def test_image_without_command_is_not_created():
+    subject = simulated(container("c", image="gcr.io/distroless/static"))
+    waiting = subject.status["containerStatuses"][0]["state"]["waiting"]
+    assert waiting["reason"] == "CreateContainerError"
+    assert waiting["message"].endswith("spec: failed to generate spec: no command specified")
+    assert (
+        simulated(container("c", "/app", image="gcr.io/distroless/static")).containers()["c"]
+        != waiting["reason"]
+    )
+
+
+def test_option_is_no_program_of_image_without_entrypoint():
+    subject = simulated(container("c", args=["-c", "print(1)"], image="python:3.12"), policy="Never")
+    assert end_of(subject)[2].endswith('exec: "-c": executable file not found in $PATH')
+
+
+@pytest.mark.parametrize(
+    ("image", "fields", "code"),
+    [
+        ("nginx", {"command": ["nginx"]}, 0),
+        ("httpd", {"command": ["httpd"]}, 0),
+        ("nginx", {"args": ["nope"]}, 127),
+        ("nginx", {"args": ["sleep 1000"]}, 127),
+        ("redis:7", {"args": ["nope"]}, 127),
+    ],
+)
+def test_command_of_server_ends_in_background_or_without_program(image, fields, code):
+    assert end_of(simulated(container("c", image=image, **fields)).pass_time(5))[:2] == (
+        "Error" if code else "Completed",
+        code,
+    )
+
+
+@pytest.mark.parametrize(
+    ("image", "argv"),
+    [("nats:2.10", ["sh"]), ("postgres:16", ["su-exec", "x"]), ("redis:7-alpine", ["bash"])],
+)
+def test_program_of_another_variant_is_not_there(image, argv):
+    assert end_of(simulated(container("c", *argv, image=image), policy="Never"))[0] == "StartError"
 
 
 def test_program_in_a_volume_may_be_there():

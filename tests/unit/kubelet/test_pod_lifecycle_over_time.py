@@ -84,7 +84,7 @@ def test_plain_pod_is_ready_with_one_write():
             id="a task completes",
         ),
         pytest.param(
-            pod(container("c"), policy="Never", labels=JOB),
+            pod(container("c", image="app"), policy="Never", labels=JOB),
             0,
             "Succeeded",
             {"c": 0},
@@ -115,7 +115,7 @@ def test_plain_pod_is_ready_with_one_write():
             pod(container("c"), activeDeadlineSeconds=10),
             10,
             "Failed",
-            {"c": 137},
+            {"c": 0},
             id="active deadline exceeded",
         ),
     ],
@@ -207,8 +207,39 @@ def test_sidecars_run_with_containers_and_end_last():
     assert simulated.containers("initContainerStatuses") == {"side": 0, "i": 0}
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"command": ["false"]}, id="it ends at once"),
+        pytest.param({"command": ["/nope"]}, id="it cannot be started"),
+        pytest.param(
+            {"startupProbe": {"exec": {"command": ["false"]}, "periodSeconds": 1}},
+            id="its startup probe fails",
+        ),
+        pytest.param({"lifecycle": {"postStart": {"exec": {"command": ["false"]}}}}, id="its hook fails"),
+    ],
+)
+def test_containers_wait_for_sidecar_that_runs_and_has_started(fields):
+    sidecar = container("side", "sleep", "5000", restartPolicy="Always") | {"image": "busybox:1.36"} | fields
+    subject = SimulatedPod(pod(container("c"), init=[sidecar]), context=node_context(details=True)).pass_time(
+        600
+    )
+    assert subject.pod["status"]["phase"] == "Pending"
+    assert "waiting" in subject.status["containerStatuses"][0]["state"]
+
+
+def test_containers_run_on_while_sidecar_is_restarted():
+    sidecar = container("side", "sleep", "5", restartPolicy="Always")
+    subject = SimulatedPod(pod(container("c"), init=[sidecar]), context=node_context(details=True)).pass_time(
+        300
+    )
+    assert subject.pod["status"]["phase"] == "Running"
+    assert subject.status["containerStatuses"][0]["state"]["running"]
+
+
 def test_unready_sidecar_keeps_pod_unready():
-    simulated = SimulatedPod(pod(init=[container("side", "false", restartPolicy="Always")])).pass_time(1)
+    sidecar = container("side", "sleep", "5", restartPolicy="Always")
+    simulated = SimulatedPod(pod(init=[sidecar])).pass_time(12)  # it backs off after its first restart
     assert simulated.containers() == {"c": "running"}
     assert simulated.condition("Ready")["message"] == "containers with unready status: [side]"
 
@@ -403,3 +434,34 @@ def test_crash_events_are_kubelets():
     assert simulated.events[-1].type == "Warning"
     assert simulated.events[-1].reason == "BackOff"
     assert simulated.events[-1].message == "Back-off restarting failed container c in pod p_ns(uid-1)"
+
+
+def deadline_pod(*argv, **fields):
+    return SimulatedPod(
+        pod(container("c", *argv, **fields), activeDeadlineSeconds=60, terminationGracePeriodSeconds=5),
+        context=node_context(details=True),
+    )
+
+
+@pytest.mark.parametrize(
+    ("argv", "image", "seconds", "code"),
+    [
+        ((), "nginx", 0, 0),
+        (("sleep", "5000"), "busybox", 5, 137),
+        (("sh", "-c", "trap 'exit 3' TERM; sleep 999 & wait"), "busybox", 0, 3),
+    ],
+)
+def test_containers_have_their_grace_period_after_deadline(argv, image, seconds, code):
+    simulated = deadline_pod(*argv, image=image).pass_time(60 + seconds - 1)
+    assert simulated.status["phase"] == "Running"
+    simulated.pass_time(1)
+    assert (simulated.status["phase"], simulated.status["reason"]) == ("Failed", "DeadlineExceeded")
+    assert simulated.status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == code
+    assert [event.reason for event in simulated.events].count("DeadlineExceeded") == 1
+
+
+def test_container_of_deleted_pod_that_backs_off_ends_as_it_did():
+    crashing = container("c", "sh", "-c", "exit 3", image="busybox")
+    simulated = SimulatedPod(pod(crashing), context=node_context(details=True)).pass_time(5)
+    simulated.delete()
+    assert simulated.status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3

@@ -79,7 +79,7 @@ def test_deleted_pod_is_removed_after_last_process_with_sidecars_last():
 def test_deadline_stops_processes_before_pod_fails():
     subject, _ = step_once(pod(activeDeadlineSeconds=10), c=RUNNING)
     same, taken = step_once(subject, seconds=10, c=RUNNING)
-    assert taken.actions == (StopContainer("c"),)
+    assert taken.actions == (StopContainer("c", 30.0),)
     assert same["status"]["phase"] == "Running"
     failed, _ = step_once(subject, seconds=11, c=replace(RUNNING, exit=Exit(code=143, at=START)))
     assert (failed["status"]["phase"], failed["status"]["reason"]) == ("Failed", "DeadlineExceeded")

@@ -84,7 +84,7 @@ def test_resize_policy_may_restart_container():
 
 
 def sidecar_with_cpu(cpu, **fields):
-    return container_with_cpu(cpu, name="sidecar", restartPolicy="Always", **fields)
+    return container_with_cpu(cpu, name="sidecar", image="redis", restartPolicy="Always", **fields)
 
 
 def test_running_sidecar_is_resized():

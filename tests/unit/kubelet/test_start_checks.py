@@ -255,7 +255,7 @@ def test_objects_that_may_exist_do_not_block_pods():
 
 def test_container_that_waited_for_key_starts_in_a_later_second_than_the_others():
     """As with a kubelet, so that the times of containers with launch priorities differ."""
-    waiting = container("low", **env("configMapKeyRef", "m", "c"))
+    waiting = container("low", image="redis", **env("configMapKeyRef", "m", "c"))
     simulated = SimulatedPod(pod(container("high"), waiting), context=CONTEXT)
     assert simulated.containers() == {"high": "running", "low": "CreateContainerConfigError"}
     simulated.context = node_context(details=True, config_maps={"m": {"data": {"c": "1"}}})

@@ -30,7 +30,7 @@ def test_container_in_back_off_has_unknown_end_and_its_last_state():
 
 def test_containers_of_uninitialized_stopped_pod_keep_waiting():
     init = [container("a", "true"), container("b", "sleep", "60"), container("d", "true")]
-    simulated = SimulatedPod(pod(init=init, activeDeadlineSeconds=10)).pass_time(10)
+    simulated = SimulatedPod(pod(init=init, activeDeadlineSeconds=10)).pass_time(10 + 30)
     assert states_of(simulated, "initContainerStatuses") == ["terminated", "terminated", "waiting"]
     assert states_of(simulated) == ["waiting"]
 

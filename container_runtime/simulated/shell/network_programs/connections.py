@@ -1,5 +1,6 @@
 """nc and ping."""
 
+import re
 from collections.abc import Generator
 from math import inf
 from typing import Final
@@ -47,6 +48,12 @@ _NO_LIMIT: Final = 1e9
 def nc(process: Process) -> Run:
     """Connect to a port; one that listens waits for clients, which `listeners` knows by its arguments."""
     if any(argument == "--listen" or has_letter(argument, "l") for argument in process.arguments):
+        numbers = {
+            int(digits) for argument in process.arguments for digits in re.findall(r"\d{1,5}", argument)
+        }
+        if numbers & process.host.occupied_ports:
+            yield process.error("bind: Address already in use")
+            return 1
         yield Sleep(inf)
         return 0
     options = simulated_options(process, _NC)

@@ -199,7 +199,7 @@ def _check_tls(process: Process, options: ProgramOptions, request: HttpRequest, 
         return
     if not reply.uses_tls:
         raise _Failed(35, "OpenSSL/3.0.13: error:0A00010B:SSL routines::wrong version number")
-    if "insecure" in options:
+    if "insecure" in options or not reply.is_certificate_known:
         return
     path = options.get("cacert")
     authority = b""

@@ -250,7 +250,8 @@ def _transfer(process: Process, options: ProgramOptions, *, moves: bool) -> Run:
         except FileError as error:
             raise FileError(_copy_problem(name, last, str(error), moves=moves)) from error
         if "v" in options:
-            yield write_text(f"'{name}' -> '{last}'\n")
+            label = join(last, basename(process.path(name))) if is_directory and "T" not in options else last
+            yield write_text(f"'{name}' -> '{label}'\n")
 
     return (yield from for_each_file(process, names, lambda _, error: str(error), transfer))
 

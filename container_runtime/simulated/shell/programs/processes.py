@@ -1,7 +1,9 @@
 """Programs that list and signal processes: kill, ps, pgrep, pkill, pidof, killall, uptime, nproc, free."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Final, NamedTuple
 
 from mockube.container_runtime.simulated.shell import limits
@@ -16,6 +18,10 @@ from mockube.container_runtime.simulated.shell.process import (
     ProgramUsageError,
     Run,
     RunningProcess,
+    ShownProcess,
+    Sleep,
+    Steps,
+    UnknownProgram,
     write_text,
 )
 from mockube.container_runtime.simulated.shell.signals import NAMES, signal_number
@@ -25,6 +31,11 @@ _SIGNAL_CODE: Final = 128
 _FIRST: Final = 1
 """The first process of a container."""
 _MAX_DIGITS: Final = 18
+_TOP_SECONDS: Final = 5.0
+"""How long top waits between two lists."""
+_SHELL_WITH_SCRIPT: Final = 3
+"""The words of `sh -c SCRIPT`."""
+_REDIRECTION: Final = re.compile(r"\d?[<>]")
 _USAGE: Final = "Usage: kill [-s sigspec | -signum | -sigspec] [pid | job]... or\nkill -l [exitstatus]"
 
 
@@ -114,10 +125,35 @@ def _processes(process: Process) -> Sequence[RunningProcess]:
     return [*process.host.other_processes, *_children(process)]
 
 
+def _searched(process: Process) -> Sequence[RunningProcess]:
+    """Return the processes of the container among which pgrep searches: all but the present one."""
+    own = [one for one in process.processes.listed_processes() if not _is_present(process, one)]
+    return [*process.host.other_processes, *own]
+
+
+def _is_present(process: Process, other: ShownProcess) -> bool:
+    if other.owner.pid != process.processes.current_pid():
+        return False
+    return list(other.name) == list(process.argv) or _becomes(other.name, process.argv)
+
+
+def _becomes(shell: Sequence[str], argv: Sequence[str]) -> bool:
+    """Return whether a shell becomes the program with which its script ends: it executes the last one in its own process."""
+    if len(shell) < _SHELL_WITH_SCRIPT or not shell[-2].startswith("-"):
+        return shell[0].rpartition("/")[2] == argv[0].rpartition("/")[2] and list(shell[1:]) == list(argv[1:])
+    try:
+        words = shlex.split(shell[-1])
+    except ValueError:
+        return False
+    words = words[: next((index for index, word in enumerate(words) if _REDIRECTION.match(word)), None)]
+    return words[-len(argv) :] == list(argv) and "|" not in words
+
+
 def ps(process: Process) -> Run:
     arguments = [argument.lstrip("-") for argument in process.arguments]
     if any(argument in ("o", "p", "C", "u", "U", "t", "format") for argument in arguments):
         raise ProgramUsageError(f"option is not simulated: {process.arguments[0]}")
+    process.host.unlisted = _unknown_processes(process)
     rows = [
         f"{row.pid:5} {row.user:<8} {row.seconds // 60:2}:{row.seconds % 60:02} {row.command}\n"
         for row in _rows(process)
@@ -142,9 +178,9 @@ def _rows(process: Process) -> list[_Row]:
         _Row(other.pid, 0, host.user_names.get(other.user, f"{other.user}"), 0, " ".join(other.argv))
         for other in host.other_processes
     ]
-    for child in _children(process):
-        seconds = 0 if rows and host.other_processes else int(process.processes.time - child.started)
-        rows.append(_Row(child.pid, 0, user, seconds, " ".join(child.name)))
+    for entry in process.processes.listed_processes():
+        seconds = 0 if rows and host.other_processes else int(process.processes.time - entry.owner.started)
+        rows.append(_Row(entry.pid, 0, user, seconds, " ".join(entry.name)))
     pid = process.processes.next_pid()
     if all(row.command != " ".join(process.argv) for row in rows):
         rows.append(_Row(pid, host.first_pid, user, 0, " ".join(process.argv)))
@@ -152,10 +188,23 @@ def _rows(process: Process) -> list[_Row]:
 
 
 def top(process: Process) -> Run:
-    """Print the processes once, as `top -b -n1`; without -b they would be shown again and again."""
+    """Print the processes, as `top -b -n1`, or again and again; without -b a terminal would show them."""
     options = parse_options(process.arguments, "bn:d:Hm")
     if "b" not in options and "n" not in options:
         raise ProgramUsageError("is simulated with -b and -n1")
+    count, seconds = options.get("n"), options.get("d")
+    iterations = int(count[:_MAX_DIGITS]) if count.isdecimal() else inf
+    while True:
+        yield CommandStart()
+        yield from _print_top(process)
+        iterations -= 1
+        if iterations <= 0:
+            return 0
+        yield Sleep(float(seconds[:_MAX_DIGITS]) if seconds.isdecimal() else _TOP_SECONDS)
+
+
+def _print_top(process: Process) -> Steps:
+    process.host.unlisted = _unknown_processes(process)
     host, rows = process.host, _rows(process)
     total = host.memory_bytes // 1024
     lines = [
@@ -166,7 +215,6 @@ def top(process: Process) -> Run:
         *(f"{row.pid:5} {row.parent:5} {row.user:<8} S        0   0%   0   0% {row.command}" for row in rows),
     ]
     yield write_text("".join(f"{line}\n" for line in lines))
-    return 0
 
 
 def _matches(pattern: str, text: str, *, is_exact: bool) -> bool:
@@ -191,36 +239,51 @@ def pgrep(process: Process) -> Run:
         raise ProgramUsageError(f"usage: {process.name} [-flanovx] PATTERN", 2)
     pattern = options.arguments[0]
     matching = [
-        child
-        for child in _processes(process)
-        if _matches(pattern, _searched_text(child, full="f" in options), is_exact="x" in options)
+        found
+        for found in _searched(process)
+        if _matches(pattern, _searched_text(found, full="f" in options), is_exact="x" in options)
         is not ("v" in options)
     ]
+    _fail_if_unknown(process, is_found=is_kill or bool(matching))
     matching = matching[-1:] if "n" in options else matching[:1] if "o" in options else matching
-    for child in matching:
+    for found in matching:
         if is_kill:
-            child.send_signal(signal or 0)
+            found.send_signal(signal or 0)
             yield CommandStart()
         elif options.has_any("la"):
             yield write_text(
-                f"{child.pid} {' '.join(child.name) if 'a' in options else _searched_text(child, full=False)}\n"
+                f"{found.pid} {' '.join(found.name) if 'a' in options else _searched_text(found, full=False)}\n"
             )
         else:
-            yield write_text(f"{child.pid}\n")
+            yield write_text(f"{found.pid}\n")
     return int(not matching)
 
 
-def _searched_text(child: RunningProcess, *, full: bool) -> str:
-    return " ".join(child.name) if full else child.name[0].rpartition("/")[2]
+def _fail_if_unknown(process: Process, *, is_found: bool) -> None:
+    """Raise `UnknownProgram` if a search that finds nothing might find a process on a real node."""
+    if not is_found and process.host.is_strict and (unknown := _unknown_processes(process)):
+        raise UnknownProgram(unknown)
+
+
+def _unknown_processes(process: Process) -> str:
+    """Return which processes of the container nobody knows; "" if there are none."""
+    others = process.host.other_processes
+    return next((f"what {other.argv[0]} starts" for other in others if other.may_have_others), "")
+
+
+def _searched_text(found: RunningProcess, *, full: bool) -> str:
+    """Return what a search compares: of a server with a title, such as `nginx: master process` or `redis-server *:6379`, its first word."""
+    return " ".join(found.name) if full else re.split("[: ]", found.name[0])[0].rpartition("/")[2]
 
 
 def pidof(process: Process) -> Run:
     options = parse_options(process.arguments, "s")
     pids = [
-        str(child.pid)
-        for child in reversed(_processes(process))
-        if _searched_text(child, full=False) in options.arguments and str(child.pid) not in options.all("o")
+        str(found.pid)
+        for found in reversed(_searched(process))
+        if _searched_text(found, full=False) in options.arguments and str(found.pid) not in options.all("o")
     ]
+    _fail_if_unknown(process, is_found=bool(pids))
     if pids:
         yield write_text(" ".join(pids[:1] if "s" in options else pids) + "\n")
     return int(not pids)
@@ -233,9 +296,9 @@ def kill_all(process: Process) -> Run:
         signal = signal_number(arguments.pop(0)[1:])
     code = 0
     for name in arguments:
-        targets = [child for child in _processes(process) if _searched_text(child, full=False) == name]
-        for child in targets:
-            child.send_signal(signal or 0)
+        targets = [found for found in _searched(process) if _searched_text(found, full=False) == name]
+        for found in targets:
+            found.send_signal(signal or 0)
             yield CommandStart()
         if not targets:
             yield process.error(f"{name}: no process killed")

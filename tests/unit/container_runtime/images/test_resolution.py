@@ -30,7 +30,7 @@ def test_released_tag_of_official_image_exists(reference):
     [
         "nginx:doesnotexist", "nginx:latestt", "nginx:1.999", "nginx:99", "nginx:1.29.4.1", "nginx:v1.29", "nginx:1.029", "nginx:1.29-nope",
         "redis:99", "postgres:17-ubi", "python:3.99", "mysql:9.99", "alpine:3.99", "elasticsearch:latest", "ubuntu:24.4", "node:fermiumm",
-        "mirror.gcr.io/library/nginx:nope",
+        "mirror.gcr.io/library/nginx:nope", "vault:latest", "consul:latest", "jenkins",
     ],
 )  # fmt: skip
 def test_tag_that_official_image_cannot_have_is_not_found(reference):
@@ -129,3 +129,13 @@ def test_digest_and_size_are_always_the_same():
     assert (first.digest, first.size) == (second.digest, second.size)
     assert first.size >= 5 << 20
     assert first.digest.startswith("sha256:")
+
+
+def test_variants_of_newest_image_have_digests_of_their_own():
+    digests = {
+        tag: resolve(f"nginx:{tag}").digest
+        for tag in ("latest", "stable", "alpine", "alpine-slim", "mainline-alpine", "perl")
+    }
+    assert digests["latest"] == digests["stable"]
+    assert digests["alpine"] == digests["mainline-alpine"]
+    assert len(set(digests.values())) == 4

@@ -7,6 +7,7 @@ from mockube.container_runtime.images.table import (
     behavior_of_image,
     load_table,
     read_table,
+    runs_server,
 )
 from mockube.container_runtime.simulated.programs.program import command_of
 
@@ -140,3 +141,26 @@ def test_image_of_another_repository_is_not_held_to_what_the_known_one_requires(
 def test_arguments_that_begin_with_a_program_replace_a_wrapping_entrypoint():
     assert command_of({"image": "curlimages/curl", "args": ["sh", "-c", "x"]}) == ("sh", "-c", "x")
     assert command_of({"image": "appropriate/curl", "args": ["sh"]}) == ("curl", "sh")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"image": "mongo:7"}, True),
+        ({"image": "mongo:7", "args": ["--auth"]}, True),
+        ({"image": "mongo:7", "args": ["mongod", "--auth"]}, True),
+        ({"image": "mongo:7", "args": ["--version"]}, False),
+        ({"image": "mongo:7", "args": ["sh"]}, False),
+        ({"image": "mongo:7", "command": ["/usr/bin/mongod"]}, True),
+        ({"image": "mongo:7", "command": ["mongosh"]}, False),
+        ({"image": "nginx:1.25", "command": ["nginx"]}, False),
+        ({"image": "nginx:1.25", "command": ["nginx", "-g", "daemon off;"]}, True),
+        ({"image": "yinfangchen/hotelreservation", "command": ["geo"]}, False),
+        ({"image": "nginx:1.25", "args": ["-g", "daemon off;"]}, False),
+        ({"image": "nginx:1.25", "args": ["nginx", "-g", "daemon off;"]}, True),
+        ({"image": "busybox"}, False),
+        ({"image": "example.org/app", "args": ["--port=1"]}, False),
+    ],
+)
+def test_server_runs_with_options_for_it(fields, expected):
+    assert runs_server({"name": "c", **fields}) is expected

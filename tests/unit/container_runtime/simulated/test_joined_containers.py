@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.component_base.clock import SteppedClock
 from mockube.container_runtime.runs import ContainerRun
-from mockube.container_runtime.runtime import ExecRequest
+from mockube.container_runtime.runtime import CommandFailed, ExecRequest
 from mockube.container_runtime.simulated.live_containers import LiveContainers
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime
 from tests.support.container_runtimes import ClientStreams, Pods, simulated_runtime
@@ -265,3 +265,18 @@ async def test_long_loop_ends():
         cluster.clock.advance(0.1)
         await yield_to_loop()
     assert cluster.end().code == 3
+
+
+async def test_client_sees_processes_of_command_and_not_its_own():
+    cluster = Cluster(shell("sleep 100 & wait"), shell("while :; do sleep 9; done", "d"))
+    assert await cluster.exec("pgrep", "-f", "zzz") == (1, "")
+    assert (await cluster.exec("pgrep", "-x", "sleep"))[0] == 0
+    assert (await cluster.exec("pidof", "sleep", container="d"))[0] == 0
+    assert "sleep 100" in (await cluster.exec("ps"))[1]
+
+
+async def test_program_of_image_that_is_not_simulated_is_no_missing_one():
+    cluster = Cluster({"name": "c", "image": "nginx:1.25"})
+    for program, problem in (("openssl", 'program "openssl" of its image is not simulated'), ("nope", "nope")):
+        with pytest.raises(CommandFailed, match=problem):
+            await cluster.exec(program, "-v")

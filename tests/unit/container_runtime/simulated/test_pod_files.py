@@ -12,6 +12,13 @@ MOUNT = {"name": "v", "mountPath": "/data"}
 VOLUMES = [{"name": "v", "emptyDir": {}}]
 
 
+RUNNING = {
+    "state": {"running": {"startedAt": "2030-01-01T00:00:00Z"}},
+    "restartCount": 0,
+    "containerID": "mockube://1",
+}
+
+
 class Loader:
     """Counts the loads of references by the container's name."""
 
@@ -27,9 +34,22 @@ class Loader:
 async def test_container_of_an_earlier_version_of_the_pod_is_the_same_one(others):
     names = ["c", *others]
     tree = pod(*(container(name, volumeMounts=[MOUNT]) for name in names), volumes=VOLUMES)
+    tree["status"]["containerStatuses"] = [RUNNING | {"name": name} for name in names]
     earlier = container("c", volumeMounts=[MOUNT])
     loader = Loader()
     await PodFiles(loader, LiveContainers(), SteppedClock()).file_system(
         tree, earlier, references=References()
     )
     assert loader.loaded == others
+
+
+async def test_folder_of_a_sub_path_is_made_when_its_container_starts():
+    mount = MOUNT | {"mountPath": "/etc/app.yml", "subPath": "app.yml"}
+    init = container("i", "cp", "/a", "/data/app.yml", volumeMounts=[MOUNT])
+    tree = pod(container("c", volumeMounts=[mount]), init=[init], volumes=VOLUMES)
+    pod_files = PodFiles(Loader(), LiveContainers(), SteppedClock())
+    found = await pod_files.file_system(tree, init)
+    assert not found.exists("/data/app.yml")
+    tree["status"]["containerStatuses"] = [RUNNING | {"name": "c"}]
+    found = await pod_files.file_system(tree, init)
+    assert found.exists("/data/app.yml")

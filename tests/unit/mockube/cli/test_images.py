@@ -1,8 +1,16 @@
 """`mockube images` lists and explains what is known of images, and says what a reference resolves to."""
 
+import asyncio
+import re
+from types import SimpleNamespace
+
 import pytest
 
 from mockube.cli.main import main
+from mockube.cli.run import check_images
+from mockube.container_runtime.images.table import ImageTableError
+from mockube.failure import UsageError
+from mockube.simulated_images import add_images
 
 
 @pytest.fixture
@@ -85,3 +93,31 @@ def test_invalid_name_or_file_is_not_added(images, arguments, message):
     code, out, err = images(*arguments)
     assert (code > 0, out, err.count("\n")) == (True, "", 1)
     assert message in err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("", "has no images", id="empty"),
+        pytest.param("a: {names: [x/a]}\n---\nb: {names: [x/b]}", "more than one document", id="documents"),
+        pytest.param("a: {names: [x/a]}\na: {names: [x/b]}", 'key "a" already set in map', id="a key twice"),
+        pytest.param("a: {names: [X/A]}", "a: names: X/A: invalid reference format", id="upper case"),
+        pytest.param("a: {names: [x/a], exitCode: -1}", "a: exitCode: -1 is not between", id="exit code"),
+        pytest.param("a: {names: [x/a]}\nb: {names: [x/a]}", "b: names: x/a is in a, too", id="a name twice"),
+    ],
+)
+def test_invalid_description_is_refused_before_anything_starts(images, text, message, tmp_path):
+    path = tmp_path / "images.yaml"
+    path.write_text(text)
+    assert message in images("add", path)[2]
+    with pytest.raises(UsageError, match=re.escape(message)):
+        check_images(path, has_processes=False)
+
+
+def test_broken_table_of_cluster_is_reported():
+    async def get(*_):
+        return {"data": {"images.yaml": "a: ["}}
+
+    client = SimpleNamespace(get=get, update=None)
+    with pytest.raises(ImageTableError, match=r"^ConfigMap kube-system/mockube-images: images.yaml: "):
+        asyncio.run(add_images(client, {"b": {"names": ["x/b"]}}))

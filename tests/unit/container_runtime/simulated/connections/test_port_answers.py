@@ -63,6 +63,16 @@ def test_answer_of_unknown_image_names_the_pod():
     )
 
 
+def test_server_of_unknown_image_answers_with_tls_and_without():
+    opened = open_port(pod(ports=DECLARED), 8000)
+    assert opened.uses_tls is None
+
+
+def test_ports_of_an_image_with_several_servers_are_those_of_the_program():
+    tree = pod(image="yinfangchen/hotelreservation", command=["geo"])
+    assert [port for port in (5000, 8081, 8083) if open_port(tree, port)] == [8083]
+
+
 def test_server_with_configuration_in_a_volume_has_unknown_answers():
     mounts = [{"name": "v", "mountPath": "/etc/nginx/conf.d"}]
     body = answer(pod(image="nginx", volumeMounts=mounts), 80).body

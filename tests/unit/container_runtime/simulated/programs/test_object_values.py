@@ -7,6 +7,7 @@ from mockube.container_runtime.simulated.programs.commands import depends_on_obj
 KEY = {"name": "K", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "k"}}}
 VOLUMES = [{"name": "m", "configMap": {"name": "m"}}, {"name": "e", "emptyDir": {}}]
 MOUNTS = [{"name": "m", "mountPath": "/cfg"}, {"name": "e", "mountPath": "/data"}]
+SUB_PATH = [{"name": "m", "mountPath": "/etc/app/k", "subPath": "k"}, {"name": "e", "mountPath": "/data"}]
 
 
 def container(script, **fields):
@@ -35,6 +36,9 @@ def pod(main, *init, **spec):
         ('test -n "$S_A"', {"envFrom": [{"secretRef": {"name": "s"}, "prefix": "S_"}]}),
         ('test -n "$KUBERNETES_SERVICE_HOST"', {}),
         ("test -s /cfg/k", {"volumeMounts": MOUNTS}),
+        ("cp -r /etc/app/* /data/", {"volumeMounts": SUB_PATH}),
+        ("cd /etc; test -s app/k", {"volumeMounts": SUB_PATH}),
+        ("test -s k", {"volumeMounts": SUB_PATH, "workingDir": "/etc/app"}),
         ('. "$DIR/k"', {"env": [{"name": "DIR", "value": "/cfg"}], "volumeMounts": MOUNTS}),
     ],
 )
@@ -76,6 +80,7 @@ def test_python_without_values_of_objects_is_interpreted_at_once():
             {"env": [{"name": "N", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]},
         ),
         ("ls /data", {"volumeMounts": MOUNTS}),
+        ("test -s /etc/application || test -d /etc/ap", {"volumeMounts": SUB_PATH}),
     ],
 )
 def test_command_without_values_of_objects_is_interpreted_at_once(script, fields):

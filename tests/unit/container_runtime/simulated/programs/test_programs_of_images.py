@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.container_runtime.config.environment import References
-from mockube.container_runtime.simulated.programs.commands import host_of, main_process
+from mockube.container_runtime.simulated.programs.commands import host_of, live_command, main_process
+from mockube.container_runtime.simulated.programs.other_processes import first_argv
+from mockube.container_runtime.simulated.programs.program import command_of
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Output
 from mockube.container_runtime.start_errors import StartError
@@ -57,3 +59,36 @@ def test_log_says_what_the_entrypoint_lacks():
     text, code = run(process)
     assert code == 1
     assert "    - MYSQL_ROOT_PASSWORD\n" in text
+
+
+def test_log_of_a_server_with_options_is_that_of_the_server():
+    tree = pod("mongo:7", args=["--auth"])
+    process = main_process(tree, tree["spec"]["containers"][0], References(), host(tree))
+    assert "Waiting for connections" in next(process).data.decode()
+
+
+@pytest.mark.parametrize(
+    ("fields", "argv"),
+    [
+        ({"image": "mongo:7"}, ("mongod --bind_ip_all",)),
+        ({"image": "mongo:7", "args": ["--auth"]}, ("mongod", "--auth")),
+        ({"image": "mongo:7", "args": ["mongod", "--auth"]}, ("mongod", "--auth")),
+        ({"image": "mongo:7", "args": ["sleep", "1"]}, ("sleep", "1")),
+        (
+            {"image": "nginx", "args": ["nginx", "-g", "daemon off;"]},
+            ("nginx", "-g", "daemon off;"),
+        ),
+    ],
+)
+def test_first_process_of_a_server_has_its_options(fields, argv):
+    tree = pod(**fields)
+    assert first_argv(tree, tree["spec"]["containers"][0], {}) == argv
+
+
+def test_program_that_the_table_describes_runs_its_script():
+    tree = pod("yinfangchen/hotelreservation:latest", command=["geo"])
+    container = tree["spec"]["containers"][0]
+    assert command_of(container)[:2] == ("sh", "-c")
+    assert command_of(container)[3:] == ("geo",)
+    assert live_command(tree, container) == command_of(container)
+    assert first_argv(tree, container, {}) == ("geo",)

@@ -112,3 +112,24 @@ def test_script_in_an_annotation_stands_for_a_program_that_may_listen():
 )
 def test_server_of_files_serves_its_working_folder(container, root):
     assert listeners(**container).ports[81].root == root
+
+
+@pytest.mark.parametrize(
+    ("image", "others", "is_known"),
+    [
+        pytest.param("bitnami/nginx", ["bitnami/nginx"], True, id="its entrypoint fills the volume"),
+        pytest.param("bitnami/nginx", ["busybox"], False, id="another image may write there"),
+        pytest.param("nginx", ["nginx"], False, id="an image that needs a configuration"),
+    ],
+)
+def test_empty_volume_is_filled_with_the_configuration_of_some_images(image, others, is_known):
+    mount = {"name": "e", "mountPath": "/etc/nginx" if image == "nginx" else "/opt/bitnami/nginx/conf"}
+    container = {"name": "c", "image": image, "volumeMounts": [mount]}
+    init = [{"name": f"i{at}", "image": other, "volumeMounts": [mount]} for at, other in enumerate(others)]
+    spec = {
+        "containers": [container],
+        "initContainers": init,
+        "volumes": [{"name": "e", "emptyDir": {}}],
+    }
+    found = listeners_of({"metadata": {"name": "p"}, "spec": spec}, container)
+    assert (not found.unknown) is is_known

@@ -187,6 +187,12 @@ def test_curl_trusts_the_authority_that_it_gets():
     assert run_script("curl -k https://web").out == "hello\n"
 
 
+def test_curl_accepts_certificate_of_unknown_server():
+    network = ShellNetwork()
+    network.paths["/"] = Reply(outcome="open", status=200, is_certificate_known=False, body=b"hello\n")
+    assert run_script("curl --cacert /other.crt https://web", network).out == "hello\n"
+
+
 def test_curl_prints_body_of_error_without_fail():
     assert run_script("curl -s web/none").out == "none\n"
     result = run_script("curl -s --fail-with-body web/none")

@@ -272,3 +272,8 @@ def test_supplementary_groups_may_read_files_of_group(groups, output):
     )
     text = "[ -r /etc/config/key ] && echo yes || echo no; id -G; groups"
     assert script(text, host=host)[0] == output
+
+
+def test_cp_and_mv_say_which_file_they_make():
+    text = "mkdir -p /data/d; echo x > /data/a; cp -v /data/a /data/d/; mv -v /data/a /data/b"
+    assert script(text)[0] == "'/data/a' -> '/data/d/a'\n'/data/a' -> '/data/b'\n"

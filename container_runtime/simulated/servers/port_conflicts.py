@@ -1,0 +1,83 @@
+"""Containers of a pod that listen on a port on which another one listens already: they share one network. Pure."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.behavior import RunBehavior
+from mockube.container_runtime.images.table import FailedBind, behavior_of
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.runs import container_status
+from mockube.container_runtime.simulated.programs import program
+from mockube.container_runtime.simulated.shell.process import Output, Run
+
+from .listeners import listeners_of
+
+_STARTING: Final = ("ContainerCreating", "PodInitializing")
+"""The reasons for which a container waits that starts before those after it."""
+
+
+def occupied_ports(pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[int]:
+    """Return the ports on which the containers listen that start before a container of their pod, as far as that is known."""
+    return _ports_of(
+        pod, (other for other in _earlier_containers(pod, container) if not _is_kept_back(pod, other))
+    )
+
+
+def _ports_of(pod: ReadOnlyTree, containers: Iterable[ReadOnlyTree]) -> frozenset[int]:
+    found = (listeners_of(pod, container) for container in containers)
+    return frozenset(port for listeners in found if not listeners.unknown for port in listeners.ports)
+
+
+def end_without_port(pod: ReadOnlyTree, container: ReadOnlyTree) -> RunBehavior | None:
+    """Return the run of a container whose server finds its port in use; None for any other."""
+    bind = failed_bind(pod, container)
+    if bind is None:
+        return None
+    falls_back_to_log = container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
+    return RunBehavior(seconds=0, exit_code=bind.exit_code, message=_log(bind) if falls_back_to_log else "")
+
+
+def process_without_port(bind: FailedBind) -> Run:
+    """Log what a server logs whose port is in use, and end."""
+    yield Output(2, _log(bind).encode())
+    return bind.exit_code
+
+
+def _log(bind: FailedBind) -> str:
+    return "".join(f"{line}\n" for line in bind.logs)
+
+
+def failed_bind(pod: ReadOnlyTree, container: ReadOnlyTree) -> FailedBind | None:
+    """Return how the server of a container ends that finds its port in use; None for any other, and where nobody knows its port."""
+    image, script = behavior_of(container), script_of(meta.annotations(pod))
+    if script.times_runs or script.command(container["name"]) is not None:
+        return None
+    if image is None or image.failed_bind is None or not program.serves(container):
+        return None
+    listeners = listeners_of(pod, container)
+    running = (other for other in _earlier_containers(pod, container) if "running" in _state(pod, other))
+    if listeners.unknown or _ports_of(pod, running).isdisjoint(listeners.ports):
+        return None
+    return image.failed_bind
+
+
+def _earlier_containers(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    spec = pod["spec"]
+    sidecars = (init for init in spec.get("initContainers") or () if init.get("restartPolicy") == "Always")
+    for other in (*sidecars, *spec["containers"]):
+        if other["name"] == container["name"]:
+            return
+        yield other
+
+
+def _is_kept_back(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    """Return whether a container does not run, and is not about to be started before the others."""
+    state = _state(pod, container)
+    waiting = state.get("waiting")
+    return "terminated" in state or (waiting is not None and waiting.get("reason") not in _STARTING)
+
+
+def _state(pod: ReadOnlyTree, container: ReadOnlyTree) -> ReadOnlyTree:
+    return (container_status(pod, container["name"]) or {}).get("state") or {}

@@ -1,0 +1,70 @@
+"""Containers of a pod share one network: the second server on a port ends."""
+
+import pytest
+
+from mockube.container_runtime.simulated.servers.port_conflicts import (
+    end_without_port,
+    failed_bind,
+    occupied_ports,
+    process_without_port,
+)
+from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
+from tests.support.shell_network import ShellNetwork, run_script
+
+FIRST = container("first", image="nginx:1.25")
+SECOND = container("second", image="nginx:1.27")
+RUNNING = {"name": "first", "state": {"running": {"startedAt": "2030-01-01T00:00:00Z"}}}
+WAITING = {"name": "first", "state": {"waiting": {"reason": "ErrImagePull"}}}
+CONFIGURED = [{"name": "v", "mountPath": "/etc/nginx/conf.d"}]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "status", "code"),
+    [
+        pytest.param(FIRST, SECOND, RUNNING, 1, id="two servers"),
+        pytest.param(
+            container("first", image="mongo"), container("second", image="mongo"), RUNNING, 48, id="mongo"
+        ),
+        pytest.param(container("first", "nc", "-lkp", "80"), SECOND, RUNNING, 1, id="nc"),
+        pytest.param(FIRST, SECOND, WAITING, None, id="a server that does not run"),
+        pytest.param(FIRST, container("second", image="redis"), RUNNING, None, id="another port"),
+        pytest.param(FIRST | {"volumeMounts": CONFIGURED}, SECOND, RUNNING, None, id="a configuration"),
+        pytest.param(container("first", "sleep", "9"), SECOND, RUNNING, None, id="no server"),
+        pytest.param(FIRST, container("second", "sleep", "9"), RUNNING, None, id="another command"),
+    ],
+)
+def test_second_server_on_a_port_ends(first, second, status, code):
+    tree = pod(first, second)
+    tree["status"]["containerStatuses"] = [status]
+    assert end_without_port(tree, first) is None
+    end = end_without_port(tree, second)
+    assert (None if end is None else end.exit_code) == code
+
+
+def test_second_server_logs_why_it_ends():
+    tree = pod(FIRST, SECOND)
+    tree["status"]["containerStatuses"] = [RUNNING]
+    bind = failed_bind(tree, SECOND)
+    assert (
+        b"bind() to 0.0.0.0:80 failed (98: Address already in use)" in next(process_without_port(bind)).data
+    )
+
+
+def test_pod_with_two_servers_on_a_port_is_not_ready():
+    subject = SimulatedPod(pod(FIRST, SECOND), context=node_context(details=True)).pass_time(60)
+    assert subject.containers() == {"first": "running", "second": "CrashLoopBackOff"}
+
+
+def test_sidecar_is_before_the_containers():
+    sidecar = FIRST | {"restartPolicy": "Always"}
+    tree = pod(SECOND, init=[sidecar])
+    assert occupied_ports(tree, SECOND) == {80}
+    tree["status"]["initContainerStatuses"] = [WAITING]
+    assert occupied_ports(tree, SECOND) == set()
+
+
+def test_nc_on_a_port_in_use_fails():
+    network = ShellNetwork()
+    network.occupied_ports = frozenset({80})
+    result = run_script("nc -lkp 80", network)
+    assert (result.code, result.err) == (1, "nc: bind: Address already in use\n")
