@@ -7,6 +7,7 @@ from typing import Final
 
 from . import limits
 from .process import BrokenPipe, DescriptorStream, Effect, RepeatedIteration, Run, Sleep, WaitUntil
+from .state import ExpansionError
 
 _GAP: Final = 5
 """The distance of the ids of the first process and the next one."""
@@ -15,8 +16,11 @@ KILL: Final = 9
 _PIPE: Final = 13
 
 
-class TooManyProcesses(Exception):
-    """A process cannot be started."""
+class TooManyProcesses(ExpansionError):
+    """A process cannot be started, which ends the shell that starts it."""
+
+    def __init__(self) -> None:
+        super().__init__("Cannot fork", "fork: retry: Resource temporarily unavailable")
 
 
 class SimulatedProcess:
@@ -199,7 +203,8 @@ class ProcessScheduler:
         alive = [process for process in self._processes if process.code is None]
         wake_time = min(process.wake_time for process in alive)
         cores = sum(process.cores for process in alive)
-        slept = yield Sleep(wake_time - self.time, cores)
+        watches = any(process.condition is not None and process.condition.watches_files for process in alive)
+        slept = yield Sleep(wake_time - self.time, cores, watches)
         begin, self.time = self.time, wake_time if not slept else self.time + float(slept)
         if cores:
             self.busy_seconds += cores * (self.time - begin)
