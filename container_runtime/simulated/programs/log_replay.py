@@ -5,6 +5,8 @@ from datetime import datetime
 from math import inf
 from typing import Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.container_runtime.logs import MAX_LINE, LogLine
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
@@ -37,8 +39,7 @@ class LogReplay:
         self._parts = {1: bytearray(), 2: bytearray()}
         self._slept_from = 0.0
         """The time at which the last sleep began, in seconds after the start."""
-        self._cores = 0.0
-        """The cores that it keeps busy."""
+        self._sleep = Sleep(0.0)
         self.has_ended = False
 
     @property
@@ -75,7 +76,7 @@ class LogReplay:
         host, elapsed = self._host, (now - self._started).total_seconds()
         remaining, slept = host.elapsed - elapsed, elapsed - self._slept_from
         host.elapsed = 0.0
-        return _rest(self._execution, Sleep(max(remaining, 0.0), self._cores), slept)
+        return _rest(self._execution, replace(self._sleep, seconds=max(remaining, 0.0)), slept)
 
     def _step(self, until: datetime) -> Iterator[LogLine]:
         try:
@@ -91,8 +92,8 @@ class LogReplay:
                 yield from self._lines(stream, data)
             case Input() if self._host.has_open_input:
                 self._host.elapsed = inf
-            case Sleep(seconds=seconds, cores=cores):
-                self._slept_from, self._cores = self._host.elapsed, cores
+            case Sleep(seconds=seconds):
+                self._slept_from, self._sleep = self._host.elapsed, effect
                 self._host.elapsed += seconds
             case RepeatedIteration(seconds=seconds):
                 remaining = (until - self._started).total_seconds() - self._host.elapsed

@@ -29,6 +29,8 @@ class Sleep(Struct, frozen=True):
     seconds: float
     cores: float = 0.0
     """The cores that it keeps busy."""
+    watches_files: bool = False
+    """Whether others may end it, by a change of files; the reply is then the time after which the command is to look at them."""
 
 
 class Input(Struct, frozen=True):
@@ -72,6 +74,8 @@ class WaitUntil(Struct, frozen=True):
     condition: Callable[[], bool]
     seconds: float = float("inf")
     """The time after which the process continues in any case."""
+    watches_files: bool = False
+    """Whether the condition depends on files, which others may change."""
 
 
 Effect: TypeAlias = Output | Sleep | Input | CommandStart | RepeatedIteration | NetworkCall | WaitUntil
@@ -194,6 +198,11 @@ class Host(Struct, kw_only=True):
     def has_busybox(self) -> bool:
         """Return whether the shell is that of busybox, whose messages have no numbers of lines; otherwise it is dash, or bash."""
         return self.installed is not None and "busybox" in self.installed.names
+
+    @property
+    def has_gnu_programs(self) -> bool:
+        """Return whether the programs are GNU's, as in images of Debian; otherwise they count as those of busybox."""
+        return self.installed is not None and not self.has_busybox
 
     @property
     def groups(self) -> list[int]:

@@ -101,13 +101,17 @@ def tail(process: Process) -> Run:
         data_read = yield from read_standard_input(process)
         yield Output(1, _tail_of(data_read, count, text, is_bytes=is_bytes))
     else:
-        inputs = yield from read_files(process, options.arguments)
+        inputs = yield from read_files(process, options.arguments, prefix="open")
         for index, (name, data) in enumerate(inputs):
             yield Output(1, _headers(options.arguments, options, name, index))
             yield Output(1, _tail_of(data, count, text, is_bytes=is_bytes))
-        if not follows or not inputs:
+        if not follows:
             return inputs.code
-        return (yield from _follow(process, [name for name, _ in inputs], options))
+        names = options.arguments if "F" in options else [name for name, _ in inputs]
+        if not names:
+            yield process.error("no files remaining" if process.host.has_gnu_programs else "no files")
+            return 1
+        return (yield from _follow(process, names, options))
     yield Sleep(FOREVER)
     return 0
 
@@ -142,12 +146,17 @@ def _follow(process: Process, names: Sequence[str], options: ProgramOptions) -> 
         return pid.isdecimal() and all(child.pid != int(pid[:9]) for child in processes.children())
 
     while not is_over():
-        if processes.is_alone() and not has_changed():
-            yield Sleep(FOREVER)
-        yield WaitUntil(lambda: has_changed() or is_over() or processes.is_alone())
-        for name in [name for name, size in sizes.items() if _size(process, name) != size]:
-            before, sizes[name] = sizes[name], _size(process, name)
-            start = before if before < sizes[name] else 0  # A shorter file is a new one.
+        yield WaitUntil(lambda: has_changed() or is_over(), watches_files=True)
+        for name, before in list(sizes.items()):
+            size = _size(process, name)
+            if size == before:
+                continue
+            sizes[name] = size
+            if "F" in options and None in (size, before):
+                yield process.error(_notice(process, name, appears=before is None))
+            if size is None:
+                continue
+            start = before if before is not None and before < size else 0  # A shorter file is a new one.
             if name != latest:
                 yield Output(1, _headers(names, options, name, 1))
                 latest = name
@@ -155,11 +164,27 @@ def _follow(process: Process, names: Sequence[str], options: ProgramOptions) -> 
     return 0
 
 
-def _size(process: Process, name: str) -> int:
+def _size(process: Process, name: str) -> int | None:
+    """Return the size of a file; None if there is no such file."""
     try:
         return process.host.files.entry(process.path(name)).size
     except FileError:
-        return 0
+        return None
+
+
+def _notice(process: Process, name: str, *, appears: bool) -> str:
+    """Return what tail reports of a file that it follows by its name."""
+    if process.host.has_gnu_programs:
+        return (
+            f"'{name}' has appeared;  following new file"
+            if appears
+            else f"'{name}' has become inaccessible: No such file or directory"
+        )
+    return (
+        f"{name} has appeared; following end of new file"
+        if appears
+        else f"{name} has been renamed or deleted: No such file or directory"
+    )
 
 
 def _tail_of(data: bytes, count: int, text: str, *, is_bytes: bool) -> bytes:

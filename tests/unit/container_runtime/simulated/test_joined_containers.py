@@ -219,3 +219,26 @@ def test_container_whose_hook_writes_files_runs_in_real_time():
     waits = "until [ -f /tmp/ready ]; do sleep 1; done"
     assert runs_live(shell(waits, lifecycle=hook("touch /tmp/ready"))) == [True]
     assert runs_live(shell(waits, lifecycle=hook("echo hi >/dev/null 2>&1"))) == [False]
+
+
+async def test_command_of_a_client_follows_what_the_container_writes():
+    cluster = Cluster(shell("while true; do sleep 2; date >> /tmp/log; done"))
+    await cluster.exec("touch", "/tmp/log")
+    following = asyncio.create_task(cluster.exec("sh", "-c", "timeout 5 tail -f /tmp/log"))
+    await cluster.advance(6)
+    assert (await following)[1].count("UTC") == 2
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+async def test_sidecar_follows_a_file_that_its_neighbour_creates(is_late):
+    writer = mounting(
+        f"{'sleep 3; ' if is_late else ''}n=0; while true; do n=$((n+1)); echo line $n >> /d/log; sleep 1; done",
+        "w",
+    )
+    cluster = Cluster(writer, mounting("tail -n+1 -F /d/log", "r"), volumes=[{"name": "v", "emptyDir": {}}])
+    for name in ("w", "r"):
+        cluster.runtime.start_container(cluster.pod, name, 0)
+    await cluster.advance(7)
+    log = await cluster.log("r")
+    assert [line for line in log if line.startswith("line")][:3] == ["line 1\n", "line 2\n", "line 3\n"]
+    assert ("tail: can't open '/d/log': No such file or directory\n" in log) is is_late

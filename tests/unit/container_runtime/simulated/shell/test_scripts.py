@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
@@ -272,3 +273,18 @@ def test_supplementary_groups_may_read_files_of_group(groups, output):
     )
     text = "[ -r /etc/config/key ] && echo yes || echo no; id -G; groups"
     assert script(text, host=host)[0] == output
+
+
+@pytest.mark.parametrize(
+    ("image", "command", "output", "errors"),
+    [
+        ("busybox", "tail -n+1 -F /data/x", "a\n", ["can't open '/data/x': No such file or directory", "/data/x has appeared; following end of new file"]),
+        ("debian", "tail -n+1 -F /data/x", "a\n", ["cannot open '/data/x' for reading: No such file or directory", "'/data/x' has appeared;  following new file"]),
+        ("busybox", "tail -f /data/x", "", ["can't open '/data/x': No such file or directory", "no files"]),
+        ("debian", "tail -f /data/x", "", ["cannot open '/data/x' for reading: No such file or directory", "no files remaining"]),
+    ],
+)  # fmt: skip
+def test_tail_waits_for_a_file_that_it_follows_by_name(image, command, output, errors):
+    host = container(installed=programs_of_image(image))
+    written, messages, *_ = script(f"{command} & sleep 2; echo a > /data/x; sleep 2; kill $! 2>&-", host=host)
+    assert (written, messages.splitlines()[: len(errors)]) == (output, [f"tail: {line}" for line in errors])
