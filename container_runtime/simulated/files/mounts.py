@@ -16,6 +16,7 @@ from mockube.container_runtime.config.file_projection import FileProjection
 from mockube.container_runtime.config.volumes import (
     API_VOLUMES,
     folder_mode,
+    is_claim,
     is_fixed,
     sub_path,
     volume_content,
@@ -36,6 +37,7 @@ from mockube.container_runtime.simulated.shell.programs.system import sysctl_pat
 
 from . import cgroup_files
 from .distributions import distribution_of
+from .fs_groups import FsGroup, fs_group_of
 from .image_places import file_places
 from .network_files import hosts_file, resolver_file
 from .users import account_files, identity_of
@@ -309,6 +311,10 @@ class SharedMount(NamedTuple):
     """The folder of the volume when it is empty."""
     capacity: int | None = None
     """The size of the volume; None for that of the node's disk."""
+    folder: str = "/"
+    """The folder of the volume in what it is stored in."""
+    fs_group: FsGroup | None = None
+    """The group that the contents get when the pod mounts them; None if they stay as they are."""
 
 
 def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> list[SharedMount]:
@@ -338,7 +344,18 @@ def _shared_mount(
         read_only=bool(mount.get("readOnly")) or volume_kind(volume) == "image",
         root=volume_root(pod, volume),
         capacity=capacity,
+        folder=normpath(f"/{folder}").replace("//", "/"),
+        fs_group=fs_group_of(pod, volume, _persistent_volume(pod, volume, references))
+        if is_claim(volume)
+        else None,
     )
+
+
+def _persistent_volume(pod: ReadOnlyTree, volume: ReadOnlyTree, references: References) -> ReadOnlyTree:
+    """Return the PersistentVolume of a claim; empty if it does not exist."""
+    claim = references.storage.get((PERSISTENT_VOLUME_CLAIMS, claim_name(pod, volume))) or {}
+    volume_name = (claim.get("spec") or {}).get("volumeName") or ""
+    return references.storage.get((PERSISTENT_VOLUMES, volume_name)) or {}
 
 
 def storage_of(
