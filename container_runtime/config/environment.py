@@ -18,6 +18,7 @@ from .projections import NOT_ISSUED, Credentials, PodCredential
 from .variables import expand_references
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+CLUSTER_DOMAIN: Final = "svc.cluster.local"
 _MAP_ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _NAME_BREAKS: Final = re.compile(r"[^A-Za-z0-9_]")
 _MAX_DIGITS: Final = 18
@@ -136,7 +137,22 @@ def hostname_of(pod: ReadOnlyTree) -> str:
     spec = pod["spec"]
     if spec.get("hostNetwork"):
         return str(spec.get("nodeName") or "")
+    if spec.get("setHostnameAsFQDN") and (name := qualified_name(pod)):
+        return name
+    return short_hostname(pod)
+
+
+def short_hostname(pod: ReadOnlyTree) -> str:
+    spec = pod["spec"]
     return str(spec.get("hostnameOverride") or spec.get("hostname") or meta.name(pod))[:63].rstrip("-.")
+
+
+def qualified_name(pod: ReadOnlyTree) -> str:
+    """Return the name of a pod with its domain; "" if it has no domain, as those without a subdomain."""
+    spec = pod["spec"]
+    if not spec.get("subdomain") or spec.get("hostnameOverride"):
+        return ""
+    return f"{short_hostname(pod)}.{spec['subdomain']}.{meta.namespace(pod)}.{CLUSTER_DOMAIN}"
 
 
 def _env_from(source: ReadOnlyTree, references: References) -> Mapping[str, str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
@@ -87,9 +88,35 @@ def hostname(process: Process) -> Run:
     options = parse_options(process.arguments, "sifdIF:")
     if options.arguments or "F" in options:
         raise ProgramUsageError("sethostname: Operation not permitted")
-    text = process.host.address if options.has_any("iI") else "" if "d" in options else process.host.name
-    yield write_text(f"{text}\n")
+    host = process.host
+    if "d" in options:
+        text = _canonical_name(process).partition(".")[2]
+    elif "f" in options:
+        text = _canonical_name(process)
+    elif "s" in options:
+        text = host.name.partition(".")[0]
+    else:
+        text = f"{host.address} " if "I" in options else host.address if "i" in options else host.name
+    if text:
+        yield write_text(f"{text}\n")
     return 0
+
+
+def domain_name(process: Process) -> Run:
+    parse_options(process.arguments, "")
+    if domain := _canonical_name(process).partition(".")[2]:
+        yield write_text(f"{domain}\n")
+    return 0
+
+
+def _canonical_name(process: Process) -> str:
+    """Return the first name of the host in /etc/hosts, as the C library resolves its name."""
+    with suppress(FileError):
+        for line in process.host.files.read("/etc/hosts").decode("utf-8", "replace").splitlines():
+            _, *names = line.partition("#")[0].split() or [""]
+            if process.host.name in names:
+                return names[0]
+    return process.host.name
 
 
 def pwd(process: Process) -> Run:
@@ -286,6 +313,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "mount": mount,
     "sysctl": sysctl,
     "printenv": printenv,
+    "dnsdomainname": domain_name,
     "hostname": hostname,
     "pwd": pwd,
     "whoami": whoami,

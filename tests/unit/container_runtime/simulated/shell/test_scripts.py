@@ -288,3 +288,19 @@ def test_tail_waits_for_a_file_that_it_follows_by_name(image, command, output, e
     host = container(installed=programs_of_image(image))
     written, messages, *_ = script(f"{command} & sleep 2; echo a > /data/x; sleep 2; kill $! 2>&-", host=host)
     assert (written, messages.splitlines()[: len(errors)]) == (output, [f"tail: {line}" for line in errors])
+
+
+@pytest.mark.parametrize(
+    ("hosts", "command", "output"),
+    [
+        ("10.1.2.3\tweb-1.s.n.svc.cluster.local\tweb-1\n", "hostname -f", "web-1.s.n.svc.cluster.local\n"),
+        ("10.1.2.3\tweb-1.s.n.svc.cluster.local\tweb-1\n", "hostname -d", "s.n.svc.cluster.local\n"),
+        ("10.1.2.3\tweb-1.s.n.svc.cluster.local\tweb-1\n", "dnsdomainname", "s.n.svc.cluster.local\n"),
+        ("10.1.2.3\tweb-1.s.n.svc.cluster.local\tweb-1\n", "hostname; hostname -s", "web-1\nweb-1\n"),
+        ("10.1.2.3\tweb-1\n", "hostname -f; hostname -d; dnsdomainname; hostname -s", "web-1\nweb-1\n"),
+    ],
+)
+def test_hostname_has_the_domain_of_the_hosts_file(hosts, command, output):
+    host = container()
+    host.files.put("/etc/hosts", FileEntry(data=hosts.encode()))
+    assert script(command, host=host)[0] == output
