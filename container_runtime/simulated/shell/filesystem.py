@@ -116,6 +116,8 @@ class ImagePlaces(NamedTuple):
     """Where a file can be read; None: anywhere."""
     volumes: tuple[str, ...] = ()
     """Where volumes are mounted, whose files may not be known."""
+    folders: tuple[str, ...] = ()
+    """The folders that are there in any case."""
 
 
 WriteProtection = tuple[tuple[str, bool], ...]
@@ -169,6 +171,9 @@ class FileSystem:
         self.is_partial = is_partial
         self._places = places
         self._put_all(files or {})
+        for folder in () if places is None else places.folders:
+            if self._lookup(folder) is None:
+                self.put(folder, FileEntry(mode=0o1777 if folder == "/tmp" else 0o755))  # noqa: S108 - of a simulated container
         self._initial = self.used
 
     def _put_all(self, files: Mapping[str, FileEntry]) -> None:
@@ -322,6 +327,12 @@ class FileSystem:
         ):
             return False
         return not self._is_in_volume(path) and (not self._mounts or self._find_mount(path) is None)
+
+    def _may_have_folder(self, path: str) -> bool:
+        """Return whether a folder without an entry may be in the image, or is above one that may be."""
+        possible = None if self._places is None else self._places.possible
+        is_above = possible is not None and any(place.startswith(f"{path}/") for place in possible)
+        return is_above or self.may_exist(path)
 
     def is_expected(self, path: str) -> bool:
         """Return whether a path without an entry counts as one in the image: who tests a file does not know that it exists."""
@@ -666,7 +677,7 @@ class FileSystem:
         files = place.files
         parent = files._entries.get(dirname(place.path))
         if parent is None:
-            if not files.is_partial:
+            if not (files.is_partial and files._may_have_folder(dirname(place.path))):
                 raise NoSuchFile
             files._make_parents(place.path)
             parent = files._entries[dirname(place.path)]
