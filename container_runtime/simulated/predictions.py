@@ -29,8 +29,9 @@ from .files.image_places import file_places
 from .files.mounts import shared_mount_paths, volume_folders, writable_paths, write_protection
 from .files.users import identity_of
 from .programs import handlers, image_load, program, requirements
-from .programs.commands import depends_on_objects
+from .programs.commands import depends_on_objects, runs_once
 from .programs.handlers import HandlerCommand
+from .programs.object_values import is_file_of_object
 from .programs.program import (
     ANY_YEAR,
     CommandContext,
@@ -122,6 +123,8 @@ def unknown_program(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) 
     """Return the program of a container's command that is not simulated, also if it fails; "" if there is none."""
     if not program.command_of(container) and script.command(container["name"]) is None:
         return ""
+    if is_file_of_object(pod, container, program.command_of(container)) and runs_once(pod, container):
+        return ""  # It is read when the container starts.
     full_context = _full_context(pod, container, script)
     return unknown_program_of(container, replace(full_context, fails_unknown=False))
 
