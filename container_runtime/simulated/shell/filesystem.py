@@ -72,6 +72,8 @@ class FileEntry(Struct, frozen=True, kw_only=True):
     """The number of zero bytes after the data, which take no memory."""
     is_sparse: bool = False
     """Whether the zeros take no space on a disk either."""
+    is_unkept: bool = False
+    """Whether the zeros stand for data that would take too much memory, so that nobody can read them."""
     target: str = ""
     """The target of a symbolic link."""
     mode: int = 0o644
@@ -377,6 +379,8 @@ class FileSystem:
             raise FileError("Is a directory")
         if not self._may(entry, READ):
             raise AccessDenied
+        if entry.is_unkept:
+            raise FileError("File too large")
         return entry
 
     def write(  # noqa: PLR0913 - what a file consists of
@@ -412,13 +416,14 @@ class FileSystem:
             )
             return
         if append and old.data is not None:
-            if not data:
+            if old.is_unkept:
+                data, zeros = old.data, old.zeros + zeros + len(data)
+            elif not data:
                 data, zeros, is_sparse = old.data, old.zeros + zeros, old.is_sparse and not zeros
             else:
                 data = old.data + bytes(_memory_for(old.zeros)) + data
-        place.files._set(
-            place.path, replace(old, data=data, zeros=zeros, is_sparse=is_sparse, modified=modified)
-        )
+        new = replace(old, data=data, zeros=zeros, is_sparse=is_sparse, modified=modified)
+        place.files._set(place.path, new if append else replace(new, is_unkept=False))
 
     def free_bytes(self, path: str) -> int:
         """Return how many bytes can be written where a path is."""
@@ -695,6 +700,9 @@ class FileSystem:
         if 0 < entry.zeros < _FEW_ZEROS:
             entry = replace(entry, data=(entry.data or b"") + bytes(entry.zeros), zeros=0)
         more_bytes = len(entry.data or b"") - len(old.data or b"" if old else b"")
+        if self._bytes + more_bytes > limits.MAX_FILE_BYTES and entry.size >= limits.MIN_UNKEPT_BYTES:
+            entry = replace(entry, data=b"", zeros=entry.size, is_unkept=True, is_sparse=False)
+            more_bytes = -len(old.data or b"" if old else b"")
         more_zeros = entry.disk_zeros - (old.disk_zeros if old else 0)
         if self._bytes + more_bytes > limits.MAX_FILE_BYTES or (
             old is None and len(self._entries) >= limits.MAX_FILES

@@ -104,13 +104,13 @@ def cannot_open(process: Process, name: str, error: FileError) -> str:
     return f"can't open '{name}': {error}"
 
 
-def split_lines(data: bytes, end: str = "\n") -> list[str]:
+def split_lines(data: bytes, end: str = "\n", maximum: int = limits.MAX_LINES) -> list[str]:
     """Return the lines without their ends; raise `ProgramUsageError` if there are too many."""
     text = data.decode("utf-8", "surrogateescape")
     lines = text.split(end)
     if lines[-1] == "":
         lines.pop()
-    if len(lines) > limits.MAX_LINES:
+    if len(lines) > maximum:
         raise ProgramUsageError("the input has too many lines", 2)
     return lines
 

@@ -201,6 +201,8 @@ def word_count(process: Process) -> Run:
         long={"lines": "l", "words": "w", "bytes": "c", "chars": "m", "max-line-length": "L"},
     )
     letters = [letter for letter in "lwmcL" if letter in options] or list("lwc")
+    if not options.arguments and not {"m", "L"} & set(letters):
+        return (yield from _count_input(letters))
     inputs = yield from read_files(process, options.arguments)
     rows = [(name, [_count(data, letter) for letter in letters]) for name, data in inputs]
     if len(options.arguments) > 1:
@@ -208,9 +210,28 @@ def word_count(process: Process) -> Run:
         rows.append(("total", totals))
     is_single = len(letters) == 1 and len(rows) == 1
     for name, row in rows:
-        counts = str(row[0]) if is_single else " ".join(f"{count:9}" for count in row)
-        yield write_text(f"{counts}{'' if name == '-' and not options.arguments else f' {name}'}\n")
+        shown = "" if name == "-" and not options.arguments else name
+        yield write_text(_count_line(shown, row, is_single=is_single))
     return inputs.code
+
+
+def _count_input(letters: Sequence[str]) -> Run:
+    """Count the lines, words and bytes of the input, of which nothing is kept."""
+    totals = dict.fromkeys(letters, 0)
+    is_in_word = False
+    while block := (yield from read_input(BLOCK)):
+        for letter in letters:
+            totals[letter] += _count(block, letter)
+        if "w" in totals and is_in_word and not block[:1].isspace():
+            totals["w"] -= 1  # The first word is the rest of the last one.
+        is_in_word = not block[-1:].isspace()
+    yield write_text(_count_line("", [*totals.values()], is_single=len(letters) == 1))
+    return 0
+
+
+def _count_line(name: str, counts: Sequence[int], *, is_single: bool) -> str:
+    text = str(counts[0]) if is_single else " ".join(f"{count:9}" for count in counts)
+    return f"{text} {name}\n" if name else f"{text}\n"
 
 
 def _count(data: bytes, letter: str) -> int:

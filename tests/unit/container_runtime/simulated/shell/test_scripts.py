@@ -202,6 +202,13 @@ def test_files_are_limited_in_size():
     files.write("/data/b", b"x" * 200)
 
 
+def test_files_may_be_many():
+    files = container().files
+    for number in range(20_000):
+        files.write(f"/data/{number}", b"")
+    assert len(list(files.children("/data"))) == 20_000
+
+
 def test_unsimulated_program_is_named():
     with pytest.raises(UnknownProgram, match="nginx"):
         run("nginx", "-g", "daemon off;")
@@ -214,7 +221,7 @@ def test_unsimulated_program_is_named():
     [
         "a=x; for i in $(seq 40); do a=$a$a; done",
         "f() { f; }; f",
-        "echo $(yes)",
+        "echo $(yes aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)",
         "((((((((((" * 9,
         "${",
         "$((((1",
@@ -304,3 +311,17 @@ def test_hostname_has_the_domain_of_the_hosts_file(hosts, command, output):
     host = container()
     host.files.put("/etc/hosts", FileEntry(data=hosts.encode()))
     assert script(command, host=host)[0] == output
+
+
+@pytest.mark.parametrize(
+    ("text", "output"),
+    [
+        ("x=$(head -c 3000000 /dev/zero | tr '\\0' a); y=$x$x; echo ${#x} ${#y}", "3000000 6000000\n"),
+        ("head -c 100000000 /dev/zero | wc -c", "100000000\n"),
+        ("seq 1 300000 | sort -rn | head -n 1", "300000\n"),
+        ("seq 1 30000 | tr '\\n' ' ' | wc", "        0     30000    168894\n"),
+        ("for i in $(seq 1 600); do sleep 1 & done; wait; echo done", "done\n"),
+    ],
+)
+def test_much_work_is_done(text, output):
+    assert script(text, maximum=2_000_000)[:3] == (output, "", 0)
