@@ -144,3 +144,8 @@ def test_loop_that_only_prints_the_time_is_endless(script):
         parsed_program("bash", "-c", f"while true; do {script}; sleep 5; done", image="debian").seconds
         is None
     )
+
+
+def test_termination_message_has_the_last_bytes_of_the_file():
+    program = parsed_program("sh", "-c", "seq 1 2000 > /dev/termination-log")
+    assert (len(program.message), program.message[-10:]) == (4096, "1999\n2000\n")
