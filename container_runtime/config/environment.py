@@ -225,7 +225,7 @@ def resource_value(
     divisor = quantity.from_json(selector.get("divisor") or "1")
     number = amount.number / (divisor.number or Decimal(1))
     return (
-        str(number.to_integral_value(rounding=ROUND_CEILING))
+        f"{number.to_integral_value(rounding=ROUND_CEILING):f}"
         if number.adjusted() < _MAX_DIGITS
         else _MAX_INT64
     )
