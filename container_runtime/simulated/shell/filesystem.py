@@ -507,6 +507,11 @@ class FileSystem:
         if self.is_partial:
             self._removed.add(path)
 
+    def require_removable(self, path: str) -> None:
+        """Raise an error if the user may not remove a file from its folder."""
+        path = self.resolve_parent(path)
+        self._check_removable(path, self._place(path), self.link_entry(path))
+
     def change(self, path: str, **attributes: float) -> None:
         """Change the mode, the owner, the group or the time of a file, as its owner may."""
         path = self.resolve(path)

@@ -304,6 +304,7 @@ def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, 
     if target == source or target.startswith(f"{source}/"):
         raise FileError("Invalid argument" if moves else "is a subdirectory of itself")
     if moves:
+        files.require_removable(source)
         _make_way(process, target)
     for path in list(files.walk(source)):
         target_path = target + path.removeprefix(source)
@@ -338,6 +339,10 @@ def _copy_file(
 ) -> None:
     files = process.host.files
     is_new = not files.has(target)
+    if entry.is_unkept:
+        files.write(target, b"", zeros=entry.zeros, modified=modified)
+        files.change(target, is_unkept=True)
+        return
     try:
         readable = files.readable(source)
     except AccessDenied as error:

@@ -55,6 +55,10 @@ def script(text, host=None, shell="sh"):
         ("rm box/sticky/of-root", "rm: can't remove 'box/sticky/of-root': Operation not permitted"),
         ("cp box/secret /tmp/q", "cp: can't open 'box/secret': Permission denied"),
         ("cp /etc/hostname box/h", "cp: can't create 'box/h': Permission denied"),
+        (
+            "mv box/sticky/of-root box/sticky/z",
+            "mv: can't rename 'box/sticky/of-root': Operation not permitted",
+        ),
         ("mv box/rootfile box/z", "mv: can't rename 'box/rootfile': Permission denied"),
         ("ln -s x box/l", "ln: box/l: Permission denied"),
         ("chmod 777 box/rootfile", "chmod: box/rootfile: Operation not permitted"),
@@ -166,3 +170,7 @@ def test_folders_that_are_not_protected_stay_writable():
         "",
         0,
     )
+
+
+def test_file_that_may_not_be_moved_is_not_copied():
+    assert script("mv /box/sticky/of-root /tmp/z; ls /tmp /box/sticky | grep -c root")[0] == "1\n"
