@@ -50,9 +50,9 @@ _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 """The folder that is empty in an image."""
 
 
-def image_user(container: ReadOnlyTree) -> int | None:
+def image_user(container: ReadOnlyTree) -> int | str | None:
     image = behavior_of(container)
-    return None if image is None else image.user
+    return None if image is None else image.user_name or image.user
 
 
 def knows_image(container: ReadOnlyTree) -> bool:
