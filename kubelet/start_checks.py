@@ -214,7 +214,10 @@ def missing_pull_secrets(pod: ReadOnlyTree, objects: ReferencedObjects) -> list[
 
 
 def start_failure(
-    pod: ReadOnlyTree, container: ReadOnlyTree, objects: ReferencedObjects, image_user: int | str | None = None
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    objects: ReferencedObjects,
+    image_user: int | str | None = None,
 ) -> StartFailure | None:
     """Return why a container cannot be created now; None if it can."""
     image = container.get("image") or ""
@@ -236,7 +239,9 @@ def start_failure(
     return StartFailure(reason=CONFIG_ERROR, message=message, events=(("Failed", f"Error: {message}"),))
 
 
-def identity_failure(pod: ReadOnlyTree, container: ReadOnlyTree, *, image_user: int | str | None = None) -> str:
+def identity_failure(
+    pod: ReadOnlyTree, container: ReadOnlyTree, *, image_user: int | str | None = None
+) -> str:
     """Return why the container, which must not run as root, would; "" if it may run.
 
     Nobody knows the user of an image that is not in the table of images: None counts as another user than root.

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import quantity
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.config.resource_limits import resources_of
 
 PATH: Final = "/sys/fs/cgroup"
 _PERIOD: Final = 100_000
@@ -14,12 +15,11 @@ _MIN_SHARES: Final = 2
 _MAX_SHARES: Final = 262_144
 """MaxShares of pkg/kubelet/cm/helpers_linux.go."""
 _SHARES_OF_CORE: Final = 1024
-_STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
 
 def cgroup_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of the files; a resized container has the resources in its status."""
-    resources = _actual_resources(pod, container["name"]) or container.get("resources") or {}
+    resources = resources_of(pod, container)
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     cpu_limit = _amount(limits, "cpu", scale=quantity.MILLI)
     quota = max(cpu_limit * _PERIOD // 1000, _MIN_QUOTA) if cpu_limit else "max"
@@ -30,16 +30,6 @@ def cgroup_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[s
         f"{_cpu_weight(_amount(requests, 'cpu', scale=quantity.MILLI) or cpu_limit)}\n".encode(),
     )
     yield "memory.max", f"{memory_limit or 'max'}\n".encode()
-
-
-def _actual_resources(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
-    status = pod.get("status") or {}
-    for field in _STATUSES:
-        for container_status in status.get(field) or ():
-            if container_status.get("name") == name:
-                resources: ReadOnlyTree | None = container_status.get("resources")
-                return resources
-    return None
 
 
 def _amount(amounts: Mapping[str, Any], resource: str, *, scale: int = 0) -> int:
