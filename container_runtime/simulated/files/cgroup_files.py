@@ -9,6 +9,17 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.resource_limits import resources_of
 
 PATH: Final = "/sys/fs/cgroup"
+_CONSTANT: Final = (
+    ("cgroup.controllers", b"cpuset cpu io memory hugetlb pids rdma misc\n"),
+    ("cgroup.procs", b"1\n"),
+    ("memory.high", b"max\n"),
+    ("memory.low", b"0\n"),
+    ("memory.min", b"0\n"),
+    ("memory.oom.group", b"1\n"),
+    ("memory.swap.max", b"0\n"),
+    ("pids.max", b"max\n"),
+)
+"""The files that are the same in each container of a kubelet with its defaults."""
 _PERIOD: Final = 100_000
 _MIN_QUOTA: Final = 1000
 _MIN_SHARES: Final = 2
@@ -30,6 +41,7 @@ def cgroup_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[s
         f"{_cpu_weight(_amount(requests, 'cpu', scale=quantity.MILLI) or cpu_limit)}\n".encode(),
     )
     yield "memory.max", f"{memory_limit or 'max'}\n".encode()
+    yield from _CONSTANT
 
 
 def _amount(amounts: Mapping[str, Any], resource: str, *, scale: int = 0) -> int:

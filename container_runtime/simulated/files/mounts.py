@@ -24,7 +24,7 @@ from mockube.container_runtime.config.volumes import (
 )
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
 from mockube.container_runtime.images.table import behavior_of
-from mockube.container_runtime.simulated.shell.devices import DEVICES, NULL
+from mockube.container_runtime.simulated.shell.devices import DEVICES, FULL, NULL
 from mockube.container_runtime.simulated.shell.filesystem import (
     FileEntry,
     FileSystem,
@@ -222,8 +222,9 @@ def _system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[
     yield "/etc/hostname", FileEntry(data=f"{hostname_of(pod)}\n".encode())
     yield "/etc/hosts", FileEntry(data=hosts_file(pod).encode())
     yield "/etc/resolv.conf", FileEntry(data=resolver_file(pod).encode())
-    for device in (NULL, *DEVICES):
+    for device in (NULL, FULL, *DEVICES):
         yield device, FileEntry(data=b"", mode=0o666)
+    yield container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH, FileEntry(data=b"", mode=0o666)
     for path, data in account_files(container):
         yield path, FileEntry(data=data)
     if os_release := distribution_of(container).os_release:

@@ -144,6 +144,14 @@ class DeviceStream(TextStream):
         yield
 
 
+class FullDevice(DeviceStream):
+    """A device from which programs read zeros, and that has no space."""
+
+    def write(self, _: bytes) -> Steps:
+        raise NoSpace
+        yield
+
+
 class CaptureStream(_WriteOnly):
     """The output of a command substitution; `limit` bounds it."""
 
