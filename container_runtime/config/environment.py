@@ -90,7 +90,9 @@ def environment_of(
 ) -> dict[str, str]:
     """Return the variables in the order in which a kubelet sets them: from the image, services, envFrom, env."""
     references = references.at_start()
-    variables = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": "/root", **(image or {})}
+    # A user whom the pod names has rarely an account in the image; its home is then the root folder.
+    home = "/" if security_context(pod, container).get("runAsUser") else "/root"
+    variables = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": home, **(image or {})}
     variables |= _service_links(pod, references.services)
     for source in container.get("envFrom") or ():
         variables |= _env_from(source, references)

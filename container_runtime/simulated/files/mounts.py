@@ -225,8 +225,7 @@ def _system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[
     for device in (NULL, FULL, *DEVICES):
         yield device, FileEntry(data=b"", mode=0o666)
     yield container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH, FileEntry(data=b"", mode=0o666)
-    for path, data in account_files(container):
-        yield path, FileEntry(data=data)
+    yield from account_files(container)
     if os_release := distribution_of(container).os_release:
         yield "/etc/os-release", FileEntry(data=os_release.encode())
     for path in PROC_PATHS:

@@ -140,8 +140,12 @@ def user_id(process: Process) -> Run:
         process.arguments, "ugGnr", long={"user": "u", "group": "g", "groups": "G", "name": "n", "real": "r"}
     )
     host = process.host
+    user, group, all_groups = host.user, host.group, host.groups
+    if options.arguments:
+        user = group = _number_of_user(process, options.arguments[0])
+        all_groups = [group]
     if options.has_any("ugG"):
-        numbers = host.groups if "G" in options else [host.user if "u" in options else host.group]
+        numbers = all_groups if "G" in options else [user if "u" in options else group]
         names = host.user_names if "u" in options else host.group_names
         unknown = [number for number in numbers if number not in names]
         if "n" in options and unknown:
@@ -149,10 +153,19 @@ def user_id(process: Process) -> Run:
         texts = [names[number] if "n" in options else str(number) for number in numbers]
         yield write_text(f"{' '.join(texts)}\n")
         return 0
-    groups = ",".join(_id_text(number, host.group_names) for number in host.groups)
-    user, group = _id_text(host.user, host.user_names), _id_text(host.group, host.group_names)
-    yield write_text(f"uid={user} gid={group} groups={groups}\n")
+    groups = ",".join(_id_text(number, host.group_names) for number in all_groups)
+    texts = _id_text(user, host.user_names), _id_text(group, host.group_names)
+    yield write_text(f"uid={texts[0]} gid={texts[1]} groups={groups}\n")
     return 0
+
+
+def _number_of_user(process: Process, name: str) -> int:
+    """Return the number of an account, which is that of its group, too; raise `ProgramUsageError`."""
+    for number, account in process.host.user_names.items():
+        if name in (account, str(number)):
+            return number
+    is_gnu = process.host.has_gnu_programs
+    raise ProgramUsageError(f"\u2018{name}\u2019: no such user" if is_gnu else f"unknown user {name}")
 
 
 def _id_text(number: int, names: Mapping[int, str]) -> str:
