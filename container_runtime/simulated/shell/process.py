@@ -12,6 +12,7 @@ from mockube.container_runtime.images.programs import ImagePrograms
 
 from .access import DEFAULT_UMASK
 from .filesystem import FileSystem
+from .gnu_messages import gnu_words
 from .memory import Memory
 from .messages import WordedError
 
@@ -354,7 +355,9 @@ class Process(Struct, kw_only=True):
         return Output(2, f"{text}\n".encode("utf-8", "surrogateescape"))
 
     def error(self, text: str) -> Output:
-        return self.report(f"{self.place}{self.name}: {text}")
+        is_builtin = bool(self.place) or self.is_bash
+        words = gnu_words(self.name, text) if self.host.has_gnu_programs and not is_builtin else text
+        return self.report(f"{self.place}{self.name}: {words}")
 
     def child(
         self,

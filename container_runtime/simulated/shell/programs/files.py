@@ -246,6 +246,8 @@ def _transfer(process: Process, options: ProgramOptions, *, moves: bool) -> Run:
             else:
                 _copy(process, name, target, options, moves=moves)
         except NoSuchFile as error:
+            if not moves and files.has(process.path(name)):
+                raise FileError(f"can't create '{last}': {error}") from error
             raise FileError(f"can't {'rename' if moves else 'stat'} '{name}': {error}") from error
         except FileError as error:
             raise FileError(_copy_problem(name, last, str(error), moves=moves)) from error

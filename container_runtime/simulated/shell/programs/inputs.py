@@ -92,16 +92,10 @@ def read_files(
         try:
             inputs.append(InputFile(name, (yield from read_path(process, name))))
         except FileError as error:
-            yield process.error(cannot_open(process, name, error) if prefix else f"{name}: {error}")
+            words = f"can't open '{name}': {error}" if prefix else f"{name}: {error}"
+            yield process.error(words)
             inputs.code = code
     return inputs
-
-
-def cannot_open(process: Process, name: str, error: FileError) -> str:
-    """Return the message about a file that cannot be opened, of the programs that say so in these words."""
-    if process.host.has_gnu_programs:
-        return f"cannot open '{name}' for reading: {error}"
-    return f"can't open '{name}': {error}"
 
 
 def split_lines(data: bytes, end: str = "\n", maximum: int = limits.MAX_LINES) -> list[str]:
