@@ -242,3 +242,11 @@ async def test_sidecar_follows_a_file_that_its_neighbour_creates(is_late):
     log = await cluster.log("r")
     assert [line for line in log if line.startswith("line")][:3] == ["line 1\n", "line 2\n", "line 3\n"]
     assert ("tail: can't open '/d/log': No such file or directory\n" in log) is is_late
+
+
+@pytest.mark.parametrize(("limit", "lines"), [("128Mi", ["before\n"]), ("512Mi", ["before\n", "after\n"])])
+async def test_log_ends_where_the_memory_does(limit, lines):
+    script = "echo before; head -c 300M /dev/zero | tail | wc -c >/dev/null; echo after; sleep 100"
+    cluster = Cluster(shell(script, resources={"limits": {"memory": limit}}))
+    await cluster.advance(30)
+    assert await cluster.log() == lines
