@@ -91,8 +91,8 @@ def environment_of(
     """Return the variables in the order in which a kubelet sets them: from the image, services, envFrom, env."""
     references = references.at_start()
     # A user whom the pod names has rarely an account in the image; its home is then the root folder.
-    home = "/" if security_context(pod, container).get("runAsUser") else "/root"
-    variables = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": home, **(image or {})}
+    home_folder = "/" if security_context(pod, container).get("runAsUser") else "/root"
+    variables = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": home_folder, **(image or {})}
     variables |= _service_links(pod, references.services)
     for source in container.get("envFrom") or ():
         variables |= _env_from(source, references)

@@ -41,12 +41,6 @@ class _Record(Struct):
     kill: ContainerKill | None = None
 
 
-def bounded_memory(pod: ReadOnlyTree, container: ReadOnlyTree, node_memory: float) -> Memory:
-    """Return the memory in which the computed command of a container runs again: one that needs more ends there."""
-    limit = limit_of(pod, container, "memory")
-    return Memory(node_memory if limit is None else min(limit, node_memory))
-
-
 class ContainerLoads:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

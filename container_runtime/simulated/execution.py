@@ -92,8 +92,8 @@ async def run_to_end(
                 await yield_to_loop()
             else:
                 if isinstance(effect, Sleep):
-                    longest = _WATCH_SECONDS if effect.watches_files else _LONGEST_SLEEP
-                    seconds = min(effect.seconds + short_sleeps, longest)
+                    max_seconds = _WATCH_SECONDS if effect.watches_files else _LONGEST_SLEEP
+                    seconds = min(effect.seconds + short_sleeps, max_seconds)
                     with pace.waiting(seconds, effect.cores):
                         slept = await wait(seconds)
                     if slept is None and seconds < effect.seconds and effect.watches_files:

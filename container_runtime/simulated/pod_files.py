@@ -17,14 +17,13 @@ from mockube.container_runtime.objects import ObjectReader
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import ContainerRun, NoLogs, run_of
 
-from .container_loads import bounded_memory
 from .files.mounts import file_system_of, files_of, shared_mounts, shared_volumes
 from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
 from .interactive import RunLog
 from .live_containers import LiveContainers
 from .programs import commands as runs
 from .programs.live_commands import WRITE_COMMAND
-from .programs.log_replay import LogReplay
+from .programs.log_replay import LogReplay, replay_memory
 from .programs.other_processes import process_entries
 from .programs.program import command_of
 from .shell.filesystem import FileSystem
@@ -179,7 +178,7 @@ class PodFiles:
         files: FileSystem,
     ) -> None:
         host = runs.host_of(pod, container, references, run.started, files=files)
-        host.memory = bounded_memory(pod, container, host.memory_bytes)
+        host.memory = replay_memory(pod, container, host.memory_bytes)
         command = runs.main_process(pod, container, references, host)
         self._replays[key] = ReplayedRun(LogReplay(command, host, run.started), RunLog(), host, files)
 

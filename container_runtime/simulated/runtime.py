@@ -76,7 +76,7 @@ from .connections.pod_network import PodConnections
 from .connections.port_answers import open_port
 from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
-from .container_loads import ContainerLoads, bounded_memory
+from .container_loads import ContainerLoads
 from .execution import container_command, execute, run_to_end
 from .files.cgroup_files import PATH as CGROUP
 from .files.mounts import file_system_of, shared_mounts
@@ -88,7 +88,7 @@ from .network.view import SyncedView
 from .pod_files import PodFiles
 from .programs import commands
 from .programs.live_commands import live_commands
-from .programs.log_replay import LogReplay
+from .programs.log_replay import LogReplay, replay_memory
 from .programs.object_values import uses_objects
 from .programs.other_processes import other_processes
 from .programs.program import default_reaction, is_first_process, termination_message
@@ -444,7 +444,7 @@ class SimulatedRuntime:
         assert container is not None
         references = await self._objects.load_shared(pod, container)
         host = commands.host_of(pod, container, references, run.started)
-        host.memory = bounded_memory(pod, container, host.memory_bytes)
+        host.memory = replay_memory(pod, container, host.memory_bytes)
         volumes = await self.files.volumes_after_init_containers(pod, container)
         if volumes:
             mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)

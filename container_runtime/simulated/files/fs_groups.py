@@ -39,14 +39,14 @@ def give(files: FileSystem, folder: str, group: FsGroup) -> None:
     """Give all that is in a folder to a group."""
     entries: Mapping[str, FileEntry] = dict(files.entries(folder))
     root = entries.get(folder)
-    if root is None or (group.checks_root and _given(root, group.number) == root):
+    if root is None or (group.checks_root and _with_group(root, group.number) == root):
         return
     for path, entry in entries.items():
-        if (given := _given(entry, group.number)) != entry:
-            files.put(path, given)
+        if (changed := _with_group(entry, group.number)) != entry:
+            files.put(path, changed)
 
 
-def _given(entry: FileEntry, group: int) -> FileEntry:
+def _with_group(entry: FileEntry, group: int) -> FileEntry:
     """Return a file as one of the group; the mode of a symbolic link stays."""
     rights = 0 if entry.target else _FOLDER if entry.is_directory else _FILE
     return replace(entry, group=group, mode=entry.mode | rights)

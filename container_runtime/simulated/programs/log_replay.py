@@ -8,8 +8,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from mockube.apimachinery.timestamps import after, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.logs import MAX_LINE, LogLine
-from mockube.container_runtime.simulated.shell.memory import OutOfMemory
+from mockube.container_runtime.simulated.shell.memory import Memory, OutOfMemory
 from mockube.container_runtime.simulated.shell.process import (
     Host,
     Input,
@@ -25,6 +27,12 @@ MAX_EFFECTS: Final = 50_000
 """The number of effects after which a replay skips to the end, so that the log is incomplete."""
 MAX_ITERATIONS_LOGGED: Final = 5_000
 """The maximum number of logged iterations of a loop in which nothing changes: earlier ones are left out."""
+
+
+def replay_memory(pod: ReadOnlyTree, container: ReadOnlyTree, node_memory: float) -> Memory:
+    """Return the memory in which the command of a container is replayed: one that needs more ends there."""
+    limit = limit_of(pod, container, "memory")
+    return Memory(node_memory if limit is None else min(limit, node_memory))
 
 
 class LogReplay:

@@ -128,8 +128,10 @@ NON_ROOT = {"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}
         (RESOURCE_OF_NOBODY, "container none not found"),
         (
             {"securityContext": {"runAsNonRoot": True}, "image": "memcached:1.6"},
-            "container has runAsNonRoot and image has non-numeric user (memcache), cannot verify user is non-root "
-            '(pod: "p_ns(uid-1)", container: c)',
+            (
+                "container has runAsNonRoot and image has non-numeric user (memcache), cannot verify user is non-root "
+                '(pod: "p_ns(uid-1)", container: c)'
+            ),
         ),
         (NON_ROOT, 'container\'s runAsUser breaks non-root policy (pod: "p_ns(uid-1)", container: c)'),
     ],

@@ -210,8 +210,8 @@ def word_count(process: Process) -> Run:
         rows.append(("total", totals))
     is_single = len(letters) == 1 and len(rows) == 1
     for name, row in rows:
-        shown = "" if name == "-" and not options.arguments else name
-        yield write_text(_count_line(shown, row, is_single=is_single))
+        label = "" if name == "-" and not options.arguments else name
+        yield write_text(_count_line(label, row, is_single=is_single))
     return inputs.code
 
 

@@ -154,8 +154,8 @@ def user_id(process: Process) -> Run:
         yield write_text(f"{' '.join(texts)}\n")
         return 0
     groups = ",".join(_id_text(number, host.group_names) for number in all_groups)
-    texts = _id_text(user, host.user_names), _id_text(group, host.group_names)
-    yield write_text(f"uid={texts[0]} gid={texts[1]} groups={groups}\n")
+    user_text, group_text = _id_text(user, host.user_names), _id_text(group, host.group_names)
+    yield write_text(f"uid={user_text} gid={group_text} groups={groups}\n")
     return 0
 
 

@@ -78,7 +78,7 @@ def test_accounts_are_those_of_the_image(image, command, output):
     assert "".join(line for line in lines.splitlines(keepends=True) if "unknown user" not in line) == output
 
 
-def test_home_of_a_user_whom_the_pod_names_is_the_root_folder():
+def test_run_as_user_has_the_root_folder_as_home():
     tree = pod("busybox", securityContext={"runAsUser": 1000})
     assert environment_of(tree, tree["spec"]["containers"][0], References())["HOME"] == "/"
 
