@@ -52,6 +52,12 @@ def file_places(container: Mapping[str, Any]) -> ImagePlaces:
 def _present_folders(container: Mapping[str, Any]) -> Iterator[str]:
     """Yield the folders of a known image, and those that a runtime creates."""
     yield from _FOLDERS[distribution_of(container).family]
+    image = behavior_of(container)
+    if image is not None:
+        yield from image.volumes
+        yield from (need.path for need in image.writes)
+        if image.workdir:
+            yield image.workdir
     if directory := container.get("workingDir"):
         yield normpath(directory)
     if message_path := container.get("terminationMessagePath"):
