@@ -175,7 +175,8 @@ class FileSystem:
         self._put_all(files or {})
         for folder in () if places is None else places.folders:
             if self._lookup(folder) is None:
-                self.put(folder, FileEntry(mode=0o1777 if folder == "/tmp" else 0o755))  # noqa: S108 - of a simulated container
+                is_temporary = f"{folder}/" in _EMPTY_FOLDERS
+                self.put(folder, FileEntry(mode=0o1777) if is_temporary else self._guessed_folder(folder))
         self._initial = self.used
 
     def _put_all(self, files: Mapping[str, FileEntry]) -> None:
