@@ -15,8 +15,8 @@ from .port_probe import PortAnswer, PortProbe
 
 
 class Predictions(Protocol):
-    def image_user(self, container: ReadOnlyTree) -> int | None:
-        """Return the user of a container's image; None if it is unknown."""
+    def image_user(self, container: ReadOnlyTree) -> int | str | None:
+        """Return the user of a container's image, or the name by which the image names it; None if it is unknown."""
 
     def knows_image(self, container: ReadOnlyTree) -> bool:
         """Return whether it is known what a container does that runs the command of its image."""
@@ -99,7 +99,7 @@ class Predictions(Protocol):
 
 
 class _NoPredictions:
-    def image_user(self, _: ReadOnlyTree) -> int | None:
+    def image_user(self, _: ReadOnlyTree) -> int | str | None:
         return None
 
     def knows_image(self, _: ReadOnlyTree) -> bool:

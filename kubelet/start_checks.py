@@ -220,7 +220,7 @@ def start_failure(
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     objects: ReferencedObjects,
-    image_user: int | None = None,
+    image_user: int | str | None = None,
     *,
     has_command: bool = True,
 ) -> StartFailure | None:
@@ -248,7 +248,9 @@ def start_failure(
     return StartFailure(reason=CONFIG_ERROR, message=message, events=(("Failed", f"Error: {message}"),))
 
 
-def identity_failure(pod: ReadOnlyTree, container: ReadOnlyTree, *, image_user: int | None = None) -> str:
+def identity_failure(
+    pod: ReadOnlyTree, container: ReadOnlyTree, *, image_user: int | str | None = None
+) -> str:
     """Return why the container, which must not run as root, would; "" if it may run.
 
     Nobody knows the user of an image that is not in the table of images: None counts as another user than root.
@@ -260,6 +262,11 @@ def identity_failure(pod: ReadOnlyTree, container: ReadOnlyTree, *, image_user: 
     reference = f'(pod: "{pod_reference(pod)}", container: {container["name"]})'
     if user is None and image_user == 0:
         return f"container has runAsNonRoot and image will run as root {reference}"
+    if user is None and isinstance(image_user, str):
+        return (
+            f"container has runAsNonRoot and image has non-numeric user ({image_user}), "
+            f"cannot verify user is non-root {reference}"
+        )
     return f"container's runAsUser breaks non-root policy {reference}" if user == 0 else ""
 
 

@@ -18,6 +18,7 @@ from .projections import NOT_ISSUED, Credentials, PodCredential
 from .variables import expand_references
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+CLUSTER_DOMAIN: Final = "svc.cluster.local"
 _MAP_ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _NAME_BREAKS: Final = re.compile(r"[^A-Za-z0-9_]")
 _MAX_DIGITS: Final = 18
@@ -89,7 +90,9 @@ def environment_of(
 ) -> dict[str, str]:
     """Return the variables in the order in which a kubelet sets them: from the image, services, envFrom, env."""
     references = references.at_start()
-    variables = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": "/root", **(image or {})}
+    # A user whom the pod names has rarely an account in the image; its home is then the root folder.
+    home_folder = "/" if security_context(pod, container).get("runAsUser") else "/root"
+    variables = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": home_folder, **(image or {})}
     variables |= _service_links(pod, references.services)
     for source in container.get("envFrom") or ():
         variables |= _env_from(source, references)
@@ -136,7 +139,22 @@ def hostname_of(pod: ReadOnlyTree) -> str:
     spec = pod["spec"]
     if spec.get("hostNetwork"):
         return str(spec.get("nodeName") or "")
+    if spec.get("setHostnameAsFQDN") and (name := qualified_name(pod)):
+        return name
+    return short_hostname(pod)
+
+
+def short_hostname(pod: ReadOnlyTree) -> str:
+    spec = pod["spec"]
     return str(spec.get("hostnameOverride") or spec.get("hostname") or meta.name(pod))[:63].rstrip("-.")
+
+
+def qualified_name(pod: ReadOnlyTree) -> str:
+    """Return the name of a pod with its domain; "" if it has no domain, as those without a subdomain."""
+    spec = pod["spec"]
+    if not spec.get("subdomain") or spec.get("hostnameOverride"):
+        return ""
+    return f"{short_hostname(pod)}.{spec['subdomain']}.{meta.namespace(pod)}.{CLUSTER_DOMAIN}"
 
 
 def _env_from(source: ReadOnlyTree, references: References) -> Mapping[str, str]:
@@ -209,7 +227,7 @@ def resource_value(
     divisor = quantity.from_json(selector.get("divisor") or "1")
     number = amount.number / (divisor.number or Decimal(1))
     return (
-        str(number.to_integral_value(rounding=ROUND_CEILING))
+        f"{number.to_integral_value(rounding=ROUND_CEILING):f}"
         if number.adjusted() < _MAX_DIGITS
         else _MAX_INT64
     )

@@ -180,6 +180,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     workdir: str = ""
     user: int | None = None
     """The user of the image; None if it is unknown."""
+    user_name: str = ""
+    """The name by which the image names its user; "" if it names the number, or nobody knows."""
     process: str = ""
     """The command line of the server as ps shows it; "" if it is that of the entrypoint, or unknown."""
     accounts: Mapping[str, int] = field(default_factory=dict)

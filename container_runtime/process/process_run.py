@@ -369,6 +369,7 @@ class ProcessRun:
             path = folders.message_file(pod_folder, self.container)
         if path.is_file():
             with path.open("rb") as file:
+                file.seek(-min(path.stat().st_size, MAX_MESSAGE), os.SEEK_END)
                 message = file.read(MAX_MESSAGE).decode("utf-8", "replace")
             path.unlink()
             if message:

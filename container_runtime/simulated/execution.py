@@ -18,6 +18,8 @@ from .shell.syntax import ShellSyntaxError
 SLICE = 50
 """The number of commands after which other tasks run."""
 _LONGEST_SLEEP = 1e9
+_WATCH_SECONDS = 1.0
+"""The time after which a command looks whether others have changed a file: that of tail."""
 _SHORT_SLEEP = 0.01
 _FIRST_PAUSE, _PAUSE_FACTOR = 0.02, 1.2
 """The pauses of a loop that takes no time grow to a second: one that works for a moment ends soon, and one that never ends costs little."""
@@ -96,8 +98,12 @@ async def run_to_end(
                 await yield_to_loop()
             else:
                 if isinstance(effect, Sleep):
-                    with pace.waiting(effect.seconds, effect.cores):
-                        slept = await wait(min(effect.seconds + short_sleeps, _LONGEST_SLEEP))
+                    max_seconds = _WATCH_SECONDS if effect.watches_files else _LONGEST_SLEEP
+                    seconds = min(effect.seconds + short_sleeps, max_seconds)
+                    with pace.waiting(seconds, effect.cores):
+                        slept = await wait(seconds)
+                    if slept is None and seconds < effect.seconds and effect.watches_files:
+                        slept = seconds
                     short_sleeps, reply = 0.0, None if slept is None else str(slept).encode()
                 else:
                     reply = await _apply_effect(effect, streams)

@@ -37,7 +37,7 @@ from .interactive import RunLog
 from .live_containers import LiveContainers
 from .programs import commands as runs
 from .programs.lasting_files import WRITE_COMMAND
-from .programs.log_replay import LogReplay
+from .programs.log_replay import LogReplay, replay_memory
 from .programs.other_processes import process_entries
 from .programs.program import command_of
 from .shell.filesystem import FileSystem
@@ -230,6 +230,7 @@ class PodFiles:
         files: FileSystem,
     ) -> None:
         host = runs.host_of(pod, container, references, run.started, files=files)
+        host.memory = replay_memory(pod, container, host.memory_bytes)
         command = runs.main_process(pod, container, references, host)
         self._replays[key] = ReplayedRun(
             key.uid, LogReplay(command, host, run.started), RunLog(), host, files

@@ -32,6 +32,7 @@ from .files.users import identity_of
 from .programs import handlers, image_load, program, requirements
 from .programs.commands import depends_on_objects
 from .programs.handlers import HandlerCommand
+from .programs.object_values import is_file_of_object
 from .programs.other_processes import processes_at_start
 from .programs.program import (
     ANY_YEAR,
@@ -56,9 +57,9 @@ _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 """The folder that is empty in an image."""
 
 
-def image_user(container: ReadOnlyTree) -> int | None:
+def image_user(container: ReadOnlyTree) -> int | str | None:
     image = behavior_of(container)
-    return None if image is None else image.user
+    return None if image is None else image.user_name or image.user
 
 
 def knows_image(container: ReadOnlyTree) -> bool:
@@ -156,6 +157,8 @@ def unknown_program(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) 
     """Return the program of a container's command that is not simulated, also if it fails; "" if there is none."""
     if not program.command_of(container) and script.command(container["name"]) is None:
         return ""
+    if is_file_of_object(pod, container, program.command_of(container)):
+        return ""  # It is read when the container starts.
     full_context = _full_context(pod, container, script)
     return unknown_program_of(container, replace(full_context, fails_unknown=False))
 

@@ -93,7 +93,7 @@ from .nginx.running import RunningServer, version_of_tag
 from .pod_files import PodFiles
 from .programs import commands
 from .programs.live_commands import live_commands
-from .programs.log_replay import LogReplay
+from .programs.log_replay import LogReplay, replay_memory
 from .programs.object_values import uses_objects
 from .programs.other_processes import other_processes
 from .programs.program import default_reaction, is_first_process, termination_message
@@ -402,7 +402,6 @@ class SimulatedRuntime:
         self._show_memory(files, pod, name)
         host = commands.host_of(pod, container, references, run.started, files=files)
         host.now, host.has_terminal, host.is_strict = self._clock.now, request.has_terminal, False
-        host.has_changing_files = True
         environment = environment_of(pod, container, references)
         host.other_processes = self._processes(pod, container, environment)
         if request.has_terminal:
@@ -538,6 +537,7 @@ class SimulatedRuntime:
             return lost_log(run)
         references = await self._objects.load_shared(pod, container)
         host = commands.host_of(pod, container, references, run.started)
+        host.memory = replay_memory(pod, container, host.memory_bytes)
         volumes = await self.files.volumes_after_init_containers(pod, container)
         if volumes:
             mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)
@@ -605,7 +605,7 @@ class SimulatedRuntime:
         container = run.container
         references, files = await self._load_once(pod, run)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
-        host.now, host.is_strict, host.has_changing_files = self._clock.now, False, True
+        host.now, host.is_strict = self._clock.now, False
         if not self._fails_unknown(pod):
             host.on_unknown = lambda program: self._note_unknown(pod, container["name"], program, CONTINUES)
         environment: dict[str, Any] = dict(environment_of(pod, container, references))
@@ -653,7 +653,7 @@ class SimulatedRuntime:
     ) -> None:
         """Execute a container's command. One that is not simulated ends, or runs on, as it does in advance."""
         container, files = run.container, host.files
-        host.now, host.has_changing_files = self._clock.now, True
+        host.now = self._clock.now
         execution = container_command(execution, files)
         execution = self._with_memory_volumes(pod, container["name"], execution, host)
         if has_disk_limits(pod):

@@ -5,17 +5,20 @@ Pure.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any, Final
 
 from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.quantity import number_or
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.component_helpers.pod_requests import CPU, MEMORY, Amounts, pod_requests
 
 from .container import restart_container
 from .container_status import Container, assigned_resources, running_since
+from .run_ends import load_of
 
 PENDING: Final = "PodResizePending"
 IN_PROGRESS: Final = "PodResizeInProgress"
@@ -62,9 +65,14 @@ def resize(
         )
         due = now + RETRY_PERIOD if refusal["reason"] == "Deferred" else None
         return ResizeResult(statuses=statuses, conditions=[*others, *resize_conditions], due=due)
+    problem = _decrease_problem(containers, statuses, now)
     resize_conditions = conditions.set_condition(
-        _present_conditions(pod, IN_PROGRESS), _resize_condition(pod, IN_PROGRESS, {}), now
+        _present_conditions(pod, IN_PROGRESS), _resize_condition(pod, IN_PROGRESS, problem), now
     )
+    if problem:
+        return ResizeResult(
+            statuses=statuses, conditions=[*others, *resize_conditions], due=now + RETRY_PERIOD
+        )
     due = after(
         parse_time(resize_conditions[0]["lastTransitionTime"]), span_of(containers[0].script.resize_after)
     )
@@ -139,6 +147,42 @@ def _refusal(pod: ReadOnlyTree, resources: NodeResources) -> Mapping[str, str]:
             counts = f"requested: {requested[name]}, used: {used[name]}, capacity: {allocatable[name]}"
             return {"reason": "Deferred", "message": f"Node didn't have enough resource: {name}, {counts}"}
     return {}
+
+
+def _decrease_problem(
+    containers: Sequence[Container], statuses: Sequence[ReadOnlyTree], now: datetime
+) -> Mapping[str, str]:
+    """Return the condition's reason and message if a container uses more memory than its new limit; else empty."""
+    problems = [
+        f'attempting to set container "{container.name}" memory limit ({limit:.0f}) below current usage ({usage:.0f})'
+        for container, status in zip(containers, statuses, strict=True)
+        if (limit := _decreased_limit(container, status)) is not None
+        and (usage := _memory_in_use(container, status, now)) >= limit
+    ]
+    if not problems:
+        return {}
+    text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    return {"reason": "Error", "message": f"cannot decrease memory limits: {text}"}
+
+
+def _decreased_limit(container: Container, status: ReadOnlyTree) -> float | None:
+    """Return the memory limit of a running container that a resize adds or decreases; None if there is no such limit."""
+    policies = {
+        policy["resourceName"]: policy["restartPolicy"] for policy in container.spec.get("resizePolicy") or ()
+    }
+    if running_since(status) is None or policies.get("memory") == "RestartContainer":
+        return None
+    desired, present = (
+        number_or(((resources or {}).get("limits") or {}).get("memory"), inf)
+        for resources in (container.spec.get("resources"), status.get("resources"))
+    )
+    return desired if desired < present else None
+
+
+def _memory_in_use(container: Container, status: ReadOnlyTree, now: datetime) -> float:
+    started = running_since(status)
+    load = load_of(container, container.program)
+    return 0.0 if started is None else load.memory_at((now - started).total_seconds())
 
 
 def _apply(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:

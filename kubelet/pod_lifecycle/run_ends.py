@@ -9,6 +9,7 @@ from mockube.container_runtime.behavior import KILLED, RunBehavior
 from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.load import NO_LOAD, OOM_KILLED, RunLoad
 
+from . import pod_memory
 from .container_status import Container
 
 
@@ -48,9 +49,15 @@ def _out_of_memory(container: Container, program: RunBehavior, started: datetime
         return None
     limit = limit_of(container.pod, container.spec, "memory")
     seconds = load.exceeds_at(container.context.node_memory() if limit is None else limit)
-    if seconds is None:
-        return None
-    return RunEnd(at=after(started, span_of(seconds)), code=KILLED, reason=OOM_KILLED)
+    times = [
+        time
+        for time in (
+            None if seconds is None else after(started, span_of(seconds)),
+            pod_memory.killed_at(container, load, started),
+        )
+        if time is not None
+    ]
+    return RunEnd(at=min(times), code=KILLED, reason=OOM_KILLED) if times else None
 
 
 def load_of(container: Container, program: RunBehavior) -> RunLoad:

@@ -6,9 +6,20 @@ from typing import Final
 
 from mockube.apimachinery.quantity import MILLI, scaled_value_or
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.runs import container_status
+from mockube.container_runtime.config.resource_limits import resources_of
 
 PATH: Final = "/sys/fs/cgroup"
+_CONSTANT: Final = (
+    ("cgroup.controllers", b"cpuset cpu io memory hugetlb pids rdma misc\n"),
+    ("cgroup.procs", b"1\n"),
+    ("memory.high", b"max\n"),
+    ("memory.low", b"0\n"),
+    ("memory.min", b"0\n"),
+    ("memory.oom.group", b"1\n"),
+    ("memory.swap.max", b"0\n"),
+    ("pids.max", b"max\n"),
+)
+"""The files that are the same in each container of a kubelet with its defaults."""
 _PERIOD: Final = 100_000
 _MIN_QUOTA: Final = 1000
 _MIN_SHARES: Final = 2
@@ -19,8 +30,7 @@ _SHARES_OF_CORE: Final = 1024
 
 def cgroup_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of the files; a resized container has the resources in its status."""
-    status = container_status(pod, container["name"]) or {}
-    resources = status.get("resources") or container.get("resources") or {}
+    resources = resources_of(pod, container)
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     cpu_limit = scaled_value_or(limits.get("cpu"), 0, MILLI)
     quota = max(cpu_limit * _PERIOD // 1000, _MIN_QUOTA) if cpu_limit else "max"
@@ -29,6 +39,7 @@ def cgroup_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[s
     cpu_request = scaled_value_or(requests.get("cpu"), 0, MILLI)
     yield "cpu.weight", f"{_cpu_weight(cpu_request or cpu_limit)}\n".encode()
     yield "memory.max", f"{memory_limit or 'max'}\n".encode()
+    yield from _CONSTANT
 
 
 def _cpu_weight(millicores: int) -> int:

@@ -2,16 +2,27 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from posixpath import dirname, normpath
 from typing import Any, Final
 
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.simulated.shell.filesystem import ImagePlaces
+
+from .distributions import BUSYBOX, distribution_of
 
 _SYSTEM_FOLDERS: Final = (
     "/bin/", "/dev/", "/docker-entrypoint", "/entrypoint", "/etc/", "/home/", "/lib", "/opt/", "/proc/", "/root/", "/run/", "/sbin/",
     "/sys/", "/usr/", "/var/",
 )  # fmt: skip
 """The beginnings of paths at which each image may have files."""
+_FOLDERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "alpine": ("/media", "/mnt", "/opt", "/run", "/srv", "/tmp"),  # noqa: S108 - of a simulated container
+    "debian": ("/boot", "/media", "/mnt", "/opt", "/run", "/srv", "/tmp"),  # noqa: S108
+    BUSYBOX: ("/tmp",),  # noqa: S108
+}
+"""The folders of base images, by distribution, besides those that every container has."""
+_LACKING: Final = {BUSYBOX: ("/opt/", "/run/")}
+"""The folders of a system that a distribution lacks."""
 _FOLDERS_OF_PROGRAMS: Final = ("/app", "/srv")
 """Where images that are not known usually have their own program."""
 _PATH: Final = re.compile(r"/[\w.-]+(?:/[\w.+-]*)*")
@@ -29,9 +40,28 @@ def file_places(container: Mapping[str, Any]) -> ImagePlaces:
         folders += image.folders
     else:
         folders += _mentioned_folders(container)
-    usual = (*_SYSTEM_FOLDERS, *(f"{path.rstrip('/')}/" for path in folders))
+    lacking = _LACKING.get(distribution_of(container).family, ()) if is_known else ()
+    system = (path for path in _SYSTEM_FOLDERS if path not in lacking)
+    usual = (*system, *(f"{path.rstrip('/')}/" for path in folders))
     volumes = tuple(f"{path.rstrip('/')}/" for path in mounted)
-    return ImagePlaces(usual, usual if is_known else None, volumes)
+    if not is_known:
+        return ImagePlaces(usual, None, volumes)
+    return ImagePlaces(usual, usual, volumes, tuple(_present_folders(container)))
+
+
+def _present_folders(container: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the folders of a known image, and those that a runtime creates."""
+    yield from _FOLDERS[distribution_of(container).family]
+    image = behavior_of(container)
+    if image is not None:
+        yield from image.volumes
+        yield from (need.path for need in image.writes)
+        if image.workdir:
+            yield image.workdir
+    if directory := container.get("workingDir"):
+        yield normpath(directory)
+    if message_path := container.get("terminationMessagePath"):
+        yield dirname(normpath(message_path))
 
 
 def _mentioned_folders(container: Mapping[str, Any]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from mockube.container_runtime.config.volumes import (
     API_VOLUMES,
     READ_ONLY_VOLUMES,
     folder_mode,
+    is_claim,
     is_fixed,
     sub_path,
     volume_content,
@@ -28,7 +29,7 @@ from mockube.container_runtime.config.volumes import (
 )
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
 from mockube.container_runtime.images.table import behavior_of
-from mockube.container_runtime.simulated.shell.devices import DEVICES, NULL
+from mockube.container_runtime.simulated.shell.devices import DEVICES, FULL, NULL
 from mockube.container_runtime.simulated.shell.disks import SHARED_MEMORY_BYTES, SHARED_MEMORY_PATH
 from mockube.container_runtime.simulated.shell.filesystem import (
     FileEntry,
@@ -43,6 +44,7 @@ from mockube.container_runtime.volume_contents import OF_NODE, OF_POD, OF_VOLUME
 
 from . import cgroup_files
 from .distributions import distribution_of
+from .fs_groups import FsGroup, fs_group_of
 from .image_places import file_places
 from .image_volumes import image_volume_content, is_whole_artifact
 from .network_files import hosts_file, resolver_file
@@ -237,10 +239,10 @@ def system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[s
     yield "/etc/hostname", FileEntry(data=f"{hostname_of(pod)}\n".encode())
     yield "/etc/hosts", FileEntry(data=hosts_file(pod).encode())
     yield "/etc/resolv.conf", FileEntry(data=resolver_file(pod).encode())
-    for device in (NULL, *DEVICES):
+    for device in (NULL, FULL, *DEVICES):
         yield device, FileEntry(data=b"", mode=0o666)
-    for path, data in account_files(container):
-        yield path, FileEntry(data=data)
+    yield message_path(container), FileEntry(data=b"", mode=0o666)
+    yield from account_files(container)
     if os_release := distribution_of(container).os_release:
         yield "/etc/os-release", FileEntry(data=os_release.encode())
     for path in PROC_PATHS:
@@ -335,6 +337,10 @@ class SharedMount(NamedTuple):
     """The size of the volume; None for that of the node's disk."""
     origin: Volume | None = None
     """The volume of which it is a clone."""
+    folder: str = "/"
+    """The folder of the volume in what it is stored in."""
+    fs_group: FsGroup | None = None
+    """The group that the contents get when the pod mounts them; None if they stay as they are."""
 
 
 def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> list[SharedMount]:
@@ -380,6 +386,10 @@ def _shared_mount(
         root=volume_root(pod, volume),
         capacity=capacity,
         origin=_origin(pod, volume, references) if key[0] == OF_VOLUME else None,
+        folder=normpath(f"/{folder}").replace("//", "/"),
+        fs_group=fs_group_of(pod, volume, _bound_objects(claim_name(pod, volume), references)[1])
+        if is_claim(volume)
+        else None,
     )
 
 

@@ -5,10 +5,14 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.config.environment import hostname_of
+from mockube.container_runtime.config.environment import (
+    CLUSTER_DOMAIN,
+    hostname_of,
+    qualified_name,
+    short_hostname,
+)
 
 CLUSTER_DNS: Final = "10.0.0.10"
-_DOMAIN: Final = "svc.cluster.local"
 _MAX_NAMESERVERS: Final = 3
 _MAX_SEARCHES: Final = 32
 """The nameservers and search domains that a kubelet writes at most (pkg/apis/core/validation/validation.go)."""
@@ -32,8 +36,9 @@ def hosts_file(pod: ReadOnlyTree) -> str:
 
 
 def _names(pod: ReadOnlyTree) -> str:
-    name, subdomain = hostname_of(pod), pod["spec"].get("subdomain")
-    return f"{name}.{subdomain}.{meta.namespace(pod)}.{_DOMAIN}\t{name}" if subdomain else name
+    name = hostname_of(pod) if pod["spec"].get("hostNetwork") else short_hostname(pod)
+    full_name = qualified_name(pod)
+    return f"{full_name}\t{name}" if full_name else name
 
 
 def _alias_lines(aliases: Iterable[ReadOnlyTree]) -> Iterator[str]:
@@ -51,7 +56,11 @@ def resolver_file(pod: ReadOnlyTree) -> str:
     servers, searches, options = list[str](), list[str](), dict[str, str]()
     if policy == "ClusterFirstWithHostNet" or (policy == "ClusterFirst" and not spec.get("hostNetwork")):
         servers = [CLUSTER_DNS]
-        searches = [f"{meta.namespace(pod)}.{_DOMAIN}", _DOMAIN, _DOMAIN.removeprefix("svc.")]
+        searches = [
+            f"{meta.namespace(pod)}.{CLUSTER_DOMAIN}",
+            CLUSTER_DOMAIN,
+            CLUSTER_DOMAIN.removeprefix("svc."),
+        ]
         options = {"ndots": "5"}
     elif policy != "None":
         servers, searches = ["127.0.0.1"], ["."]

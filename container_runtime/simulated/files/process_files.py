@@ -24,6 +24,25 @@ _FILTERED: Final = 2
 """The mode of seccomp with a filter."""
 
 
+_LIMITS: Final = "".join(
+    f"{name:<26}{soft:<21}{hard:<21}{unit:<10}\n"
+    for name, soft, hard, unit in (
+        ("Limit", "Soft Limit", "Hard Limit", "Units"),
+        ("Max cpu time", "unlimited", "unlimited", "seconds"),
+        ("Max file size", "unlimited", "unlimited", "bytes"),
+        ("Max data size", "unlimited", "unlimited", "bytes"),
+        ("Max stack size", "8388608", "unlimited", "bytes"),
+        ("Max core file size", "unlimited", "unlimited", "bytes"),
+        ("Max resident set", "unlimited", "unlimited", "bytes"),
+        ("Max processes", "unlimited", "unlimited", "processes"),
+        ("Max open files", "1048576", "1048576", "files"),
+        ("Max locked memory", "8388608", "8388608", "bytes"),
+        ("Max address space", "unlimited", "unlimited", "bytes"),
+    )
+)
+"""The limits of processes with containerd."""
+
+
 def process_files(
     pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str], environment: Mapping[str, str]
 ) -> Iterator[tuple[str, bytes]]:
@@ -36,6 +55,8 @@ def process_files(
     yield "/proc/1/comm", f"{name}\n".encode()
     yield "/proc/1/cgroup", b"0::/\n"
     yield "/proc/self/cgroup", b"0::/\n"
+    yield "/proc/1/limits", _LIMITS.encode()
+    yield "/proc/self/limits", _LIMITS.encode()
     yield "/proc/1/status", status.encode()
     yield "/proc/self/status", status.encode()
 

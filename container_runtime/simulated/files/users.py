@@ -7,6 +7,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import security_context
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.simulated.shell.access import ContainerUser
+from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 
 from .distributions import BUSYBOX, distribution_of
 
@@ -25,10 +26,19 @@ _ACCOUNTS: Final[Mapping[str, Mapping[str, int]]] = {
 }  # fmt: skip
 """The accounts of base images, by distribution."""
 _GROUPS: Final[Mapping[str, Mapping[str, int]]] = {
-    "debian": {"root": 0, "daemon": 1, "adm": 4, "tty": 5, "disk": 6, "mail": 8, "www-data": 33, "staff": 50, "users": 100, "nogroup": 65534},
-    "alpine": {"root": 0, "bin": 1, "daemon": 2, "adm": 4, "tty": 5, "disk": 6, "wheel": 10, "www-data": 82, "users": 100, "nobody": 65534},
+    "debian": {"root": 0, "daemon": 1, "adm": 4, "tty": 5, "disk": 6, "mail": 8, "www-data": 33, "shadow": 42, "staff": 50, "users": 100, "nogroup": 65534},
+    "alpine": {
+        "root": 0, "bin": 1, "daemon": 2, "sys": 3, "adm": 4, "tty": 5, "disk": 6, "wheel": 10, "floppy": 11, "dialout": 20, "tape": 26, "video": 27,
+        "shadow": 42, "www-data": 82, "users": 100, "nobody": 65534,
+    },
     BUSYBOX: {"root": 0, "daemon": 1, "bin": 2, "sys": 3, "tty": 5, "disk": 6, "wheel": 10, "www-data": 33, "users": 100, "nobody": 65534},
 }  # fmt: skip
+_GROUPS_OF_ROOT: Final[Mapping[str, tuple[int, ...]]] = {
+    "debian": (), "alpine": (1, 2, 3, 4, 6, 10, 11, 20, 26, 27), BUSYBOX: (10,),
+}  # fmt: skip
+"""The groups of which /etc/group makes root a member, which a runtime adds."""
+_SHADOW_MODES: Final[Mapping[str, int]] = {"debian": 0o640, "alpine": 0o640, BUSYBOX: 0o600}
+_SHADOW_GROUPS: Final[Mapping[str, int]] = {"debian": 42, "alpine": 42, BUSYBOX: 0}
 _SHELLS: Final = {"debian": "/bin/bash", "alpine": "/bin/sh", BUSYBOX: "/bin/sh"}
 _NO_LOGIN: Final = {"debian": "/usr/sbin/nologin", "alpine": "/sbin/nologin", BUSYBOX: "/bin/false"}
 
@@ -49,6 +59,10 @@ def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerUser:
         group = own_group or (user if user in _own_accounts(container).values() else 0)
     groups = (context.get("fsGroup"), *(context.get("supplementalGroups") or ()))
     others = tuple(number for number in groups if number is not None)
+    if not user and context.get("supplementalGroupsPolicy") != "Strict":
+        others += tuple(
+            number for number in _GROUPS_OF_ROOT[distribution_of(container).family] if number not in others
+        )
     return ContainerUser(user or 0, group or 0, others)
 
 
@@ -69,15 +83,23 @@ def group_names(container: ReadOnlyTree) -> dict[int, str]:
     return {number: name for name, number in {**base, **_own_accounts(container)}.items()}
 
 
-def account_files(container: ReadOnlyTree) -> Iterator[tuple[str, bytes]]:
-    """Yield /etc/passwd and /etc/group. A user whom the pod names needs no account, as with containerd."""
+def account_files(container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
+    """Yield /etc/passwd, /etc/shadow and /etc/group. A user whom the pod names needs no account, as with containerd."""
     family = distribution_of(container).family
-    users = user_names(container)
-    lines = [_account_line(number, name, family) for number, name in sorted(users.items())]
-    yield "/etc/passwd", "".join(lines).encode()
-    groups = group_names(container)
-    lines = [f"{name}:x:{number}:\n" for number, name in sorted(groups.items())]
-    yield "/etc/group", "".join(lines).encode()
+    users = sorted(user_names(container).items())
+    lines = [_account_line(number, name, family) for number, name in users]
+    yield "/etc/passwd", FileEntry(data="".join(lines).encode())
+    passwords = "".join(f"{name}:*:20000:0:99999:7:::\n" for _, name in users)
+    yield (
+        "/etc/shadow",
+        FileEntry(data=passwords.encode(), mode=_SHADOW_MODES[family], group=_SHADOW_GROUPS[family]),
+    )
+    of_root = _GROUPS_OF_ROOT[family]
+    lines = [
+        f"{name}:x:{number}:{'root' if number in of_root else ''}\n"
+        for number, name in sorted(group_names(container).items())
+    ]
+    yield "/etc/group", FileEntry(data="".join(lines).encode())
 
 
 def _account_line(number: int, name: str, family: str) -> str:

@@ -14,6 +14,7 @@ from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem, Mount
 from mockube.container_runtime.volume_contents import OF_NODE, OF_POD, Volume
 
+from .fs_groups import give
 from .mounts import SharedMount
 
 LOG: Final = logging.getLogger(__name__)
@@ -46,6 +47,8 @@ class ContainerFiles:
         """The contents of pods' own volumes by the pod's uid."""
         self._lasting: OrderedDict[Volume, FileSystem] = OrderedDict()
         """The contents that outlive pods."""
+        self._mounted: dict[str, set[Volume]] = {}
+        """The volumes that a kubelet has given to the group of their pod, by the pod's uid."""
 
     def contains(self, key: RunKey) -> bool:
         return key in self._in_use
@@ -67,6 +70,7 @@ class ContainerFiles:
     ) -> FileSystem:
         """Return the file system of a run, with the present contents of its read-only mounts; `create` returns a new one."""
         shared = mounts_of(mounts, partial(self._volumes_of, key.uid), self._on_change) if mounts else {}
+        self._give_to_group(key.uid, mounts, shared)
         file_system = self._in_use.get(key)
         self._file_systems.pop(key, None)
         if file_system is None:
@@ -83,6 +87,16 @@ class ContainerFiles:
             ):
                 self._volumes.pop(evicted.uid)
         return file_system
+
+    def _give_to_group(
+        self, uid: str, mounts: Sequence[SharedMount], mounts_by_path: Mapping[str, Mount]
+    ) -> None:
+        """Give the contents of volumes to the group of their pod when it mounts them first, as a kubelet does."""
+        for mount in mounts:
+            if mount.fs_group is None or mount.volume in self._mounted.setdefault(uid, set()):
+                continue
+            self._mounted[uid].add(mount.volume)
+            give(mounts_by_path[mount.mount_path].files, mount.folder, mount.fs_group)
 
     def find_volume(self, volume: Volume) -> FileSystem | None:
         """Return the contents of a volume, if they are in memory."""
@@ -136,6 +150,7 @@ class ContainerFiles:
         for key in [key for key in self._file_systems if key.uid == uid]:
             del self._file_systems[key]
         self._volumes.pop(uid, None)
+        self._mounted.pop(uid, None)
 
 
 def mounts_of(

@@ -45,7 +45,7 @@ from .lasting_files import (
     may_fill_shared_memory,
     uses_lasting_files,
 )
-from .object_values import uses_objects
+from .object_values import is_file_of_object, uses_objects
 from .requirements import unmet_requirement
 from .server_start import failed_start, written_paths
 
@@ -216,7 +216,8 @@ def _command_with_objects(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[s
     """Return the command of a container whose end depends on API objects."""
     script = script_of(meta.annotations(pod))
     argv = _main_argv(container, script)
-    return argv if _is_interpreted(argv, script) and depends_on_objects(pod, container) else ()
+    is_script = is_file_of_object(pod, container, argv) and not script.times_runs
+    return argv if (_is_interpreted(argv, script) or is_script) and depends_on_objects(pod, container) else ()
 
 
 def _command_with_storage(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:

@@ -5,9 +5,13 @@ from datetime import datetime
 from math import inf
 from typing import Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery.timestamps import after, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.logs import MAX_LINE, LogLine
-from mockube.container_runtime.simulated.shell.memory import OutOfMemory
+from mockube.container_runtime.simulated.shell.memory import Memory, OutOfMemory
 from mockube.container_runtime.simulated.shell.process import (
     Host,
     Input,
@@ -25,6 +29,13 @@ MAX_ITERATIONS_LOGGED: Final = 5_000
 """The maximum number of logged iterations of a loop in which nothing changes: earlier ones are left out."""
 
 
+def replay_memory(pod: ReadOnlyTree, container: ReadOnlyTree, node_memory: float) -> Memory:
+    """Return the memory in which the command of a container is replayed: one that needs more ends there."""
+    limit = limit_of(pod, container, "memory")
+    available = node_memory if limit is None else min(limit, node_memory)
+    return Memory(lambda: available)
+
+
 class LogReplay:
     """A replay of one run that yields the lines of its log."""
 
@@ -37,8 +48,7 @@ class LogReplay:
         self._parts = {1: bytearray(), 2: bytearray()}
         self._slept_from = 0.0
         """The time at which the last sleep began, in seconds after the start."""
-        self._cores = 0.0
-        """The cores that it keeps busy."""
+        self._sleep = Sleep(0.0)
         self.has_ended = False
 
     @property
@@ -75,13 +85,7 @@ class LogReplay:
         host, elapsed = self._host, (now - self._started).total_seconds()
         remaining, slept = host.elapsed - elapsed, elapsed - self._slept_from
         host.elapsed = 0.0
-        is_endless = remaining == inf  # then it looks once whether what it waits for has happened
-        return _rest(
-            self._execution,
-            Sleep(0.0 if is_endless else max(remaining, 0.0), self._cores),
-            slept,
-            is_ended=is_endless,
-        )
+        return _rest(self._execution, replace(self._sleep, seconds=max(remaining, 0.0)), slept)
 
     def _step(self, until: datetime) -> Iterator[LogLine]:
         try:
@@ -97,8 +101,8 @@ class LogReplay:
                 yield from self._lines(stream, data)
             case Input() if self._host.has_open_input:
                 self._host.elapsed = inf
-            case Sleep(seconds=seconds, cores=cores):
-                self._slept_from, self._cores = self._host.elapsed, cores
+            case Sleep(seconds=seconds):
+                self._slept_from, self._sleep = self._host.elapsed, effect
                 self._host.elapsed += seconds
             case RepeatedIteration(seconds=seconds):
                 remaining = (until - self._started).total_seconds() - self._host.elapsed
@@ -125,14 +129,11 @@ class LogReplay:
             yield LogLine(after(self._started, span_of(self._host.elapsed)), stream, text)
 
 
-def _rest(execution: Run, sleep: Sleep, slept: float, *, is_ended: bool) -> Run:
-    """Wait for the rest of a sleep that has lasted `slept` seconds, or for a signal that ends it; then go on.
-
-    With `is_ended` the sleep ends early in any case.
-    """
+def _rest(execution: Run, sleep: Sleep, slept: float) -> Run:
+    """Wait for the rest of a sleep that has lasted `slept` seconds, or for a signal that ends it; then go on."""
     reply = yield sleep
-    if reply or is_ended:
-        reply = str(slept + float(reply or 0)).encode()
+    if reply:
+        reply = str(slept + float(reply)).encode()
     while True:
         try:
             effect = execution.send(reply) if reply else next(execution)

@@ -74,6 +74,11 @@ def _names_path(paths: tuple[str, ...], texts: tuple[str, ...]) -> bool:
     return any(re.search(rf"{re.escape(parent)}{_ENDS_PATH}", text) for parent in parents for text in texts)
 
 
+def is_file_of_object(pod: ReadOnlyTree, container: ReadOnlyTree, argv: tuple[str, ...]) -> bool:
+    """Return whether the program of a command is a file of an API object, such as a script of a ConfigMap."""
+    return bool(argv) and any(f"{argv[0]}/".startswith(f"{path}/") for path in _api_mounts(pod, container))
+
+
 def _uses_variables(pod: ReadOnlyTree, container: ReadOnlyTree, command: _CommandVariables) -> bool:
     names = _names_of_object_values(container)
     sources = container.get("envFrom") or ()

@@ -601,7 +601,7 @@ def _leaves_files(invocation: Invocation, files: FileSystem) -> bool:
 def termination_message(files: FileSystem, path: str) -> str:
     """Return the message that a run has written into a file; "" without one."""
     try:
-        return files.read(path)[:MAX_MESSAGE].decode("utf-8", "replace") if files.exists(path) else ""
+        return files.read(path)[-MAX_MESSAGE:].decode("utf-8", "replace") if files.exists(path) else ""
     except FileError:
         return ""
 

@@ -15,6 +15,8 @@ RANDOM: Final = ("/dev/random", "/dev/urandom")
 ZERO: Final = "/dev/zero"
 DEVICES: Final = (ZERO, *RANDOM)
 NULL: Final = "/dev/null"
+FULL: Final = "/dev/full"
+"""Zeros to read, and no space to write."""
 _STREAMS: Final = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2, "/dev/tty": 2}
 _DESCRIPTOR_FOLDERS: Final = ("/dev/fd/", "/proc/self/fd/")
 _MAX_DIGITS: Final = 9
@@ -31,12 +33,12 @@ def descriptor_number(path: str) -> int | None:
 
 def is_special(path: str) -> bool:
     """Return whether a path is that of a device or of an open descriptor."""
-    return path == NULL or path in DEVICES or descriptor_number(path) is not None
+    return path in (NULL, FULL, *DEVICES) or descriptor_number(path) is not None
 
 
 def is_endless(path: str) -> bool:
     """Return whether a read of a path never reaches an end."""
-    return path in DEVICES
+    return path in (*DEVICES, FULL)
 
 
 def read_device(host: Host, path: str) -> bytes | None:
@@ -44,4 +46,4 @@ def read_device(host: Host, path: str) -> bytes | None:
     if path in RANDOM:
         host.changes += 1
         return shake_128(f"{host.name}/{host.changes}".encode()).digest(DEVICE_BYTES)
-    return bytes(DEVICE_BYTES) if path in DEVICES else read_proc(host, path)
+    return bytes(DEVICE_BYTES) if path in (*DEVICES, FULL) else read_proc(host, path)

@@ -72,6 +72,8 @@ class FileEntry(Struct, frozen=True, kw_only=True):
     """The number of zero bytes after the data, which take no memory."""
     is_sparse: bool = False
     """Whether the zeros take no space on a disk either."""
+    is_unkept: bool = False
+    """Whether the zeros stand for data that would take too much memory, so that nobody can read them."""
     target: str = ""
     """The target of a symbolic link."""
     mode: int = 0o644
@@ -116,6 +118,8 @@ class ImagePlaces(NamedTuple):
     """Where a file can be read; None: anywhere."""
     volumes: tuple[str, ...] = ()
     """Where volumes are mounted, whose files may not be known."""
+    folders: tuple[str, ...] = ()
+    """The folders that are there in any case."""
 
 
 WriteProtection = tuple[tuple[str, bool], ...]
@@ -176,6 +180,10 @@ class FileSystem:
         self._places = places
         self._on_change: Callable[[], None] | None = None
         self._put_all(files or {})
+        for folder in () if places is None else places.folders:
+            if self._lookup(folder) is None:
+                is_temporary = f"{folder}/" in _EMPTY_FOLDERS
+                self.put(folder, FileEntry(mode=0o1777) if is_temporary else self._guessed_folder(folder))
         self._on_change = on_change
         self._initial = self.used
 
@@ -346,6 +354,12 @@ class FileSystem:
     def _note_guess(self, path: str) -> None:
         self.guesses += not path.startswith("/dev/")
 
+    def _may_have_folder(self, path: str) -> bool:
+        """Return whether a folder without an entry may be in the image, or is above one that may be."""
+        possible = None if self._places is None else self._places.possible
+        is_above = possible is not None and any(place.startswith(f"{path}/") for place in possible)
+        return is_above or self.may_exist(path)
+
     def is_expected(self, path: str) -> bool:
         """Return whether a path without an entry counts as one in the image: who tests a file does not know that it exists."""
         is_usual = self._places is None or f"{path}/".startswith(self._places.usual)
@@ -389,6 +403,8 @@ class FileSystem:
             raise FileError("Is a directory")
         if not self._may(entry, READ):
             raise AccessDenied
+        if entry.is_unkept:
+            raise FileError("File too large")
         return entry
 
     def write(  # noqa: PLR0913 - what a file consists of
@@ -424,13 +440,14 @@ class FileSystem:
             )
             return
         if append and old.data is not None:
-            if not data:
+            if old.is_unkept:
+                data, zeros = old.data, old.zeros + zeros + len(data)
+            elif not data:
                 data, zeros, is_sparse = old.data, old.zeros + zeros, old.is_sparse and not zeros
             else:
                 data = old.data + bytes(_memory_for(old.zeros)) + data
-        place.files._set(
-            place.path, replace(old, data=data, zeros=zeros, is_sparse=is_sparse, modified=modified)
-        )
+        new = replace(old, data=data, zeros=zeros, is_sparse=is_sparse, modified=modified)
+        place.files._set(place.path, new if append else replace(new, is_unkept=False))
 
     def free_bytes(self, path: str) -> int:
         """Return how many bytes can be written where a path is."""
@@ -513,6 +530,11 @@ class FileSystem:
             files._delete(each)
         if self.is_partial:
             self._removed.add(path)
+
+    def require_removable(self, path: str) -> None:
+        """Raise an error if the user may not remove a file from its folder."""
+        path = self.resolve_parent(path)
+        self._check_removable(path, self._place(path), self.link_entry(path))
 
     def change(self, path: str, **attributes: float) -> None:
         """Change the mode, the owner, the group or the time of a file, as its owner may."""
@@ -691,7 +713,7 @@ class FileSystem:
         files = place.files
         parent = files._entries.get(dirname(place.path))
         if parent is None:
-            if not files.is_partial:
+            if not (files.is_partial and files._may_have_folder(dirname(place.path))):
                 raise NoSuchFile
             files._make_parents(place.path)
             parent = files._entries[dirname(place.path)]
@@ -709,6 +731,9 @@ class FileSystem:
         if 0 < entry.zeros < _FEW_ZEROS:
             entry = replace(entry, data=(entry.data or b"") + bytes(entry.zeros), zeros=0)
         more_bytes = len(entry.data or b"") - len(old.data or b"" if old else b"")
+        if self._bytes + more_bytes > limits.MAX_FILE_BYTES and entry.size >= limits.MIN_UNKEPT_BYTES:
+            entry = replace(entry, data=b"", zeros=entry.size, is_unkept=True, is_sparse=False)
+            more_bytes = -len(old.data or b"" if old else b"")
         more_zeros = entry.disk_zeros - (old.disk_zeros if old else 0)
         if self._bytes + more_bytes > limits.MAX_FILE_BYTES or (
             old is None and len(self._entries) >= limits.MAX_FILES

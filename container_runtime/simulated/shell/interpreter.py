@@ -13,7 +13,6 @@ from .conditions import BadCondition
 from .filesystem import FileError
 from .messages import message_of
 from .process import BrokenPipe, CommandStart, DescriptorStream, Effect, Run, Steps, WaitUntil, count_work
-from .scheduling import TooManyProcesses
 from .signals import exit_trap, run_pending_traps
 from .state import (
     DiscardError,
@@ -99,10 +98,7 @@ class Interpreter(CompoundCommands):
         descriptors = {**self.descriptors, 0: pipe.reader}
         shell = self.subshell(descriptors)
         shell.owns_process = True
-        try:
-            child = processes.start([part_name(script)], shell.run_to_end(script), descriptors)
-        except TooManyProcesses:
-            raise ExpansionError("Cannot fork") from None
+        child = processes.start([part_name(script)], shell.run_to_end(script), descriptors)
         number = self.free_descriptor()
         self.descriptors[number] = pipe.writer
         running = [pipe for pipe in self.output_pipes if pipe.child.code is None]
@@ -270,12 +266,8 @@ class Interpreter(CompoundCommands):
             descriptors[0] = NullStream()
         shell = self.subshell(descriptors)
         shell.owns_process = True
-        try:
-            job = self.process.processes.start(
-                [part_name(command.command)], shell.run_to_end(command.command), descriptors
-            )
-        except TooManyProcesses:
-            raise ExpansionError("Cannot fork") from None
+        name = [part_name(command.command)]
+        job = self.process.processes.start(name, shell.run_to_end(command.command), descriptors)
         self.jobs.append(job)
         self.last_job = job
         return 0

@@ -30,7 +30,7 @@ _BASH_VERSION: Final = ("5", "2", "15", "1", "release", "x86_64-pc-linux-gnu")
 
 def run_command(host: Host, argv: Sequence[str], environment: Mapping[str, str], directory: str = "/") -> Run:
     """Run a program of a container; raise `StartError` if it has none of that name, and `UnknownProgram` if it is not simulated."""
-    scheduler = ProcessScheduler(host.first_pid, lambda: host.has_changing_files)
+    scheduler = ProcessScheduler(host.first_pid)
     host.send_signal, host.listed_processes = scheduler.signal_first, scheduler.listed_processes
     process = Process(
         host=host,

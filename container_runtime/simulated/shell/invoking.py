@@ -69,6 +69,8 @@ def find_program(process: Process, shell: str = "sh", *, is_builtin: bool = Fals
         return _with_short_name(program) if "/" in name else program
     if process.host.is_strict:
         raise UnknownProgram(name)
+    if process.host.installed is not None and process.host.installed.has(name.rpartition("/")[2]):
+        raise CommandNotFound("not simulated")
     raise CommandNotFound("not found", "No such file or directory" if "/" in name else "command not found")
 
 

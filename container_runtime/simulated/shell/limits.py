@@ -32,6 +32,7 @@ MAX_EXPR_WORDS: Final = 60
 
 MAX_LINES: Final = 200_000
 """Lines that a program processes one by one."""
+MAX_SORTED_LINES: Final = 400_000
 MAX_READ_LINES: Final = 100_000
 """Lines of mapfile, and fields of read."""
 MAX_COMPARED: Final = 600
@@ -68,20 +69,24 @@ MAX_TEMPLATE: Final = 10_000
 
 # --- Memory: what a command keeps, in characters or bytes unless a line says otherwise.
 
-MAX_VALUE: Final = 1 << 20
-"""An expanded word."""
-MAX_VARIABLES: Final = 16 << 20
+MAX_VALUE: Final = 16 << 20
+"""The value of a variable."""
+MAX_EXPANDED: Final = 1 << 20
+"""What the words of a command are expanded to: 1 for each 16 characters, and 5 for each part of a word."""
+MAX_VARIABLES: Final = 64 << 20
 """All variables together."""
 MAX_BRACE_WORDS: Final = 10_000
 """Words that braces expand to."""
 MAX_DIRECTORY_STACK: Final = 1000
-MAX_PROCESSES: Final = 500
+MAX_PROCESSES: Final = 2_000
 """Processes of a container at a time."""
 MAX_FILE_BYTES: Final = 16 << 20
-"""All files in one file system together."""
+"""All files in one file system together; of large ones above that, only the size is kept."""
+MIN_UNKEPT_BYTES: Final = 1 << 20
+"""The size from which on a file counts as a large one."""
 DISK_BYTES: Final = 100 << 30
 """The disk of a node: what files have that take no memory, as they consist of zeros, in a file system without a size of its own."""
-MAX_FILES: Final = 10_000
+MAX_FILES: Final = 100_000
 MAX_INPUT: Final = 16 << 20
 """What a program reads before it writes."""
 MAX_PADDING: Final = 16 << 20

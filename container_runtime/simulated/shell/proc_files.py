@@ -26,6 +26,39 @@ def _mounts(host: Host) -> str:
     return "".join(f"{' '.join(line)} 0 0\n" for line in mount_lines(host))
 
 
+def _mount_info(host: Host) -> str:
+    """Return the mounts with their ids; each is in the root file system, which is the first."""
+    return "".join(
+        f"{1000 + index} {1000 if index else 999} 0:{100 + index} / {path} {options} - {kind} {source} {options.partition(',')[0]}\n"
+        for index, (source, path, kind, options) in enumerate(mount_lines(host))
+    )
+
+
+def _statistics(host: Host) -> str:
+    """Return the times of the processors, which are idle, in hundredths of a second."""
+    idle = round(host.seconds_up() * 100)
+    names = ["cpu", *(f"cpu{index}" for index in range(host.cpus))]
+    times = (
+        f"{name:<5}0 0 0 {idle * (1 if index else host.cpus)} 0 0 0 0 0 0\n"
+        for index, name in enumerate(names)
+    )
+    begin = round(host.now_running(is_shown=True).timestamp() - host.seconds_up())
+    return (
+        "".join(times)
+        + f"ctxt 0\nbtime {begin}\nprocesses {host.first_pid}\nprocs_running 1\nprocs_blocked 0\n"
+    )
+
+
+_NETWORK_DEVICES: Final = (
+    "Inter-|   Receive                                                |  Transmit\n"
+    " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n"
+)
+
+
+def _network_devices(_: Host) -> str:
+    return _NETWORK_DEVICES + "".join(f"{name:>6}:{' 0' * 16}\n" for name in ("lo", "eth0"))
+
+
 def _memory_info(host: Host) -> str:
     total = host.memory_bytes // 1024
     amounts = {
@@ -50,6 +83,10 @@ _FILES: Final[Mapping[str, Callable[[Host], str]]] = {
     "/proc/mounts": _mounts,
     "/proc/self/mounts": _mounts,
     "/proc/1/mounts": _mounts,
+    "/proc/self/mountinfo": _mount_info,
+    "/proc/1/mountinfo": _mount_info,
+    "/proc/stat": _statistics,
+    "/proc/net/dev": _network_devices,
     "/proc/meminfo": _memory_info,
     "/proc/cpuinfo": _cpu_info,
     "/proc/uptime": _uptime,

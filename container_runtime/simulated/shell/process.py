@@ -13,6 +13,7 @@ from mockube.container_runtime.simulated.nginx.running import RunningServer
 
 from .access import DEFAULT_UMASK
 from .filesystem import FileSystem
+from .gnu_messages import gnu_words
 from .memory import Memory
 from .messages import WordedError
 
@@ -30,6 +31,8 @@ class Sleep(Struct, frozen=True):
     seconds: float
     cores: float = 0.0
     """The cores that it keeps busy."""
+    watches_files: bool = False
+    """Whether others may end it, by a change of files; the reply is then the time after which the command is to look at them."""
 
 
 class Input(Struct, frozen=True):
@@ -73,8 +76,8 @@ class WaitUntil(Struct, frozen=True):
     condition: Callable[[], bool]
     seconds: float = float("inf")
     """The time after which the process continues in any case."""
-    is_of_files: bool = False
-    """Whether a change of files may end it, also one that none of the command's processes makes."""
+    watches_files: bool = False
+    """Whether the condition depends on files, which others may change."""
 
 
 Effect: TypeAlias = Output | Sleep | Input | CommandStart | RepeatedIteration | NetworkCall | WaitUntil
@@ -184,8 +187,6 @@ class Host(Struct, kw_only=True):
     """The processors of the node."""
     memory_bytes: int = DEFAULT_MEMORY
     """The memory of the node."""
-    has_changing_files: bool = False
-    """Whether others may change the files while the command runs."""
     umask: int = DEFAULT_UMASK
     """The rights that new files do not get."""
     has_terminal: bool = False
@@ -211,6 +212,11 @@ class Host(Struct, kw_only=True):
     def has_busybox(self) -> bool:
         """Return whether the shell is that of busybox, whose messages have no numbers of lines; otherwise it is dash, or bash."""
         return self.installed is not None and "busybox" in self.installed.names
+
+    @property
+    def has_gnu_programs(self) -> bool:
+        """Return whether the programs are GNU's, as in images of Debian; otherwise they count as those of busybox."""
+        return self.installed is not None and not self.has_busybox
 
     @property
     def groups(self) -> list[int]:
@@ -377,7 +383,9 @@ class Process(Struct, kw_only=True):
         return Output(2, f"{text}\n".encode("utf-8", "surrogateescape"))
 
     def error(self, text: str) -> Output:
-        return self.report(f"{self.place}{self.name}: {text}")
+        is_builtin = bool(self.place) or self.is_bash
+        words = gnu_words(self.name, text) if self.host.has_gnu_programs and not is_builtin else text
+        return self.report(f"{self.place}{self.name}: {words}")
 
     def child(
         self,

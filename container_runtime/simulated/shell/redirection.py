@@ -5,10 +5,18 @@ from typing import Final
 
 from msgspec import Struct
 
-from .devices import NULL, descriptor_number, read_device
+from .devices import DEVICE_BYTES, FULL, NULL, descriptor_number, read_device
 from .filesystem import FileError, NoSuchFile
 from .process import DescriptorStream, Process
-from .streams import BadDescriptor, ContainerStream, DeviceStream, FileStream, NullStream, TextStream
+from .streams import (
+    BadDescriptor,
+    ContainerStream,
+    DeviceStream,
+    FileStream,
+    FullDevice,
+    NullStream,
+    TextStream,
+)
 
 _MISSING_IN_DASH: Final = {"open": "No such file", "create": "Directory nonexistent"}
 _MISSING_IN_BUSYBOX: Final = {"open": "no such file", "create": "nonexistent directory"}
@@ -130,6 +138,8 @@ def _special(
         return None
     if path == NULL:
         return NullStream()
+    if path == FULL:
+        return FullDevice(process.host, bytes(DEVICE_BYTES))
     if (data := read_device(process.host, path)) is not None:
         return DeviceStream(process.host, data)
     if path in _OUTPUTS_OF_FIRST:

@@ -7,11 +7,10 @@ from typing import Final, NamedTuple
 
 from . import limits
 from .process import BrokenPipe, DescriptorStream, Effect, RepeatedIteration, Run, Sleep, WaitUntil
+from .state import ExpansionError
 
 _GAP: Final = 5
 """The distance of the ids of the first process and the next one."""
-_POLL_SECONDS: Final = 1.0
-"""How often a process looks whether others have changed the file that it follows."""
 _SIGNAL_CODE: Final = 128
 KILL: Final = 9
 _PIPE: Final = 13
@@ -20,8 +19,11 @@ _PIPE: Final = 13
 _IGNORE: Final[Callable[[int], None]] = lambda _: None  # noqa: E731 - a constant is a value
 
 
-class TooManyProcesses(Exception):
-    """A process cannot be started."""
+class TooManyProcesses(ExpansionError):
+    """A process cannot be started, which ends the shell that starts it."""
+
+    def __init__(self) -> None:
+        super().__init__("Cannot fork", "fork: retry: Resource temporarily unavailable")
 
 
 class ProcessEntry(NamedTuple):
@@ -89,18 +91,12 @@ class SimulatedProcess:
         self.tables = []
 
 
-def _waits_for_files(process: SimulatedProcess) -> bool:
-    return process.condition is not None and process.condition.is_of_files
-
-
 class ProcessScheduler:
     """It implements `ProcessTable`."""
 
-    def __init__(self, first_pid: int = 1, has_changing_files: Callable[[], bool] = lambda: False) -> None:
-        """`has_changing_files` returns whether others may change the files of the processes."""
+    def __init__(self, first_pid: int = 1) -> None:
         self.time = 0.0
         self._first_pid = first_pid
-        self._has_changing_files = has_changing_files
         self.busy_seconds = 0.0
         self._processes: list[SimulatedProcess] = []
         self._next_pid = first_pid + _GAP
@@ -251,10 +247,9 @@ class ProcessScheduler:
     def _sleep(self) -> Run:
         alive = [process for process in self._processes if process.code is None]
         wake_time = min(process.wake_time for process in alive)
-        if wake_time == inf and self._has_changing_files() and any(map(_waits_for_files, alive)):
-            wake_time = self.time + _POLL_SECONDS
         cores = sum(process.cores for process in alive)
-        slept = yield Sleep(wake_time - self.time, cores)
+        watches = any(process.condition is not None and process.condition.watches_files for process in alive)
+        slept = yield Sleep(wake_time - self.time, cores, watches)
         begin, self.time = self.time, wake_time if not slept else self.time + float(slept)
         if cores:
             self.busy_seconds += cores * (self.time - begin)

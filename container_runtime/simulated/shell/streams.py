@@ -4,7 +4,7 @@ from collections.abc import Generator, Mapping
 from contextlib import suppress
 from typing import Final
 
-from .filesystem import FileError, NoSpace, NoSuchFile
+from .filesystem import FileEntry, FileError, NoSpace, NoSuchFile
 from .messages import message_of, usage
 from .process import (
     BrokenPipe,
@@ -48,6 +48,9 @@ _CLOSED_INPUT: Final = {
 """The programs that take a closed input for an empty one, with what they report at the end before they fail; "": nothing."""
 
 Data = Generator[Effect, bytes | None, bytes]
+
+
+_NEW_FILE: Final = FileEntry(data=b"")
 
 
 class BadDescriptor(FileError):
@@ -141,6 +144,14 @@ class DeviceStream(TextStream):
         yield
 
 
+class FullDevice(DeviceStream):
+    """A device from which programs read zeros, and that has no space."""
+
+    def write(self, _: bytes) -> Steps:
+        raise NoSpace
+        yield
+
+
 class CaptureStream(_WriteOnly):
     """The output of a command substitution; `limit` bounds it."""
 
@@ -192,8 +203,9 @@ class FileStream:
             raise BadDescriptor
         files = self._host.files
         modified = self._host.now_running(is_shown=True).timestamp()
-        size = files.entry(self._path).size if files.knows(self._path) else 0
-        yield from count_work(size, _BYTES_PER_COMMAND)
+        entry = files.entry(self._path) if files.knows(self._path) else _NEW_FILE
+        size = entry.size
+        yield from count_work(len(entry.data or b""), _BYTES_PER_COMMAND)  # which is copied
         self._host.changes += 1
         if self._appends or self._offset == size:
             free_bytes = files.free_bytes(self._path)

@@ -30,12 +30,17 @@ def expand_words(shell: Shell, words: Sequence[Word]) -> Generator[Effect, bytes
     size = 0
     for word in words:
         for expanded_word in expand_braces(word) if "braceexpand" in shell.options else (word,):
-            added = yield from _fields(shell, expanded_word, limits.MAX_VALUE - size)
-            size += sum(map(len, added)) + len(added)
-            if size > limits.MAX_VALUE:
+            added = yield from _fields(shell, expanded_word, limits.MAX_EXPANDED - size)
+            size += sum(map(_weight, added))
+            if size > limits.MAX_EXPANDED:
                 raise ExpansionTooLong(_TOO_LONG)
             fields += added
     return fields
+
+
+def _weight(text: str) -> int:
+    """Return how much a part of a word counts."""
+    return len(text) // 16 + 5
 
 
 def _fields(shell: Shell, word: Word, maximum: int) -> Generator[Effect, bytes | None, list[str]]:
@@ -53,7 +58,7 @@ def _fields(shell: Shell, word: Word, maximum: int) -> Generator[Effect, bytes |
         if "noglob" not in shell.options and has_pattern(field):
             matching = yield from matching_files(shell.process, field)
             names = matching or ([] if "nullglob" in shell.features else names)
-        size += sum(map(len, names))
+        size += sum(map(_weight, names))
         if size > maximum:
             raise ExpansionTooLong(_TOO_LONG)
         fields += names
@@ -78,7 +83,7 @@ def pattern_pieces(shell: Shell, word: Word) -> Generator[Effect, bytes | None, 
     return [(" ", False) if piece.breaks else (piece.text, piece.quoted) for piece in pieces]
 
 
-def expand_pieces(shell: Shell, word: Word, *, maximum: int = limits.MAX_VALUE) -> ExpandedPieces:
+def expand_pieces(shell: Shell, word: Word, *, maximum: int = limits.MAX_EXPANDED) -> ExpandedPieces:
     """Expand everything but field splitting and file name patterns."""
     pieces: list[Piece] = []
     size = 0
@@ -87,9 +92,9 @@ def expand_pieces(shell: Shell, word: Word, *, maximum: int = limits.MAX_VALUE) 
             added = [Piece(part.text, part.quoted)]
         else:
             added = yield from _part(shell, part)
-        size += sum(len(piece.text) + 1 for piece in added)
-        if size > maximum + len(word):
-            raise ExpansionTooLong(_TOO_LONG if maximum != limits.MAX_VALUE else "the value is too long")
+        size += sum(_weight(piece.text) for piece in added)
+        if size > maximum + 5 * len(word):
+            raise ExpansionTooLong(_TOO_LONG if maximum != limits.MAX_EXPANDED else "the value is too long")
         pieces += added
     return pieces
 

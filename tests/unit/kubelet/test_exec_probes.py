@@ -47,7 +47,9 @@ def test_liveness_command_that_fails_restarts_container():
 
 
 def test_liveness_command_reads_file_that_the_command_removes():
-    subject = simulated(container("c", "sh", "-c", HEALTHY, livenessProbe=probe("cat", "/tmp/healthy")))
+    subject = simulated(
+        container("c", "sh", "-c", HEALTHY, image="busybox", livenessProbe=probe("cat", "/tmp/healthy"))
+    )
     assert state_of(subject.pass_time(40)) == (True, True, 0)
     assert warnings(subject) == [f"Liveness probe failed: {NOT_FOUND}"]
     assert state_of(subject.pass_time(29)) == (True, True, 0), "its shell ignores SIGTERM"

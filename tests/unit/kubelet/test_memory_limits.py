@@ -100,3 +100,28 @@ def test_command_of_a_client_kills_the_run_in_which_it_was():
     (status,) = subject.status["containerStatuses"]
     assert (status["restartCount"], end(subject)) == (1, OOM_KILLED)
     assert subject.containers() == {"c": "running"}
+
+
+@pytest.mark.parametrize(
+    ("limit", "sizes", "killed"),
+    [
+        ("200Mi", ("150M", "40M"), []),
+        ("200Mi", ("150M", "100M"), ["a"]),
+        ("200Mi", ("90M", "150M"), ["b"]),
+        ("200Mi", ("90M", "90M"), []),
+        ("100Mi", ("20M", "150M"), ["b"]),
+    ],
+)
+def test_containers_together_may_not_exceed_the_limit_of_their_pod(limit, sizes, killed):
+    described = [
+        container(name, *STRESS, size, "--vm-hang", "1", image="example.org/tools")
+        for name, size in zip("ab", sizes, strict=True)
+    ]
+    tree = pod(*described)
+    tree["spec"]["resources"] = {"limits": {"memory": limit}}
+    subject = SimulatedPod(tree, context=node_context(details=True)).pass_time(30)
+    ends = {
+        status["name"]: (status["lastState"].get("terminated") or {}).get("reason")
+        for status in subject.status["containerStatuses"]
+    }
+    assert ends == {name: "OOMKilled" if name in killed else None for name in "ab"}

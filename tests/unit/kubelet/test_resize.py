@@ -130,3 +130,44 @@ def test_reverted_resize_leaves_no_trace():
         .change(containers=[container_with_cpu("1")])
     )
     assert "PodResizePending" not in simulated.conditions()
+
+
+def hog(limit, command="stress --vm 1 --vm-bytes 100M --vm-hang 1", **fields):
+    resources = {"requests": {"memory": "10Mi"}, "limits": {"memory": limit}}
+    return container("c", "sh", "-c", command, image="polinux/stress", resources=resources, **fields)
+
+
+def running(described):
+    context = node_context(details=True, allocatable={"cpu": "4", "memory": "4Gi"})
+    return SimulatedPod(pod(described), context=context).pass_time(60)
+
+
+def memory_limit_and_restarts(simulated):
+    status = simulated.status["containerStatuses"][0]
+    return status["resources"]["limits"]["memory"], status["restartCount"]
+
+
+def test_decrease_below_the_memory_in_use_is_not_applied():
+    simulated = running(hog("200Mi"))
+    simulated.change(containers=[hog("50Mi")])
+    assert memory_limit_and_restarts(simulated) == ("200Mi", 0)
+    condition = simulated.condition("PodResizeInProgress")
+    assert (condition["status"], condition["reason"], condition["message"]) == (
+        "True",
+        "Error",
+        'cannot decrease memory limits: attempting to set container "c" memory limit (52428800) below current usage (104857600)',
+    )
+    simulated.pass_time(600)
+    assert memory_limit_and_restarts(simulated) == ("200Mi", 0)
+    simulated.change(containers=[hog("150Mi")])
+    assert memory_limit_and_restarts(simulated) == ("150Mi", 0)
+    assert "PodResizeInProgress" not in simulated.conditions()
+
+
+def test_decrease_that_restarts_the_container_kills_it_by_its_new_limit():
+    policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+    simulated = running(hog("200Mi", resizePolicy=policy))
+    simulated.change(containers=[hog("50Mi", resizePolicy=policy)]).pass_time(30)
+    status = simulated.status["containerStatuses"][0]
+    assert status["restartCount"] >= 1
+    assert status["lastState"]["terminated"]["reason"] == "OOMKilled"

@@ -126,6 +126,13 @@ NON_ROOT = {"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}
         (env("secretKeyRef", "x", "a"), 'secret "x" not found'),
         (env("secretKeyRef", "s", "c"), "couldn't find key c in Secret ns/s"),
         (RESOURCE_OF_NOBODY, "container none not found"),
+        (
+            {"securityContext": {"runAsNonRoot": True}, "image": "memcached:1.6"},
+            (
+                "container has runAsNonRoot and image has non-numeric user (memcache), cannot verify user is non-root "
+                '(pod: "p_ns(uid-1)", container: c)'
+            ),
+        ),
         (NON_ROOT, 'container\'s runAsUser breaks non-root policy (pod: "p_ns(uid-1)", container: c)'),
     ],
 )
@@ -147,6 +154,8 @@ def test_container_with_invalid_configuration_is_not_created(fields, message):
         env("secretKeyRef", "s", "c", optional=True),
         {"securityContext": {"runAsNonRoot": True}, "image": "example.org/unknown"},
         {"securityContext": {"runAsNonRoot": True}, "image": "bitnami/nginx"},
+        {"securityContext": {"runAsNonRoot": True}, "image": "bitnami/memcached"},
+        {"securityContext": {"runAsNonRoot": True, "runAsUser": 11211}, "image": "memcached:1.6"},
         {"image": "redis", "securityContext": {"runAsNonRoot": True, "runAsUser": 1}},
     ],
 )

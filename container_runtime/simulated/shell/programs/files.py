@@ -246,6 +246,8 @@ def _transfer(process: Process, options: ProgramOptions, *, moves: bool) -> Run:
             else:
                 _copy(process, name, target, options, moves=moves)
         except NoSuchFile as error:
+            if not moves and files.has(process.path(name)):
+                raise FileError(f"can't create '{last}': {error}") from error
             raise FileError(f"can't {'rename' if moves else 'stat'} '{name}': {error}") from error
         except FileError as error:
             raise FileError(_copy_problem(name, last, str(error), moves=moves)) from error
@@ -305,6 +307,7 @@ def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, 
     if target == source or target.startswith(f"{source}/"):
         raise FileError("Invalid argument" if moves else "is a subdirectory of itself")
     if moves:
+        files.require_removable(source)
         _make_way(process, target)
     for path in list(files.walk(source)):
         target_path = target + path.removeprefix(source)
@@ -339,6 +342,10 @@ def _copy_file(
 ) -> None:
     files = process.host.files
     is_new = not files.has(target)
+    if entry.is_unkept:
+        files.write(target, b"", zeros=entry.zeros, modified=modified)
+        files.change(target, is_unkept=True)
+        return
     try:
         readable = files.readable(source)
     except AccessDenied as error:

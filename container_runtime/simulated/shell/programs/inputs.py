@@ -98,13 +98,13 @@ def read_files(
     return inputs
 
 
-def split_lines(data: bytes, end: str = "\n") -> list[str]:
+def split_lines(data: bytes, end: str = "\n", maximum: int = limits.MAX_LINES) -> list[str]:
     """Return the lines without their ends; raise `ProgramUsageError` if there are too many."""
     text = data.decode("utf-8", "surrogateescape")
     lines = text.split(end)
     if lines[-1] == "":
         lines.pop()
-    if len(lines) > limits.MAX_LINES:
+    if len(lines) > maximum:
         raise ProgramUsageError("the input has too many lines", 2)
     return lines
 

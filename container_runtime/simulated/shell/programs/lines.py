@@ -101,14 +101,16 @@ def tail(process: Process) -> Run:
         data_read = yield from read_standard_input(process)
         yield Output(1, _tail_of(data_read, count, text, is_bytes=is_bytes))
     else:
-        inputs = yield from read_files(process, options.arguments)
+        inputs = yield from read_files(process, options.arguments, prefix="open")
         for index, (name, data) in enumerate(inputs):
             yield Output(1, _headers(options.arguments, options, name, index))
             yield Output(1, _tail_of(data, count, text, is_bytes=is_bytes))
-        retries = "F" in options
-        if not follows or not (inputs or retries):
+        if not follows:
             return inputs.code
-        names = options.arguments if retries else [name for name, _ in inputs]
+        names = options.arguments if "F" in options else [name for name, _ in inputs]
+        if not names:
+            yield process.error("no files remaining" if process.host.has_gnu_programs else "no files")
+            return 1
         return (yield from _follow(process, names, options))
     yield Sleep(FOREVER)
     return 0
@@ -144,10 +146,17 @@ def _follow(process: Process, names: Sequence[str], options: ProgramOptions) -> 
         return pid.isdecimal() and all(child.pid != int(pid[:9]) for child in processes.children())
 
     while not is_over():
-        yield WaitUntil(lambda: has_changed() or is_over(), is_of_files=True)
-        for name in [name for name, size in sizes.items() if _size(process, name) != size]:
-            before, sizes[name] = sizes[name], _size(process, name)
-            start = before if before < sizes[name] else 0  # A shorter file is a new one.
+        yield WaitUntil(lambda: has_changed() or is_over(), watches_files=True)
+        for name, before in list(sizes.items()):
+            size = _size(process, name)
+            if size == before:
+                continue
+            sizes[name] = size
+            if "F" in options and None in (size, before):
+                yield process.error(_notice(process, name, appears=before is None))
+            if size is None:
+                continue
+            start = before if before is not None and before < size else 0  # A shorter file is a new one.
             if name != latest:
                 yield Output(1, _headers(names, options, name, 1))
                 latest = name
@@ -156,11 +165,27 @@ def _follow(process: Process, names: Sequence[str], options: ProgramOptions) -> 
     return 0
 
 
-def _size(process: Process, name: str) -> int:
+def _size(process: Process, name: str) -> int | None:
+    """Return the size of a file; None if there is no such file."""
     try:
         return process.host.files.entry(process.path(name)).size
     except FileError:
-        return 0
+        return None
+
+
+def _notice(process: Process, name: str, *, appears: bool) -> str:
+    """Return what tail reports of a file that it follows by its name."""
+    if process.host.has_gnu_programs:
+        return (
+            f"'{name}' has appeared;  following new file"
+            if appears
+            else f"'{name}' has become inaccessible: No such file or directory"
+        )
+    return (
+        f"{name} has appeared; following end of new file"
+        if appears
+        else f"{name} has been renamed or deleted: No such file or directory"
+    )
 
 
 def _tail_of(data: bytes, count: int, text: str, *, is_bytes: bool) -> bytes:
@@ -177,6 +202,8 @@ def word_count(process: Process) -> Run:
         long={"lines": "l", "words": "w", "bytes": "c", "chars": "m", "max-line-length": "L"},
     )
     letters = [letter for letter in "lwmcL" if letter in options] or list("lwc")
+    if not options.arguments and not {"m", "L"} & set(letters):
+        return (yield from _count_input(letters))
     inputs = yield from read_files(process, options.arguments)
     rows = [(name, [_count(data, letter) for letter in letters]) for name, data in inputs]
     if len(options.arguments) > 1:
@@ -184,9 +211,28 @@ def word_count(process: Process) -> Run:
         rows.append(("total", totals))
     is_single = len(letters) == 1 and len(rows) == 1
     for name, row in rows:
-        counts = str(row[0]) if is_single else " ".join(f"{count:9}" for count in row)
-        yield write_text(f"{counts}{'' if name == '-' and not options.arguments else f' {name}'}\n")
+        label = "" if name == "-" and not options.arguments else name
+        yield write_text(_count_line(label, row, is_single=is_single))
     return inputs.code
+
+
+def _count_input(letters: Sequence[str]) -> Run:
+    """Count the lines, words and bytes of the input, of which nothing is kept."""
+    totals = dict.fromkeys(letters, 0)
+    is_in_word = False
+    while block := (yield from read_input(BLOCK)):
+        for letter in letters:
+            totals[letter] += _count(block, letter)
+        if "w" in totals and is_in_word and not block[:1].isspace():
+            totals["w"] -= 1  # The first word is the rest of the last one.
+        is_in_word = not block[-1:].isspace()
+    yield write_text(_count_line("", [*totals.values()], is_single=len(letters) == 1))
+    return 0
+
+
+def _count_line(name: str, counts: Sequence[int], *, is_single: bool) -> str:
+    text = str(counts[0]) if is_single else " ".join(f"{count:9}" for count in counts)
+    return f"{text} {name}\n" if name else f"{text}\n"
 
 
 def _count(data: bytes, letter: str) -> int:

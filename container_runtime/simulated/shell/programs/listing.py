@@ -20,6 +20,8 @@ from mockube.container_runtime.simulated.shell.process import (
 from .files import modification_time
 from .modes import permissions_text
 
+_GNU_FAILURE: Final = 2
+"""The exit code of GNU's ls for an operand that it cannot list; busybox' is 1."""
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _PARTS: Final = re.compile(r"([0-9]{1,15})")
 _STAT: Final = re.compile(r"%([#0 +-]{0,8}[0-9]{0,9})([A-Za-z%])")
@@ -51,6 +53,7 @@ def ls(process: Process) -> Run:
     )
     names = options.arguments or ["."]
     files, code = process.host.files, 0
+    failure = _GNU_FAILURE if process.host.has_gnu_programs else 1
     plain: list[str] = []
     folders: list[str] = []
     for name in names:
@@ -59,7 +62,7 @@ def ls(process: Process) -> Run:
             entry = files.entry(path) if "d" not in options else files.link_entry(path)
         except FileError as error:
             yield process.error(f"{name}: {error}")
-            code = 1
+            code = failure
             continue
         (folders if entry.is_directory and "d" not in options else plain).append(name)
     if plain:
@@ -69,7 +72,7 @@ def ls(process: Process) -> Run:
     for index, name in enumerate(folders):
         if shows_titles:
             yield write_text(("\n" if plain or index else "") + f"{name}:\n")
-        code = (yield from _list_folder(process, name, options)) or code
+        code = failure if (yield from _list_folder(process, name, options)) else code
     return code
 
 

@@ -41,6 +41,8 @@ _ALONE: Final = frozenset(
 _VM_BYTES: Final = 256 << 20
 """The memory of a worker without `--vm-bytes`."""
 _SIZE: Final = re.compile(r"(\d{1,12})([bkmg]?)", re.IGNORECASE)
+_SHARE: Final = re.compile(r"(\d{1,3})%")
+"""A share of the memory of the node."""
 _UNITS: Final = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _TIME: Final = re.compile(r"(\d{1,9})([smhdy]?)", re.IGNORECASE)
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "y": 31_557_600}
@@ -125,7 +127,9 @@ def _options(process: Process) -> dict[str, str]:
 
 def _load_of(process: Process, options: Mapping[str, str]) -> _Load:
     workers = _number(process, options, "vm")
-    memory = float(workers * _size(process, options.get("vm-bytes", str(_VM_BYTES))))
+    vm_bytes = options.get("vm-bytes", str(_VM_BYTES))
+    is_share = _SHARE.fullmatch(vm_bytes) is not None  # of all workers together
+    memory = float((min(workers, 1) if is_share else workers) * _size(process, vm_bytes))
     keeps = "vm-hang" in options or "vm-keep" in options
     busy = float(_number(process, options, "cpu")) + (0.0 if keeps else workers)
     match = _TIME.fullmatch(options.get("timeout", ""))
@@ -143,6 +147,8 @@ def _number(process: Process, options: Mapping[str, str], name: str) -> int:
 
 
 def _size(process: Process, text: str) -> int:
+    if share := _SHARE.fullmatch(text):
+        return process.host.memory_bytes * int(share[1]) // 100
     match = _SIZE.fullmatch(text)
     if match is None:
         raise ProgramUsageError(f"FAIL: [{process.pid or 1}] (291) unrecognized suffix: {text}")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
@@ -87,9 +88,35 @@ def hostname(process: Process) -> Run:
     options = parse_options(process.arguments, "sifdIF:")
     if options.arguments or "F" in options:
         raise ProgramUsageError("sethostname: Operation not permitted")
-    text = process.host.address if options.has_any("iI") else "" if "d" in options else process.host.name
-    yield write_text(f"{text}\n")
+    host = process.host
+    if "d" in options:
+        text = _canonical_name(process).partition(".")[2]
+    elif "f" in options:
+        text = _canonical_name(process)
+    elif "s" in options:
+        text = host.name.partition(".")[0]
+    else:
+        text = f"{host.address} " if "I" in options else host.address if "i" in options else host.name
+    if text:
+        yield write_text(f"{text}\n")
     return 0
+
+
+def domain_name(process: Process) -> Run:
+    parse_options(process.arguments, "")
+    if domain := _canonical_name(process).partition(".")[2]:
+        yield write_text(f"{domain}\n")
+    return 0
+
+
+def _canonical_name(process: Process) -> str:
+    """Return the first name of the host in /etc/hosts, as the C library resolves its name."""
+    with suppress(FileError):
+        for line in process.host.files.read("/etc/hosts").decode("utf-8", "replace").splitlines():
+            _, *names = line.partition("#")[0].split() or [""]
+            if process.host.name in names:
+                return names[0]
+    return process.host.name
 
 
 def pwd(process: Process) -> Run:
@@ -113,8 +140,12 @@ def user_id(process: Process) -> Run:
         process.arguments, "ugGnr", long={"user": "u", "group": "g", "groups": "G", "name": "n", "real": "r"}
     )
     host = process.host
+    user, group, all_groups = host.user, host.group, host.groups
+    if options.arguments:
+        user = group = _number_of_user(process, options.arguments[0])
+        all_groups = [group]
     if options.has_any("ugG"):
-        numbers = host.groups if "G" in options else [host.user if "u" in options else host.group]
+        numbers = all_groups if "G" in options else [user if "u" in options else group]
         names = host.user_names if "u" in options else host.group_names
         unknown = [number for number in numbers if number not in names]
         if "n" in options and unknown:
@@ -122,10 +153,19 @@ def user_id(process: Process) -> Run:
         texts = [names[number] if "n" in options else str(number) for number in numbers]
         yield write_text(f"{' '.join(texts)}\n")
         return 0
-    groups = ",".join(_id_text(number, host.group_names) for number in host.groups)
-    user, group = _id_text(host.user, host.user_names), _id_text(host.group, host.group_names)
-    yield write_text(f"uid={user} gid={group} groups={groups}\n")
+    groups = ",".join(_id_text(number, host.group_names) for number in all_groups)
+    user_text, group_text = _id_text(user, host.user_names), _id_text(group, host.group_names)
+    yield write_text(f"uid={user_text} gid={group_text} groups={groups}\n")
     return 0
+
+
+def _number_of_user(process: Process, name: str) -> int:
+    """Return the number of an account, which is that of its group, too; raise `ProgramUsageError`."""
+    for number, account in process.host.user_names.items():
+        if name in (account, str(number)):
+            return number
+    is_gnu = process.host.has_gnu_programs
+    raise ProgramUsageError(f"\u2018{name}\u2019: no such user" if is_gnu else f"unknown user {name}")
 
 
 def _id_text(number: int, names: Mapping[int, str]) -> str:
@@ -286,6 +326,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "mount": mount,
     "sysctl": sysctl,
     "printenv": printenv,
+    "dnsdomainname": domain_name,
     "hostname": hostname,
     "pwd": pwd,
     "whoami": whoami,

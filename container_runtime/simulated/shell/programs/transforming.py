@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.patterns import CLASSES
 from mockube.container_runtime.simulated.shell.process import (
@@ -200,7 +201,7 @@ def sort(process: Process) -> Run:
     if inputs.code:
         return inputs.code
     end = "\0" if "z" in options else "\n"
-    lines = split_lines(inputs.data, end)
+    lines = split_lines(inputs.data, end, limits.MAX_SORTED_LINES)
     ordered = _sort_lines(lines, keys, options)
     if "c" in options:
         return int(ordered != lines)

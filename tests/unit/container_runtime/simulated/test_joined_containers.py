@@ -277,6 +277,40 @@ async def test_client_sees_processes_of_command_and_not_its_own():
 
 async def test_program_of_image_that_is_not_simulated_is_no_missing_one():
     cluster = Cluster({"name": "c", "image": "nginx:1.25"})
-    for program, problem in (("openssl", 'program "openssl" of its image is not simulated'), ("nope", "nope")):
+    for program, problem in (
+        ("openssl", 'program "openssl" of its image is not simulated'),
+        ("nope", "nope"),
+    ):
         with pytest.raises(CommandFailed, match=problem):
             await cluster.exec(program, "-v")
+
+
+async def test_command_of_a_client_follows_what_the_container_writes():
+    cluster = Cluster(shell("while true; do sleep 2; date >> /tmp/log; done"))
+    await cluster.exec("touch", "/tmp/log")
+    following = asyncio.create_task(cluster.exec("sh", "-c", "timeout 5 tail -f /tmp/log"))
+    await cluster.advance(6)
+    assert (await following)[1].count("UTC") == 2
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+async def test_sidecar_follows_a_file_that_its_neighbour_creates(is_late):
+    writer = mounting(
+        f"{'sleep 3; ' if is_late else ''}n=0; while true; do n=$((n+1)); echo line $n >> /d/log; sleep 1; done",
+        "w",
+    )
+    cluster = Cluster(writer, mounting("tail -n+1 -F /d/log", "r"), volumes=[{"name": "v", "emptyDir": {}}])
+    for name in ("w", "r"):
+        cluster.runtime.start_container(cluster.pod, name, 0)
+    await cluster.advance(7)
+    log = await cluster.log("r")
+    assert [line for line in log if line.startswith("line")][:3] == ["line 1\n", "line 2\n", "line 3\n"]
+    assert ("tail: can't open '/d/log': No such file or directory\n" in log) is is_late
+
+
+@pytest.mark.parametrize(("limit", "lines"), [("128Mi", ["before\n"]), ("512Mi", ["before\n", "after\n"])])
+async def test_log_ends_where_the_memory_does(limit, lines):
+    script = "echo before; head -c 300M /dev/zero | tail | wc -c >/dev/null; echo after; sleep 100"
+    cluster = Cluster(shell(script, resources={"limits": {"memory": limit}}))
+    await cluster.advance(30)
+    assert await cluster.log() == lines

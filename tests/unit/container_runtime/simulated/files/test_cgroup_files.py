@@ -39,4 +39,6 @@ def test_container_has_cgroup_files_and_sysctls_of_pod():
     pod = {"metadata": {"name": "p", "namespace": "d"}, "spec": {**spec, "containers": []}}
     files = files_of(pod, {"name": "c"}, References())
     assert files["/sys/fs/cgroup/memory.max"].data == b"max\n"
+    assert files["/sys/fs/cgroup/pids.max"].data == b"max\n"
+    assert files["/dev/termination-log"].data == b""
     assert files["/proc/sys/kernel/shm_rmid_forced"].data == b"1\n"

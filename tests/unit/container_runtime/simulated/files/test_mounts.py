@@ -1,9 +1,12 @@
 """The files in the volumes of a simulated container, and their modes."""
 
 import pytest
+from msgspec.structs import replace
 
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.config.volumes import config_error
+from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.simulated.files import image_places
 from mockube.container_runtime.simulated.files.mounts import files_of
 
 REFERENCES = References(config_maps={"m": {"data": {"a": "1", "b": "2"}}}, tokens={("", 3600): "token"})
@@ -139,3 +142,9 @@ def test_unknown_variable_of_sub_path_expr_is_no_error(unknown):
     one = {**container(subPathExpr="$(A)"), **unknown}
     pod = {"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": [one]}}
     assert config_error(pod, one) == ""
+
+
+def test_image_has_the_folders_that_its_table_names(monkeypatch):
+    redis = behavior_of({"image": "redis:7"})
+    monkeypatch.setattr(image_places, "behavior_of", lambda _: replace(redis, folders=(), workdir="/work"))
+    assert {"/data", "/work", "/mnt"} <= {*image_places.file_places({"image": "redis:7"}).folders}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.container_runtime.config.environment import hostname_of
 from mockube.container_runtime.simulated.files.network_files import hosts_file, resolver_file
 
 CLUSTER = (
@@ -22,6 +23,11 @@ def pod(**spec):
     [
         ({}, "fe00::2\tip6-allrouters\n10.1.2.3\tweb\n"),
         ({"hostname": "a"}, "\n10.1.2.3\ta\n"),
+        (
+            {"hostname": "a", "subdomain": "s", "setHostnameAsFQDN": True},
+            "\n10.1.2.3\ta.s.n.svc.cluster.local\ta\n",
+        ),
+        ({"hostnameOverride": "b.c", "subdomain": "s"}, "\n10.1.2.3\tb.c\n"),
         ({"hostname": "a", "subdomain": "s"}, "\n10.1.2.3\ta.s.n.svc.cluster.local\ta\n"),
         (
             {
@@ -71,3 +77,16 @@ def test_hosts_file(spec, end):
 )
 def test_resolver_file(spec, text):
     assert resolver_file(pod(**spec)) == text
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ({"setHostnameAsFQDN": True, "subdomain": "s"}, "web.s.n.svc.cluster.local"),
+        ({"setHostnameAsFQDN": True}, "web"),
+        ({"subdomain": "s"}, "web"),
+        ({"subdomain": "s", "setHostnameAsFQDN": True, "hostNetwork": True}, "node-1"),
+    ],
+)
+def test_host_name(spec, name):
+    assert hostname_of(pod(**spec)) == name

@@ -128,3 +128,58 @@ def test_disk_usage_has_what_was_written():
     files.write("/data/x", b"12345")
     files.write("/tmp/x", b"", zeros=1 << 30)
     assert store.disk_usage("1") == ({"c": 1 << 30}, {"v": 5})
+
+
+def claim_of_group(uid, claim_fields=None, **context):
+    tree = pod("persistentVolumeClaim", uid)
+    tree["spec"]["securityContext"] = context
+    tree["spec"]["volumes"][0]["persistentVolumeClaim"] = {"claimName": "data", **(claim_fields or {})}
+    return tree
+
+
+def modes_after(second, **volume):
+    """Write files as a pod, and return their groups and modes as the second pod has them."""
+    store, objects = ContainerFiles(), references(**volume)
+    files = files_in(store, pod("persistentVolumeClaim"), objects=objects)
+    files.make_directory("/data/d", mode=0o700)
+    files.write("/data/d/x", b"x", mode=0o600)
+    files.link("/data/l", "d/x")
+    seen = files_in(store, second, objects=objects)
+    entries = (seen.link_entry(path) for path in ("/data", "/data/d", "/data/d/x", "/data/l"))
+    return [(entry.group, f"{entry.mode:o}") for entry in entries]
+
+
+GIVEN = [(2000, "2777"), (2000, "2770"), (2000, "660"), (2000, "777")]
+UNCHANGED = [(0, "777"), (0, "700"), (0, "600"), (0, "777")]
+
+
+@pytest.mark.parametrize(
+    ("context", "claim_fields", "volume", "modes"),
+    [
+        ({"fsGroup": 2000}, {}, {}, GIVEN),
+        ({"fsGroup": 2000, "fsGroupChangePolicy": "Always"}, {}, {"csi": {}}, GIVEN),
+        ({"fsGroup": 2000, "fsGroupChangePolicy": "OnRootMismatch"}, {}, {}, GIVEN),
+        ({"fsGroup": 2000}, {"readOnly": True}, {}, UNCHANGED),
+        ({"fsGroup": 2000}, {}, {"nfs": {}}, UNCHANGED),
+        ({}, {}, {}, UNCHANGED),
+    ],
+)
+def test_contents_of_a_claim_are_given_to_the_group_of_the_pod(context, claim_fields, volume, modes):
+    assert modes_after(claim_of_group("2", claim_fields, **context), **volume) == modes
+
+
+@pytest.mark.parametrize(("policy", "mode"), [("Always", 0o660), ("OnRootMismatch", 0o600)])
+def test_policy_on_root_mismatch_leaves_a_volume_whose_folder_fits(policy, mode):
+    store, context = ContainerFiles(), {"fsGroup": 2000, "fsGroupChangePolicy": policy}
+    files = files_in(store, claim_of_group("1", **context))
+    files.write("/data/x", b"x", mode=0o600)
+    assert files_in(store, claim_of_group("1", **context)).entry("/data/x").mode == 0o600
+    assert files_in(store, claim_of_group("2", **context)).entry("/data/x").mode == mode
+
+
+def test_contents_of_a_claim_on_a_node_belong_to_the_group_below_its_folder_alone():
+    store, objects = ContainerFiles(), references(local={"path": "/srv/x"})
+    host = files_in(store, pod("hostPath"))
+    host.write("/data/x", b"x", mode=0o600)
+    files_in(store, claim_of_group("2", fsGroup=2000), objects=objects)
+    assert (host.entry("/data/x").group, host.entry("/data/x").mode) == (2000, 0o660)

@@ -105,6 +105,10 @@ def test_environment_is_that_of_a_kubelet():
             {"name": "PLAIN", "value": "$(X_A)-$$(X_A)-$(NONE)"},
             {"name": "NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+            {
+                "name": "ZERO",
+                "valueFrom": {"resourceFieldRef": {"resource": "requests.cpu", "divisor": "1m"}},
+            },
             {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
             {
                 "name": "MI",
@@ -123,12 +127,15 @@ def test_environment_is_that_of_a_kubelet():
     assert found["MY_DB_SERVICE_HOST"] == "10.0.0.7"
     assert found["MY_DB_SERVICE_PORT_SQL"] == "5432"
     assert found["MY_DB_PORT_5432_TCP_ADDR"] == "10.0.0.7"
-    chosen = {name: found.get(name) for name in ("X_A", "PLAIN", "NAME", "IP", "CPU", "MI", "TOKEN", "GONE")}
+    chosen = {
+        name: found.get(name) for name in ("X_A", "PLAIN", "NAME", "IP", "ZERO", "CPU", "MI", "TOKEN", "GONE")
+    }
     assert chosen == {
         "X_A": "1",
         "PLAIN": "1-$(X_A)-$(NONE)",
         "NAME": "p",
         "IP": "10.1.2.3",
+        "ZERO": "0",
         "CPU": "32",
         "MI": "2",
         "TOKEN": "secret",

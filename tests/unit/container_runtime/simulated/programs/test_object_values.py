@@ -1,8 +1,17 @@
 """The commands whose results depend on API objects."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from mockube.container_runtime.simulated.programs.commands import depends_on_objects, live_command
+from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.simulated.programs.commands import (
+    depends_on_objects,
+    host_of,
+    live_command,
+    main_command,
+)
+from mockube.container_runtime.start_errors import StartError
 
 KEY = {"name": "K", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "k"}}}
 VOLUMES = [{"name": "m", "configMap": {"name": "m"}}, {"name": "e", "emptyDir": {}}]
@@ -66,6 +75,41 @@ def test_python_with_values_of_objects_runs_live_also_if_it_is_restarted(command
 def test_python_without_values_of_objects_is_interpreted_at_once():
     main = container("", env=[KEY]) | {"command": ["python3", "-c", "print(1)"], "image": "python:3.11"}
     assert not live_command(pod(main), main)
+
+
+def end_of(running):
+    """Return the exit code of a command, or why it is not started."""
+    try:
+        while True:
+            next(running)
+    except StopIteration as stop:
+        return stop.value
+    except StartError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(("program", "is_live"), [("/cfg/run", True), ("/cfg", True), ("/cfgs/run", False)])
+def test_script_of_an_object_runs_live(program, is_live):
+    main = container("", volumeMounts=MOUNTS) | {"command": [program]}
+    assert bool(live_command(pod(main, restartPolicy="Never"), main)) is is_live
+
+
+@pytest.mark.parametrize(
+    ("program", "mode", "text", "code", "problem"),
+    [
+        ("/cfg/run", 0o755, "#!/bin/sh\nexit 3\n", 3, None),
+        ("/cfg/run", 0o755, "#!/bin/bash\nexit 3\n", 255, None),
+        ("/cfg/run", 0o644, "#!/bin/sh\nexit 3\n", None, 'exec: "/cfg/run": permission denied'),
+        ("/cfg", 0o755, "", None, 'exec: "/cfg": is a directory'),
+    ],
+)
+def test_script_of_an_object_ends_as_its_file_demands(program, mode, text, code, problem):
+    main = container("", volumeMounts=MOUNTS) | {"command": [program]}
+    tree = pod(main, restartPolicy="Never")
+    tree["spec"]["volumes"] = [{"name": "m", "configMap": {"name": "m", "defaultMode": mode}}, VOLUMES[1]]
+    references = References(config_maps={"m": {"data": {"run": text}}})
+    host = host_of(tree, main, references, datetime(2030, 1, 1, tzinfo=UTC))
+    assert end_of(main_command(tree, main, references, host)) == (code or problem)
 
 
 @pytest.mark.parametrize(

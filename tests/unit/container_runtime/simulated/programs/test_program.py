@@ -92,6 +92,41 @@ def test_image_of_a_system_has_files_in_its_folders_only(image, script, code):
     assert parsed_program("sh", "-c", script, image=image).exit_code == code
 
 
+@pytest.mark.parametrize(
+    ("image", "script", "code"),
+    [
+        ("busybox", "echo x > /data/out", 1),
+        ("busybox", "mkdir /data && echo x > /data/out", 0),
+        ("busybox", "mkdir -p /data/a && echo x > /data/a/out", 0),
+        ("busybox", "mkdir /data/a", 1),
+        ("busybox", "echo x > /tmp/a/out", 1),
+        ("busybox", "echo x > /tmp/out", 0),
+        ("busybox", "echo x > /out", 0),
+        ("busybox", "echo x > /etc/out", 0),
+        ("busybox", "echo x > /home/out", 0),
+        ("busybox", "echo x > /mnt/out", 1),
+        ("busybox", "ls /opt", 1),
+        ("busybox", "touch /volume/out /volumes/out", 1),
+        ("busybox", "touch /volume/out /work/out /work/dir/out /messages/x", 0),
+        ("alpine:3.22", "echo x > /data/out", 1),
+        ("alpine:3.22", "echo x > /mnt/out && ls /opt /srv /media /run", 0),
+        ("debian:12", "bash -c 'echo x > /data/out'", 1),
+        ("debian:12", "echo x > /mnt/out && ls /opt /boot", 0),
+        ("example.com/app:1", "echo x > /data/out", 0),
+        ("example.com/app:1", "echo x > /tmp/none/out", 1),
+    ],
+)
+def test_script_writes_into_folders_that_the_image_has(image, script, code):
+    container = {
+        "image": image,
+        "command": ["sh", "-c", f"{script}"],
+        "workingDir": "/work/dir",
+        "terminationMessagePath": "/messages/log",
+        "volumeMounts": [{"name": "v", "mountPath": "/volume"}],
+    }
+    assert (program_of(container).exit_code != 0) is bool(code)
+
+
 def test_script_of_an_image_is_not_simulated():
     assert parsed_program("sh", "/app/start.sh", image="example.com/app:1") is None
 
@@ -133,3 +168,8 @@ def test_loop_that_only_prints_the_time_is_endless(script):
         parsed_program("bash", "-c", f"while true; do {script}; sleep 5; done", image="debian").seconds
         is None
     )
+
+
+def test_termination_message_has_the_last_bytes_of_the_file():
+    program = parsed_program("sh", "-c", "seq 1 2000 > /dev/termination-log")
+    assert (len(program.message), program.message[-10:]) == (4096, "1999\n2000\n")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.simulated.programs.commands import host_of, live_command, main_process
 from mockube.container_runtime.simulated.programs.other_processes import first_argv
 from mockube.container_runtime.simulated.programs.program import command_of
@@ -92,3 +92,35 @@ def test_program_that_the_table_describes_runs_its_script():
     assert command_of(container)[3:] == ("geo",)
     assert live_command(tree, container) == command_of(container)
     assert first_argv(tree, container, {}) == ("geo",)
+
+
+@pytest.mark.parametrize(
+    ("image", "command", "output"),
+    [
+        ("busybox", "id", "uid=0(root) gid=0(root) groups=0(root),10(wheel)\n"),
+        ("debian", "id", "uid=0(root) gid=0(root) groups=0(root)\n"),
+        ("postgres:16", "id postgres", "uid=999(postgres) gid=999(postgres) groups=999(postgres)\n"),
+        ("postgres:16", "id -u postgres; id -un 999", "999\npostgres\n"),
+        ("busybox", "id nosuch || ls -l /etc/shadow | cut -c 1-10", "-rw-------\n"),
+        ("debian", "stat -c '%a %g' /etc/shadow", "640 42\n"),
+        ("busybox", "grep wheel /etc/group; echo $HOME", "wheel:x:10:root\n/root\n"),
+    ],
+)
+def test_accounts_are_those_of_the_image(image, command, output):
+    tree = pod(image)
+    environment = environment_of(tree, tree["spec"]["containers"][0], References())
+    lines = run(run_command(host(tree), ["sh", "-c", f"{command}"], environment))[0]
+    assert "".join(line for line in lines.splitlines(keepends=True) if "unknown user" not in line) == output
+
+
+def test_run_as_user_has_the_root_folder_as_home():
+    tree = pod("busybox", securityContext={"runAsUser": 1000})
+    assert environment_of(tree, tree["spec"]["containers"][0], References())["HOME"] == "/"
+
+
+@pytest.mark.parametrize(("program", "words"), [("useradd", "not simulated"), ("nosuch", "not found")])
+def test_program_that_the_image_has_is_not_simulated(program, words):
+    tree = pod("debian")
+    present = host(tree)
+    present.is_strict = False
+    assert run(run_command(present, ["sh", "-c", program], {})) == (f"sh: 1: {program}: {words}\n", 127)

@@ -86,3 +86,15 @@ def test_df_lists_the_mounts():
     lines = script("df -h; df /none")[0].splitlines()
     assert [line.split()[-1] for line in lines[1:3]] == ["/", "/m"]
     assert lines[2].split()[1:] == ["10.0M", "0", "10.0M", "0%", "/m"]
+
+
+def test_large_file_that_is_not_kept_takes_the_space_that_it_has():
+    output, errors, code, volume = script(
+        "yes > /m/x; du -m /m/x; cat /m/x; : > /m/x; echo new > /m/x; cat /m/x", capacity=50 * MIB
+    )
+    assert output == "50\t/m/x\nnew\n"
+    assert errors.splitlines() == [
+        "yes: write error: No space left on device",
+        "cat: can't open '/m/x': File too large",
+    ]
+    assert (code, volume.used) == (0, 4)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.simulated.shell.access import ContainerUser
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
 from mockube.container_runtime.simulated.shell.process import Host
@@ -55,6 +56,10 @@ def script(text, host=None, shell="sh"):
         ("rm box/sticky/of-root", "rm: can't remove 'box/sticky/of-root': Operation not permitted"),
         ("cp box/secret /tmp/q", "cp: can't open 'box/secret': Permission denied"),
         ("cp /etc/hostname box/h", "cp: can't create 'box/h': Permission denied"),
+        (
+            "mv box/sticky/of-root box/sticky/z",
+            "mv: can't rename 'box/sticky/of-root': Operation not permitted",
+        ),
         ("mv box/rootfile box/z", "mv: can't rename 'box/rootfile': Permission denied"),
         ("ln -s x box/l", "ln: box/l: Permission denied"),
         ("chmod 777 box/rootfile", "chmod: box/rootfile: Operation not permitted"),
@@ -166,3 +171,40 @@ def test_folders_that_are_not_protected_stay_writable():
         "",
         0,
     )
+
+
+def test_file_that_may_not_be_moved_is_not_copied():
+    assert script("mv /box/sticky/of-root /tmp/z; ls /tmp /box/sticky | grep -c root")[0] == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "code"),
+    [
+        ("cat none", "cat: none: No such file or directory", 1),
+        ("ls none", "ls: cannot access 'none': No such file or directory", 2),
+        ("ls box/priv", "ls: cannot open directory 'box/priv': Permission denied", 2),
+        ("mkdir box/y", "mkdir: cannot create directory \u2018box/y\u2019: Permission denied", 1),
+        ("rm box/rootfile", "rm: cannot remove 'box/rootfile': Permission denied", 1),
+        ("rmdir none", "rmdir: failed to remove 'none': No such file or directory", 1),
+        ("cp none x", "cp: cannot stat 'none': No such file or directory", 1),
+        ("cp box/rootfile none/x", "cp: cannot create regular file 'none/x': No such file or directory", 1),
+        ("cp box/secret /tmp/x", "cp: cannot open 'box/secret' for reading: Permission denied", 1),
+        ("mv none x", "mv: cannot stat 'none': No such file or directory", 1),
+        ("touch box/y", "touch: cannot touch 'box/y': Permission denied", 1),
+        (
+            "chmod 777 box/rootfile",
+            "chmod: changing permissions of 'box/rootfile': Operation not permitted",
+            1,
+        ),
+        ("head none", "head: cannot open 'none' for reading: No such file or directory", 1),
+        ("find none", "find: \u2018none\u2019: No such file or directory", 1),
+        ("md5sum none", "md5sum: none: No such file or directory", 1),
+        ("ln -s a box/rootfile", "ln: failed to create symbolic link 'box/rootfile': File exists", 1),
+        ("cat -Z", "cat: invalid option -- 'Z'\nTry 'cat --help' for more information.", 1),
+        ("rm", "rm: missing operand\nTry 'rm --help' for more information.", 1),
+    ],
+)
+def test_programs_of_debian_have_the_words_of_coreutils(text, words, code):
+    host = container()
+    host.installed = programs_of_image("debian")
+    assert script(text, host) == ("", f"{words}\n", code)

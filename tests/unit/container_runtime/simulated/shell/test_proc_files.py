@@ -59,3 +59,19 @@ def test_programs_and_files_tell_of_the_same_node():
 def test_programs_and_files_tell_of_the_same_mounts():
     assert script("grep /m /proc/mounts | grep sdb") == "/dev/sdb /m ext4 ro,relatime 0 0\n"
     assert script("mount | grep /m") == "/dev/sdb on /m type ext4 (ro,relatime)\n"
+
+
+def test_files_about_the_system_have_the_form_of_linux():
+    assert script("grep -c ^cpu /proc/stat; awk '/^btime/ {print $2}' /proc/stat") == (
+        f"3\n{NOW.timestamp() - 90:.0f}\n"
+    )
+    assert script("awk '$5 == \"/m\" {print $9, $10}' /proc/self/mountinfo") == "/dev/sdb ro\n"
+    assert script("awk '/eth0/ {print NF}' /proc/net/dev") == "17\n"
+
+
+def test_full_device_has_no_space():
+    output, errors, code, _ = run(
+        "sh", "-c", "head -c 3 /dev/full | wc -c; echo x > /dev/full", host=container()
+    )
+    assert (output, code) == ("3\n", 1)
+    assert errors

@@ -3,6 +3,7 @@
 import pytest
 
 from judges.differential.shell.shells import run_simulated
+from mockube.container_runtime.simulated.shell import limits
 
 
 @pytest.mark.parametrize(
@@ -32,3 +33,26 @@ def test_signal_that_was_ignored_at_start_cannot_be_trapped(shell):
 def test_trap_for_exit_runs_in_bash_alone_when_signal_ends_it(shell, output):
     result = run_simulated("trap 'echo bye $?' EXIT; kill -TERM $$; echo no", shell)
     assert (result.output, result.code) == (output, 143)
+
+
+@pytest.mark.parametrize(
+    ("shell", "message"),
+    [
+        ("sh", "Cannot fork\n"),
+        ("bash", "fork: retry: Resource temporarily unavailable\n"),
+    ],
+)
+@pytest.mark.parametrize("command", ["true | true", "true &", "sh -c true", "(true | true)"])
+def test_command_for_which_there_are_too_many_processes_ends_the_shell(monkeypatch, shell, message, command):
+    monkeypatch.setattr(limits, "MAX_PROCESSES", 6)
+    result = run_simulated(
+        f"for i in 1 2 3 4 5 6; do sleep 9 & done\n{command}\n[ $? = 0 ] && echo no", shell
+    )
+    assert result.output == ""
+    assert result.errors.endswith(message)
+
+
+def test_pipeline_that_starts_itself_ends_for_want_of_processes(monkeypatch):
+    monkeypatch.setattr(limits, "MAX_PROCESSES", 20)
+    monkeypatch.setattr(limits, "MAX_SUBSHELLS", 1000)
+    assert "Cannot fork" in run_simulated("f() { f | f; }; f").errors

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
@@ -201,6 +202,13 @@ def test_files_are_limited_in_size():
     files.write("/data/b", b"x" * 200)
 
 
+def test_files_may_be_many():
+    files = container().files
+    for number in range(20_000):
+        files.write(f"/data/{number}", b"")
+    assert len(list(files.children("/data"))) == 20_000
+
+
 def test_unsimulated_program_is_named():
     with pytest.raises(UnknownProgram, match="mysqld"):
         run("mysqld", "--console")
@@ -213,7 +221,7 @@ def test_unsimulated_program_is_named():
     [
         "a=x; for i in $(seq 40); do a=$a$a; done",
         "f() { f; }; f",
-        "echo $(yes)",
+        "echo $(yes aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)",
         "((((((((((" * 9,
         "${",
         "$((((1",
@@ -277,3 +285,48 @@ def test_supplementary_groups_may_read_files_of_group(groups, output):
 def test_cp_and_mv_say_which_file_they_make():
     text = "mkdir -p /data/d; echo x > /data/a; cp -v /data/a /data/d/; mv -v /data/a /data/b"
     assert script(text)[0] == "'/data/a' -> '/data/d/a'\n'/data/a' -> '/data/b'\n"
+
+
+@pytest.mark.parametrize(
+    ("image", "command", "output", "errors"),
+    [
+        ("busybox", "tail -n+1 -F /data/x", "a\n", ["can't open '/data/x': No such file or directory", "/data/x has appeared; following end of new file"]),
+        ("debian", "tail -n+1 -F /data/x", "a\n", ["cannot open '/data/x' for reading: No such file or directory", "'/data/x' has appeared;  following new file"]),
+        ("busybox", "tail -f /data/x", "", ["can't open '/data/x': No such file or directory", "no files"]),
+        ("debian", "tail -f /data/x", "", ["cannot open '/data/x' for reading: No such file or directory", "no files remaining"]),
+    ],
+)  # fmt: skip
+def test_tail_waits_for_a_file_that_it_follows_by_name(image, command, output, errors):
+    host = container(installed=programs_of_image(image))
+    written, messages, *_ = script(f"{command} & sleep 2; echo a > /data/x; sleep 2; kill $! 2>&-", host=host)
+    assert (written, messages.splitlines()[: len(errors)]) == (output, [f"tail: {line}" for line in errors])
+
+
+@pytest.mark.parametrize(
+    ("hosts", "command", "output"),
+    [
+        ("10.1.2.3\tweb-1.s.n.svc.cluster.local\tweb-1\n", "hostname -f", "web-1.s.n.svc.cluster.local\n"),
+        ("10.1.2.3\tweb-1.s.n.svc.cluster.local\tweb-1\n", "hostname -d", "s.n.svc.cluster.local\n"),
+        ("10.1.2.3\tweb-1.s.n.svc.cluster.local\tweb-1\n", "dnsdomainname", "s.n.svc.cluster.local\n"),
+        ("10.1.2.3\tweb-1.s.n.svc.cluster.local\tweb-1\n", "hostname; hostname -s", "web-1\nweb-1\n"),
+        ("10.1.2.3\tweb-1\n", "hostname -f; hostname -d; dnsdomainname; hostname -s", "web-1\nweb-1\n"),
+    ],
+)
+def test_hostname_has_the_domain_of_the_hosts_file(hosts, command, output):
+    host = container()
+    host.files.put("/etc/hosts", FileEntry(data=hosts.encode()))
+    assert script(command, host=host)[0] == output
+
+
+@pytest.mark.parametrize(
+    ("text", "output"),
+    [
+        ("x=$(head -c 3000000 /dev/zero | tr '\\0' a); y=$x$x; echo ${#x} ${#y}", "3000000 6000000\n"),
+        ("head -c 100000000 /dev/zero | wc -c", "100000000\n"),
+        ("seq 1 300000 | sort -rn | head -n 1", "300000\n"),
+        ("seq 1 30000 | tr '\\n' ' ' | wc", "        0     30000    168894\n"),
+        ("for i in $(seq 1 600); do sleep 1 & done; wait; echo done", "done\n"),
+    ],
+)
+def test_much_work_is_done(text, output):
+    assert script(text, maximum=2_000_000)[:3] == (output, "", 0)
