@@ -1,12 +1,10 @@
 """One run of a simulated container whose command runs in real time: its state, its log, its output and input."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
-from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
@@ -15,138 +13,16 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock, Timer
 from mockube.container_runtime.attach import attach
 from mockube.container_runtime.behavior import KILLED, TERM, has_open_input
-from mockube.container_runtime.logs import LogLine, LogSource
 from mockube.container_runtime.output import AttachedOutput, ContainerOutput
-from mockube.container_runtime.runs import ContainerNotFound, ContainerRun
+from mockube.container_runtime.runs import ContainerNotFound
 from mockube.container_runtime.state import ContainerState, Exit
 from mockube.container_runtime.streams import InputStream, Streams
 
 from .network.calls import NetworkCaller
+from .run_log import RunLog
 from .shell.process import ShownProcess
 
-MAX_LOG: Final = 1 << 20
-"""The maximum bytes of a run's log."""
 READ: Final = 4096
-LINES: Final = 500
-"""The maximum number of lines of a log that one call reads."""
-
-
-class RunLog:
-    """The last lines of a run's output."""
-
-    def __init__(self) -> None:
-        self.lines: deque[LogLine] = deque()
-        self.dropped = 0
-        """The number of earlier lines that were dropped."""
-        self._size = 0
-        self._parts = {1: b"", 2: b""}
-
-    def write(self, at: datetime, stream: int, data: bytes) -> None:
-        *complete_lines, self._parts[stream] = (self._parts[stream] + data).split(b"\n")
-        for line in complete_lines:
-            self._add(LogLine(at, stream, line + b"\n"))
-        if len(self._parts[stream]) >= READ:
-            self.flush(at)
-
-    def flush(self, at: datetime) -> None:
-        """Add incomplete lines to the log."""
-        for stream, part in self._parts.items():
-            if part:
-                self._add(LogLine(at, stream, part))
-                self._parts[stream] = b""
-
-    def append(self, line: LogLine) -> None:
-        """Add a line, or a part of one, that was written before."""
-        self._add(line)
-
-    def tail(self, size: int) -> str:
-        """Return the last characters of the log."""
-        return b"".join(line.text for line in self.lines)[-size:].decode("utf-8", "replace")
-
-    def _add(self, line: LogLine) -> None:
-        self.lines.append(line)
-        self._size += len(line.text)
-        while self._size > MAX_LOG:
-            self._size -= len(self.lines.popleft().text)
-            self.dropped += 1
-
-
-class RunLogReader:
-    """A `LogSource` over a `RunLog`."""
-
-    due = None
-
-    def __init__(self, log: RunLog) -> None:
-        self._log = log
-        self._position = 0
-
-    def is_behind(self, _: datetime) -> bool:
-        return self._position < self._log.dropped + len(self._log.lines)
-
-    def advance(self, _: datetime) -> Iterator[LogLine]:
-        first = max(self._position, self._log.dropped) - self._log.dropped
-        lines = [*islice(self._log.lines, first, first + LINES)]
-        self._position = self._log.dropped + first + len(lines)
-        return iter(lines)
-
-    def skip(self, last: LogLine, count: int) -> None:
-        """Go on after a line, which is the one of this number with its time."""
-        lines = self._log.lines
-        later = next((index for index, line in enumerate(reversed(lines)) if line.at < last.at), len(lines))
-        self._position = self._log.dropped + len(lines) - later
-        same = sum(line.at == last.at for line in islice(lines, len(lines) - later, None))
-        self._position += min(same, count)
-
-    def close(self) -> None:
-        """Do nothing: the log is in memory."""
-
-
-class JoinableLog:
-    """The log of a run that is computed, and the lines that it writes in real time once a client has joined it."""
-
-    def __init__(self, source: LogSource, find: Callable[[], RunLogReader | None]) -> None:
-        """`find` returns the log of the run in real time, if there is one."""
-        self._source = source
-        self._find = find
-        self._is_joined = False
-        self._last: LogLine | None = None
-        self._count = 0
-        """The number of lines with the time of the last one."""
-
-    @property
-    def due(self) -> datetime | None:
-        return self._present().due
-
-    def is_behind(self, until: datetime) -> bool:
-        return self._present().is_behind(until)
-
-    def advance(self, until: datetime) -> Iterator[LogLine]:
-        for line in self._present().advance(until):
-            self._count = self._count + 1 if self._last is not None and line.at == self._last.at else 1
-            self._last = line
-            yield line
-
-    def close(self) -> None:
-        self._source.close()
-
-    def _present(self) -> LogSource:
-        if not self._is_joined and (recorded := self._find()) is not None:
-            if self._last is not None:
-                recorded.skip(self._last, self._count)
-            self._source.close()
-            self._source, self._is_joined = recorded, True
-        return self._source
-
-
-def lost_log(run: ContainerRun) -> RunLogReader:
-    """Return the log of a run in real time that is not in memory: a line that says so."""
-    log = RunLog()
-    log.write(
-        run.started,
-        2,
-        b"mockube: the log of this run is lost: the controller manager that had it has ended\n",
-    )
-    return RunLogReader(log)
 
 
 class InteractiveRun:

@@ -33,13 +33,13 @@ from mockube.container_runtime.volume_contents import (
 from .files.mounts import SHARED_MEMORY, SharedMount, file_system_of, files_of, shared_mounts, shared_volumes
 from .files.stored_contents import BrokenContents, Contents, decode, encode
 from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
-from .interactive import RunLog
 from .live_containers import LiveContainers
 from .programs import commands as runs
 from .programs.lasting_files import WRITE_COMMAND
 from .programs.log_replay import LogReplay, replay_memory
 from .programs.other_processes import process_entries
 from .programs.program import command_of
+from .run_log import RunLog
 from .shell.filesystem import FileSystem
 from .shell.process import Host
 

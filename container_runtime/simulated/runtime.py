@@ -86,7 +86,7 @@ from .files.cgroup_files import PATH as CGROUP
 from .files.mounts import file_system_of, shared_mounts
 from .files.writable import mounts_of
 from .handler_commands import HandlerRun, run_handler_command
-from .interactive import InteractiveRun, JoinableLog, RunLogReader, lost_log
+from .interactive import InteractiveRun
 from .live_containers import LiveContainers
 from .network.view import SyncedView
 from .nginx.running import RunningServer, version_of_tag
@@ -97,6 +97,7 @@ from .programs.log_replay import LogReplay, replay_memory
 from .programs.object_values import uses_objects
 from .programs.other_processes import other_processes
 from .programs.program import default_reaction, is_first_process, termination_message
+from .run_log import JoinableLog, RunLogReader, lost_log
 from .servers.listeners import listeners_of
 from .servers.live_probes import answer_from_files, fields_of_port_probes, live_port_probes
 from .servers.port_conflicts import failed_bind, occupied_ports, process_without_port
