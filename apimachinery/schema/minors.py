@@ -1,8 +1,8 @@
 """The supported minor releases of Kubernetes, and the differences of the older ones from the newest.
 
 `data/minors.json.gz` contains, for each minor, the differences of its tables from those of the next one. It is loaded only
-if an older minor is requested. The OpenAPI definitions, which are large, have a file for each minor: a first request for them reads
-only what it needs. `tools/minors` generates all of them.
+if an older minor is requested. The OpenAPI definitions, which are large, have a file for each minor: those of the newest are whole, and those of
+another one are the differences from the next newer. `tools/minors` generates all of them.
 """
 
 import gzip
@@ -70,7 +70,10 @@ def _unpacked(path: str) -> bytes:
 
 def openapi_definitions(minor: str) -> Mapping[str, Raw]:
     """Return the OpenAPI definitions that a minor publishes by name, each as undecoded JSON."""
-    return decode(_unpacked(f"data/definitions/{minor}.json.gz"), type=dict[str, Raw])
+    definitions: dict[str, Raw] = {}
+    for newer in MINORS[: MINORS.index(minor) + 1]:
+        definitions |= decode(_unpacked(f"data/definitions/{newer}.json.gz"), type=dict[str, Raw])
+    return {name: value for name, value in sorted(definitions.items()) if bytes(value) != _NULL}
 
 
 def table_of_minor(table: Mapping[str, Raw], minor: str, name: str) -> Mapping[str, Raw]:

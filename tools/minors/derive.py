@@ -54,11 +54,20 @@ def derive_newest() -> str:
 
 
 def pack_definitions(releases: Iterable[Release]) -> None:
-    """Write the OpenAPI definitions that each release publishes, in a file for each minor."""
+    """Write the OpenAPI definitions that each release publishes: those of the newest, and for each older minor the differences from the next."""
     shutil.rmtree(DEFINITIONS, ignore_errors=True)
     DEFINITIONS.mkdir()
+    newer: dict[str, Any] = {}
     for release in releases:
-        pack(DEFINITIONS / f"{release.minor}.json.gz", schema_data.definitions_of(release))
+        definitions = schema_data.definitions_of(release)
+        pack(DEFINITIONS / f"{release.minor}.json.gz", definition_differences(newer, definitions))
+        newer = definitions
+
+
+def definition_differences(newer: Mapping[str, Any], older: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the definitions of a minor that the next newer one has otherwise or not at all, and None for those that only the newer one has."""
+    changed = {name: value for name, value in older.items() if newer.get(name) != value}
+    return dict(sorted((changed | dict.fromkeys(newer.keys() - older.keys())).items()))
 
 
 def with_differences(
