@@ -100,7 +100,8 @@ async def run_to_end(
                 if isinstance(effect, Sleep):
                     max_seconds = _WATCH_SECONDS if effect.watches_files else _LONGEST_SLEEP
                     seconds = min(effect.seconds + short_sleeps, max_seconds)
-                    with pace.waiting(seconds, effect.cores):
+                    # The pace knows the short sleeps already.
+                    with pace.waiting(min(effect.seconds, max_seconds), effect.cores):
                         slept = await wait(seconds)
                     if slept is None and seconds < effect.seconds and effect.watches_files:
                         slept = seconds
