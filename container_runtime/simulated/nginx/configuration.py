@@ -1,7 +1,6 @@
 """What a parsed configuration of nginx means: servers, their addresses, names and locations, upstreams, logs. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from posixpath import join
 from typing import Any, Final
 
@@ -194,11 +193,7 @@ class Configuration(Struct, frozen=True, kw_only=True):
         if exact is not None:
             return exact
         wildcards = [
-            (len(name), server)
-            for server in candidates
-            for name in server.names
-            if name[:1] in ("*", ".") or name.endswith(".*")
-            if fnmatchcase(host, name if "*" in name else f"*{name}") or host == name.lstrip(".")
+            (len(name), server) for server in candidates for name in server.names if _matches_name(host, name)
         ]
         if wildcards:
             return max(wildcards, key=lambda pair: pair[0])[1]
@@ -207,6 +202,15 @@ class Configuration(Struct, frozen=True, kw_only=True):
                 return server
         defaults = [s for s in candidates if any(each.port == port and each.is_default for each in s.listens)]
         return (defaults or candidates)[0]
+
+
+def _matches_name(host: str, name: str) -> bool:
+    """Return whether a host has one of the names of a server with an asterisk or a dot at its begin or its end."""
+    if name.startswith("."):
+        return host.endswith(name) or host == name[1:]
+    if name.startswith("*."):
+        return host.endswith(name[1:])
+    return name.endswith(".*") and host.startswith(name[:-1])
 
 
 def _with_inner(location: Location) -> Iterator[Location]:

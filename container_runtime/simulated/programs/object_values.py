@@ -24,8 +24,8 @@ _READS_ENVIRONMENT: Final = re.compile(r"\b(?:environ|getenv)\b")
 _SERVICE_VARIABLE: Final = re.compile(
     r"_(?:SERVICE_HOST|SERVICE_PORT|SERVICE_PORT_\w{1,15}|PORT(?:_\d{1,5}_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$"
 )
-_ENDS_PATH: Final = r"(?![\w.-]|/[\w.-])"
-"""Matches the end of a folder's path that names no file in it."""
+_GOES_ON: Final = re.compile(r"/?[\w.-]")
+"""Matches what follows a folder's path that names a file in it, or another folder."""
 _KNOWN_NAMES: Final = frozenset(
     {"PATH", "HOSTNAME", "HOME", "PWD", "OLDPWD", "IFS", "RANDOM", "UID", "EUID", "PPID", "SHELL", "USER"}
 )
@@ -71,7 +71,17 @@ def _names_path(paths: tuple[str, ...], texts: tuple[str, ...]) -> bool:
     if any(path in text for path in paths for text in texts):
         return True
     parents = {str(parent) for path in paths for parent in PurePosixPath(path).parents} - {"/"}
-    return any(re.search(rf"{re.escape(parent)}{_ENDS_PATH}", text) for parent in parents for text in texts)
+    return any(_names_folder(parent, text) for parent in parents for text in texts)
+
+
+def _names_folder(path: str, text: str) -> bool:
+    begin = text.find(path)
+    while begin >= 0:
+        end = begin + len(path)
+        if _GOES_ON.match(text, end) is None:
+            return True
+        begin = text.find(path, end)
+    return False
 
 
 def is_file_of_object(pod: ReadOnlyTree, container: ReadOnlyTree, argv: tuple[str, ...]) -> bool:

@@ -4,10 +4,10 @@ The keys of a run of a container are in memory, and bounded.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards
 
 MAX_BYTES: Final = 1 << 20
 """The bytes of all keys and values of a server."""
@@ -129,7 +129,7 @@ class RedisServer:
         return f":{len(value)}\r\n"
 
     def keys(self, words: Sequence[str], _: float) -> str:
-        return _array([key for key in self._values if fnmatchcase(key, words[0])])
+        return _array([key for key in self._values if _matches(key, words[0])])
 
     def expire(self, words: Sequence[str], now: float) -> str:
         if words[0] not in self._values:
@@ -224,6 +224,13 @@ _COMMANDS: Final[Mapping[str, tuple[int, Command]]] = {
 }
 """The commands with the number of their arguments, at least."""
 _WRITES: Final = frozenset({"SET", "APPEND", "LPUSH", "RPUSH", "HSET"})
+
+
+def _matches(key: str, pattern: str) -> bool:
+    try:
+        return matches_wildcards(key, pattern)
+    except WildcardsTooCostly:
+        return False
 
 
 def _number(text: str) -> int:

@@ -6,11 +6,11 @@ What it answers is in `simulated.nginx`; the requests of clients reach it by the
 import errno
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from math import inf
 from posixpath import basename, dirname, join
 from typing import Final
 
+from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards
 from mockube.container_runtime.simulated.nginx.configuration import (
     ERROR_LOG,
     PREFIX,
@@ -174,13 +174,10 @@ class _Nginx:
             folder, pattern = dirname(path), basename(path)
             try:
                 names = files.children(folder) if files.exists(folder) else ()
-            except FileError:
-                names = ()
-            paths = [
-                join(folder, name)
-                for name in names
-                if fnmatchcase(name, pattern) and not name.startswith(".")
-            ]
+                shown = [name for name in names if not name.startswith(".")]
+                paths = [join(folder, name) for name in shown if matches_wildcards(name, pattern)]
+            except (FileError, WildcardsTooCostly):
+                paths = []
         elif not files.exists(path):
             raise FileNotFoundError(errno.ENOENT, "No such file or directory")
         found = []
