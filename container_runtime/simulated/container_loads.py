@@ -75,9 +75,7 @@ class ContainerLoads:
         def available() -> float:
             computed = self._computed_usage(pod, container)
             others = sum(size for command, size in record.filled.items() if command != id(memory))
-            return max(
-                bound - others - record.in_volumes - (0.0 if computed is None else computed.memory), 0.0
-            )
+            return bound - others - record.in_volumes - (0.0 if computed is None else computed.memory)
 
         def note(size: float) -> None:
             if size:

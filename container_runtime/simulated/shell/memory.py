@@ -28,7 +28,7 @@ class Memory:
     def __init__(
         self, limit: Callable[[], float] = lambda: inf, on_change: Callable[[float], None] = lambda _: None
     ) -> None:
-        """`limit` returns what there is now, infinite if the end is computed later; `on_change` is called with the memory in use after each change."""
+        """`limit` returns what there is now, less than nothing if others use too much, infinite if the end is computed later; `on_change` is called with the memory in use after each change."""
         self._limit = limit
         self.used = 0.0
         self.steps: list[MemoryStep] = []
@@ -47,7 +47,7 @@ class Memory:
         else:
             self.steps.append(step)
         limit = self._limit()
-        self._on_change(min(self.used, limit))
+        self._on_change(min(self.used, max(limit, 0.0)))
         if size > 0 and (self.used > limit or self.used == inf):
             raise OutOfMemory
 
@@ -59,7 +59,7 @@ class Memory:
     def take_over(self, other: "Memory") -> None:
         """Have in use what another memory has, as if it had been filled here."""
         self.used, self.steps, self._by_process = other.used, other.steps, other._by_process  # noqa: SLF001 - of its own class
-        self._on_change(min(self.used, self._limit()))
+        self._on_change(min(self.used, max(self._limit(), 0.0)))
 
     @contextmanager
     def freed_at_end(self, process: int, now: Callable[[], float]) -> Iterator[None]:

@@ -174,8 +174,8 @@ class _Nginx:
             folder, pattern = dirname(path), basename(path)
             try:
                 names = files.children(folder) if files.exists(folder) else ()
-                shown = [name for name in names if not name.startswith(".")]
-                paths = [join(folder, name) for name in shown if matches_wildcards(name, pattern)]
+                visible = [name for name in names if not name.startswith(".")]
+                paths = [join(folder, name) for name in visible if matches_wildcards(name, pattern)]
             except (FileError, WildcardsTooCostly):
                 paths = []
         elif not files.exists(path):

@@ -71,7 +71,7 @@ def shell(script, name="c", **fields):
     return {"name": name, "image": "busybox", "command": ["sh", "-c", script], **fields}
 
 
-async def test_container_into_which_nobody_looks_does_not_run_in_real_time():
+async def test_container_without_a_client_is_computed():
     cluster = Cluster(shell(TICKS))
     await cluster.advance(3)
     assert cluster.runtime.states(cluster.pod) == {}
