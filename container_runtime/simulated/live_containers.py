@@ -110,9 +110,10 @@ _NO_NAMES: Final[frozenset[str]] = frozenset()
 
 def _may_have_others(pod: ReadOnlyTree) -> bool:
     spec = pod["spec"]
-    has_volumes = any(volume_kind(volume) not in API_VOLUMES for volume in spec.get("volumes") or ())
     is_alone = len(spec["containers"]) == 1 and not spec.get("initContainers")
-    return (has_volumes and not is_alone) or any(map(handlers_may_write, spec["containers"]))
+    if not is_alone and any(volume_kind(volume) not in API_VOLUMES for volume in spec.get("volumes") or ()):
+        return True
+    return any(map(handlers_may_write, spec["containers"]))
 
 
 def _has_others(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:

@@ -308,6 +308,8 @@ def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
     A program that the table of images describes by a script is this script.
     """
     argv = argv_of(container)
+    if not argv:
+        return ()
     script = script_of_program(container, argv) or _script_of_entrypoint(container, argv)
     return argv if script is None else ("sh", "-c", script, *argv)
 
@@ -345,6 +347,8 @@ def argv_of(container: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the command line that a container's runtime starts; empty for the server of a known image."""
     command, arguments = container.get("command") or (), container.get("args") or ()
     image = behavior_of(container)
+    if not command and not arguments and (image is None or not (image.entrypoint or image.arguments)):
+        return ()  # as for most containers
     if serves(container):
         return ()
     inner = without_entrypoint(container)
