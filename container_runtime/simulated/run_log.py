@@ -30,7 +30,7 @@ class RunLog:
     def write(self, at: datetime, stream: int, data: bytes) -> None:
         *complete_lines, self._parts[stream] = (self._parts[stream] + data).split(b"\n")
         for line in complete_lines:
-            self._add(LogLine(at, stream, line + b"\n"))
+            self.append(LogLine(at, stream, line + b"\n"))
         if len(self._parts[stream]) >= _MAX_PART:
             self.flush(at)
 
@@ -38,18 +38,15 @@ class RunLog:
         """Add incomplete lines to the log."""
         for stream, part in self._parts.items():
             if part:
-                self._add(LogLine(at, stream, part))
+                self.append(LogLine(at, stream, part))
                 self._parts[stream] = b""
-
-    def append(self, line: LogLine) -> None:
-        """Add a line, or a part of one, that was written before."""
-        self._add(line)
 
     def tail(self, size: int) -> str:
         """Return the last characters of the log."""
         return b"".join(line.text for line in self.lines)[-size:].decode("utf-8", "replace")
 
-    def _add(self, line: LogLine) -> None:
+    def append(self, line: LogLine) -> None:
+        """Add a line, or a part of one."""
         self.lines.append(line)
         self._size += len(line.text)
         while self._size > MAX_LOG:

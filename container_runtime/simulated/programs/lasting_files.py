@@ -11,6 +11,7 @@ from typing import Final
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.volumes import is_claim
 from mockube.container_runtime.disk_usage import EPHEMERAL_STORAGE
+from mockube.container_runtime.simulated.shell.disks import SHARED_MEMORY_PATH
 
 WRITE_COMMAND: Final = re.compile(
     r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest|apt|apt-get|apk|yum|dnf|microdnf)\b"
@@ -20,9 +21,6 @@ _WRITES_MUCH: Final = re.compile(
     r"\b(?:dd|fallocate|head|yes|cat|while|for|until|cp)\b|/dev/(?:zero|u?random)"
 )
 """Matches a command that may write many bytes."""
-
-
-_SHARED_MEMORY: Final = "/dev/shm/"  # noqa: S108 - of a simulated container
 
 
 def is_lasting(volume: ReadOnlyTree) -> bool:
@@ -73,7 +71,7 @@ def has_small_disk(pod: ReadOnlyTree) -> bool:
 @lru_cache(maxsize=4096)
 def may_fill_shared_memory(argv: tuple[str, ...]) -> bool:
     """Return whether a command may write more into the shared memory of its pod than that has."""
-    return any(_SHARED_MEMORY in argument for argument in argv) and may_fill_disk(argv)
+    return any(f"{SHARED_MEMORY_PATH}/" in argument for argument in argv) and may_fill_disk(argv)
 
 
 def may_fill_disk(argv: tuple[str, ...]) -> bool:

@@ -481,6 +481,3 @@ def event_object(machine: PythonInterpreter) -> NativeObject:
 
 def socket_module(machine: PythonInterpreter) -> dict[str, Value]:
     return {"gethostname": plain("gethostname", lambda: machine.process.host.name)}
-
-
-SYSTEM_FUNCTIONS: Final = {"open": open_file}
