@@ -4,7 +4,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree
+
+USER_AGENT: Final = f"kube-probe/{minors.NEWEST}"
+"""The client that a kubelet names in the requests of probes."""
 
 
 class PortProbe(Struct, frozen=True, kw_only=True):

@@ -51,7 +51,7 @@ from mockube.container_runtime.objects import (
     retry_until_available,
 )
 from mockube.container_runtime.pod_script import script_of
-from mockube.container_runtime.port_probe import PortAnswer, PortProbe
+from mockube.container_runtime.port_probe import USER_AGENT, PortAnswer, PortProbe
 from mockube.container_runtime.runs import (
     ContainerNotFound,
     ContainerRun,
@@ -120,7 +120,6 @@ _RETRY_SECONDS: Final = 5.0
 """The delay after which the objects of a container are requested again."""
 _STOPPING: Final = frozenset(SIGNALS[name] for name in ("INT", "QUIT", "TERM"))
 """The signals at which servers end."""
-_PROBE_AGENT: Final = "kube-probe/1.37"
 _WITHOUT_DIRECTIVE: Final = "its requests are answered without it"
 _NO_STATES: Final[Mapping[str, ContainerState]] = {}
 
@@ -386,7 +385,7 @@ class SimulatedRuntime:
         if request.path is None or opened.uses_tls is None:
             return answer
         address = (latest.get("status") or {}).get("podIP") or ""
-        headers = {"host": f"{address}:{request.port}", "user-agent": _PROBE_AGENT, "accept": "*/*"}
+        headers = {"host": f"{address}:{request.port}", "user-agent": USER_AGENT, "accept": "*/*"}
         client = (latest.get("status") or {}).get("hostIP") or address
         received = ReceivedRequest(method="GET", path=request.path, headers=headers, client=f"{client}:40000")
         response = await self._responses.respond(latest, request.port, opened, received)

@@ -5,12 +5,11 @@ import struct
 from collections.abc import Mapping
 from typing import Final
 
-from mockube.apimachinery.schema import minors
+from mockube.container_runtime.port_probe import USER_AGENT
 
 from . import http2
 from .http2 import NotHttp2, StreamEnded
 
-USER_AGENT: Final = f"kube-probe/{minors.NEWEST}"
 MAX_RESPONSE: Final = 1 << 16
 _STATUSES: Final = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 

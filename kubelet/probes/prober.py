@@ -19,9 +19,10 @@ from mockube.component_base.http1.heads import BadStartLine, IncompleteMessage, 
 from mockube.component_base.http1.reading import NEED_DATA, ResponseReader
 from mockube.component_base.http1.writing import InvalidHead, encode_request
 from mockube.component_base.supervision import timeout
+from mockube.container_runtime.port_probe import USER_AGENT
 from mockube.kubelet.pod_lifecycle.probing import UnresolvedPort, resolve_port
 
-from .grpc_health import USER_AGENT, GrpcError, check_health
+from .grpc_health import GrpcError, check_health
 from .http2_get import get_status
 
 READ: Final = 16 << 10
