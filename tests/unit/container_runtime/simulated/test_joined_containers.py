@@ -314,3 +314,12 @@ async def test_log_ends_where_the_memory_does(limit, lines):
     cluster = Cluster(shell(script, resources={"limits": {"memory": limit}}))
     await cluster.advance(30)
     assert await cluster.log() == lines
+
+
+async def test_container_begins_when_the_earlier_one_has_done_what_it_does_first():
+    writer = mounting("for i in $(seq 300); do :; done; echo x > /d/f; sleep 100", "w")
+    cluster = Cluster(writer, mounting("cat /d/f; sleep 100", "r"), volumes=[{"name": "v", "emptyDir": {}}])
+    for name in ("w", "r"):
+        cluster.runtime.start_container(cluster.pod, name, 0)
+    await cluster.advance(3)
+    assert await cluster.log("r") == ["x\n"]

@@ -166,3 +166,25 @@ async def test_unknown_answer_of_live_probe_is_reported_once():
         await yield_to_loop(50)
     subject = "what writes /usr/share/nginx/html/ready in the image nginx:1.25"
     assert unknown == [("c", subject, "readinessProbe")]
+
+
+@pytest.mark.parametrize(("field", "attempts"), [("livenessProbe", 2), ("readinessProbe", 7)])
+async def test_probe_that_restarts_its_container_makes_no_more_attempts(field, attempts):
+    clock = SteppedClock()
+    failures = []
+    handlers = LiveHandlers(
+        clock,
+        simulated_runtime(clock),
+        TotalsByPod(),
+        on_failure=lambda _, __, result: failures.append(result.event_reason),
+    )
+    probe = {"httpGet": {"path": "/none", "port": 80}, "failureThreshold": 2, "initialDelaySeconds": 1}
+    volumes = [{"name": "v", "emptyDir": {}}]
+    tree = running(pod(container(volumeMounts=HTML, **{field: probe}), volumes=volumes), clock)
+    async with handlers.running():
+        handlers.observations(tree)
+        handlers.follow(tree)
+        for _ in range(7):
+            await yield_to_loop(50)
+            clock.advance(10)
+    assert len(failures) == attempts
