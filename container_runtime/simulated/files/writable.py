@@ -81,7 +81,8 @@ class ContainerFiles:
         while len(self._file_systems) > 1 and (
             len(self._file_systems) > MAX_CONTAINERS or self._size() > MAX_BYTES
         ):
-            evicted, _ = self._file_systems.popitem(last=False)
+            # Nothing here may refer to the file system itself, which is gone if no command uses it.
+            evicted = self._file_systems.popitem(last=False)[0]
             if evicted.uid in self._volumes and all(
                 other.uid != evicted.uid for other in (*self._file_systems, *self._in_use)
             ):

@@ -323,3 +323,11 @@ async def test_container_begins_when_the_earlier_one_has_done_what_it_does_first
         cluster.runtime.start_container(cluster.pod, name, 0)
     await cluster.advance(3)
     assert await cluster.log("r") == ["x\n"]
+
+
+async def test_time_of_a_command_goes_on_over_a_signal():
+    cluster = Cluster(shell("trap 'echo $SECONDS' USR1; sleep 20 & wait; sleep 100", image="bash"))
+    await cluster.advance(6)
+    await cluster.exec("kill", "-USR1", "1")
+    await yield_to_loop(50)
+    assert await cluster.log() == ["6\n"]

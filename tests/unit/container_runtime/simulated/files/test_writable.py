@@ -9,7 +9,7 @@ from mockube.container_runtime.simulated.files.mounts import (
     shared_mounts,
     storage_of,
 )
-from mockube.container_runtime.simulated.files.writable import ContainerFiles, RunKey
+from mockube.container_runtime.simulated.files.writable import MAX_CONTAINERS, ContainerFiles, RunKey
 
 CLAIM = {"spec": {"volumeName": "pv"}, "status": {"capacity": {"storage": "1Mi"}}}
 VOLUMES = {
@@ -183,3 +183,17 @@ def test_contents_of_a_claim_on_a_node_belong_to_the_group_below_its_folder_alon
     host.write("/data/x", b"x", mode=0o600)
     files_in(store, claim_of_group("2", fsGroup=2000), objects=objects)
     assert (host.entry("/data/x").group, host.entry("/data/x").mode) == (2000, 0o660)
+
+
+@pytest.mark.parametrize("is_in_use", [True, False])
+def test_files_of_a_command_that_runs_stay_when_there_are_too_many(is_in_use):
+    store, kept = ContainerFiles(), pod("emptyDir", uid="kept")
+    files = files_in(store, kept)
+    files.write("/tmp/x", b"own")
+    files.write("/data/x", b"of the volume")
+    if not is_in_use:
+        del files
+    for number in range(MAX_CONTAINERS):
+        files_in(store, pod("emptyDir", uid=f"other-{number}"))
+    present = files_in(store, kept)
+    assert (present.exists("/tmp/x"), present.exists("/data/x")) == (is_in_use, is_in_use)
