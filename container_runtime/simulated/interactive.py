@@ -20,7 +20,7 @@ from mockube.container_runtime.streams import InputStream, Streams
 
 from .network.calls import NetworkCaller
 from .run_log import RunLog
-from .shell.process import ShownProcess
+from .shell.process import ListedProcess
 
 READ: Final = 4096
 
@@ -41,7 +41,7 @@ class InteractiveRun:
         self._clock = clock
         self.send_signal: Callable[[int], None] = lambda _: None
         """Sends a signal to the first process of the command."""
-        self.listed_processes: Callable[[], Sequence[ShownProcess]] = tuple
+        self.listed_processes: Callable[[], Sequence[ListedProcess]] = tuple
         """Returns the processes of the command."""
         self.stop_code: int | None = None
         """The exit code of a command that ends at once when it is stopped; None for one that goes on, unless a trap ends it."""

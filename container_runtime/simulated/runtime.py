@@ -106,7 +106,7 @@ from .servers.running_servers import RunningServers
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
-from .shell.process import Host, OtherProcess, Run, ShownProcess, Sleep, UnknownProgram
+from .shell.process import Host, ListedProcess, OtherProcess, Run, Sleep, UnknownProgram
 from .shell.scheduling import KILL
 from .shell.signals import SIGNALS
 from .shell.syntax import ShellSyntaxError
@@ -712,12 +712,12 @@ class SimulatedRuntime:
     ) -> tuple[OtherProcess, ...]:
         """Return what runs in a container besides a command that is executed in it."""
 
-        def further(name: str) -> Sequence[ShownProcess] | None:
+        def listed(name: str) -> Sequence[ListedProcess] | None:
             run = self.run_of(pod, name)
             return None if run is None else run.listed_processes()
 
         send_signal = partial(self._send_signal, pod)
-        return other_processes(pod, container, environment, self._clock.now(), send_signal, further)
+        return other_processes(pod, container, environment, self._clock.now(), send_signal, listed)
 
     def _send_signal(self, pod: ReadOnlyTree, name: str, number: int) -> None:
         """Send a signal of a client's command to the first process of a container."""

@@ -37,7 +37,7 @@ from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 from mockube.container_runtime.start_errors import StartError
 
 from . import program
-from .other_processes import with_further
+from .other_processes import with_listed
 from .program import Invocation
 
 MAX_TIMES: Final = 100
@@ -206,7 +206,7 @@ def _beside(command: HandlerCommand, host: Host) -> HandlerCommand:
     if len(command.other_processes) != 1:  # None, or those of other containers.
         return command
     return replace(
-        command, other_processes=tuple(with_further(command.other_processes[0], host.listed_processes()))
+        command, other_processes=tuple(with_listed(command.other_processes[0], host.listed_processes()))
     )
 
 

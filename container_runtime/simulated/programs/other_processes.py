@@ -18,7 +18,7 @@ from mockube.container_runtime.runs import NoLogs, run_of
 from mockube.container_runtime.simulated.files.process_files import process_files
 from mockube.container_runtime.simulated.files.users import identity_of
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
-from mockube.container_runtime.simulated.shell.process import OtherProcess, ShownProcess
+from mockube.container_runtime.simulated.shell.process import ListedProcess, OtherProcess
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 from . import program
@@ -73,7 +73,7 @@ def process_entries(
 
 SendSignal: TypeAlias = Callable[[str, int], None]
 """Sends a signal to the first process of a container, by the container's name."""
-ListProcesses: TypeAlias = Callable[[str], Sequence[ShownProcess] | None]
+ListProcesses: TypeAlias = Callable[[str], Sequence[ListedProcess] | None]
 """Returns the processes of a container's command by the container's name; None if nobody knows them."""
 
 
@@ -98,11 +98,11 @@ def other_processes(
     return tuple(
         each
         for first, name in zip(processes, names, strict=True)
-        for each in with_further(first, list_processes(name))
+        for each in with_listed(first, list_processes(name))
     )
 
 
-def with_further(first: OtherProcess, listed: Sequence[ShownProcess] | None) -> Iterator[OtherProcess]:
+def with_listed(first: OtherProcess, listed: Sequence[ListedProcess] | None) -> Iterator[OtherProcess]:
     """Yield the first process of a container, and the processes of its command if they are known."""
     if not listed:
         yield first

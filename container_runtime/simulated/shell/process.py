@@ -198,7 +198,7 @@ class Host(Struct, kw_only=True):
     """Called with the name of an unknown program that fails."""
     send_signal: SignalFirst = lambda *_, **__: None
     """Sends a signal to the first process of the command that runs."""
-    listed_processes: "Callable[[], Sequence[ShownProcess]]" = lambda: ()
+    listed_processes: "Callable[[], Sequence[ListedProcess]]" = lambda: ()
     """Returns the processes of the command that runs, as ps lists them."""
     changes: int = 0
     """The number of times that commands have written a file or read input."""
@@ -278,7 +278,7 @@ class ProcessTable(Protocol):
         """Return all processes."""
         ...
 
-    def listed_processes(self) -> "Sequence[ShownProcess]":
+    def listed_processes(self) -> "Sequence[ListedProcess]":
         """Return all processes, and the programs for which shells wait, as ps lists them."""
         ...
 
@@ -326,7 +326,7 @@ class RunningProcess(Protocol):
     def send_signal(self) -> Callable[[int], None]: ...
 
 
-class ShownProcess(RunningProcess, Protocol):
+class ListedProcess(RunningProcess, Protocol):
     @property
     def owner(self) -> "Child":
         """The process that executes it."""

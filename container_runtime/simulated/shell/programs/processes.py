@@ -11,6 +11,7 @@ from mockube.container_runtime.simulated.shell.options import parse_options
 from mockube.container_runtime.simulated.shell.process import (
     Child,
     CommandStart,
+    ListedProcess,
     MissingArguments,
     Output,
     Process,
@@ -18,7 +19,6 @@ from mockube.container_runtime.simulated.shell.process import (
     ProgramUsageError,
     Run,
     RunningProcess,
-    ShownProcess,
     Sleep,
     Steps,
     UnknownProgram,
@@ -131,7 +131,7 @@ def _searched(process: Process) -> Sequence[RunningProcess]:
     return [*process.host.other_processes, *own]
 
 
-def _is_present(process: Process, other: ShownProcess) -> bool:
+def _is_present(process: Process, other: ListedProcess) -> bool:
     if other.owner.pid != process.processes.current_pid():
         return False
     return list(other.name) == list(process.argv) or _becomes(other.name, process.argv)
