@@ -74,6 +74,7 @@ from mockube.container_runtime.volume_contents import NOTHING_KEPT, VolumeConten
 
 from . import predictions
 from .client_pace import ClientPace
+from .configured.running import RunningServer, version_of_tag
 from .connections.access_logs import AccessLogs
 from .connections.pod_network import PodConnections
 from .connections.port_answers import ReceivedRequest
@@ -89,7 +90,6 @@ from .handler_commands import HandlerRun, run_handler_command
 from .interactive import InteractiveRun
 from .live_containers import LiveContainers
 from .network.view import SyncedView
-from .nginx.running import RunningServer, version_of_tag
 from .pod_files import PodFiles
 from .programs import commands
 from .programs.live_commands import live_commands

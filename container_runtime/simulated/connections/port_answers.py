@@ -12,7 +12,7 @@ from mockube.container_runtime.config.environment import hostname_of
 from mockube.container_runtime.images.table import PortBehavior
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_spec, container_status
-from mockube.container_runtime.simulated.nginx.running import RunningServer
+from mockube.container_runtime.simulated.configured.running import RunningServer
 from mockube.container_runtime.simulated.servers.http_paths import HTTP, PLACEHOLDER, location_of, route_of
 from mockube.container_runtime.simulated.servers.listeners import Listeners, listeners_of
 from mockube.container_runtime.simulated.servers.probe_answers import server_name

@@ -20,8 +20,8 @@ from mockube.container_runtime.simulated.shell.filesystem import FileError, File
 
 from . import port_answers
 from .access_logs import AccessLogs
+from .configured_responses import NginxResponses
 from .databases import REDIS, Databases
-from .nginx_responses import NginxResponses
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest
 
 _MAX_FORWARDS: Final = 4

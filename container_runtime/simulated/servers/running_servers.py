@@ -12,7 +12,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
 from mockube.container_runtime.runs import container_status
-from mockube.container_runtime.simulated.nginx.running import RunningServer
+from mockube.container_runtime.simulated.configured.running import RunningServer
 
 
 class _Entry(Struct, frozen=True):

@@ -20,7 +20,7 @@ def _kubectl(process: Process) -> Run:
 
 
 def _nginx(process: Process) -> Run:
-    from .nginx import nginx  # noqa: PLC0415 - for few
+    from .servers.nginx import nginx  # noqa: PLC0415 - for few
 
     return (yield from nginx(process))
 

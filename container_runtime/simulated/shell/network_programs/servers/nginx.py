@@ -1,6 +1,6 @@
 """nginx: reads its configuration, opens its logs, looks up the names of upstreams, and serves until it is stopped.
 
-What it answers is in `simulated.nginx`; the requests of clients reach it by the ports of its container.
+What it answers is in `simulated.configured.nginx`; the requests of clients reach it by the ports of its container.
 """
 
 import errno
@@ -11,17 +11,18 @@ from posixpath import basename, dirname, join
 from typing import Final
 
 from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards
-from mockube.container_runtime.simulated.nginx.configuration import (
+from mockube.container_runtime.simulated.configured.nginx.configuration import (
     ERROR_LOG,
     PREFIX,
     Configuration,
     configuration_of,
     full_path,
 )
-from mockube.container_runtime.simulated.nginx.parser import ConfigurationError, Directive, parse
-from mockube.container_runtime.simulated.nginx.running import RunningServer
+from mockube.container_runtime.simulated.configured.nginx.parser import ConfigurationError, Directive, parse
+from mockube.container_runtime.simulated.configured.running import RunningServer
 from mockube.container_runtime.simulated.shell.access import WRITE
 from mockube.container_runtime.simulated.shell.filesystem import FileError
+from mockube.container_runtime.simulated.shell.network_programs import network
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Output,
@@ -32,8 +33,6 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
     write_text,
 )
-
-from . import network
 
 _NUMBERS: Final = {
     "No such file or directory": errno.ENOENT,

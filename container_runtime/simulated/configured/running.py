@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from .configuration import Configuration
+from .nginx.configuration import Configuration
 
 _VERSION: Final = re.compile(r"(\d+\.\d+)(\.\d+)?(?:-.*)?")
 _PATCHES: Final = {

@@ -2,10 +2,10 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.nginx.answering import ProxyReply, answer
-from mockube.container_runtime.simulated.nginx.configuration import configuration_of
-from mockube.container_runtime.simulated.nginx.parser import ConfigurationError, parse
-from mockube.container_runtime.simulated.nginx.request_state import Request
+from mockube.container_runtime.simulated.configured.nginx.answering import ProxyReply, answer
+from mockube.container_runtime.simulated.configured.nginx.configuration import configuration_of
+from mockube.container_runtime.simulated.configured.nginx.parser import ConfigurationError, parse
+from mockube.container_runtime.simulated.configured.nginx.request_state import Request
 
 FILES = {
     "/www/index.html": b"home",

@@ -9,6 +9,16 @@ from mockube.apimachinery.hosts import is_address
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.config.environment import hostname_of
+from mockube.container_runtime.simulated.configured.nginx.answering import (
+    Answering,
+    ProxyCall,
+    ProxyReply,
+    Response,
+    answer,
+)
+from mockube.container_runtime.simulated.configured.nginx.configuration import full_path
+from mockube.container_runtime.simulated.configured.nginx.request_state import Request
+from mockube.container_runtime.simulated.configured.running import RunningServer
 from mockube.container_runtime.simulated.files.network_files import CLUSTER_DNS
 from mockube.container_runtime.simulated.network.calls import (
     HttpRequest,
@@ -18,16 +28,6 @@ from mockube.container_runtime.simulated.network.calls import (
     encode_call,
 )
 from mockube.container_runtime.simulated.network.services import Outcome
-from mockube.container_runtime.simulated.nginx.answering import (
-    Answering,
-    ProxyCall,
-    ProxyReply,
-    Response,
-    answer,
-)
-from mockube.container_runtime.simulated.nginx.configuration import full_path
-from mockube.container_runtime.simulated.nginx.request_state import Request
-from mockube.container_runtime.simulated.nginx.running import RunningServer
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 

@@ -1,0 +1,1 @@
+"""nginx: its configuration, and what a server answers with it. Pure."""
