@@ -1,4 +1,4 @@
-"""The responses of nginx in containers: files, requests to other servers over the simulated network, and lines in its logs."""
+"""The responses of servers with a configuration: files, requests to other servers over the simulated network, and lines in their logs."""
 
 import errno
 from collections.abc import Callable, Sequence
@@ -9,16 +9,14 @@ from mockube.apimachinery.hosts import is_address
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.config.environment import hostname_of
-from mockube.container_runtime.simulated.configured.nginx.answering import (
+from mockube.container_runtime.simulated.configured.contract import (
     Answering,
     ProxyCall,
     ProxyReply,
+    Request,
     Response,
-    answer,
+    RunningServer,
 )
-from mockube.container_runtime.simulated.configured.nginx.configuration import full_path
-from mockube.container_runtime.simulated.configured.nginx.request_state import Request
-from mockube.container_runtime.simulated.configured.running import RunningServer
 from mockube.container_runtime.simulated.files.network_files import CLUSTER_DNS
 from mockube.container_runtime.simulated.network.calls import (
     HttpRequest,
@@ -34,8 +32,7 @@ from mockube.container_runtime.simulated.shell.filesystem import FileError, File
 from .port_answers import HttpAnswer, ReceivedRequest
 
 _MAX_HOPS: Final = 8
-"""The number of proxies behind each other; nginx gives up when its connections are used up."""
-_CLOSES: Final = 444
+"""The number of proxies behind each other; a server gives up when its connections are used up."""
 _STREAMS: Final = {"/dev/stdout": 1, "/dev/stderr": 2, "/proc/self/fd/1": 1, "/proc/self/fd/2": 2}
 _HOPS: ContextVar[int] = ContextVar("hops", default=0)
 _WHILE_CONNECTING: Final = "while connecting to upstream"
@@ -47,7 +44,7 @@ _PROBLEMS: Final = {
 _CLOSED: Final = "upstream prematurely closed connection while reading response header from upstream"
 
 
-class NginxResponses:
+class ConfiguredResponses:
     def __init__(self, files: PodFiles, clock: Clock) -> None:
         self._files = files
         self._clock = clock
@@ -69,7 +66,6 @@ class NginxResponses:
         assert configuration is not None
         server.requests += 1
         files = await self._files.file_system(pod, container)
-        now = self._clock.now()
         received = Request(
             method=request.method,
             target=request.path,
@@ -80,19 +76,16 @@ class NginxResponses:
             body=request.body,
             address=(pod.get("status") or {}).get("podIP") or "",
             hostname=hostname_of(pod),
-            time_local=f"{now:%d/%b/%Y:%H:%M:%S} +0000",
-            time_iso8601=f"{now:%Y-%m-%dT%H:%M:%S}+00:00",
+            now=self._clock.now(),
             number=server.requests,
         )
-        answering = answer(configuration, received, _ServedFiles(files))
+        answering = configuration.answer(received, _ServedFiles(files))
         response = await self._run(answering, pod, server)
-        self._log(pod, container["name"], server, response, files)
-        if response.status == _CLOSES:
-            return HttpAnswer(status=0)
+        self._log(pod, container["name"], response, files)
         return HttpAnswer(
             status=response.status,
             content_type=response.content_type,
-            server="nginx",
+            server=response.server,
             location=response.location,
             headers=tuple(response.headers),
             body=response.body,
@@ -133,7 +126,7 @@ class NginxResponses:
         if reply.status:
             return ProxyReply(status=reply.status, headers=reply.headers, body=reply.body)
         if reply.problem:
-            server.on_not_simulated(f"nginx: {reply.problem}")
+            server.on_not_simulated(reply.problem)
         return ProxyReply(
             problem=_PROBLEMS.get(reply.outcome, _CLOSED),
             has_timed_out=reply.outcome == Outcome.TIMEOUT.value,
@@ -146,28 +139,27 @@ class NginxResponses:
         if is_address(host):
             return host
         if not call.needs_resolver:
-            addresses = server.addresses.get(call.host, ())
+            addresses = server.configuration.addresses.get(call.host, ()) if server.configuration else ()
             return addresses[server.requests % len(addresses)] if addresses else ""
         lookup = Lookup(server=CLUSTER_DNS, name=host.rstrip("."))
         reply = decode_reply(await network(encode_call(lookup)))
         return next((value for _, kind, value in reply.records if kind == "A"), "")
 
-    def _log(
-        self, pod: ReadOnlyTree, name: str, server: RunningServer, response: Response, files: FileSystem
-    ) -> None:
+    def _log(self, pod: ReadOnlyTree, name: str, response: Response, files: FileSystem) -> None:
         now = self._clock.now()
-        start = f"{now:%Y/%m/%d %H:%M:%S} [error] 29#29: *{server.requests} "
-        lines = [(response.error_log, start + text) for text in response.errors]
+        lines = [(response.error_log, text) for text in response.errors]
         written = []
         for path, line in (*lines, *response.logs):
             try:
-                target = files.resolve(full_path(path))
+                target = files.resolve(path)
                 if target in _STREAMS:
                     written.append((_STREAMS[target], line))
                 elif target != "/dev/null":
                     data = f"{line}\n".encode("utf-8", "surrogateescape")
                     files.write(target, data, append=True, modified=now.timestamp())
-            except FileError:  # The disk is full, or the log was made read-only: nginx goes on without it.
+            except (
+                FileError
+            ):  # The disk is full, or the log was made read-only: the server goes on without it.
                 continue
         if written:
             self.write_log(pod, name, written)

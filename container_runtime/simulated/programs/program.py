@@ -55,7 +55,9 @@ from mockube.container_runtime.simulated.shell.filesystem import (
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.invoking import start_problem
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
-from mockube.container_runtime.simulated.shell.network_programs.programs import SERVERS as NETWORK_SERVERS
+from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
+    PROGRAMS as NETWORK_SERVERS,
+)
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     Effect,

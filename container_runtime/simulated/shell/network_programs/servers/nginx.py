@@ -6,11 +6,15 @@ What it answers is in `simulated.configured.nginx`; the requests of clients reac
 import errno
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import partial
 from math import inf
 from posixpath import basename, dirname, join
 from typing import Final
 
 from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards
+from mockube.container_runtime.simulated.configured.contract import Configuration as ServedConfiguration
+from mockube.container_runtime.simulated.configured.contract import RunningServer
+from mockube.container_runtime.simulated.configured.nginx.answering import answer
 from mockube.container_runtime.simulated.configured.nginx.configuration import (
     ERROR_LOG,
     PREFIX,
@@ -19,7 +23,6 @@ from mockube.container_runtime.simulated.configured.nginx.configuration import (
     full_path,
 )
 from mockube.container_runtime.simulated.configured.nginx.parser import ConfigurationError, Directive, parse
-from mockube.container_runtime.simulated.configured.running import RunningServer
 from mockube.container_runtime.simulated.shell.access import WRITE
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.network_programs import network
@@ -56,6 +59,20 @@ _SITES: Final = "/etc/nginx/conf.d"
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _MAX_HOSTS: Final = 1000
 _WITH_VALUE: Final = frozenset("psgce")
+_VERSION: Final = re.compile(r"(\d+\.\d+)(\.\d+)?(?:-.*)?")
+_LATEST: Final = "1.29.4"
+_PATCHES: Final = {
+    "1.19": 10,
+    "1.20": 2,
+    "1.21": 6,
+    "1.22": 1,
+    "1.23": 4,
+    "1.25": 5,
+    "1.26": 3,
+    "1.27": 5,
+    "1.29": 4,
+}
+"""The last patches of series."""
 
 
 class _Options:
@@ -105,7 +122,7 @@ def nginx(process: Process) -> Run:
         yield process.error(options.problem)
         return 1
     if {"v", "V", "?", "h"} & {*options.letters}:
-        yield process.report(f"nginx version: nginx/{server.version}")
+        yield process.report(f"nginx version: nginx/{_version_of(process.host.image)}")
         return 0
     path = options.values.get("c", f"{PREFIX}/nginx.conf")
     if not process.host.files.knows(full_path(path)) and not process.host.files.knows(f"{PREFIX}/mime.types"):
@@ -113,8 +130,11 @@ def nginx(process: Process) -> Run:
     if server.runs_entrypoint:
         server.runs_entrypoint = False
         yield from _run_entrypoint(process)
-    nginx_run = _Nginx(process, server, path, options)
-    return (yield from nginx_run.run())
+    server.is_starting = True
+    try:
+        return (yield from _Nginx(process, server, path, options).run())
+    finally:
+        server.is_starting = False
 
 
 class _Nginx:
@@ -126,6 +146,7 @@ class _Nginx:
         self._read: dict[str, str] = {}
         """The files of the configuration by their paths."""
         self._error_log = ERROR_LOG
+        self._level = "notice"
 
     def run(self) -> Run:
         if problem := self._problem_of_log(ERROR_LOG):
@@ -135,7 +156,7 @@ class _Nginx:
         is_test = "t" in self._options.letters or "T" in self._options.letters
         try:
             configuration = self._load()
-            self._error_log = configuration.error_log
+            self._error_log, self._level = configuration.error_log, configuration.level
             if "s" in self._options.values:
                 return (yield from self._signal(configuration))
             self._read_certificates(configuration)
@@ -281,7 +302,7 @@ class _Nginx:
         self._accept(configuration, addresses)
         for text in (
             'using the "epoll" event method',
-            f"nginx/{self._server.version}",
+            f"nginx/{_version_of(self._process.host.image)}",
             "start worker processes",
             "start worker process 29",
         ):
@@ -292,10 +313,15 @@ class _Nginx:
         return 0
 
     def _accept(self, configuration: Configuration, addresses: Mapping[str, tuple[str, ...]]) -> None:
-        self._server.configuration, self._server.addresses = configuration, addresses
-        self._server.on_start()
-        for name in configuration.not_simulated:
-            self._server.on_not_simulated(f"the directive {name} of nginx")
+        self._server.accept(
+            ServedConfiguration(
+                answer=partial(answer, configuration),
+                ports=configuration.ports,
+                unknown_ports=dict.fromkeys(configuration.stream_ports, "the directive stream of nginx"),
+                addresses=addresses,
+                not_simulated=tuple(f"the directive {name} of nginx" for name in configuration.not_simulated),
+            )
+        )
 
     # --- messages
 
@@ -319,15 +345,18 @@ class _Nginx:
     def _print(self, level: str, text: str) -> Steps:
         yield self._process.report(f"nginx: [{level}] {text}")
 
-    @property
-    def _level(self) -> str:
-        configuration = self._server.configuration
-        return "notice" if configuration is None else configuration.level
-
     def _line(self, level: str, text: str, pid: int = 0) -> str:
         pid = pid or self._process.pid or 1
         now = self._process.host.now_running(is_shown=True)
         return f"{now:%Y/%m/%d %H:%M:%S} [{level}] {pid}#{pid}: {text}"
+
+
+def _version_of(image: str) -> str:
+    """Return the version of nginx in an image, such as 1.27.5 for nginx:1.27-alpine, or that of the latest one."""
+    match = _VERSION.fullmatch(image.rpartition("/")[2].partition(":")[2])
+    if match is None:
+        return _LATEST
+    return match[1] + (match[2] or f".{_PATCHES.get(match[1], 0)}")
 
 
 # --- the entrypoint of the official image
