@@ -64,6 +64,9 @@ class ProxyCall(Struct, frozen=True, kw_only=True):
     tls: bool = False
     body: bytes = b""
     needs_resolver: bool = False
+    """Whether the name is looked up now, and not at the start."""
+    uses_search: bool = False
+    """Whether it is looked up in the domains of resolv.conf, too."""
 
 
 class ProxyReply(Struct, frozen=True, kw_only=True):

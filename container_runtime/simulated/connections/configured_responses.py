@@ -80,7 +80,7 @@ class ConfiguredResponses:
             number=server.requests,
         )
         answering = configuration.answer(received, _ServedFiles(files))
-        response = await self._run(answering, pod, server)
+        response = await self._run(answering, pod, server, _searches(files))
         self._log(pod, container["name"], response, files)
         return HttpAnswer(
             status=response.status,
@@ -91,22 +91,26 @@ class ConfiguredResponses:
             body=response.body,
         )
 
-    async def _run(self, answering: Answering, pod: ReadOnlyTree, server: RunningServer) -> Response:
+    async def _run(
+        self, answering: Answering, pod: ReadOnlyTree, server: RunningServer, searches: Sequence[str]
+    ) -> Response:
         """Send the requests that an answer needs; return the answer."""
         try:
             call = next(answering)
             while True:
-                call = answering.send(await self._send(pod, server, call))
+                call = answering.send(await self._send(pod, server, call, searches))
         except StopIteration as stop:
             response: Response = stop.value
             return response
 
-    async def _send(self, pod: ReadOnlyTree, server: RunningServer, call: ProxyCall) -> ProxyReply:
+    async def _send(
+        self, pod: ReadOnlyTree, server: RunningServer, call: ProxyCall, searches: Sequence[str]
+    ) -> ProxyReply:
         """Send a request to another server over the network of the pod."""
         if _HOPS.get() >= _MAX_HOPS:
             return ProxyReply(status=500, problem="")
         network = self.network(pod)
-        address = await self._address_of(network, server, call)
+        address = await self._address_of(network, server, call, searches if call.uses_search else ())
         if not address:
             return ProxyReply(problem=f"{call.host} could not be resolved (3: Host not found)")
         request = HttpRequest(
@@ -133,7 +137,9 @@ class ConfiguredResponses:
             body=address.encode(),
         )
 
-    async def _address_of(self, network: NetworkCaller, server: RunningServer, call: ProxyCall) -> str:
+    async def _address_of(
+        self, network: NetworkCaller, server: RunningServer, call: ProxyCall, searches: Sequence[str]
+    ) -> str:
         """Return the address of a host, as it was looked up at the start, or as the `resolver` knows it."""
         host = call.host.strip("[]")
         if is_address(host):
@@ -141,9 +147,12 @@ class ConfiguredResponses:
         if not call.needs_resolver:
             addresses = server.configuration.addresses.get(call.host, ()) if server.configuration else ()
             return addresses[server.requests % len(addresses)] if addresses else ""
-        lookup = Lookup(server=CLUSTER_DNS, name=host.rstrip("."))
-        reply = decode_reply(await network(encode_call(lookup)))
-        return next((value for _, kind, value in reply.records if kind == "A"), "")
+        for name in (*(f"{host}.{domain}" for domain in searches), host.rstrip(".")):
+            reply = decode_reply(await network(encode_call(Lookup(server=CLUSTER_DNS, name=name))))
+            for _, kind, value in reply.records:
+                if kind == "A":
+                    return value
+        return ""
 
     def _log(self, pod: ReadOnlyTree, name: str, response: Response, files: FileSystem) -> None:
         now = self._clock.now()
@@ -163,6 +172,15 @@ class ConfiguredResponses:
                 continue
         if written:
             self.write_log(pod, name, written)
+
+
+def _searches(files: FileSystem) -> Sequence[str]:
+    """Return the domains in which a container looks names up."""
+    try:
+        lines = files.read("/etc/resolv.conf").decode("utf-8", "replace").splitlines()
+    except FileError:
+        return ()
+    return next((line.split()[1:] for line in lines if line.startswith("search ")), ())
 
 
 class _ServedFiles:

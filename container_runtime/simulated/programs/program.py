@@ -58,6 +58,7 @@ from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
     PROGRAMS as NETWORK_SERVERS,
 )
+from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of, starts_server
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     Effect,
@@ -342,7 +343,13 @@ def serves(container: Mapping[str, Any]) -> bool:
     """Return whether a container runs the server of its image, which is no program that is interpreted."""
     command, arguments = without_entrypoint(container)
     program = next(iter(command or arguments), "").rpartition("/")[2]
-    return program not in PROGRAMS and runs_server(container)
+    if program in NETWORK_SERVERS:
+        image = behavior_of(container)
+        if image is None or kind_of(image) is not None:
+            return False
+    elif program in PROGRAMS:
+        return False
+    return runs_server(container)
 
 
 def argv_of(container: Mapping[str, Any]) -> tuple[str, ...]:
@@ -541,7 +548,7 @@ def default_reaction(argv: Sequence[str], *, is_first: bool) -> tuple[StopReacti
     if program in _GO_PROGRAMS:
         is_pause = program == "agnhost" and "pause" in argv[1:2]
         return StopReaction(0.0, 0 if is_pause else _GO_EXIT), False
-    if program in NETWORK_SERVERS or any(_EXECUTES_SERVER.search(argument) for argument in argv):
+    if starts_server(argv) or any(_EXECUTES_SERVER.search(argument) for argument in argv):
         return StopReaction(0.0, 0), False
     handles_signals = any("trap" in argument for argument in argv)
     if not is_first:

@@ -8,9 +8,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mockube.apimachinery.hosts import is_address
+from mockube.container_runtime.simulated.configured.patterns import ConfiguredPattern
 
 from .parser import ConfigurationError, Directive
-from .patterns import ConfiguredPattern, compile_pattern
+from .patterns import compile_pattern
 from .variables import names_in
 
 PREFIX: Final = "/etc/nginx"

@@ -6,10 +6,11 @@ from typing import Final
 from urllib.parse import unquote
 
 from mockube.container_runtime.simulated.configured.contract import Request
+from mockube.container_runtime.simulated.configured.patterns import ConfiguredPattern
 
 from .configuration import Configuration, Location, Server, full_path
 from .parser import ConfigurationError, Directive
-from .patterns import ConfiguredPattern, compile_pattern
+from .patterns import compile_pattern
 from .variables import expand
 
 MAX_LOGGED: Final = 2000

@@ -8,10 +8,9 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
-from posixpath import basename, dirname, join
+from posixpath import dirname, join
 from typing import Final
 
-from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards
 from mockube.container_runtime.simulated.configured.contract import Configuration as ServedConfiguration
 from mockube.container_runtime.simulated.configured.contract import RunningServer
 from mockube.container_runtime.simulated.configured.nginx.answering import answer
@@ -37,21 +36,8 @@ from mockube.container_runtime.simulated.shell.process import (
     write_text,
 )
 
-_NUMBERS: Final = {
-    "No such file or directory": errno.ENOENT,
-    "Permission denied": errno.EACCES,
-    "Not a directory": errno.ENOTDIR,
-    "Is a directory": errno.EISDIR,
-    "No space left on device": errno.ENOSPC,
-    "Read-only file system": errno.EROFS,
-}
-_STREAMS: Final = {
-    "/dev/stdout": 1,
-    "/dev/stderr": 2,
-    "/proc/self/fd/1": 1,
-    "/proc/self/fd/2": 2,
-    "stderr": 2,
-}
+from .configuration_files import NUMBERS, matching_paths, open_log, read_file, write_to_log
+
 _LEVELS: Final = ("emerg", "alert", "crit", "error", "warn", "notice", "info", "debug")
 _SIGNALS: Final = ("stop", "quit", "reopen", "reload")
 _TEMPLATES: Final = "/etc/nginx/templates"
@@ -189,23 +175,14 @@ class _Nginx:
 
     def _read_files(self, path: str) -> Sequence[tuple[str, str]]:
         files, path = self._process.host.files, full_path(path)
-        paths = [path]
+        paths: Sequence[str] = [path]
         if any(char in path for char in "*?["):
-            folder, pattern = dirname(path), basename(path)
-            try:
-                names = files.children(folder) if files.exists(folder) else ()
-                visible = [name for name in names if not name.startswith(".")]
-                paths = [join(folder, name) for name in visible if matches_wildcards(name, pattern)]
-            except (FileError, WildcardsTooCostly):
-                paths = []
+            paths = matching_paths(files, path)
         elif not files.exists(path):
             raise FileNotFoundError(errno.ENOENT, "No such file or directory")
         found = []
         for each in paths:
-            try:
-                text = files.read(each).decode("utf-8", "surrogateescape")
-            except FileError as error:
-                raise OSError(_NUMBERS.get(str(error), errno.EIO), str(error)) from error
+            text = read_file(files, each)
             self._read[each] = text
             found.append((each, text))
         return found
@@ -244,7 +221,7 @@ class _Nginx:
             except FileError as error:
                 reason = str(error)
             if reason:
-                number = 0x80000000 + _NUMBERS.get(reason, errno.EIO)
+                number = 0x80000000 + NUMBERS.get(reason, errno.EIO)
                 raise ConfigurationError(
                     f'cannot load {kind} "{path}": BIO_new_file() failed (SSL: error:{number:08X}:system library::{reason}:calling '
                     f"fopen({path}, r) error:10000080:BIO routines::no such file)"
@@ -260,15 +237,8 @@ class _Nginx:
 
     def _problem_of_log(self, path: str) -> str:
         """Open a log, and create it if it is missing; return why that is not possible, "" if it is."""
-        files = self._process.host.files
-        try:
-            target = files.resolve(path)
-            if target in _STREAMS or target.startswith("/dev/"):
-                return ""
-            files.write(target, b"", append=True, modified=self._process.host.now().timestamp())
-        except FileError as error:
-            return f"{_NUMBERS.get(str(error), errno.EIO)}: {error}"
-        return ""
+        reason = open_log(self._process, path)
+        return f"{NUMBERS.get(reason, errno.EIO)}: {reason}" if reason else ""
 
     def _signal(self, configuration: Configuration) -> Run:
         """Send a signal to the server: it reads its configuration again, or ends."""
@@ -327,18 +297,8 @@ class _Nginx:
 
     def _report(self, level: str, text: str, *, is_plain: bool = False) -> Steps:
         """Write a line to the error log, and to the standard error what nginx also says there."""
-        files = self._process.host.files
-        line = f"{self._line(level, text)}\n".encode("utf-8", "surrogateescape")
         if not is_plain and _LEVELS.index(level) <= _LEVELS.index(self._level):
-            try:
-                target = files.resolve(full_path(self._error_log))
-                stream = _STREAMS.get(target)
-                if stream is not None:
-                    yield Output(stream, line)
-                else:
-                    files.write(target, line, append=True, modified=self._process.host.now().timestamp())
-            except FileError:
-                pass
+            yield from write_to_log(self._process, full_path(self._error_log), self._line(level, text))
         if level != "notice":
             yield from self._print(level, text)
 

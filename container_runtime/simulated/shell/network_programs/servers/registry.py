@@ -1,12 +1,13 @@
 """The list of the servers with a configuration: by which images they are known, how these start them, and their programs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from mockube.container_runtime.images.table import Image
 from mockube.container_runtime.simulated.shell.process import Process, Program, Run
+from mockube.container_runtime.simulated.shell.programs.servers import httpd as busybox_httpd
 
 
 class ServerKind(Struct, frozen=True, kw_only=True):
@@ -27,6 +28,26 @@ def _nginx(process: Process) -> Run:
     return (yield from nginx(process))
 
 
+def _httpd(process: Process) -> Run:
+    if not process.host.files.knows("/usr/local/apache2/conf/httpd.conf"):
+        return (yield from busybox_httpd(process))
+    from .httpd import httpd  # noqa: PLC0415 - for few
+
+    return (yield from httpd(process))
+
+
+def _httpd_foreground(process: Process) -> Run:
+    from .httpd import httpd_foreground  # noqa: PLC0415 - for few
+
+    return (yield from httpd_foreground(process))
+
+
+def _apachectl(process: Process) -> Run:
+    from .httpd import apachectl  # noqa: PLC0415 - for few
+
+    return (yield from apachectl(process))
+
+
 KINDS: Final = (
     ServerKind(
         folder="/etc/nginx",
@@ -34,11 +55,24 @@ KINDS: Final = (
         command=("nginx", "-g", "daemon off;"),
         places=("/var/log/nginx",),
     ),
+    ServerKind(
+        folder="/usr/local/apache2/conf",
+        programs={"httpd": _httpd, "httpd-foreground": _httpd_foreground, "apachectl": _apachectl},
+        command=("httpd-foreground",),
+        places=("/usr/local/apache2/logs",),
+    ),
 )
 
 PROGRAMS: Final[Mapping[str, Program]] = {
     name: program for kind in KINDS for name, program in kind.programs.items()
 }
+
+
+def starts_server(argv: Sequence[str]) -> bool:
+    """Return whether a command is one of the servers; httpd is Apache's with -D or -X, and else that of busybox."""
+    program = argv[0].rpartition("/")[2] if argv else ""
+    is_busybox = program == "httpd" and not any(word.startswith(("-D", "-X")) for word in argv)
+    return program in PROGRAMS and not is_busybox
 
 
 def kind_of(image: Image) -> ServerKind | None:

@@ -1,0 +1,1 @@
+"""Apache httpd: its configuration, and what a server answers with it. Pure."""
