@@ -48,6 +48,18 @@ def _apachectl(process: Process) -> Run:
     return (yield from apachectl(process))
 
 
+def _haproxy(process: Process) -> Run:
+    from .haproxy import haproxy  # noqa: PLC0415 - for few
+
+    return (yield from haproxy(process))
+
+
+def _envoy(process: Process) -> Run:
+    from .envoy import envoy  # noqa: PLC0415 - for few
+
+    return (yield from envoy(process))
+
+
 KINDS: Final = (
     ServerKind(
         folder="/etc/nginx",
@@ -60,6 +72,17 @@ KINDS: Final = (
         programs={"httpd": _httpd, "httpd-foreground": _httpd_foreground, "apachectl": _apachectl},
         command=("httpd-foreground",),
         places=("/usr/local/apache2/logs",),
+    ),
+    ServerKind(
+        folder="/usr/local/etc/haproxy",
+        programs={"haproxy": _haproxy},
+        command=("haproxy", "-f", "/usr/local/etc/haproxy/haproxy.cfg"),
+        has_default=False,
+    ),
+    ServerKind(
+        folder="/etc/envoy",
+        programs={"envoy": _envoy},
+        command=("envoy", "-c", "/etc/envoy/envoy.yaml"),
     ),
 )
 

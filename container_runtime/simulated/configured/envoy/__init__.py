@@ -1,0 +1,1 @@
+"""Envoy: its static configuration, and what a server answers with it. Pure."""

@@ -1,0 +1,1 @@
+"""HAProxy: its configuration, and what a server answers with it. Pure."""
