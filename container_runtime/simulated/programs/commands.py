@@ -50,7 +50,7 @@ from .lasting_files import (
 )
 from .object_values import is_file_of_object, uses_objects
 from .requirements import unmet_requirement
-from .server_start import failed_start, written_paths
+from .server_start import failed_by_capabilities, failed_start, written_paths
 
 _NETWORK_PROGRAM: Final = re.compile(
     rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host', *NETWORK_SERVERS}))})(?![\w.-])|/dev/(?:tcp|udp)/"
@@ -74,7 +74,7 @@ def host_of(
     files: FileSystem | None = None,
 ) -> Host:
     """Return the host in which a container's command runs; without `files`, only the files of mounts are known."""
-    user, group, others = identity_of(pod, container)
+    user, group, others, _ = identity_of(pod, container)
     script = script_of(meta.annotations(pod))
     return Host(
         name=hostname_of(pod),
@@ -343,6 +343,7 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
         yield Output(2, "".join(f"{line}\n" for line in requirement.logs).encode())
         return requirement.exit_code
     failed = None if has_script else failed_start(host.files, written_paths(container))
+    failed = failed or (None if has_script else failed_by_capabilities(container, host.files.user))
     if failed is not None:
         yield Output(2, "".join(f"{line}\n" for line in failed.lines).encode())
         return failed.exit_code

@@ -264,6 +264,14 @@ class _Httpd:
             )
             yield from self._log("core:error", f"AH00100: httpd: could not log pid to file {pid_file}")
             return 1
+        user = self._process.host.files.user
+        if not user.user and not (user.has("SETGID") and user.has("SETUID")):
+            group = "(1)Operation not permitted: AH02156: setgid: unable to set group id to Group 33"
+            yield from self._log("unixd:alert", group)
+            yield from self._log(
+                "core:alert", "AH00050: Child 8 returned a Fatal error... Apache is exiting!"
+            )
+            return 1
         self._accept(configuration)
         module = next((name for name in configuration.modules if name.startswith("mpm_")), "mpm_event")
         code = {"mpm_event": "AH00489", "mpm_worker": "AH00292", "mpm_prefork": "AH00163"}.get(

@@ -150,6 +150,7 @@ class _Nginx:
             for warning in configuration.warnings:
                 yield from self._report("warn", warning)
             self._open_logs(configuration)
+            self._own_temporary_folders(configuration)
         except ConfigurationError as error:
             yield from self._report("emerg", str(error))
             if is_test:
@@ -234,6 +235,14 @@ class _Nginx:
                 continue
             if problem := self._problem_of_log(path):
                 raise ConfigurationError(f'open() "{path}" failed ({problem})')
+
+    def _own_temporary_folders(self, configuration: Configuration) -> None:
+        """Raise an error where nginx may not give its temporary folders to its workers."""
+        user = self._process.host.files.user
+        if configuration.user != "root" and not user.user and not user.has("CHOWN"):
+            raise ConfigurationError(
+                'chown("/var/cache/nginx/client_temp", 101) failed (1: Operation not permitted)'
+            )
 
     def _problem_of_log(self, path: str) -> str:
         """Open a log, and create it if it is missing; return why that is not possible, "" if it is."""
