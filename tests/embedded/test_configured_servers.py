@@ -68,7 +68,11 @@ def cluster(module_cluster):
         trees += pod(name, *values)
     for tree in trees:
         module_cluster.apply(orjson.dumps(tree).decode())
-    for name in ("web", "httpd", "haproxy", "envoy"):
+    private = "umask 077; echo x > /usr/share/nginx/html/x; nginx -g 'daemon off;'"
+    container = {"name": "c", "image": "nginx:1.27", "command": ["sh", "-c", private]}
+    tree = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "private", "namespace": "default"}}
+    module_cluster.apply(orjson.dumps(tree | {"spec": {"containers": [container]}}).decode())
+    for name in ("web", "httpd", "haproxy", "envoy", "private"):
         module_cluster.wait("Pod", name, "Ready")
     return module_cluster
 
@@ -114,3 +118,8 @@ def test_invalid_configurations_end_the_server(cluster):
 
         until(has_ended, f"the end of {name}")
         assert text in api.read_namespaced_pod_log(name, "default", previous=False), name
+
+
+def test_workers_read_files_as_their_own_user(curl):
+    assert curl("private", "http://localhost/x").startswith("HTTP/1.1 403")
+    assert curl("private", "http://localhost/").startswith("HTTP/1.1 200")

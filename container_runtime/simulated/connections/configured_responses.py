@@ -27,6 +27,7 @@ from mockube.container_runtime.simulated.network.calls import (
 )
 from mockube.container_runtime.simulated.network.services import Outcome
 from mockube.container_runtime.simulated.pod_files import PodFiles
+from mockube.container_runtime.simulated.shell.access import ContainerUser
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 
 from .port_answers import HttpAnswer, ReceivedRequest
@@ -79,7 +80,9 @@ class ConfiguredResponses:
             now=self._clock.now(),
             number=server.requests,
         )
-        answering = configuration.answer(received, _ServedFiles(files))
+        worker = configuration.worker
+        seen = files if worker is None else files.as_user(ContainerUser(worker, worker))
+        answering = configuration.answer(received, _ServedFiles(seen))
         response = await self._run(answering, pod, server, _searches(files))
         self._log(pod, container["name"], response, files)
         return HttpAnswer(

@@ -161,12 +161,12 @@ def server_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...
     """
     own_mounts, is_given = _own_mounts(container), container.get("command") or container.get("args")
     image, kind = behavior_of(container), server_kind(container)
-    if image is None or kind is None or not (own_mounts or is_given or not kind.has_default):
+    if image is None or kind is None or not (own_mounts or is_given or kind.is_always_read):
         return ()
     script = script_of(meta.annotations(pod))
     if script.command(container["name"]) is not None or script.times_runs:
         return ()
-    argv = program.command_of(container)
+    argv = program.command_of(container) or tuple(container.get("args") or ())
     if container.get("command"):
         is_server = any(_SERVER_PROGRAM.search(argument) for argument in argv)
         return argv if is_server and argv[0].rpartition("/")[2] in PROGRAMS else ()
@@ -181,7 +181,7 @@ def server_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...
         for path in (mount["mountPath"].rstrip("/"),)
         for place in places
     )
-    return (argv or kind.command) if has_files or argv or not kind.has_default else ()
+    return (argv or kind.command) if has_files or argv or kind.is_always_read else ()
 
 
 def _own_mounts(container: ReadOnlyTree) -> list[ReadOnlyTree]:

@@ -562,6 +562,12 @@ class FileSystem:
 
     # --- rights
 
+    def as_user(self, user: ContainerUser) -> "FileSystem":
+        """Return the same files as another user sees them."""
+        view = FileSystem.__new__(FileSystem)
+        view.__dict__ = {**self.__dict__, "_user": user, "_overrides": user.has("DAC_OVERRIDE")}
+        return view
+
     @property
     def user(self) -> ContainerUser:
         """The user whose rights count."""
@@ -730,6 +736,8 @@ class FileSystem:
             parent = files._entries[dirname(place.path)]
         if not parent.is_directory:
             raise FileError("Not a directory")
+        if old is None and dirname(path) == "/proc":
+            raise NoSuchFile
         if place.read_only or parent.read_only or (old is not None and old.read_only):
             raise ReadOnly
         if not self._overrides:

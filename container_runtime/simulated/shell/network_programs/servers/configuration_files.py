@@ -26,6 +26,16 @@ STREAMS: Final = {
 }
 
 
+def worker_of(process: Process, name: str) -> int | None:
+    """Return the number of the user to which a server that starts as root changes; None for the user of the container."""
+    host = process.host
+    if host.user or not name:
+        return None
+    if name.startswith("#") and name[1:].isdecimal():
+        return int(name[1:10])
+    return next((number for number, account in host.user_names.items() if account == name), None)
+
+
 def matching_paths(files: FileSystem, path: str) -> Sequence[str]:
     """Return the files that a path with wildcards stands for."""
     folder, pattern = dirname(path), basename(path)

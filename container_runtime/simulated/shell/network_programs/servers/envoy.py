@@ -100,10 +100,13 @@ def _read(process: Process, path: str, text: str) -> Configuration:
         raise ConfigurationError(
             "At least one of --config-path or --config-yaml or Options::configProto() should be non-empty"
         )
+    full = process.path(path)
     try:
-        data = process.host.files.read(process.path(path))
+        data = process.host.files.read(full) if process.host.files.exists(full) else b""
     except FileError as error:
         raise ConfigurationError(f"unable to read file: {path}") from error
+    if not data and not process.host.files.exists(full):
+        raise ConfigurationError(f"unable to read file: {path}")
     return configuration_of(data)
 
 

@@ -30,7 +30,7 @@ from mockube.container_runtime.simulated.shell.process import (
     write_text,
 )
 
-from .configuration_files import NUMBERS, matching_paths, open_log, read_file, write_to_log
+from .configuration_files import NUMBERS, matching_paths, open_log, read_file, worker_of, write_to_log
 
 _LATEST: Final = "2.4.66"
 _WITH_VALUE: Final = "DdfCcekE"
@@ -293,6 +293,7 @@ class _Httpd:
                 answer=partial(answer, configuration, self._version),
                 ports=dict.fromkeys(configuration.ports, False),
                 not_simulated=configuration.not_simulated,
+                worker=worker_of(self._process, (configuration.main.own.last("user") or ("",))[0]),
             )
         )
 

@@ -36,7 +36,7 @@ from mockube.container_runtime.simulated.shell.process import (
     write_text,
 )
 
-from .configuration_files import NUMBERS, matching_paths, open_log, read_file, write_to_log
+from .configuration_files import NUMBERS, matching_paths, open_log, read_file, worker_of, write_to_log
 
 _LEVELS: Final = ("emerg", "alert", "crit", "error", "warn", "notice", "info", "debug")
 _SIGNALS: Final = ("stop", "quit", "reopen", "reload")
@@ -298,6 +298,7 @@ class _Nginx:
                 ports=configuration.ports,
                 unknown_ports=dict.fromkeys(configuration.stream_ports, "the directive stream of nginx"),
                 addresses=addresses,
+                worker=worker_of(self._process, configuration.user or "nginx"),
                 not_simulated=tuple(f"the directive {name} of nginx" for name in configuration.not_simulated),
             )
         )

@@ -18,8 +18,8 @@ class ServerKind(Struct, frozen=True, kw_only=True):
     """What the entrypoint of the image runs without arguments."""
     places: tuple[str, ...] = ()
     """Other folders that the server uses, such as those of its logs."""
-    has_default: bool = True
-    """Whether the image has a configuration; otherwise the server reads one in any case."""
+    is_always_read: bool = False
+    """Whether the server reads its configuration in any case, because the table of images does not say what it does without a volume."""
 
 
 def _nginx(process: Process) -> Run:
@@ -77,12 +77,13 @@ KINDS: Final = (
         folder="/usr/local/etc/haproxy",
         programs={"haproxy": _haproxy},
         command=("haproxy", "-f", "/usr/local/etc/haproxy/haproxy.cfg"),
-        has_default=False,
+        is_always_read=True,
     ),
     ServerKind(
         folder="/etc/envoy",
         programs={"envoy": _envoy},
         command=("envoy", "-c", "/etc/envoy/envoy.yaml"),
+        is_always_read=True,
     ),
 )
 
@@ -103,5 +104,5 @@ def kind_of(image: Image) -> ServerKind | None:
     for kind in KINDS:
         if kind.folder in image.configuration:
             is_known = any(path.startswith(f"{kind.folder}/") for path in image.files)
-            return kind if is_known or not kind.has_default else None
+            return kind if is_known or kind.is_always_read else None
     return None

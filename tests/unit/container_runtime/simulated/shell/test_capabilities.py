@@ -9,6 +9,7 @@ from mockube.container_runtime.simulated.shell.filesystem import (
     AccessDenied,
     FileEntry,
     FileSystem,
+    NoSuchFile,
     OperationNotPermitted,
 )
 
@@ -72,6 +73,19 @@ def test_owners_and_modes():
     with pytest.raises(OperationNotPermitted):
         files_of(dropped("DAC_OVERRIDE")).remove("/sticky/x")
     files_of(dropped("DAC_OVERRIDE", "FOWNER")).remove("/sticky/x")
+
+
+def test_files_as_another_user_sees_them():
+    worker = files_of(ContainerUser()).as_user(ContainerUser(101, 101))
+    with pytest.raises(AccessDenied):
+        worker.read("/own")
+    assert files_of(ContainerUser()).read("/own") == b"own"
+
+
+def test_nobody_creates_files_in_proc():
+    files = FileSystem({"/": FileEntry(), "/proc": FileEntry()})
+    with pytest.raises(NoSuchFile):
+        files.write("/proc/x", b"")
 
 
 @pytest.mark.parametrize(
