@@ -49,24 +49,31 @@ class ConfiguredContainers:
 
     def prepare(self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> None:
         """Prepare the start of a server by the command of a container."""
-        server = self._servers.start(meta.uid(pod), container["name"], restarts)
-        server.runs_entrypoint = not container.get("command")
-        self._connect(server, pod, container["name"])
+        name = container["name"]
+        server = self._server(pod, name, runs_entrypoint=not container.get("command"))
+        self._servers.start(meta.uid(pod), name, restarts, server)
 
     def of_client(self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> RunningServer | None:
         """Return the server of a container for the command of a client; None for an image without one that is simulated."""
         if commands.server_kind(container) is None:
             return None
         name = container["name"]
-        server = self._servers.of_run(meta.uid(pod), name, restarts)
-        if self._servers.find(pod, name) is None:
-            server.runs = bool(listeners_of(pod, container).ports)
-            self._connect(server, pod, name)
-        return server
+        return self._servers.of_run(
+            meta.uid(pod),
+            name,
+            restarts,
+            lambda: self._server(pod, name, runs=bool(listeners_of(pod, container).ports)),
+        )
 
-    def _connect(self, server: RunningServer, pod: ReadOnlyTree, name: str) -> None:
-        server.write_log = lambda stream, line: self._write_log(pod, name, [(stream, line)])
-        server.on_not_simulated = lambda text: self._note_unknown(pod, name, text, _WITHOUT_DIRECTIVE)
+    def _server(
+        self, pod: ReadOnlyTree, name: str, *, runs: bool = False, runs_entrypoint: bool = False
+    ) -> RunningServer:
+        return RunningServer(
+            runs=runs,
+            runs_entrypoint=runs_entrypoint,
+            write_log=lambda stream, line: self._write_log(pod, name, [(stream, line)]),
+            on_not_simulated=lambda text: self._note_unknown(pod, name, text, _WITHOUT_DIRECTIVE),
+        )
 
     async def probe(self, pod: ReadOnlyTree, request: PortProbe, started: Collection[str]) -> PortAnswer:
         """Return the answer of a pod in some of whose containers servers have started; `pod` is its latest version."""

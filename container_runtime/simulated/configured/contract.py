@@ -99,7 +99,7 @@ Answering = Generator[ProxyCall, ProxyReply, Response]
 """Answers a request: it yields what it sends to other servers, and receives their replies."""
 
 
-class Configuration(Struct, frozen=True, kw_only=True):
+class ServedConfiguration(Struct, frozen=True, kw_only=True):
     """A configuration that a server has read."""
 
     answer: Callable[[Request, FileReader], Answering]
@@ -124,7 +124,7 @@ class RunningServer(Struct):
     """Whether the entrypoint of the image runs before the server."""
     is_starting: bool = False
     """Whether a program reads a configuration, for which it may look up names."""
-    configuration: Configuration | None = None
+    configuration: ServedConfiguration | None = None
     """What a program has read; None for the configuration of the image."""
     requests: int = 0
     write_log: Callable[[int, str], None] = lambda *_: None
@@ -136,7 +136,7 @@ class RunningServer(Struct):
     def is_running(self) -> bool:
         return self.runs or self.configuration is not None
 
-    def accept(self, configuration: Configuration) -> None:
+    def accept(self, configuration: ServedConfiguration) -> None:
         """Answer by a configuration from now on."""
         self.configuration, self.is_starting = configuration, False
         for name in configuration.not_simulated:

@@ -1,6 +1,6 @@
 """The servers that programs of containers have started or reloaded, by their containers: they say which ports are open, and what answers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -26,11 +26,9 @@ class RunningServers:
         self._entries: dict[str, dict[str, _Entry]] = {}
         """The servers by the pod's uid and the container's name."""
 
-    def start(self, uid: str, name: str, restarts: int) -> RunningServer:
-        """Return the server of a run that begins, and which it may start."""
-        server = RunningServer()
+    def start(self, uid: str, name: str, restarts: int, server: RunningServer) -> None:
+        """Note the server of a run that begins, and which it may start."""
         self._entries.setdefault(uid, {})[name] = _Entry(restarts, server, is_live=True)
-        return server
 
     def end(self, uid: str, name: str, restarts: int) -> None:
         """Note the end of a run."""
@@ -38,11 +36,13 @@ class RunningServers:
         if entry is not None and entry.restarts == restarts:
             entry.server.configuration = None
 
-    def of_run(self, uid: str, name: str, restarts: int) -> RunningServer:
-        """Return the server of a run, for the command of a client."""
+    def of_run(
+        self, uid: str, name: str, restarts: int, make: Callable[[], RunningServer] = RunningServer
+    ) -> RunningServer:
+        """Return the server of a run, for the command of a client; `make` returns the one of a run without."""
         entry = self._entries.get(uid, _NONE).get(name)
         if entry is None or entry.restarts != restarts:
-            entry = _Entry(restarts, RunningServer(), is_live=False)
+            entry = _Entry(restarts, make(), is_live=False)
             self._entries.setdefault(uid, {})[name] = entry
         return entry.server
 

@@ -13,14 +13,14 @@ from mockube.container_runtime.simulated.configured.contract import (
     Response,
 )
 
-from .configuration import Cluster, Configuration, Listener, Route, VirtualHost
+from .configuration import Cluster, EnvoyConfiguration, EnvoyRoute, Listener, VirtualHost
 
 _REDIRECTS: Final = {"FOUND": 302, "SEE_OTHER": 303, "TEMPORARY_REDIRECT": 307, "PERMANENT_REDIRECT": 308}
 _Routing = Generator[ProxyCall, ProxyReply, tuple[Response, str]]
 _RESET: Final = "upstream connect error or disconnect/reset before headers. "
 
 
-def answer(configuration: Configuration, request: Request, files: FileReader) -> Answering:  # noqa: ARG001 - the contract
+def answer(configuration: EnvoyConfiguration, request: Request, files: FileReader) -> Answering:  # noqa: ARG001 - the contract
     """Return the response to a request, and what is logged of it."""
     if request.port == configuration.admin_port:
         return _admin(configuration, request)
@@ -38,7 +38,7 @@ def answer(configuration: Configuration, request: Request, files: FileReader) ->
     return response
 
 
-def _route(configuration: Configuration, listener: Listener, request: Request) -> _Routing:
+def _route(configuration: EnvoyConfiguration, listener: Listener, request: Request) -> _Routing:
     """Return the response, and the address of the server that has sent it."""
     path, _, _ = request.target.partition("?")
     host = _host_for(listener, request)
@@ -85,7 +85,7 @@ def _host_for(listener: Listener, request: Request) -> VirtualHost | None:
     return best[1] if best is not None else None
 
 
-def _matches(route: Route, request: Request, path: str) -> bool:
+def _matches(route: EnvoyRoute, request: Request, path: str) -> bool:
     match = route.match
     ignores_case = match.get("case_sensitive") is False
     fold = str.lower if ignores_case else str
@@ -106,11 +106,11 @@ def _has_header(request: Request, header: Mapping[str, Any]) -> bool:
     known = {":method": request.method, ":path": request.target, ":authority": request.headers.get("host")}
     value = known.get(name, request.headers.get(name))
     text = header.get("string_match") or {}
-    wanted = header.get("exact_match", text.get("exact"))
+    expected = header.get("exact_match", text.get("exact"))
     prefix = header.get("prefix_match", text.get("prefix"))
     holds = value is not None
-    if wanted is not None:
-        holds = value == wanted
+    if expected is not None:
+        holds = value == expected
     elif prefix is not None:
         holds = value is not None and value.startswith(str(prefix))
     elif "present_match" in header:
@@ -118,7 +118,7 @@ def _has_header(request: Request, header: Mapping[str, Any]) -> bool:
     return holds is not bool(header.get("invert_match"))
 
 
-def _redirect(route: Route, request: Request) -> Response:
+def _redirect(route: EnvoyRoute, request: Request) -> Response:
     action = route.action
     scheme = (
         "https"
@@ -137,7 +137,7 @@ def _redirect(route: Route, request: Request) -> Response:
     return Response(status=status, content_type="", location=f"{scheme}://{host}{path}{rest}")
 
 
-def _forward(configuration: Configuration, route: Route, request: Request, path: str) -> _Routing:
+def _forward(configuration: EnvoyConfiguration, route: EnvoyRoute, request: Request, path: str) -> _Routing:
     action = route.action
     cluster = configuration.clusters.get(_cluster_name(action, request))
     if cluster is None:
@@ -167,7 +167,7 @@ def _cluster_name(action: Mapping[str, Any], request: Request) -> str:
     return names[request.number * 7 % len(names)] if names else str(action.get("cluster") or "")
 
 
-def _call(route: Route, cluster: Cluster, request: Request, path: str) -> ProxyCall:
+def _call(route: EnvoyRoute, cluster: Cluster, request: Request, path: str) -> ProxyCall:
     action, endpoint = route.action, cluster.endpoints[(request.number - 1) % len(cluster.endpoints)]
     target = request.target
     if "prefix_rewrite" in action:
@@ -209,7 +209,7 @@ def _call(route: Route, cluster: Cluster, request: Request, path: str) -> ProxyC
     )
 
 
-def _passed(reply: ProxyReply, route: Route) -> Response:
+def _passed(reply: ProxyReply, route: EnvoyRoute) -> Response:
     headers = {name.lower(): (name, value) for name, value in reply.headers}
     for name in ("connection", "keep-alive", "transfer-encoding", "content-length", "date", "server"):
         headers.pop(name, None)
@@ -225,7 +225,7 @@ def _passed(reply: ProxyReply, route: Route) -> Response:
 # --- the admin
 
 
-def _admin(configuration: Configuration, request: Request) -> Response:
+def _admin(configuration: EnvoyConfiguration, request: Request) -> Response:
     path = request.target.partition("?")[0]
     texts = {
         "/ready": "LIVE\n",
@@ -259,7 +259,7 @@ def _admin(configuration: Configuration, request: Request) -> Response:
     return Response(status=200, content_type=kind, body=text.encode(), server="envoy")
 
 
-def _clusters(configuration: Configuration) -> str:
+def _clusters(configuration: EnvoyConfiguration) -> str:
     lines = []
     for cluster in configuration.clusters.values():
         lines.append(f"{cluster.name}::observability_name::{cluster.name}")

@@ -56,28 +56,29 @@ _BOOTSTRAP: Final = frozenset(
 _RESOURCES: Final = frozenset({"listeners", "clusters", "secrets"})
 _REMOVED: Final = {"cluster": "hosts", "filter": "config", "chain": "tls_context"}
 """Fields of the second version of the API, which still appear in old examples."""
+_KNOWN_DISCOVERY: Final = ("STATIC", "STRICT_DNS", "LOGICAL_DNS")
 _MANAGER: Final = "HttpConnectionManager"
 _MAX: Final = 10_000
 
 
-class ConfigurationError(Exception):
+class EnvoyConfigurationError(Exception):
     """The configuration is invalid; the message is that of Envoy."""
 
 
-class Endpoint(Struct, frozen=True, kw_only=True):
+class ClusterEndpoint(Struct, frozen=True, kw_only=True):
     host: str
     port: int
 
 
 class Cluster(Struct, frozen=True, kw_only=True):
     name: str
-    endpoints: tuple[Endpoint, ...] = ()
+    endpoints: tuple[ClusterEndpoint, ...] = ()
     looks_up: bool = False
     """Whether its endpoints have names."""
     tls: bool = False
 
 
-class Route(Struct, frozen=True, kw_only=True):
+class EnvoyRoute(Struct, frozen=True, kw_only=True):
     match: Mapping[str, Any] = field(default_factory=dict)
     pattern: ConfiguredPattern | None = None
     action: Mapping[str, Any] = field(default_factory=dict)
@@ -89,7 +90,7 @@ class Route(Struct, frozen=True, kw_only=True):
 class VirtualHost(Struct, frozen=True, kw_only=True):
     name: str
     domains: tuple[str, ...]
-    routes: tuple[Route, ...] = ()
+    routes: tuple[EnvoyRoute, ...] = ()
 
 
 class Listener(Struct, frozen=True, kw_only=True):
@@ -102,22 +103,22 @@ class Listener(Struct, frozen=True, kw_only=True):
     logs: bool = False
 
 
-class Configuration(Struct, frozen=True, kw_only=True):
+class EnvoyConfiguration(Struct, frozen=True, kw_only=True):
     listeners: Mapping[int, Listener] = field(default_factory=dict)
     clusters: Mapping[str, Cluster] = field(default_factory=dict)
     admin_port: int = 0
     not_simulated: tuple[str, ...] = ()
 
 
-def configuration_of(data: bytes) -> Configuration:
-    """Return what a file means; raise `ConfigurationError` for an invalid one."""
+def configuration_of(data: bytes) -> EnvoyConfiguration:
+    """Return what a file means; raise `EnvoyConfigurationError` for an invalid one."""
     try:
         tree = load(data).tree
     except YamlError as error:
         text = str(error).removeprefix("error converting YAML to JSON: ")
-        raise ConfigurationError(f"Unable to convert YAML as JSON: {text}") from error
+        raise EnvoyConfigurationError(f"Unable to convert YAML as JSON: {text}") from error
     if not isinstance(tree, dict):
-        raise ConfigurationError(
+        raise EnvoyConfigurationError(
             f"Unable to convert YAML as JSON: {data.decode('utf-8', 'replace')[:2000].strip()}"
         )
     return _Reader(tree).read()
@@ -128,7 +129,7 @@ class _Reader:
         self._tree = tree
         self._unknown: dict[str, None] = {}
 
-    def read(self) -> Configuration:
+    def read(self) -> EnvoyConfiguration:
         _check_fields(self._tree, _BOOTSTRAP, "")
         resources = _mapping(self._tree.get("static_resources"), "static_resources")
         _check_fields(resources, _RESOURCES, "static_resources")
@@ -146,7 +147,7 @@ class _Reader:
         for listener in listeners.values():
             self._check_clusters(listener, clusters)
         admin = _socket(_mapping(self._tree.get("admin"), "admin").get("address"), "admin.address")
-        return Configuration(
+        return EnvoyConfiguration(
             listeners=listeners,
             clusters=clusters,
             admin_port=admin.port if admin is not None else 0,
@@ -155,9 +156,9 @@ class _Reader:
 
     def _cluster(self, tree: Mapping[str, Any], path: str) -> Cluster:
         _check_removed(tree, "cluster", path)
-        kind = str(tree.get("type") or "STATIC")
-        if kind in ("EDS", "ORIGINAL_DST") or "cluster_type" in tree:
-            self._unknown[f"the cluster type {kind} of envoy"] = None
+        discovery = str(tree.get("type") or "STATIC")
+        if discovery not in _KNOWN_DISCOVERY or "cluster_type" in tree:
+            self._unknown[f"the cluster type {discovery} of envoy"] = None
         endpoints = []
         assignment = _mapping(tree.get("load_assignment"), f"{path}.load_assignment")
         for group in _items(assignment.get("endpoints"), f"{path}.load_assignment.endpoints"):
@@ -168,7 +169,7 @@ class _Reader:
         return Cluster(
             name=str(tree.get("name") or ""),
             endpoints=tuple(endpoints),
-            looks_up=kind in ("STRICT_DNS", "LOGICAL_DNS"),
+            looks_up=discovery in _KNOWN_DISCOVERY[1:],
             tls="transport_socket" in tree,
         )
 
@@ -212,14 +213,14 @@ class _Reader:
         )
         return Listener(name=name, port=port, tls=tls, hosts=hosts, logs=logs)
 
-    def _routes(self, host: Mapping[str, Any], path: str) -> Iterator[Route]:
+    def _routes(self, host: Mapping[str, Any], path: str) -> Iterator[EnvoyRoute]:
         for each in _items(host.get("routes"), f"{path}.routes"):
             match = _mapping(each.get("match"), f"{path}.match")
             regex = _mapping(match.get("safe_regex"), f"{path}.safe_regex").get("regex")
             try:
                 pattern = compile_text(f"^(?:{regex})$") if regex else None
             except ValueError as error:
-                raise ConfigurationError(f"missing ): {regex}") from error
+                raise EnvoyConfigurationError(f"missing ): {regex}") from error
             kind = next((name for name in ("route", "redirect", "direct_response") if name in each), "")
             if not kind:
                 self._unknown["a route of envoy without an action"] = None
@@ -229,7 +230,7 @@ class _Reader:
                     each.get("response_headers_to_add") or host.get("response_headers_to_add"), path
                 )
             ]
-            yield Route(
+            yield EnvoyRoute(
                 match=match,
                 pattern=pattern,
                 action=_mapping(each.get(kind), f"{path}.{kind}") if kind else {},
@@ -242,7 +243,7 @@ class _Reader:
             for route in host.routes:
                 name = route.action.get("cluster") if route.kind == "route" else None
                 if name is not None and name not in clusters and not self._tree.get("dynamic_resources"):
-                    raise ConfigurationError(f"route: unknown cluster '{name}'")
+                    raise EnvoyConfigurationError(f"route: unknown cluster '{name}'")
 
 
 def _check_fields(tree: Mapping[str, Any], known: frozenset[str], path: str) -> None:
@@ -256,9 +257,9 @@ def _check_removed(tree: Mapping[str, Any], kind: str, path: str) -> None:
         raise _unknown_field(path, _REMOVED[kind])
 
 
-def _unknown_field(path: str, name: str) -> ConfigurationError:
+def _unknown_field(path: str, name: str) -> EnvoyConfigurationError:
     place = f"({path}) " if path else ""
-    return ConfigurationError(
+    return EnvoyConfigurationError(
         f"Protobuf message (type envoy.config.bootstrap.v3.Bootstrap reason INVALID_ARGUMENT:{place}{name}: Cannot find field.) "
         "has unknown fields"
     )
@@ -268,7 +269,7 @@ def _mapping(value: Any, path: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ConfigurationError(
+        raise EnvoyConfigurationError(
             f"Unable to parse JSON as proto (INVALID_ARGUMENT:({path}): invalid value {value!r} for type Message)"
         )
     return value
@@ -280,13 +281,13 @@ def _items(value: Any, path: str) -> Sequence[Mapping[str, Any]]:
     return [_mapping(each, path) for each in values[:_MAX]]
 
 
-def _socket(address: Any, path: str) -> Endpoint | None:
+def _socket(address: Any, path: str) -> ClusterEndpoint | None:
     tree = _mapping(_mapping(address, path).get("socket_address"), f"{path}.socket_address")
     port = tree.get("port_value")
     if not tree:
         return None
     if not isinstance(port, int | str) or not str(port).isdecimal() or not 0 <= int(str(port)[:6]) <= 65535:
-        raise ConfigurationError(
+        raise EnvoyConfigurationError(
             f"Unable to parse JSON as proto (INVALID_ARGUMENT:({path}.socket_address.port_value): invalid value {port!r} for type uint32)"
         )
-    return Endpoint(host=str(tree.get("address") or ""), port=int(port))
+    return ClusterEndpoint(host=str(tree.get("address") or ""), port=int(port))

@@ -17,7 +17,7 @@ from mockube.container_runtime.simulated.configured.contract import (
 )
 from mockube.container_runtime.simulated.configured.patterns import compile_text
 
-from .configuration import Configuration, Proxy, Rule, ServerAddress
+from .configuration import HaproxyConfiguration, Proxy, ProxyRule, ServerAddress
 
 _TEXTS: Final = {
     400: "Your browser sent an invalid request.",
@@ -40,13 +40,13 @@ _EXPRESSION: Final = re.compile(r"%\[([^\]]*)\]|%(\w+)")
 _MAX_TEXT: Final = 65536
 
 
-def answer(configuration: Configuration, request: Request, files: FileReader) -> Answering:
+def answer(configuration: HaproxyConfiguration, request: Request, files: FileReader) -> Answering:
     """Return the response to a request, and what is logged of it."""
     return (yield from _Exchange(configuration, request, files).run())
 
 
 class _Exchange:
-    def __init__(self, configuration: Configuration, request: Request, files: FileReader) -> None:
+    def __init__(self, configuration: HaproxyConfiguration, request: Request, files: FileReader) -> None:
         self._configuration = configuration
         self._request = request
         self._files = files
@@ -65,12 +65,12 @@ class _Exchange:
         self._log(response)
         return response
 
-    def _backend_rules(self, kind: str) -> Sequence[Rule]:
+    def _backend_rules(self, kind: str) -> Sequence[ProxyRule]:
         if self._backend is self._frontend:
             return ()
         return self._backend.request_rules if kind == "request" else self._backend.response_rules
 
-    def _holds(self, rule: Rule) -> bool:
+    def _holds(self, rule: ProxyRule) -> bool:
         request = replace(self._request, headers=self._headers)
         return rule.condition is None or rule.condition.holds(request, self._path)
 
@@ -119,7 +119,7 @@ class _Exchange:
 
     # --- rules of requests
 
-    def _apply(self, rules: Sequence[Rule]) -> Response | None:
+    def _apply(self, rules: Sequence[ProxyRule]) -> Response | None:
         for rule in rules:
             if not self._holds(rule):
                 continue
@@ -136,14 +136,14 @@ class _Exchange:
                     self._change_request(rule)
         return None
 
-    def _deny(self, rule: Rule) -> Response:
+    def _deny(self, rule: ProxyRule) -> Response:
         if rule.name in ("reject", "silent-drop"):
             return Response(status=0)
         status = _option(rule, "deny_status") or _option(rule, "status")
         default = 500 if rule.name == "tarpit" else 403
         return self._page(int(status[:3]) if status.isdecimal() else default, "PR--")
 
-    def _return(self, rule: Rule) -> Response:
+    def _return(self, rule: ProxyRule) -> Response:
         status = _option(rule, "status")
         body = _option(rule, "string") or self._expand(_option(rule, "lf-string"))
         headers = [
@@ -165,7 +165,7 @@ class _Exchange:
             body=data,
         )
 
-    def _redirect(self, rule: Rule) -> Response:
+    def _redirect(self, rule: ProxyRule) -> Response:
         code = _option(rule, "code")
         target = self._expand(_option(rule, "location"))
         uri = (
@@ -180,7 +180,7 @@ class _Exchange:
         status = int(code) if code in ("301", "302", "303", "307", "308") else 302
         return Response(status=status, content_type="", location=target)
 
-    def _change_request(self, rule: Rule) -> None:
+    def _change_request(self, rule: ProxyRule) -> None:
         words = rule.arguments
         if rule.name in ("set-header", "add-header") and len(words) > 1:
             self._headers[words[0].lower()] = self._expand(words[1])
@@ -191,7 +191,7 @@ class _Exchange:
         elif rule.name == "replace-path" and len(words) > 1:
             self._path = _replaced(words[0], words[1], self._path)
 
-    def _change_response(self, rule: Rule, response: Response) -> None:
+    def _change_response(self, rule: ProxyRule, response: Response) -> None:
         if not self._holds(rule) or not rule.arguments:
             return
         name = rule.arguments[0]
@@ -313,7 +313,7 @@ class _Exchange:
         response.logs.append(("/dev/stdout" if stream == 1 else "/dev/stderr", line))
 
 
-def _option(rule: Rule, name: str) -> str:
+def _option(rule: ProxyRule, name: str) -> str:
     words = rule.arguments
     return words[words.index(name) + 1] if name in words[:-1] else ""
 

@@ -294,7 +294,7 @@ _VARIABLE: Final = re.compile(r"\$\{?(\w+)(?:-([^}]*))?(?:\[\*\])?\}?")
 _TIME: Final = re.compile(r"\d+(?:us|ms|s|m|h|d)?")
 
 
-class ConfigurationError(Exception):
+class HaproxyConfigurationError(Exception):
     """The configuration is invalid; the lines are HAProxy's alerts, without their levels."""
 
     def __init__(self, alerts: Sequence[str], warnings: Sequence[str] = ()) -> None:
@@ -302,7 +302,7 @@ class ConfigurationError(Exception):
         self.alerts, self.warnings = tuple(alerts), tuple(warnings)
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class ProxyRule(Struct, frozen=True, kw_only=True):
     name: str
     arguments: tuple[str, ...] = ()
     condition: Condition | None = None
@@ -321,7 +321,7 @@ class ServerAddress(Struct, frozen=True, kw_only=True):
     line: int = 0
 
 
-class Bind(Struct, frozen=True, kw_only=True):
+class BoundPort(Struct, frozen=True, kw_only=True):
     port: int
     tls: bool = False
     certificate: str = ""
@@ -333,11 +333,11 @@ class Proxy(Struct, kw_only=True):
     file: str
     line: int
     mode: str = "tcp"
-    binds: list[Bind] = field(default_factory=list)
+    binds: list[BoundPort] = field(default_factory=list)
     acls: dict[str, list[Acl]] = field(default_factory=dict)
-    request_rules: list[Rule] = field(default_factory=list)
-    response_rules: list[Rule] = field(default_factory=list)
-    backends: list[Rule] = field(default_factory=list)
+    request_rules: list[ProxyRule] = field(default_factory=list)
+    response_rules: list[ProxyRule] = field(default_factory=list)
+    backends: list[ProxyRule] = field(default_factory=list)
     default_backend: str = ""
     servers: list[ServerAddress] = field(default_factory=list)
     options: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -349,7 +349,7 @@ class Proxy(Struct, kw_only=True):
     resolvers: bool = False
 
 
-class Configuration(Struct, kw_only=True):
+class HaproxyConfiguration(Struct, kw_only=True):
     proxies: dict[str, Proxy] = field(default_factory=dict)
     """The frontends, backends and both, by their names; a frontend and a backend of one name are kept apart by `frontends`."""
     frontends: list[Proxy] = field(default_factory=list)
@@ -359,14 +359,14 @@ class Configuration(Struct, kw_only=True):
     not_simulated: dict[str, None] = field(default_factory=dict)
 
     @property
-    def ports(self) -> Mapping[int, tuple[Proxy, Bind]]:
+    def ports(self) -> Mapping[int, tuple[Proxy, BoundPort]]:
         return {bind.port: (proxy, bind) for proxy in self.frontends for bind in proxy.binds}
 
 
 def configuration_of(
     name: str, text: str, environment: Mapping[str, str], has_file: Callable[[str], bool]
-) -> Configuration:
-    """Return what a file means; raise `ConfigurationError` for an invalid one."""
+) -> HaproxyConfiguration:
+    """Return what a file means; raise `HaproxyConfigurationError` for an invalid one."""
     return _Reader(name, environment, has_file).read(text)
 
 
@@ -375,14 +375,14 @@ class _Reader:
         self._name = name
         self._environment = dict(environment)
         self._has_file = has_file
-        self._configuration = Configuration()
+        self._configuration = HaproxyConfiguration()
         self._alerts: list[str] = []
         self._section = ""
         self._proxy: Proxy | None = None
         self._defaults: Proxy | None = None
         self._line = 0
 
-    def read(self, text: str) -> Configuration:
+    def read(self, text: str) -> HaproxyConfiguration:
         lines = text.split("\n")
         for number, line in enumerate(lines[:_MAX_LINES], 1):
             self._line = number
@@ -398,7 +398,7 @@ class _Reader:
             self._alert(f"Error(s) found in configuration file : {self._name}")
         self._check_backends()
         if self._alerts:
-            raise ConfigurationError(
+            raise HaproxyConfigurationError(
                 [*self._alerts, "Fatal errors found in configuration."], self._configuration.warnings
             )
         return self._configuration
@@ -508,7 +508,7 @@ class _Reader:
                 return
             first, _, last = text.partition("-")
             for port in range(int(first or 0), min(int(last or first), int(first or 0) + 1000) + 1):
-                proxy.binds.append(Bind(port=port, tls=tls, certificate=certificate))
+                proxy.binds.append(BoundPort(port=port, tls=tls, certificate=certificate))
 
     def mode(self, proxy: Proxy, words: list[str]) -> None:
         if words[1:2] not in (["http"], ["tcp"], ["health"], ["log"], ["spop"], ["haterm"]):
@@ -570,7 +570,7 @@ class _Reader:
             return
         article = "an" if kind == "http-request" else "a"
         arguments, condition = self._condition(proxy, words[2:], f"{article} '{kind} {name}' condition")
-        rule = Rule(name=name, arguments=arguments, condition=condition)
+        rule = ProxyRule(name=name, arguments=arguments, condition=condition)
         if kind == "http-request":
             proxy.request_rules.append(rule)
         else:
@@ -580,14 +580,14 @@ class _Reader:
 
     def redirect(self, proxy: Proxy, words: list[str]) -> None:
         arguments, condition = self._condition(proxy, words[1:], "redirect rule")
-        proxy.request_rules.append(Rule(name="redirect", arguments=arguments, condition=condition))
+        proxy.request_rules.append(ProxyRule(name="redirect", arguments=arguments, condition=condition))
 
     def use_backend(self, proxy: Proxy, words: list[str]) -> None:
         if len(words) < 2:
             self._parsing("'use_backend' expects a backend name.")
             return
         arguments, condition = self._condition(proxy, words[2:], "switching rule")
-        proxy.backends.append(Rule(name=words[1], arguments=arguments, condition=condition))
+        proxy.backends.append(ProxyRule(name=words[1], arguments=arguments, condition=condition))
 
     def default_backend(self, proxy: Proxy, words: list[str]) -> None:
         if len(words) < 2:

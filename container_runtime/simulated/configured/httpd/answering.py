@@ -19,7 +19,14 @@ from mockube.container_runtime.simulated.configured.contract import (
 )
 from mockube.container_runtime.simulated.configured.patterns import compile_text
 
-from .configuration import Condition, Configuration, Host, Rule, Section, redirect_of
+from .configuration import (
+    HttpdConfiguration,
+    HttpdHost,
+    HttpdSection,
+    RewriteCondition,
+    RewriteRule,
+    redirect_of,
+)
 
 _REASONS: Final = {302: "Found", 503: "Service Unavailable", 500: "Internal Server Error"}
 _TEXTS: Final = {
@@ -60,20 +67,20 @@ class _Proxied(Exception):
         self.target = target
 
 
-def answer(configuration: Configuration, version: str, request: Request, files: FileReader) -> Answering:
+def answer(configuration: HttpdConfiguration, version: str, request: Request, files: FileReader) -> Answering:
     """Return the response to a request, and what is logged of it."""
     return (yield from _Exchange(configuration, version, request, files).run())
 
 
 class _Exchange:
     def __init__(
-        self, configuration: Configuration, version: str, request: Request, files: FileReader
+        self, configuration: HttpdConfiguration, version: str, request: Request, files: FileReader
     ) -> None:
         self._configuration = configuration
         self._version = version
         self._request = request
         self._files = files
-        self._host: Host = configuration.host_for(request.port, request.host)
+        self._host: HttpdHost = configuration.host_for(request.port, request.host)
         path, _, self._query = request.target.partition("?")
         decoded = unquote(path, errors="surrogateescape")
         self._uri = f"{normpath('/' + decoded.lstrip('/'))}{'/' if decoded.endswith('/') and decoded.strip('/') else ''}"
@@ -108,7 +115,7 @@ class _Exchange:
 
     # --- settings
 
-    def _matching(self) -> Iterator[Section]:
+    def _matching(self) -> Iterator[HttpdSection]:
         """Yield the sections for the request, those that count more last."""
         sections = (
             (*self._configuration.main.sections, *self._host.sections)
@@ -122,7 +129,7 @@ class _Exchange:
         yield from (each for each in sections if each.kind == "files" and _matches_name(each, name))
         yield from (each for each in sections if each.kind == "location" and self._is_at(each))
 
-    def _is_below(self, section: Section) -> bool:
+    def _is_below(self, section: HttpdSection) -> bool:
         if not self._path:
             return False
         if section.pattern is not None:
@@ -133,7 +140,7 @@ class _Exchange:
             return re.match(f"{pattern}(?:/|$)", self._path) is not None
         return f"{self._path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
 
-    def _is_at(self, section: Section) -> bool:
+    def _is_at(self, section: HttpdSection) -> bool:
         if section.pattern is not None:
             return section.pattern.search(self._uri) is not None
         path = section.path
@@ -148,7 +155,7 @@ class _Exchange:
             found = section.last(name) or found
         return found
 
-    def _outer(self) -> tuple[Section, ...]:
+    def _outer(self) -> tuple[HttpdSection, ...]:
         return (self._configuration.main.own, self._host.own) if self._host.addresses else (self._host.own,)
 
     def _options(self) -> set[str]:
@@ -253,14 +260,14 @@ class _Exchange:
 
     # --- rewrites
 
-    def _relative(self, section: Section) -> str:
+    def _relative(self, section: HttpdSection) -> str:
         """Return the path that the rules of a folder see."""
         if section.kind == "directory":
             folder = self._configuration.full_path(section.path).rstrip("/")
             return self._path.removeprefix(folder).lstrip("/")
         return self._uri
 
-    def _rewrite(self, section: Section, path: str) -> None:
+    def _rewrite(self, section: HttpdSection, path: str) -> None:
         if not section.rules or [word.lower() for word in section.last("rewriteengine") or ()] != ["on"]:
             return
         changed = False
@@ -278,7 +285,7 @@ class _Exchange:
             if section.kind:
                 self._path = self._translate()
 
-    def _match_rule(self, rule: Rule, path: str) -> tuple[Mapping[str, str], Mapping[str, str]] | None:
+    def _match_rule(self, rule: RewriteRule, path: str) -> tuple[Mapping[str, str], Mapping[str, str]] | None:
         """Return the groups of a rule that applies and of its conditions; raise the status of one that refuses."""
         groups = rule.pattern.search(path)
         if (groups is None) is not rule.negated:
@@ -292,7 +299,7 @@ class _Exchange:
             raise _Stop(410)
         return groups or {}, conditions
 
-    def _substitute(self, rule: Rule, target: str, section: Section) -> str:
+    def _substitute(self, rule: RewriteRule, target: str, section: HttpdSection) -> str:
         """Return the path that a rule makes; raise what ends the processing."""
         path, mark, query = target.partition("?")
         if mark:
@@ -314,7 +321,7 @@ class _Exchange:
             raise _Stop(status, self._absolute(path + rest))
         return path
 
-    def _conditions(self, rule: Rule, groups: Mapping[str, str]) -> Mapping[str, str] | None:
+    def _conditions(self, rule: RewriteRule, groups: Mapping[str, str]) -> Mapping[str, str] | None:
         """Return the groups of the last condition of a rule that holds with them; None if the conditions do not hold."""
         found: Mapping[str, str] = {}
         skips = False
@@ -331,7 +338,7 @@ class _Exchange:
         return found
 
     def _holds(
-        self, condition: Condition, groups: Mapping[str, str], earlier: Mapping[str, str]
+        self, condition: RewriteCondition, groups: Mapping[str, str], earlier: Mapping[str, str]
     ) -> tuple[bool, Mapping[str, str]]:
         text = self._expanded(condition.text, groups, earlier)
         match: Mapping[str, str] | None = None
@@ -475,10 +482,10 @@ class _Exchange:
             raise _Stop(500) from None
         keeps = [word.lower() for word in self._setting("proxypreservehost") or ()] == ["on"]
         host = self._request.headers.get("host", "") if keeps else parts.netloc
-        kept = ("host", "connection", "content-length", "transfer-encoding")
+        replaced = ("host", "connection", "content-length", "transfer-encoding")
         forwarded = self._request.headers.get("x-forwarded-for")
         headers = {
-            **{name: value for name, value in self._request.headers.items() if name not in kept},
+            **{name: value for name, value in self._request.headers.items() if name not in replaced},
             "host": host,
             "x-forwarded-for": f"{forwarded}, {self._request.client}" if forwarded else self._request.client,
             "x-forwarded-host": self._request.headers.get("host", ""),
@@ -700,7 +707,7 @@ def _is_prefix(path: str, uri: str) -> bool:
     return uri.startswith(f"{path}/")
 
 
-def _matches_name(section: Section, name: str) -> bool:
+def _matches_name(section: HttpdSection, name: str) -> bool:
     if section.pattern is not None:
         return section.pattern.search(name) is not None
     pattern = re.escape(section.path).replace(r"\*", ".*").replace(r"\?", ".")

@@ -11,7 +11,13 @@ from msgspec import Struct, field
 from mockube.apimachinery.gotext import int_or_none
 from mockube.container_runtime.simulated.configured.patterns import ConfiguredPattern, compile_text
 
-from .parser import ConfigurationError, Directive, ReadConfiguration, is_loaded, modules_of_directives
+from .parser import (
+    HttpdConfigurationError,
+    HttpdDirective,
+    ReadConfiguration,
+    is_loaded,
+    modules_of_directives,
+)
 
 ROOT: Final = "/usr/local/apache2"
 _MAX_PORT: Final = 65535
@@ -75,17 +81,17 @@ REDIRECTS: Final = {"permanent": 301, "temp": 302, "seeother": 303, "gone": 410}
 _LEVELS: Final = re.compile(r"(?:[\w.]+:)?(?:emerg|alert|crit|error|warn|notice|info|debug|trace[1-8])")
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class RewriteRule(Struct, frozen=True, kw_only=True):
     """A RewriteRule with its conditions."""
 
     pattern: ConfiguredPattern
     negated: bool = False
     substitution: str
     flags: Mapping[str, str] = field(default_factory=dict)
-    conditions: "tuple[Condition, ...]" = ()
+    conditions: "tuple[RewriteCondition, ...]" = ()
 
 
-class Condition(Struct, frozen=True, kw_only=True):
+class RewriteCondition(Struct, frozen=True, kw_only=True):
     text: str
     test: str
     pattern: ConfiguredPattern | None = None
@@ -93,15 +99,15 @@ class Condition(Struct, frozen=True, kw_only=True):
     flags: Mapping[str, str] = field(default_factory=dict)
 
 
-class Section(Struct, frozen=True, kw_only=True):
+class HttpdSection(Struct, frozen=True, kw_only=True):
     """A section for folders, paths or files, or a server itself."""
 
     kind: str = ""
     """directory, location, files, or "" for a server."""
     path: str = ""
     pattern: ConfiguredPattern | None = None
-    directives: tuple[Directive, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    directives: tuple[HttpdDirective, ...] = ()
+    rules: tuple[RewriteRule, ...] = ()
 
     def last(self, name: str) -> tuple[str, ...] | None:
         return next((each.arguments for each in reversed(self.directives) if each.key == name), None)
@@ -110,15 +116,15 @@ class Section(Struct, frozen=True, kw_only=True):
         return (each.arguments for each in self.directives if each.key == name)
 
 
-class Host(Struct, frozen=True, kw_only=True):
+class HttpdHost(Struct, frozen=True, kw_only=True):
     """The main server, or a virtual host."""
 
     name: str = ""
     aliases: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     """The addresses with their ports, as *:80; empty for the main server."""
-    own: Section
-    sections: tuple[Section, ...] = ()
+    own: HttpdSection
+    sections: tuple[HttpdSection, ...] = ()
     file: str = ""
     line: int = 0
 
@@ -128,9 +134,9 @@ class Host(Struct, frozen=True, kw_only=True):
         )
 
 
-class Configuration(Struct, frozen=True, kw_only=True):
-    main: Host
-    hosts: tuple[Host, ...] = ()
+class HttpdConfiguration(Struct, frozen=True, kw_only=True):
+    main: HttpdHost
+    hosts: tuple[HttpdHost, ...] = ()
     ports: tuple[int, ...] = ()
     root: str = ROOT
     formats: Mapping[str, str] = field(default_factory=dict)
@@ -143,7 +149,7 @@ class Configuration(Struct, frozen=True, kw_only=True):
     def full_path(self, path: str) -> str:
         return join(self.root, path)
 
-    def host_for(self, port: int, name: str) -> Host:
+    def host_for(self, port: int, name: str) -> HttpdHost:
         candidates = [host for host in self.hosts if host.listens(port)]
         name = name.lower().rstrip(".")
         for host in candidates:
@@ -161,8 +167,8 @@ FileTest = Callable[[str], str]
 """Returns what a path is: file, folder, or "" if it does not exist."""
 
 
-def configuration_of(read: ReadConfiguration, kind: FileTest) -> Configuration:
-    """Return what directives mean; raise `ConfigurationError` for an invalid one."""
+def configuration_of(read: ReadConfiguration, kind: FileTest) -> HttpdConfiguration:
+    """Return what directives mean; raise `HttpdConfigurationError` for an invalid one."""
     return _Meaning(read, kind).configuration()
 
 
@@ -175,11 +181,13 @@ class _Meaning:
         self._formats: dict[str, str] = {}
         self._ports: dict[tuple[str, int], None] = {}
 
-    def configuration(self) -> Configuration:
+    def configuration(self) -> HttpdConfiguration:
         if not any(name.startswith("mpm_") for name in self._read.modules):
-            raise ConfigurationError("AH00534: httpd: Configuration error: No MPM loaded.")
+            raise HttpdConfigurationError("AH00534: httpd: HttpdConfiguration error: No MPM loaded.")
         if sum(name.startswith("mpm_") for name in self._read.modules) > 1:
-            raise ConfigurationError("AH00534: httpd: Configuration error: More than one MPM loaded.")
+            raise HttpdConfigurationError(
+                "AH00534: httpd: HttpdConfiguration error: More than one MPM loaded."
+            )
         for each in self._read.directives:
             self._check(each, ())
         main = self._host(self._read.directives, None)
@@ -187,10 +195,10 @@ class _Meaning:
             self._host(each.block or (), each) for each in self._read.directives if each.key == "<virtualhost"
         ]
         if not self._ports:
-            raise ConfigurationError(
+            raise HttpdConfigurationError(
                 "no listening sockets available, shutting down\nAH00015: Unable to open logs"
             )
-        return Configuration(
+        return HttpdConfiguration(
             main=main,
             hosts=tuple(hosts),
             ports=tuple({port: None for _, port in self._ports}),
@@ -203,7 +211,7 @@ class _Meaning:
 
     # --- the checks
 
-    def _check(self, directive: Directive, outer: tuple[str, ...]) -> None:
+    def _check(self, directive: HttpdDirective, outer: tuple[str, ...]) -> None:
         known = modules_of_directives().get(directive.key)
         if known is None or not is_loaded(known[0], self._read.modules):
             if known is None and self._read.unknown_modules:
@@ -225,7 +233,7 @@ class _Meaning:
         for each in directive.block or ():
             self._check(each, (*outer, directive.key))
 
-    def _check_place(self, directive: Directive, place: str, outer: tuple[str, ...]) -> None:
+    def _check_place(self, directive: HttpdDirective, place: str, outer: tuple[str, ...]) -> None:
         in_section = any(each != "<virtualhost" for each in outer)
         if directive.key in ("listen", "<virtualhost") and "<virtualhost" in outer:
             name = f"{directive.name}>" if directive.block is not None else directive.name
@@ -238,7 +246,7 @@ class _Meaning:
         if place == "section" and not in_section:
             raise directive.error(f"{directive.name.lstrip('<')} not allowed here")
 
-    def _check_arguments(self, directive: Directive, outer: tuple[str, ...]) -> None:
+    def _check_arguments(self, directive: HttpdDirective, outer: tuple[str, ...]) -> None:
         key, arguments = directive.key, directive.arguments
         if key in _ONE_ARGUMENT and len(arguments) != 1:
             raise directive.error(f"{directive.name} takes one argument, {_ONE_ARGUMENT[key]}")
@@ -256,7 +264,7 @@ class _Meaning:
             case _:
                 pass
 
-    def _listen(self, directive: Directive) -> None:
+    def _listen(self, directive: HttpdDirective) -> None:
         if not 1 <= len(directive.arguments) <= 2:
             raise directive.error("Listen requires 1 or 2 arguments.")
         text = directive.arguments[0]
@@ -271,7 +279,7 @@ class _Meaning:
             raise directive.error("Cannot define multiple Listeners on the same IP:port")
         self._ports[at] = None
 
-    def _document_root(self, directive: Directive, outer: tuple[str, ...]) -> None:
+    def _document_root(self, directive: HttpdDirective, outer: tuple[str, ...]) -> None:
         path = directive.arguments[0]
         if self._kind(join(self._read.root, path)) == "folder":
             return
@@ -282,20 +290,20 @@ class _Meaning:
 
     # --- the meaning
 
-    def _host(self, directives: Sequence[Directive], section: Directive | None) -> Host:
+    def _host(self, directives: Sequence[HttpdDirective], section: HttpdDirective | None) -> HttpdHost:
         own = [each for each in directives if each.block is None]
         name = next((each.arguments[0] for each in reversed(own) if each.key == "servername"), "")
-        return Host(
+        return HttpdHost(
             name=name.rpartition("://")[2].partition(":")[0],
             aliases=tuple(alias for each in own if each.key == "serveralias" for alias in each.arguments),
             addresses=section.arguments if section is not None else (),
-            own=Section(directives=tuple(own), rules=tuple(_rules(own))),
+            own=HttpdSection(directives=tuple(own), rules=tuple(_rules(own))),
             sections=tuple(self._sections(directives)),
             file=section.file if section is not None else "",
             line=section.line if section is not None else 0,
         )
 
-    def _sections(self, directives: Sequence[Directive]) -> Iterator[Section]:
+    def _sections(self, directives: Sequence[HttpdDirective]) -> Iterator[HttpdSection]:
         for each in directives:
             kind = each.key.removeprefix("<").removesuffix("match")
             if each.block is None or kind not in ("directory", "location", "files"):
@@ -304,7 +312,7 @@ class _Meaning:
             is_pattern = each.key.endswith("match") or "~" in each.arguments
             path = arguments[0] if arguments else ""
             inner = tuple(_flattened(each.block))
-            yield Section(
+            yield HttpdSection(
                 kind=kind,
                 path=path if path == "/" else path.rstrip("/") if kind == "directory" else path,
                 pattern=_pattern(each, path, each.name.lstrip("<")) if is_pattern else None,
@@ -321,11 +329,11 @@ _SECTION_NAMES: Final = {
 }  # fmt: skip
 
 
-def _is_off(directive: Directive) -> bool:
+def _is_off(directive: HttpdDirective) -> bool:
     return [argument.lower() for argument in directive.arguments[:1]] in (["off"], ["disabled"])
 
 
-def _flattened(directives: Sequence[Directive]) -> Iterator[Directive]:
+def _flattened(directives: Sequence[HttpdDirective]) -> Iterator[HttpdDirective]:
     """Yield the directives of a section; those of RequireAny and Limit count as its own."""
     for each in directives:
         if each.block is None:
@@ -334,7 +342,7 @@ def _flattened(directives: Sequence[Directive]) -> Iterator[Directive]:
             yield from _flattened(each.block)
 
 
-def _check_options(directive: Directive, _: bool) -> None:  # noqa: FBT001 - as the others
+def _check_options(directive: HttpdDirective, _: bool) -> None:  # noqa: FBT001 - as the others
     signed = [option[:1] in "+-" for option in directive.arguments]
     if any(signed) and not all(signed):
         raise directive.error("Either all Options must start with + or -, or no Option may.")
@@ -343,7 +351,7 @@ def _check_options(directive: Directive, _: bool) -> None:  # noqa: FBT001 - as 
             raise directive.error(f"Illegal option {option}")
 
 
-def _check_error_document(directive: Directive, _: bool) -> None:  # noqa: FBT001 - as the others
+def _check_error_document(directive: HttpdDirective, _: bool) -> None:  # noqa: FBT001 - as the others
     if len(directive.arguments) < 2:
         raise directive.error("ErrorDocument takes two arguments, Change responses for HTTP errors")
     code = directive.arguments[0]
@@ -351,7 +359,7 @@ def _check_error_document(directive: Directive, _: bool) -> None:  # noqa: FBT00
         raise directive.error(f"Unsupported HTTP response code {code}")
 
 
-def _check_proxy(directive: Directive, in_location: bool) -> None:  # noqa: FBT001 - as the others
+def _check_proxy(directive: HttpdDirective, in_location: bool) -> None:  # noqa: FBT001 - as the others
     arguments = [argument for argument in directive.arguments if "=" not in argument or "://" in argument]
     target = arguments[0] if in_location and len(arguments) == 1 else "".join(arguments[1:2])
     if not target:
@@ -360,13 +368,13 @@ def _check_proxy(directive: Directive, in_location: bool) -> None:  # noqa: FBT0
         raise directive.error(f"ProxyPass URL must be absolute!: {target}")
 
 
-class Redirect(Struct, frozen=True):
+class HttpdRedirect(Struct, frozen=True):
     status: int
     path: str
     target: str
 
 
-def redirect_of(directive: Directive, in_location: bool) -> Redirect:  # noqa: FBT001 - where it stands
+def redirect_of(directive: HttpdDirective, in_location: bool) -> HttpdRedirect:  # noqa: FBT001 - where it stands
     """Return the meaning of a Redirect; raise an error for an invalid one."""
     words = list(directive.arguments)
     status = {"redirectpermanent": 301, "redirecttemp": 302}.get(directive.key, 302)
@@ -380,10 +388,10 @@ def redirect_of(directive: Directive, in_location: bool) -> Redirect:  # noqa: F
         raise directive.error("URL to redirect to is missing")
     if not is_redirect and target:
         raise directive.error("Redirect URL not valid for this status")
-    return Redirect(status, path, target)
+    return HttpdRedirect(status, path, target)
 
 
-def _pattern(directive: Directive, text: str, name: str) -> ConfiguredPattern:
+def _pattern(directive: HttpdDirective, text: str, name: str) -> ConfiguredPattern:
     try:
         return compile_text(text)
     except ValueError as error:
@@ -432,7 +440,7 @@ _LONG_FLAGS: Final = {
 }  # fmt: skip
 
 
-def _flags(directive: Directive, text: str, known: frozenset[str]) -> dict[str, str]:
+def _flags(directive: HttpdDirective, text: str, known: frozenset[str]) -> dict[str, str]:
     flags = {}
     for part in text.strip("[]").split(","):
         name, _, value = part.strip().partition("=")
@@ -444,8 +452,8 @@ def _flags(directive: Directive, text: str, known: frozenset[str]) -> dict[str, 
     return flags
 
 
-def _rules(directives: Sequence[Directive]) -> Iterator[Rule]:
-    conditions: list[Condition] = []
+def _rules(directives: Sequence[HttpdDirective]) -> Iterator[RewriteRule]:
+    conditions: list[RewriteCondition] = []
     for each in directives:
         words = each.arguments
         if each.key in ("rewritecond", "rewriterule") and len(words) < 2:
@@ -456,14 +464,14 @@ def _rules(directives: Sequence[Directive]) -> Iterator[Rule]:
             is_pattern = not test.startswith(("-", "=", "<", ">"))
             pattern = _compiled(each, test, flags) if is_pattern else None
             conditions.append(
-                Condition(
+                RewriteCondition(
                     text=words[0], test=test, pattern=pattern, negated=words[1].startswith("!"), flags=flags
                 )
             )
         elif each.key == "rewriterule":
             flags = _flags(each, words[2], _RULE_FLAGS) if len(words) > 2 else {}
             text = words[0].removeprefix("!")
-            yield Rule(
+            yield RewriteRule(
                 pattern=_compiled(each, text, flags),
                 negated=words[0].startswith("!"),
                 substitution=words[1],
@@ -473,42 +481,42 @@ def _rules(directives: Sequence[Directive]) -> Iterator[Rule]:
             conditions = []
 
 
-def _compiled(directive: Directive, text: str, flags: Mapping[str, str]) -> ConfiguredPattern:
+def _compiled(directive: HttpdDirective, text: str, flags: Mapping[str, str]) -> ConfiguredPattern:
     try:
         return compile_text(text, ignores_case="NC" in flags)
     except ValueError as error:
         raise directive.error(f"{directive.name}: cannot compile regular expression '{text}'") from error
 
 
-def _check_level(directive: Directive, _: bool) -> None:  # noqa: FBT001 - as the others
+def _check_level(directive: HttpdDirective, _: bool) -> None:  # noqa: FBT001 - as the others
     if any(not _LEVELS.fullmatch(level.lower()) for level in directive.arguments):
         raise directive.error(
             "Log level keyword must be one of emerg/alert/crit/error/warn/notice/info/debug/trace1/.../trace8"
         )
 
 
-def _check_require(directive: Directive, _: bool) -> None:  # noqa: FBT001 - as the others
+def _check_require(directive: HttpdDirective, _: bool) -> None:  # noqa: FBT001 - as the others
     provider = "".join(directive.arguments[:1])
     if provider.lower() not in _PROVIDERS:
         raise directive.error(f"Unknown Authz provider: {provider}")
 
 
-def _count(least: int, most: int, message: str) -> Callable[[Directive, bool], None]:
+def _count(least: int, most: int, message: str) -> Callable[[HttpdDirective, bool], None]:
     """Return the check of the number of arguments, outside of <Location>."""
 
-    def check(directive: Directive, in_location: bool) -> None:  # noqa: FBT001 - as the others
+    def check(directive: HttpdDirective, in_location: bool) -> None:  # noqa: FBT001 - as the others
         if not in_location and not least <= len(directive.arguments) <= most:
             raise directive.error(message.format(directive.name))
 
     return check
 
 
-def _check_redirect(directive: Directive, in_location: bool) -> None:  # noqa: FBT001 - as the others
+def _check_redirect(directive: HttpdDirective, in_location: bool) -> None:  # noqa: FBT001 - as the others
     redirect_of(directive, in_location)
 
 
 _MANY: Final = 1000
-_CHECKS: Final[Mapping[str, Callable[[Directive, bool], None]]] = {
+_CHECKS: Final[Mapping[str, Callable[[HttpdDirective, bool], None]]] = {
     "options": _check_options,
     "loglevel": _check_level,
     "require": _check_require,

@@ -104,28 +104,30 @@ OTHER_MODULES: Final = frozenset(
 """The modules without directives, and those whose directives are not listed."""
 
 
-class ConfigurationError(Exception):
+class HttpdConfigurationError(Exception):
     """The configuration is invalid; the message is that of httpd, with the file and the line."""
 
 
-class Directive(Struct, frozen=True, kw_only=True):
+class HttpdDirective(Struct, frozen=True, kw_only=True):
     name: str
     """The name as it is written; that of a section begins with `<`."""
     arguments: tuple[str, ...] = ()
     file: str = ""
     line: int = 0
-    block: "tuple[Directive, ...] | None" = None
+    block: "tuple[HttpdDirective, ...] | None" = None
 
     @property
     def key(self) -> str:
         return self.name.lower()
 
-    def error(self, message: str) -> ConfigurationError:
-        return ConfigurationError(f"AH00526: Syntax error on line {self.line} of {self.file}:\n{message}")
+    def error(self, message: str) -> HttpdConfigurationError:
+        return HttpdConfigurationError(
+            f"AH00526: Syntax error on line {self.line} of {self.file}:\n{message}"
+        )
 
-    def error_at_once(self, message: str) -> ConfigurationError:
+    def error_at_once(self, message: str) -> HttpdConfigurationError:
         """Return the error of what is read at once."""
-        return ConfigurationError(f"httpd: Syntax error on line {self.line} of {self.file}: {message}")
+        return HttpdConfigurationError(f"httpd: Syntax error on line {self.line} of {self.file}: {message}")
 
 
 ReadFiles = Callable[[str], Sequence[tuple[str, str]]]
@@ -133,7 +135,7 @@ ReadFiles = Callable[[str], Sequence[tuple[str, str]]]
 
 
 class ReadConfiguration(Struct, kw_only=True):
-    directives: tuple[Directive, ...] = ()
+    directives: tuple[HttpdDirective, ...] = ()
     modules: dict[str, None] = {}
     """The modules that are loaded, without those that are compiled in."""
     unknown_modules: list[str] = []
@@ -166,20 +168,20 @@ class Reader:
         try:
             files = self._read_files(path)
         except OSError as error:
-            raise ConfigurationError(
+            raise HttpdConfigurationError(
                 f"httpd: Could not open configuration file {path}: {error.strerror}"
             ) from error
         self.result.directives = tuple(each for name, text in files for each in self._file(name, text, 0))
         return self.result
 
-    def _file(self, name: str, text: str, depth: int) -> list[Directive]:
+    def _file(self, name: str, text: str, depth: int) -> list[HttpdDirective]:
         lines = _Lines(name, text)
         return self._block(lines, None, depth)
 
     def _block(
-        self, lines: "_Lines", section: Directive | None, depth: int, *, is_skipped: bool = False
-    ) -> list[Directive]:
-        found: list[Directive] = []
+        self, lines: "_Lines", section: HttpdDirective | None, depth: int, *, is_skipped: bool = False
+    ) -> list[HttpdDirective]:
+        found: list[HttpdDirective] = []
         while (line := lines.next()) is not None:
             directive = self._directive(lines, line, expands=not is_skipped)
             if directive.name.startswith("</"):
@@ -196,8 +198,8 @@ class Reader:
         return found
 
     def _finish(
-        self, lines: "_Lines", directive: Directive, depth: int, *, is_skipped: bool
-    ) -> list[Directive]:
+        self, lines: "_Lines", directive: HttpdDirective, depth: int, *, is_skipped: bool
+    ) -> list[HttpdDirective]:
         self._count += 1
         if self._count > _MAX_DIRECTIVES or depth > _MAX_DEPTH:
             raise directive.error_at_once("Exceeded the maximum include directory depth")
@@ -222,7 +224,7 @@ class Reader:
             self._set_root(directive)
         return [directive]
 
-    def _define(self, directive: Directive) -> None:
+    def _define(self, directive: HttpdDirective) -> None:
         name, value = "".join(directive.arguments[:1]), "".join(directive.arguments[1:2])
         if directive.key == "undefine":
             self.result.defines.pop(name, None)
@@ -233,13 +235,13 @@ class Reader:
             )
         self.result.defines[name] = value
 
-    def _set_root(self, directive: Directive) -> None:
+    def _set_root(self, directive: HttpdDirective) -> None:
         root = "".join(directive.arguments[:1])
         if not self._has_file(root):
             raise directive.error_at_once("ServerRoot must be a valid directory")
         self.result.root = root.rstrip("/") or "/"
 
-    def _holds(self, section: Directive) -> bool:
+    def _holds(self, section: HttpdDirective) -> bool:
         text = section.arguments[0] if section.arguments else ""
         negated, name = text.startswith("!"), text.removeprefix("!")
         match section.key:
@@ -258,7 +260,7 @@ class Reader:
                 holds = f"<{name.lower()}" in _LISTED
         return holds is not negated
 
-    def _load_module(self, directive: Directive) -> None:
+    def _load_module(self, directive: HttpdDirective) -> None:
         if len(directive.arguments) != 2:
             raise directive.error_at_once(
                 "LoadModule takes two arguments, a module name and the name of a shared object file to load it from"
@@ -284,7 +286,7 @@ class Reader:
             )
         self.result.modules[name] = None
 
-    def _include(self, directive: Directive, depth: int, *, is_optional: bool) -> list[Directive]:
+    def _include(self, directive: HttpdDirective, depth: int, *, is_optional: bool) -> list[HttpdDirective]:
         if not directive.arguments:
             raise directive.error_at_once(
                 f"{directive.name} takes one argument, Name(s) of the config file(s) to be included"
@@ -305,7 +307,7 @@ class Reader:
             ) from error
         return [each for name, text in files for each in self._file(name, text, depth + 1)]
 
-    def _directive(self, lines: "_Lines", line: str, *, expands: bool) -> Directive:
+    def _directive(self, lines: "_Lines", line: str, *, expands: bool) -> HttpdDirective:
         if expands and "${" in line:
             line = _VARIABLE.sub(self._value, line)
         name, _, rest = line.partition(" ") if " " in line else line.partition("\t")
@@ -313,7 +315,7 @@ class Reader:
         if "\t" in name:
             name, _, more = name.partition("\t")
             rest = f"{more} {rest}".strip()
-        directive = Directive(name=name, file=lines.name, line=lines.line)
+        directive = HttpdDirective(name=name, file=lines.name, line=lines.line)
         if not name.startswith("<"):
             return replace(directive, arguments=_words(rest))
         if name.startswith("</"):

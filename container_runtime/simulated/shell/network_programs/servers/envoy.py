@@ -5,12 +5,11 @@ from functools import partial
 from math import inf
 from typing import Final
 
-from mockube.container_runtime.simulated.configured.contract import Configuration as ServedConfiguration
-from mockube.container_runtime.simulated.configured.contract import RunningServer
+from mockube.container_runtime.simulated.configured.contract import RunningServer, ServedConfiguration
 from mockube.container_runtime.simulated.configured.envoy.answering import answer
 from mockube.container_runtime.simulated.configured.envoy.configuration import (
-    Configuration,
-    ConfigurationError,
+    EnvoyConfiguration,
+    EnvoyConfigurationError,
     configuration_of,
 )
 from mockube.container_runtime.simulated.shell.filesystem import FileError
@@ -64,7 +63,7 @@ def _run(process: Process, server: RunningServer, path: str, text: str, mode: st
     yield from _log(process, "info", "initializing epoch 0 (base id=0, hot restart version=11.104)")
     try:
         configuration = _read(process, path, text)
-    except ConfigurationError as error:
+    except EnvoyConfigurationError as error:
         if str(error).startswith("At least one of"):
             yield from _log(process, "critical", f"error initializing config '  ': {error}")
         else:
@@ -93,24 +92,24 @@ def _run(process: Process, server: RunningServer, path: str, text: str, mode: st
     return 0
 
 
-def _read(process: Process, path: str, text: str) -> Configuration:
+def _read(process: Process, path: str, text: str) -> EnvoyConfiguration:
     if text:
         return configuration_of(text.encode())
     if not path:
-        raise ConfigurationError(
+        raise EnvoyConfigurationError(
             "At least one of --config-path or --config-yaml or Options::configProto() should be non-empty"
         )
     full = process.path(path)
     try:
         data = process.host.files.read(full) if process.host.files.exists(full) else b""
     except FileError as error:
-        raise ConfigurationError(f"unable to read file: {path}") from error
+        raise EnvoyConfigurationError(f"unable to read file: {path}") from error
     if not data and not process.host.files.exists(full):
-        raise ConfigurationError(f"unable to read file: {path}")
+        raise EnvoyConfigurationError(f"unable to read file: {path}")
     return configuration_of(data)
 
 
-def _accept(server: RunningServer, configuration: Configuration) -> None:
+def _accept(server: RunningServer, configuration: EnvoyConfiguration) -> None:
     listeners = configuration.listeners
     ports = {port: each.tls for port, each in listeners.items() if not each.unknown}
     if configuration.admin_port:

@@ -9,12 +9,11 @@ from math import inf
 from typing import Final
 
 from mockube.apimachinery.hosts import is_address
-from mockube.container_runtime.simulated.configured.contract import Configuration as ServedConfiguration
-from mockube.container_runtime.simulated.configured.contract import RunningServer
+from mockube.container_runtime.simulated.configured.contract import RunningServer, ServedConfiguration
 from mockube.container_runtime.simulated.configured.haproxy.answering import answer
 from mockube.container_runtime.simulated.configured.haproxy.configuration import (
-    Configuration,
-    ConfigurationError,
+    HaproxyConfiguration,
+    HaproxyConfigurationError,
     configuration_of,
 )
 from mockube.container_runtime.simulated.shell.filesystem import FileError
@@ -82,7 +81,7 @@ class _Haproxy:
             name, text = self._read(paths)
             configuration = configuration_of(name, text, self._process.environment, self._has_file)
             addresses = yield from self._look_up(configuration, name)
-        except ConfigurationError as error:
+        except HaproxyConfigurationError as error:
             yield from self._report(
                 [
                     *(("WARNING", text) for text in error.warnings),
@@ -127,7 +126,7 @@ class _Haproxy:
                     raise FileNotFoundError(2, "No such file or directory")
                 texts.append(read_file(files, path))
             except OSError as error:
-                raise ConfigurationError(
+                raise HaproxyConfigurationError(
                     [f"Cannot open configuration file/directory {path} : {error.strerror}"]
                 ) from error
         return expanded[0] if expanded else paths[0], "".join(texts)
@@ -139,7 +138,7 @@ class _Haproxy:
             return False
 
     def _look_up(
-        self, configuration: Configuration, name: str
+        self, configuration: HaproxyConfiguration, name: str
     ) -> Generator[Effect, bytes | None, Mapping[str, tuple[str, ...]]]:
         """Return the addresses of the servers; raise an error for a name that does not exist."""
         addresses: dict[str, tuple[str, ...]] = {}
@@ -160,10 +159,10 @@ class _Haproxy:
                     f"[{name}:{server.line}] : 'server {proxy.name}/{server.name}' : could not resolve address '{server.host}'."
                 )
         if problems:
-            raise ConfigurationError([*problems, "Failed to initialize server(s) addr."])
+            raise HaproxyConfigurationError([*problems, "Failed to initialize server(s) addr."])
         return addresses
 
-    def _serve(self, configuration: Configuration, addresses: Mapping[str, tuple[str, ...]]) -> Run:
+    def _serve(self, configuration: HaproxyConfiguration, addresses: Mapping[str, tuple[str, ...]]) -> Run:
         if self._server.is_running:
             lines = [
                 (

@@ -10,16 +10,15 @@ from math import inf
 from posixpath import dirname
 from typing import Final
 
-from mockube.container_runtime.simulated.configured.contract import Configuration as ServedConfiguration
-from mockube.container_runtime.simulated.configured.contract import RunningServer
+from mockube.container_runtime.simulated.configured.contract import RunningServer, ServedConfiguration
 from mockube.container_runtime.simulated.configured.httpd.answering import answer
 from mockube.container_runtime.simulated.configured.httpd.configuration import (
     ROOT,
-    Configuration,
-    Host,
+    HttpdConfiguration,
+    HttpdHost,
     configuration_of,
 )
-from mockube.container_runtime.simulated.configured.httpd.parser import ConfigurationError, Reader
+from mockube.container_runtime.simulated.configured.httpd.parser import HttpdConfigurationError, Reader
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import (
     Process,
@@ -130,13 +129,13 @@ class _Httpd:
             raise UnknownProgram(f"{self._process.name} -k {command}")
         try:
             configuration = self._load()
-        except ConfigurationError as error:
+        except HttpdConfigurationError as error:
             yield self._process.report(str(error))
             return 1
         yield from self._warn(configuration)
         if problem := self._problem_of_logs(configuration):
             yield self._process.report(
-                f"{problem}\nAH00014: Configuration check failed"
+                f"{problem}\nAH00014: HttpdConfiguration check failed"
                 if is_test
                 else f"{problem}\nAH00015: Unable to open logs"
             )
@@ -150,7 +149,7 @@ class _Httpd:
             return 1
         return (yield from self._serve(configuration))
 
-    def _load(self) -> Configuration:
+    def _load(self) -> HttpdConfiguration:
         root = self._options.values.get("d", ROOT)
         path = self._options.values.get("f", _CONFIGURATION)
         path = path if path.startswith("/") else f"{root}/{path}"
@@ -184,7 +183,7 @@ class _Httpd:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory")
         return [(each, read_file(files, each)) for each in paths if self._kind(each) != "folder"]
 
-    def _warn(self, configuration: Configuration) -> Steps:
+    def _warn(self, configuration: HttpdConfiguration) -> Steps:
         for warning in configuration.warnings:
             has_time = warning.startswith(("AH00111", "AH01574"))
             level = "so:warn" if warning.startswith("AH01574") else "core:warn"
@@ -196,7 +195,7 @@ class _Httpd:
                 "Set the 'ServerName' directive globally to suppress this message"
             )
 
-    def _problem_of_logs(self, configuration: Configuration) -> str:
+    def _problem_of_logs(self, configuration: HttpdConfiguration) -> str:
         """Open the logs; return what httpd says of one that cannot be opened."""
         for host in (configuration.main, *configuration.hosts):
             for name, kind in _logs_of(host, is_main=host is configuration.main):
@@ -219,7 +218,7 @@ class _Httpd:
                     self._error_log = path
         return ""
 
-    def _report_test(self, configuration: Configuration) -> Run:
+    def _report_test(self, configuration: HttpdConfiguration) -> Run:
         if "S" in self._options.letters:
             yield write_text(_virtual_hosts(configuration))
         elif "M" in self._options.letters:
@@ -230,7 +229,7 @@ class _Httpd:
             yield self._process.report("Syntax OK")
         return 0
 
-    def _control(self, configuration: Configuration, command: str) -> Run:
+    def _control(self, configuration: HttpdConfiguration, command: str) -> Run:
         """Answer a command of a client, while the server of the container runs."""
         if command in ("restart", "graceful"):
             self._accept(configuration)
@@ -254,7 +253,7 @@ class _Httpd:
         )
         return 1
 
-    def _serve(self, configuration: Configuration) -> Run:
+    def _serve(self, configuration: HttpdConfiguration) -> Run:
         yield from self._warn(configuration)  # It reads its configuration twice.
         pid_file = configuration.full_path((configuration.main.own.last("pidfile") or ("logs/httpd.pid",))[0])
         if reason := open_log(self._process, pid_file):
@@ -287,7 +286,7 @@ class _Httpd:
             yield Sleep(inf)
         return 0
 
-    def _accept(self, configuration: Configuration) -> None:
+    def _accept(self, configuration: HttpdConfiguration) -> None:
         self._server.accept(
             ServedConfiguration(
                 answer=partial(answer, configuration, self._version),
@@ -306,16 +305,16 @@ class _Httpd:
         return f"[{now:%a %b %d %H:%M:%S.%f %Y}] [{module}] [pid {pid}:tid {pid}] {text}"
 
 
-def _logs_of(host: Host, *, is_main: bool) -> list[tuple[str, str]]:
+def _logs_of(host: HttpdHost, *, is_main: bool) -> list[tuple[str, str]]:
     own = [(arguments[0], "error") for arguments in host.own.all("errorlog")]
     own = own or ([("logs/error_log", "error")] if is_main else [])
     return [*own, *((arguments[0], "access") for arguments in host.own.all("customlog"))]
 
 
-def _virtual_hosts(configuration: Configuration) -> str:
+def _virtual_hosts(configuration: HttpdConfiguration) -> str:
     """Return what httpd -S prints."""
     lines = ["VirtualHost configuration:"]
-    by_address: dict[str, list[Host]] = {}
+    by_address: dict[str, list[HttpdHost]] = {}
     for host in configuration.hosts:
         for address in host.addresses:
             by_address.setdefault(address, []).append(host)

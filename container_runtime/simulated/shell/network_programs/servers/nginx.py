@@ -11,8 +11,7 @@ from math import inf
 from posixpath import dirname, join
 from typing import Final
 
-from mockube.container_runtime.simulated.configured.contract import Configuration as ServedConfiguration
-from mockube.container_runtime.simulated.configured.contract import RunningServer
+from mockube.container_runtime.simulated.configured.contract import RunningServer, ServedConfiguration
 from mockube.container_runtime.simulated.configured.nginx.answering import answer
 from mockube.container_runtime.simulated.configured.nginx.configuration import (
     ERROR_LOG,

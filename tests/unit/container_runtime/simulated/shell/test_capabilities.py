@@ -82,7 +82,7 @@ def test_files_as_another_user_sees_them():
     assert files_of(ContainerUser()).read("/own") == b"own"
 
 
-def test_nobody_creates_files_in_proc():
+def test_file_in_proc_cannot_be_created():
     files = FileSystem({"/": FileEntry(), "/proc": FileEntry()})
     with pytest.raises(NoSuchFile):
         files.write("/proc/x", b"")

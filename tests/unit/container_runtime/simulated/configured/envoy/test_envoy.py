@@ -5,7 +5,7 @@ import pytest
 from mockube.container_runtime.simulated.configured.contract import ProxyReply, Request
 from mockube.container_runtime.simulated.configured.envoy.answering import answer
 from mockube.container_runtime.simulated.configured.envoy.configuration import (
-    ConfigurationError,
+    EnvoyConfigurationError,
     configuration_of,
 )
 
@@ -92,7 +92,7 @@ PREFIX = "Protobuf message (type envoy.config.bootstrap.v3.Bootstrap reason INVA
     ],
 )  # fmt: skip
 def test_errors(text, message):
-    with pytest.raises(ConfigurationError) as error:
+    with pytest.raises(EnvoyConfigurationError) as error:
         configuration_of(text.encode())
     assert str(error.value) == message
 
@@ -104,7 +104,7 @@ def test_hostile_values_are_errors():
         "a: [",
         "static_resources: {listeners: [1]}",
     ):
-        with pytest.raises(ConfigurationError):
+        with pytest.raises(EnvoyConfigurationError):
             configuration_of(text.encode())
 
 

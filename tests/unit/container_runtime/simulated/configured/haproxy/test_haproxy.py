@@ -5,7 +5,7 @@ import pytest
 from mockube.container_runtime.simulated.configured.contract import ProxyReply, Request
 from mockube.container_runtime.simulated.configured.haproxy.answering import answer
 from mockube.container_runtime.simulated.configured.haproxy.configuration import (
-    ConfigurationError,
+    HaproxyConfigurationError,
     configuration_of,
 )
 
@@ -20,7 +20,7 @@ def read(text):
 
 
 def alerts(text):
-    with pytest.raises(ConfigurationError) as error:
+    with pytest.raises(HaproxyConfigurationError) as error:
         read(text)
     return error.value.alerts
 
@@ -112,7 +112,7 @@ def test_log_and_headers():
     assert line.startswith("127.0.0.1:40000 [01/Jan/1970:00:00:00.000] f b/s1 0/0/0/0/0 200 ")
 
 
-def test_what_is_not_simulated_is_named():
+def test_unknown_criteria_and_actions_are_named_as_not_simulated():
     subject = read(f"{FRONTEND}  acl a ssl_c_verify 1\n  http-request use-service prometheus-exporter if a\n")
     assert [*subject.not_simulated] == [
         "the criterion ssl_c_verify of haproxy",

@@ -5,7 +5,7 @@ import pytest
 from mockube.container_runtime.simulated.configured.contract import ProxyReply, Request
 from mockube.container_runtime.simulated.configured.httpd.answering import answer
 from mockube.container_runtime.simulated.configured.httpd.configuration import configuration_of
-from mockube.container_runtime.simulated.configured.httpd.parser import ConfigurationError, Reader
+from mockube.container_runtime.simulated.configured.httpd.parser import HttpdConfigurationError, Reader
 
 MODULES = (
     "mpm_event",
@@ -86,20 +86,22 @@ def configuration(text, head=HEAD, **files):
     ],
 )  # fmt: skip
 def test_error_of_a_configuration(text, message):
-    with pytest.raises(ConfigurationError) as error:
+    with pytest.raises(HttpdConfigurationError) as error:
         configuration(f"{text}\n")
     assert str(error.value) == message.format(LINE, MAIN)
 
 
 def test_place_of_a_directive():
-    with pytest.raises(ConfigurationError, match="Listen cannot occur within <VirtualHost> section"):
+    with pytest.raises(HttpdConfigurationError, match="Listen cannot occur within <VirtualHost> section"):
         configuration("<VirtualHost *:80>\nListen 81\n</VirtualHost>\n")
-    with pytest.raises(ConfigurationError, match="DocumentRoot not allowed in <Directory> context"):
+    with pytest.raises(HttpdConfigurationError, match="DocumentRoot not allowed in <Directory> context"):
         configuration("<Directory /srv>\nDocumentRoot /srv\n</Directory>\n")
 
 
 def test_without_a_module_for_processes():
-    with pytest.raises(ConfigurationError, match="AH00534: httpd: Configuration error: No MPM loaded"):
+    with pytest.raises(
+        HttpdConfigurationError, match="AH00534: httpd: HttpdConfiguration error: No MPM loaded"
+    ):
         configuration("Listen 80\n", head="")
 
 
