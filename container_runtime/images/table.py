@@ -117,6 +117,15 @@ class WrittenPath(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     exit_code: int = 1
 
 
+class NeededCapabilities(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a server that starts as root needs to do so, or else ends."""
+
+    capabilities: tuple[str, ...]
+    logs: tuple[str, ...] = ()
+    """The lines that the entrypoint or the server logs without one of them."""
+    exit_code: int = 1
+
+
 class FailedBind(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """How a server ends whose port is in use."""
 
@@ -175,6 +184,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     requires: tuple[Requirement, ...] = ()
     writes: tuple[WrittenPath, ...] = ()
     """Where the server writes at its start, in its order."""
+    needs: tuple[NeededCapabilities, ...] = ()
+    """The capabilities without which the server does not start, in the order in which it uses them."""
     failed_bind: FailedBind | None = None
     """How the server ends if another container of its pod has its port; None if nobody knows."""
     workdir: str = ""

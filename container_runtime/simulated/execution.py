@@ -1,7 +1,7 @@
 """Executes a simulated command for a client: sends its output, receives its input, and sleeps in real time."""
 
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, Protocol
 
 from mockube.component_base.loop import yield_to_loop
 from mockube.container_runtime.runtime import CommandFailed
@@ -129,25 +129,50 @@ async def _apply_effect(effect: Effect, streams: CommandStreams) -> bytes | None
     return None
 
 
-def container_command(execution: Run, files: FileSystem) -> Run:
-    """Run the command of a container, which may read files of its image, and never loops without taking time."""
+class VolumeCharge(NamedTuple):
+    """What counts the growth of volumes in memory as memory of a container."""
+
+    volumes: Sequence[FileSystem]
+    charge: Callable[[int], None]
+
+
+def in_container(
+    execution: Run,
+    files: FileSystem | None = None,
+    *,
+    charge: VolumeCharge | None = None,
+    before_sleep: Callable[[], None] | None = None,
+) -> Run:
+    """Run a command with what its container adds: the memory of its volumes, and what a kubelet would find in a pause.
+
+    With `files`, it is the command of the container itself, which may read files of its image, and never loops without taking time.
+    """
     reply: bytes | None = None
     commands, pause = 0, _FIRST_PAUSE
     try:
         while True:
-            files.is_partial = True
+            before = sum(each.used for each in charge.volumes) if charge is not None else 0
+            if files is not None:
+                files.is_partial = True
             try:
                 effect = execution.send(reply) if reply else next(execution)
             except StopIteration as stop:
                 code: int = stop.value
                 return code
             finally:
-                files.is_partial = False
+                if files is not None:
+                    files.is_partial = False
+                if charge is not None and (written := sum(each.used for each in charge.volumes) - before):
+                    charge.charge(written)
             if isinstance(effect, Sleep):
                 commands, pause = 0, _FIRST_PAUSE
-            commands += isinstance(effect, CommandStart)
+                if before_sleep is not None:
+                    before_sleep()
+            commands += files is not None and isinstance(effect, CommandStart)
             if commands > MAX_COMMANDS:
                 commands = 0
+                if before_sleep is not None:
+                    before_sleep()
                 yield Sleep(pause)
                 pause = min(pause * _PAUSE_FACTOR, 1.0)
             reply = yield effect

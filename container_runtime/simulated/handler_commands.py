@@ -23,7 +23,7 @@ from mockube.container_runtime.start_errors import StartError
 
 from .client_pace import ClientPace
 from .connections.port_answers import OpenPort
-from .execution import container_command, run_to_end
+from .execution import in_container, run_to_end
 from .network.calls import Connect, HttpRequest, NetworkCaller, Reply, decode_call, decode_reply, encode_reply
 from .network.services import Outcome
 from .predictions import is_closed
@@ -123,7 +123,7 @@ class _OwnServer:
             return reply
         outcome = decode_reply(reply).outcome
         opened = self._run.open_port(call.port)
-        is_unknown = opened is not None and opened.behavior is None and opened.nginx is None
+        is_unknown = opened is not None and opened.behavior is None and opened.configured is None
         if is_unknown and str(call.port) not in self._script.answers:
             self.answers += 1
         may_listen = (
@@ -159,7 +159,7 @@ async def run_handler_command(
         async with timeout(clock, limit):
             with suppress(OutOfMemory):
                 code = await run_to_end(
-                    container_command(execution, files), output, ClientPace(clock), own_server.call
+                    in_container(execution, files), output, ClientPace(clock), own_server.call
                 )
     except StartError as error:
         return CommandResult(exit_code=NOT_FOUND, start_error=str(error), seconds=clock.monotonic() - begin)

@@ -152,11 +152,14 @@ class InteractiveRun:
             self._is_sleeping = False
         return None
 
-    def pausing(self, network: NetworkCaller) -> NetworkCaller:
-        """Return the network of the command, at which it waits, too."""
+    def pausing(
+        self, network: NetworkCaller, is_starting: Callable[[], bool] = lambda: False
+    ) -> NetworkCaller:
+        """Return the network of the command, at which it waits, too, unless its server is starting, for which it looks up names."""
 
         async def call(request: bytes) -> bytes:
-            self.pause()
+            if not is_starting():
+                self.pause()
             return await network(request)
 
         return call

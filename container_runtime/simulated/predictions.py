@@ -145,7 +145,9 @@ def lacks_command(container: ReadOnlyTree) -> bool:
 
 def runs_server(container: ReadOnlyTree) -> bool:
     image = behavior_of(container)
-    return image is not None and not image.is_guess and program.serves(container)
+    if image is None or image.is_guess:
+        return False
+    return program.serves(container) or program.starts_configured_server(container)
 
 
 def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:

@@ -7,8 +7,8 @@ time; their ends are recorded. A command of a client joins the other containers 
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import takewhile
 from math import inf
@@ -24,7 +24,7 @@ from mockube.apimachinery.quantity import number_or
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
-from mockube.component_base.supervision import cancel_and_wait, start
+from mockube.component_base.supervision import cancel_and_wait, start, timeout
 from mockube.container_runtime.api_server import ApiServer
 from mockube.container_runtime.behavior import (
     CONTINUES,
@@ -51,7 +51,7 @@ from mockube.container_runtime.objects import (
     retry_until_available,
 )
 from mockube.container_runtime.pod_script import script_of
-from mockube.container_runtime.port_probe import USER_AGENT, PortAnswer, PortProbe
+from mockube.container_runtime.port_probe import PortAnswer, PortProbe
 from mockube.container_runtime.runs import (
     ContainerNotFound,
     ContainerRun,
@@ -74,13 +74,13 @@ from mockube.container_runtime.volume_contents import NOTHING_KEPT, VolumeConten
 
 from . import predictions
 from .client_pace import ClientPace
+from .configured_containers import ConfiguredContainers
 from .connections.access_logs import AccessLogs
 from .connections.pod_network import PodConnections
-from .connections.port_answers import ReceivedRequest
 from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
 from .container_loads import ContainerLoads
-from .execution import container_command, execute, run_to_end
+from .execution import VolumeCharge, execute, in_container, run_to_end
 from .files.absent_objects import with_absent_objects
 from .files.cgroup_files import PATH as CGROUP
 from .files.mounts import file_system_of, shared_mounts
@@ -89,7 +89,6 @@ from .handler_commands import HandlerRun, run_handler_command
 from .interactive import InteractiveRun
 from .live_containers import LiveContainers
 from .network.view import SyncedView
-from .nginx.running import RunningServer, version_of_tag
 from .pod_files import PodFiles
 from .programs import commands
 from .programs.live_commands import live_commands
@@ -98,7 +97,6 @@ from .programs.object_values import uses_objects
 from .programs.other_processes import other_processes
 from .programs.program import default_reaction, is_first_process, termination_message
 from .run_log import JoinableLog, RunLogReader, lost_log
-from .servers.listeners import listeners_of
 from .servers.live_probes import answer_from_files, fields_of_port_probes, live_port_probes
 from .servers.port_conflicts import failed_bind, occupied_ports, process_without_port
 from .servers.probe_answers import concurrent_containers, server_of_files
@@ -106,7 +104,7 @@ from .servers.running_servers import RunningServers
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
-from .shell.process import Host, ListedProcess, OtherProcess, Run, Sleep, UnknownProgram
+from .shell.process import Host, ListedProcess, OtherProcess, Run, UnknownProgram
 from .shell.scheduling import KILL
 from .shell.signals import SIGNALS
 from .shell.syntax import ShellSyntaxError
@@ -118,9 +116,11 @@ _MAX_UNKNOWN_PROGRAMS: Final = 50
 """The number of programs of a pod that are reported as not simulated."""
 _RETRY_SECONDS: Final = 5.0
 """The delay after which the objects of a container are requested again."""
+_POLL_SECONDS: Final = 0.1
+_START_SECONDS: Final = 5.0
+"""How long others wait for a server that starts: those that a kubelet starts after it, and probes, whose first attempt is later on a node."""
 _STOPPING: Final = frozenset(SIGNALS[name] for name in ("INT", "QUIT", "TERM"))
 """The signals at which servers end."""
-_WITHOUT_DIRECTIVE: Final = "its requests are answered without it"
 _NO_STATES: Final[Mapping[str, ContainerState]] = {}
 
 
@@ -185,8 +185,11 @@ class SimulatedRuntime:
             context.local_port,
             context.clock,
         )
-        self._responses.nginx.network = self._network.caller
-        self._responses.nginx.write_log = self._write_log
+        self._responses.configured.network = self._network.caller
+        self._responses.configured.write_log = self._write_log
+        self._configured = ConfiguredContainers(
+            self._servers, self._responses, self._write_log, self._note_unknown
+        )
         self._runs: dict[str, dict[str, list[InteractiveRun]]] = {}
         """The latest two runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -241,7 +244,7 @@ class SimulatedRuntime:
         is_changed = partial(self.files.is_changed, meta.uid(pod))
         is_live = is_changed(container["name"]) or bool(self._live.command(pod, container))
         handlers = live_commands(pod, container, is_live=is_live)
-        if any(self._is_configured(pod, other) for other in concurrent_containers(pod)):
+        if any(self._configured.is_configured(pod, other) for other in concurrent_containers(pod)):
             port_probes = [*fields_of_port_probes(container)]
         else:
             port_probes = [*live_port_probes(pod, container, is_changed)]
@@ -257,7 +260,7 @@ class SimulatedRuntime:
         assert container is not None
         new_run = InteractiveRun(container, restarts, self._clock, partial(self._events.report_output, pod))
         if commands.server_command(pod, container):
-            self._prepare_server(pod, container, restarts)
+            self._configured.prepare(pod, container, restarts)
         is_interactive = bool(commands.interactive_command(pod, container))
         self._begin(pod, new_run, self._execute if is_interactive else self._execute_main)
 
@@ -341,9 +344,7 @@ class SimulatedRuntime:
             fails_unknown=self._fails_unknown(pod),
             on_unknown=on_unknown,
             open_port=partial(self._responses.open_port, pod),
-            has_configured_server=any(
-                self._servers.find(pod, other["name"]) for other in concurrent_containers(pod)
-            ),
+            has_configured_server=bool(self._configured.started(pod)),
             processes=partial(self._processes, pod, container),
         )
         network = self._network.caller(pod)
@@ -352,14 +353,9 @@ class SimulatedRuntime:
     async def probe_port(
         self, pod: ReadOnlyTree, name: str, request: PortProbe, *, restarts: int | None = None
     ) -> PortAnswer:
-        names = [other["name"] for other in concurrent_containers(pod) if self._is_configured(pod, other)]
-        if names:
-            await self._servers.wait_for_start(meta.uid(pod), names, self._clock)
-        configured = {
-            other["name"] for other in concurrent_containers(pod) if self._servers.find(pod, other["name"])
-        }
-        if configured:
-            return await self._probe_nginx(pod, request, configured)
+        await self._wait_for_servers(pod, concurrent_containers(pod))
+        if started := self._configured.started(pod):
+            return await self._configured.probe(self._pods.latest(pod) or pod, request, started)
         served = server_of_files(pod, request.port)
         if served is None:
             seconds = running_seconds(pod, name, self._clock.now()) or 0.0
@@ -370,27 +366,6 @@ class SimulatedRuntime:
         references = await self._handler_references_of(pod, container, (), run)
         files = await self.files.file_system(pod, container, restarts=run, references=references)
         return answer_from_files(pod, container, behavior, request, seconds, files)
-
-    async def _probe_nginx(
-        self, pod: ReadOnlyTree, request: PortProbe, configured: Collection[str]
-    ) -> PortAnswer:
-        """Return the answer of a pod with servers that answer by their configuration."""
-        latest = self._pods.latest(pod) or pod
-        opened = self._responses.open_port(latest, request.port)
-        if opened is None or opened.nginx is None:
-            others = [each for each in pod["spec"]["containers"] if each["name"] not in configured]
-            rest = {**pod, "spec": {**pod["spec"], "containers": others}}
-            return predictions.port_answer(rest, request, script_of(meta.annotations(pod)))
-        answer = PortAnswer(speaks=opened.speaks, uses_tls=opened.uses_tls)
-        if request.path is None or opened.uses_tls is None:
-            return answer
-        address = (latest.get("status") or {}).get("podIP") or ""
-        headers = {"host": f"{address}:{request.port}", "user-agent": USER_AGENT, "accept": "*/*"}
-        client = (latest.get("status") or {}).get("hostIP") or address
-        received = ReceivedRequest(method="GET", path=request.path, headers=headers, client=f"{client}:40000")
-        response = await self._responses.respond(latest, request.port, opened, received)
-        body = response.body.decode("utf-8", "replace")
-        return replace(answer, status=response.status, location=response.location, body=body)
 
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         container, run = running_container(pod, name)
@@ -407,9 +382,9 @@ class SimulatedRuntime:
         if request.has_terminal:
             environment.setdefault("TERM", "xterm")
         host.memory = self._memory(pod, container, references)
-        host.server = self._server_of(pod, container, run.restarts)
+        host.server = self._configured.of_client(pod, container, run.restarts)
         execution = run_command(host, request.command, environment, container.get("workingDir") or "/")
-        execution = self._with_memory_volumes(pod, name, execution, host)
+        execution = in_container(execution, charge=self._volume_charge(pod, name, host))
         work = partial(self._execute_for_client, pod, name, execution)
         return partial(with_terminal, work, has_terminal=request.has_terminal)
 
@@ -471,41 +446,12 @@ class SimulatedRuntime:
         finally:
             self._report_disk_usage(pod)
 
-    def _with_disk_checks(self, pod: ReadOnlyTree, execution: Run) -> Run:
-        """Check the use of the disk before each pause of a command, in which a kubelet would find it."""
-        reply: bytes | None = None
-        try:
-            while True:
-                try:
-                    effect = execution.send(reply)
-                except StopIteration as stop:
-                    code: int = stop.value
-                    return code
-                if isinstance(effect, Sleep):
-                    self._report_disk_usage(pod)
-                reply = yield effect
-        finally:
-            execution.close()
-
-    def _with_memory_volumes(self, pod: ReadOnlyTree, name: str, execution: Run, host: Host) -> Run:
-        """Count what a command writes into volumes in memory as memory of its container."""
+    def _volume_charge(self, pod: ReadOnlyTree, name: str, host: Host) -> VolumeCharge | None:
+        """Return how what a command writes into volumes in memory counts as memory of its container; None without such volumes."""
         volumes = [mount.files for mount in host.files.mounts().values() if mount.files.in_memory]
-        reply: bytes | None = None
-        try:
-            while True:
-                before = sum(files.used for files in volumes)
-                try:
-                    effect = execution.send(reply)
-                except StopIteration as stop:
-                    code: int = stop.value
-                    return code
-                finally:
-                    written = sum(files.used for files in volumes) - before
-                    if written:
-                        self.loads.charge_volumes(pod, name, host.memory, written)
-                reply = yield effect
-        finally:
-            execution.close()
+        if not volumes:
+            return None
+        return VolumeCharge(volumes, partial(self.loads.charge_volumes, pod, name, host.memory))
 
     def _report_disk_usage(self, pod: ReadOnlyTree) -> None:
         """Report a pod that uses more of its node's disk than it may."""
@@ -613,7 +559,7 @@ class SimulatedRuntime:
         host.memory = self._memory(pod, container, references)
         execution = run_command(host, argv, environment, container.get("workingDir") or "/")
         self.loads.forget_volumes(pod, container["name"])
-        execution = self._with_memory_volumes(pod, container["name"], execution, host)
+        execution = in_container(execution, charge=self._volume_charge(pod, container["name"], host))
         self._prepare_signals(pod, run, argv, host)
         run.pause()  # for its input
         pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
@@ -622,10 +568,8 @@ class SimulatedRuntime:
     async def _execute_main(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
         """Run a container's command from its start."""
         container = run.container
-        if self._servers.has_entries:
-            earlier = takewhile(lambda other: other["name"] != container["name"], pod["spec"]["containers"])
-            names = [other["name"] for other in earlier if commands.server_command(pod, other)]
-            await self._servers.wait_for_start(meta.uid(pod), names, self._clock)
+        earlier = takewhile(lambda other: other["name"] != container["name"], pod["spec"]["containers"])
+        await self._wait_for_servers(pod, earlier)
         references, files = await self._load(pod, run)
         await self._wait_for_earlier(pod, container)
         files = with_absent_objects(files, pod, container, references)
@@ -648,17 +592,31 @@ class SimulatedRuntime:
             if run is not None and self._live.has_changing_files(pod, earlier):
                 await run.has_paused.wait()
 
+    async def _wait_for_servers(self, pod: ReadOnlyTree, containers: Iterable[ReadOnlyTree]) -> None:
+        """Wait for servers that are just starting, no longer than programs take that do nothing else first."""
+        for container in containers:
+            if not commands.server_command(pod, container):
+                continue
+            with suppress(TimeoutError):
+                async with timeout(self._clock, _START_SECONDS):
+                    while (run := self.run_of(pod, container["name"])) is None:
+                        await self._clock.sleep(_POLL_SECONDS)  # as after a restart of the manager
+                    await run.has_paused.wait()
+
     async def _execute_to_end(
         self, pod: ReadOnlyTree, run: InteractiveRun, host: Host, execution: Run
     ) -> None:
         """Execute a container's command. One that is not simulated ends, or runs on, as it does in advance."""
         container, files = run.container, host.files
         host.now = self._clock.now
-        execution = container_command(execution, files)
-        execution = self._with_memory_volumes(pod, container["name"], execution, host)
-        if has_disk_limits(pod):
-            execution = self._with_disk_checks(pod, execution)
-        network = run.pausing(self._network.caller(pod, partial(self._note_unknown, pod, container["name"])))
+        execution = in_container(
+            execution,
+            files,
+            charge=self._volume_charge(pod, container["name"], host),
+            before_sleep=partial(self._report_disk_usage, pod) if has_disk_limits(pod) else None,
+        )
+        network = self._network.caller(pod, partial(self._note_unknown, pod, container["name"]))
+        network = run.pausing(network, lambda: host.server is not None and host.server.is_starting)
         self._prepare_signals(pod, run, self._live.command(pod, container), host)
         try:
             code = await run_to_end(
@@ -744,40 +702,6 @@ class SimulatedRuntime:
         reaction, handles_signals = default_reaction(argv or ("sh",), is_first=is_first)
         if not handles_signals and reaction.seconds == 0:
             run.stop_code = reaction.exit_code
-
-    def _is_configured(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
-        """Return whether a configuration in files says what the server of a container answers."""
-        has_server = self._servers.find(pod, container["name"]) is not None
-        return has_server or bool(commands.server_command(pod, container))
-
-    def _prepare_server(self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> None:
-        """Prepare the start of a server by the command of a container."""
-        name = container["name"]
-        server = self._servers.start(meta.uid(pod), name, restarts)
-        server.runs_entrypoint = not container.get("command")
-        self._connect_server(server, pod, name)
-
-    def _connect_server(self, server: RunningServer, pod: ReadOnlyTree, name: str) -> None:
-        def write_log(stream: int, line: str) -> None:
-            self._write_log(pod, name, [(stream, line)])
-
-        server.write_log = write_log
-        image = (container_spec(pod, name) or {}).get("image") or ""
-        server.version = version_of_tag(image.rpartition("/")[2].partition(":")[2]) or server.version
-        server.on_not_simulated = lambda directive: self._note_unknown(
-            pod, name, directive, _WITHOUT_DIRECTIVE
-        )
-
-    def _server_of(self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> RunningServer | None:
-        """Return the server of a container for the command of a client; None for an image without one that is simulated."""
-        if not commands.has_simulated_server(container):
-            return None
-        name = container["name"]
-        server = self._servers.of_run(meta.uid(pod), name, restarts)
-        if self._servers.find(pod, name) is None:
-            server.runs = bool(listeners_of(pod, container).ports)
-            self._connect_server(server, pod, name)
-        return server
 
     def _write_log(self, pod: ReadOnlyTree, name: str, lines: Sequence[tuple[int, str]]) -> None:
         """Add lines of a server to the log of its container."""

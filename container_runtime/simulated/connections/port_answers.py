@@ -12,7 +12,7 @@ from mockube.container_runtime.config.environment import hostname_of
 from mockube.container_runtime.images.table import PortBehavior
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_spec, container_status
-from mockube.container_runtime.simulated.nginx.running import RunningServer
+from mockube.container_runtime.simulated.configured.contract import RunningServer
 from mockube.container_runtime.simulated.servers.http_paths import HTTP, PLACEHOLDER, location_of, route_of
 from mockube.container_runtime.simulated.servers.listeners import Listeners, listeners_of
 from mockube.container_runtime.simulated.servers.probe_answers import server_name
@@ -69,7 +69,7 @@ class OpenPort(Struct, frozen=True, kw_only=True):
     """What the container's program does on the port; None if that is unknown."""
     unknown: str = ""
     """What is not simulated, if the behavior is unknown."""
-    nginx: RunningServer | None = None
+    configured: RunningServer | None = None
     """The server that answers by its configuration; None for any other."""
 
 
@@ -80,9 +80,9 @@ def open_port(
     if protocol == "TCP" and str(port) in script_of(meta.annotations(pod)).answers:
         return OpenPort(speaks=HTTP, uses_tls=None)
     running_servers = servers.of_pod(pod) if servers is not None else {}
-    for name, nginx in running_servers.items() if protocol == "TCP" else ():
+    for name, server in running_servers.items() if protocol == "TCP" else ():
         container = container_spec(pod, name)
-        opened = _port_of_nginx(container, nginx, port) if container is not None else None
+        opened = _port_of_configured(container, server, port) if container is not None else None
         if opened is not None:
             return opened
     for container in _running_containers(pod):
@@ -113,17 +113,17 @@ def _opened_by(container: ReadOnlyTree, port: int, listeners: Listeners) -> Open
     return OpenPort(speaks=behavior.speaks, uses_tls=behavior.tls, container=container, behavior=behavior)
 
 
-def _port_of_nginx(container: ReadOnlyTree, nginx: RunningServer, port: int) -> OpenPort | None:
-    """Return what a server of nginx does on a port; None if it does not listen there, or has not started yet."""
-    configuration = nginx.configuration
+def _port_of_configured(container: ReadOnlyTree, server: RunningServer, port: int) -> OpenPort | None:
+    """Return what a server does on a port by its configuration; None if it does not listen there, or has not started yet."""
+    configuration = server.configuration
     if configuration is None:
         return None
-    if port in configuration.stream_ports:
-        unknown = f"the directive stream of nginx in the image {container.get('image')}"
+    if port in configuration.unknown_ports:
+        unknown = f"{configuration.unknown_ports[port]} in the image {container.get('image')}"
         return OpenPort(uses_tls=None, container=container, unknown=unknown)
     if port not in configuration.ports:
         return None
-    return OpenPort(speaks=HTTP, uses_tls=configuration.ports[port], container=container, nginx=nginx)
+    return OpenPort(speaks=HTTP, uses_tls=configuration.ports[port], container=container, configured=server)
 
 
 def _running_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:

@@ -20,8 +20,8 @@ from mockube.container_runtime.simulated.shell.filesystem import FileError, File
 
 from . import port_answers
 from .access_logs import AccessLogs
+from .configured_responses import ConfiguredResponses
 from .databases import REDIS, Databases
-from .nginx_responses import NginxResponses
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest
 
 _MAX_FORWARDS: Final = 4
@@ -45,7 +45,7 @@ class PortResponses:
         self._access_logs = access_logs
         self._clock = clock
         self._servers = servers
-        self.nginx = NginxResponses(files, clock)
+        self.configured = ConfiguredResponses(files, clock)
         self.databases = Databases(files, clock)
 
     def open_port(self, pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
@@ -64,8 +64,8 @@ class PortResponses:
         """Return the response of a pod on an open port that speaks HTTP; its server logs the request."""
         if opened.container is not None:
             await self._work(pod, opened.container)
-        if opened.nginx is not None and opened.container is not None:
-            return await self.nginx.respond(pod, opened.container, opened.nginx, port, request)
+        if opened.configured is not None and opened.container is not None:
+            return await self.configured.respond(pod, opened.container, opened.configured, port, request)
         behavior, container = opened.behavior, opened.container
         if behavior is None or container is None:
             answer = port_answers.fixed_answer(pod, port, opened, request)

@@ -6,20 +6,8 @@ from typing import Final
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import security_context
 
-from .users import identity_of
+from .users import CAPABILITIES, capabilities_of, identity_of
 
-_CAPABILITIES: Final = (
-    "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE",
-    "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT",
-    "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP",
-    "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE",
-)  # fmt: skip
-"""The capabilities of Linux by their bits."""
-_DEFAULT: Final = frozenset({
-    "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT", "MKNOD",
-    "AUDIT_WRITE", "SETFCAP",
-})  # fmt: skip
-"""Those that a container has by default with containerd."""
 _FILTERED: Final = 2
 """The mode of seccomp with a filter."""
 
@@ -91,11 +79,5 @@ def _status(pod: ReadOnlyTree, container: ReadOnlyTree, name: str) -> str:
 
 def capabilities(context: ReadOnlyTree) -> int:
     """Return the bits of the capabilities that a container's programs may have."""
-    if context.get("privileged"):
-        return (1 << len(_CAPABILITIES)) - 1
-    changes = context.get("capabilities") or {}
-    added = {name.upper().removeprefix("CAP_") for name in changes.get("add") or ()}
-    dropped = {name.upper().removeprefix("CAP_") for name in changes.get("drop") or ()}
-    names = set(_CAPABILITIES) if "ALL" in added else set() if "ALL" in dropped else set(_DEFAULT)
-    names = (names | added) - dropped if "ALL" not in dropped else names | added
-    return sum(1 << bit for bit, name in enumerate(_CAPABILITIES) if name in names)
+    names = capabilities_of(context)
+    return sum(1 << bit for bit, name in enumerate(CAPABILITIES) if name in names)

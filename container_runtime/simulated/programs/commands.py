@@ -24,7 +24,10 @@ from mockube.container_runtime.simulated.files.users import group_names, identit
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.network_programs.programs import PROGRAMS as NETWORK_PROGRAMS
-from mockube.container_runtime.simulated.shell.network_programs.programs import SERVERS as NETWORK_SERVERS
+from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
+    PROGRAMS as NETWORK_SERVERS,
+)
+from mockube.container_runtime.simulated.shell.network_programs.servers.registry import ServerKind, kind_of
 from mockube.container_runtime.simulated.shell.process import (
     DEFAULT_MEMORY,
     Host,
@@ -47,7 +50,7 @@ from .lasting_files import (
 )
 from .object_values import is_file_of_object, uses_objects
 from .requirements import unmet_requirement
-from .server_start import failed_start, written_paths
+from .server_start import failed_by_capabilities, failed_start, written_paths
 
 _NETWORK_PROGRAM: Final = re.compile(
     rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host', *NETWORK_SERVERS}))})(?![\w.-])|/dev/(?:tcp|udp)/"
@@ -59,9 +62,6 @@ _SURROUNDINGS: Final = re.compile(
 )
 """The name of a program that shows the users, the disks or the processes of a container."""
 _SERVER_PROGRAM: Final = re.compile(rf"(?<![\w.-])(?:{'|'.join(NETWORK_SERVERS)})(?![\w.-])")
-_SERVER_COMMAND: Final = ("nginx", "-g", "daemon off;")
-_CONFIGURATION: Final = "/etc/nginx/nginx.conf"
-_LOGS: Final = "/var/log/nginx"
 _RUN_ANNOTATION: Final = f"{PREFIX}run"
 
 
@@ -74,7 +74,7 @@ def host_of(
     files: FileSystem | None = None,
 ) -> Host:
     """Return the host in which a container's command runs; without `files`, only the files of mounts are known."""
-    user, group, others = identity_of(pod, container)
+    user, group, others, _ = identity_of(pod, container)
     script = script_of(meta.annotations(pod))
     return Host(
         name=hostname_of(pod),
@@ -155,33 +155,33 @@ def is_repeatable(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
 
 
 def server_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
-    """Return the command of a container that starts nginx with files which its image does not have alone; empty for any other.
+    """Return the command of a container that starts a server with files which its image does not have alone; empty for any other.
 
     The server of an image without volumes at its configuration and at its logs does what the table of images says.
     """
-    own_mounts = _own_mounts(container)
-    if not own_mounts and not container.get("command") and not container.get("args"):
-        return ()
-    image = behavior_of(container)
-    if image is None or not has_simulated_server(container):
+    own_mounts, is_given = _own_mounts(container), container.get("command") or container.get("args")
+    image, kind = behavior_of(container), server_kind(container)
+    if image is None or kind is None or not (own_mounts or is_given or kind.is_always_read):
         return ()
     script = script_of(meta.annotations(pod))
     if script.command(container["name"]) is not None or script.times_runs:
         return ()
-    argv = program.command_of(container)
+    argv = program.command_of(container) or tuple(container.get("args") or ())
     if container.get("command"):
         is_server = any(_SERVER_PROGRAM.search(argument) for argument in argv)
         return argv if is_server and argv[0].rpartition("/")[2] in PROGRAMS else ()
-    if argv and argv[0] not in NETWORK_SERVERS:
+    if argv and argv[0].startswith("-") and image.takes_options:
+        argv = (kind.command[0], *argv)
+    if argv and argv[0] not in kind.programs:
         return ()
-    places = (*image.configuration, _LOGS)
+    places = (*image.configuration, *kind.places)
     has_files = any(
         f"{place}/".startswith(f"{path}/") or path.startswith(f"{place}/")
         for mount in own_mounts
         for path in (mount["mountPath"].rstrip("/"),)
         for place in places
     )
-    return (argv or _SERVER_COMMAND) if has_files or argv else ()
+    return (argv or kind.command) if has_files or argv or kind.is_always_read else ()
 
 
 def _own_mounts(container: ReadOnlyTree) -> list[ReadOnlyTree]:
@@ -190,10 +190,10 @@ def _own_mounts(container: ReadOnlyTree) -> list[ReadOnlyTree]:
     return [mount for mount in present if mount["mountPath"] != SERVICE_ACCOUNT_PATH]
 
 
-def has_simulated_server(container: ReadOnlyTree) -> bool:
-    """Return whether the image of a container has a server whose configuration is simulated."""
+def server_kind(container: ReadOnlyTree) -> ServerKind | None:
+    """Return the server of a container's image whose configuration is simulated; None for any other."""
     image = behavior_of(container)
-    return image is not None and not image.is_guess and _CONFIGURATION in image.files
+    return None if image is None or image.is_guess else kind_of(image)
 
 
 def _network_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
@@ -343,6 +343,7 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
         yield Output(2, "".join(f"{line}\n" for line in requirement.logs).encode())
         return requirement.exit_code
     failed = None if has_script else failed_start(host.files, written_paths(container))
+    failed = failed or (None if has_script else failed_by_capabilities(container, host.files.user))
     if failed is not None:
         yield Output(2, "".join(f"{line}\n" for line in failed.lines).encode())
         return failed.exit_code

@@ -55,7 +55,10 @@ from mockube.container_runtime.simulated.shell.filesystem import (
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.invoking import start_problem
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
-from mockube.container_runtime.simulated.shell.network_programs.programs import SERVERS as NETWORK_SERVERS
+from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
+    PROGRAMS as NETWORK_SERVERS,
+)
+from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of, starts_server
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     Effect,
@@ -74,7 +77,7 @@ from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 from mockube.container_runtime.start_errors import NOT_STARTED, StartError, message_of_start
 
 from .cpu_meter import CpuMeter
-from .server_start import FailedStart, failed_start, written_paths
+from .server_start import FailedStart, failed_by_capabilities, failed_start, written_paths
 
 MAX_RUNS: Final = 10
 """The number of restarts that are interpreted; later runs are like the last of them."""
@@ -170,15 +173,17 @@ def default_run(container: Mapping[str, Any]) -> RunBehavior | None:
 
 def _failed_server(container: Mapping[str, Any], context: CommandContext) -> RunBehavior | None:
     """Return the run of a known image's server that cannot write where it has to; None for any other."""
-    may_fail = context.identity.user or context.protection
+    identity = context.identity
+    may_fail = identity.user or identity.capabilities is not None or context.protection
     needs = written_paths(container) if may_fail else ()
+    by_capabilities = failed_by_capabilities(container, identity)
     if not needs:
-        return None
+        return _end_of_start(container, by_capabilities)
     image_folders = tuple(written_folders(container))
     failed = _failed_start(
         Invocation(
             argv=(),
-            identity=context.identity,
+            identity=identity,
             volumes=context.volumes,
             folders=(*image_folders, *context.folders),
             protection=context.protection,
@@ -187,6 +192,10 @@ def _failed_server(container: Mapping[str, Any], context: CommandContext) -> Run
         ),
         needs,
     )
+    return _end_of_start(container, failed or by_capabilities)
+
+
+def _end_of_start(container: Mapping[str, Any], failed: FailedStart | None) -> RunBehavior | None:
     return None if failed is None else end_at_start(container, failed.exit_code, failed.lines)
 
 
@@ -340,7 +349,19 @@ def serves(container: Mapping[str, Any]) -> bool:
     """Return whether a container runs the server of its image, which is no program that is interpreted."""
     command, arguments = without_entrypoint(container)
     program = next(iter(command or arguments), "").rpartition("/")[2]
-    return program not in PROGRAMS and runs_server(container)
+    if program in NETWORK_SERVERS:
+        image = behavior_of(container)
+        if image is None or kind_of(image) is not None:
+            return False
+    elif program in PROGRAMS:
+        return False
+    return runs_server(container)
+
+
+def starts_configured_server(container: Mapping[str, Any]) -> bool:
+    """Return whether a container runs the server of its image as a program that reads its configuration."""
+    image = behavior_of(container)
+    return image is not None and kind_of(image) is not None and runs_server(container)
 
 
 def argv_of(container: Mapping[str, Any]) -> tuple[str, ...]:
@@ -460,7 +481,7 @@ def start_invocation(
     """Return a command that has not done anything yet, and the host in which it runs."""
     now = started or datetime(invocation.year, 1, 1, tzinfo=UTC)
     values = dict(invocation.environment)
-    user, group, others = invocation.identity
+    user, group, others, _ = invocation.identity
     host = Host(
         name=invocation.hostname,
         user=user,
@@ -539,7 +560,7 @@ def default_reaction(argv: Sequence[str], *, is_first: bool) -> tuple[StopReacti
     if program in _GO_PROGRAMS:
         is_pause = program == "agnhost" and "pause" in argv[1:2]
         return StopReaction(0.0, 0 if is_pause else _GO_EXIT), False
-    if program in NETWORK_SERVERS or any(_EXECUTES_SERVER.search(argument) for argument in argv):
+    if starts_server(argv) or any(_EXECUTES_SERVER.search(argument) for argument in argv):
         return StopReaction(0.0, 0), False
     handles_signals = any("trap" in argument for argument in argv)
     if not is_first:

@@ -1,14 +1,14 @@
 """Where the server of a known image writes at its start, and how it ends if it cannot. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from posixpath import basename, dirname, normpath
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.images.table import WrittenPath, behavior_of
-from mockube.container_runtime.simulated.shell.access import SEARCH, WRITE
+from mockube.container_runtime.images.table import WrittenPath, behavior_of, runs_server, without_entrypoint
+from mockube.container_runtime.simulated.shell.access import SEARCH, WRITE, ContainerUser
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 
 _NUMBERS: Final = {
@@ -56,6 +56,17 @@ def _replaces(container: ReadOnlyTree, configuration: str) -> bool:
         if path == configuration or is_main or configuration.startswith(f"{path}/"):
             return True
     return False
+
+
+def failed_by_capabilities(container: Mapping[str, Any], user: ContainerUser) -> FailedStart | None:
+    """Return how a server ends that starts as root without a capability that it needs; None for any other."""
+    if user.user or user.capabilities is None:
+        return None
+    image = behavior_of(container)
+    if image is None or not image.needs or not runs_server(container) or without_entrypoint(container)[0]:
+        return None
+    need = next((need for need in image.needs if any(not user.has(name) for name in need.capabilities)), None)
+    return None if need is None else FailedStart(need.logs, need.exit_code)
 
 
 def failed_start(files: FileSystem, needs: Sequence[WrittenPath]) -> FailedStart | None:

@@ -32,7 +32,9 @@ from mockube.container_runtime.simulated.shell.command_lookup import (
     BUILTIN_NAMES,
     KEYWORDS,
 )
-from mockube.container_runtime.simulated.shell.network_programs.programs import SERVERS as NETWORK_SERVERS
+from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
+    PROGRAMS as NETWORK_SERVERS,
+)
 from mockube.container_runtime.simulated.shell.options import has_letter
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 

@@ -1,18 +1,14 @@
 """The servers that programs of containers have started or reloaded, by their containers: they say which ports are open, and what answers."""
 
-import asyncio
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.component_base.clock import Clock
-from mockube.component_base.supervision import timeout
 from mockube.container_runtime.runs import container_status
-from mockube.container_runtime.simulated.nginx.running import RunningServer
+from mockube.container_runtime.simulated.configured.contract import RunningServer
 
 
 class _Entry(Struct, frozen=True):
@@ -20,14 +16,9 @@ class _Entry(Struct, frozen=True):
     server: RunningServer
     is_live: bool
     """Whether the command of the container runs in real time, and starts the server itself."""
-    has_started: asyncio.Event
-    """Whether the server has read its configuration, or has ended."""
 
 
 _NONE: Final[Mapping[str, _Entry]] = {}
-_POLL_SECONDS: Final = 0.1
-_START_SECONDS: Final = 5.0
-"""How long others wait for a server that starts: those that a kubelet starts after it, and probes, whose first attempt is later on a node."""
 
 
 class RunningServers:
@@ -35,41 +26,23 @@ class RunningServers:
         self._entries: dict[str, dict[str, _Entry]] = {}
         """The servers by the pod's uid and the container's name."""
 
-    @property
-    def has_entries(self) -> bool:
-        return bool(self._entries)
-
-    def start(self, uid: str, name: str, restarts: int) -> RunningServer:
-        """Return the server of a run that begins, and which it may start."""
-        has_started = asyncio.Event()
-        server = RunningServer(on_start=has_started.set)
-        self._entries.setdefault(uid, {})[name] = _Entry(
-            restarts, server, is_live=True, has_started=has_started
-        )
-        return server
+    def start(self, uid: str, name: str, restarts: int, server: RunningServer) -> None:
+        """Note the server of a run that begins, and which it may start."""
+        self._entries.setdefault(uid, {})[name] = _Entry(restarts, server, is_live=True)
 
     def end(self, uid: str, name: str, restarts: int) -> None:
         """Note the end of a run."""
         entry = self._entries.get(uid, _NONE).get(name)
         if entry is not None and entry.restarts == restarts:
             entry.server.configuration = None
-            entry.has_started.set()
 
-    async def wait_for_start(self, uid: str, names: Iterable[str], clock: Clock) -> None:
-        """Wait for the servers that are just starting, no longer than programs take that do nothing else first."""
-        for name in names:
-            with suppress(TimeoutError):
-                async with timeout(clock, _START_SECONDS):
-                    while (entry := self._entries.get(uid, _NONE).get(name)) is None:
-                        await clock.sleep(_POLL_SECONDS)  # as after a restart of the manager
-                    if entry.is_live:
-                        await entry.has_started.wait()
-
-    def of_run(self, uid: str, name: str, restarts: int) -> RunningServer:
-        """Return the server of a run, for the command of a client."""
+    def of_run(
+        self, uid: str, name: str, restarts: int, make: Callable[[], RunningServer] = RunningServer
+    ) -> RunningServer:
+        """Return the server of a run, for the command of a client; `make` returns the one of a run without."""
         entry = self._entries.get(uid, _NONE).get(name)
         if entry is None or entry.restarts != restarts:
-            entry = _Entry(restarts, RunningServer(), is_live=False, has_started=asyncio.Event())
+            entry = _Entry(restarts, make(), is_live=False)
             self._entries.setdefault(uid, {})[name] = entry
         return entry.server
 

@@ -13,6 +13,13 @@ STICKY: Final = 0o1000
 DEFAULT_UMASK: Final = 0o022
 
 
+DEFAULT_CAPABILITIES: Final = frozenset({
+    "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT", "MKNOD",
+    "AUDIT_WRITE", "SETFCAP",
+})  # fmt: skip
+"""The capabilities that a container has by default with containerd."""
+
+
 class ContainerUser(NamedTuple):
     """The user and the groups that a container runs as."""
 
@@ -20,15 +27,28 @@ class ContainerUser(NamedTuple):
     group: int = 0
     others: tuple[int, ...] = ()
     """The supplementary groups."""
+    capabilities: frozenset[str] | None = None
+    """What the container has instead of the default; only programs of root have it, because others start without any."""
+
+    def has(self, capability: str) -> bool:
+        """Return whether its programs have a capability, such as CHOWN."""
+        if self.user:
+            return False
+        return capability in (DEFAULT_CAPABILITIES if self.capabilities is None else self.capabilities)
 
 
 ROOT: Final = ContainerUser()
 
 
 def is_allowed(identity: ContainerUser, owner: int, group: int, mode: int, rights: int) -> bool:
-    """Return whether a user has the rights `rights` on a file; root has them all, but executes no file that nobody may."""
-    if identity.user == 0:
+    """Return whether a user has the rights `rights` on a file; root has them all, but executes no file that nobody may.
+
+    It has them by the capability DAC_OVERRIDE, without which it is a user like any other.
+    """
+    if identity.has("DAC_OVERRIDE"):
         return rights != SEARCH or bool(mode & 0o111)
+    if rights == READ and identity.has("DAC_READ_SEARCH"):
+        return True
     if identity.user == owner:
         granted = mode >> 6
     elif group == identity.group or group in identity.others:

@@ -226,8 +226,8 @@ def is_file(process: Process, operator: str, path: str) -> bool:
 
 def _has_access(process: Process, entry: FileEntry, bit: int) -> bool:
     host = process.host
-    identity = ContainerUser(host.user, host.group, host.other_groups)
-    if entry.is_guess or (host.user == 0 and bit == SEARCH and entry.is_directory):
+    identity = ContainerUser(host.user, host.group, host.other_groups, host.files.user.capabilities)
+    if entry.is_guess or (bit == SEARCH and entry.is_directory and identity.has("DAC_OVERRIDE")):
         return True
     return is_allowed(identity, entry.user, entry.group, entry.mode, bit)
 

@@ -162,6 +162,8 @@ class FileSystem:
         self._mounts = dict(sorted((mounts or {}).items(), key=lambda item: -len(item[0])))
         self._volumes = tuple(f"{path.rstrip('/')}/" for path in volumes)
         self._user = user
+        self._overrides = user.has("DAC_OVERRIDE")
+        """Whether the user may use all files, as root may."""
         self._protection = protection
         self.capacity = capacity
         """The maximum bytes of all files, which include those that take no memory; None: those of the node's disk."""
@@ -324,7 +326,7 @@ class FileSystem:
     def link_entry(self, path: str) -> FileEntry:
         """Return the entry of a path; the last component may be a symbolic link."""
         path = self.resolve_parent(path)
-        if self._user.user:
+        if not self._overrides:
             self._require_search(path)
         if self._mounts and (delegate := self._find_mount(path)) is not None:
             return delegate[0].files.link_entry(delegate[1])
@@ -560,6 +562,17 @@ class FileSystem:
 
     # --- rights
 
+    def as_user(self, user: ContainerUser) -> "FileSystem":
+        """Return the same files as another user sees them."""
+        view = FileSystem.__new__(FileSystem)
+        view.__dict__ = {**self.__dict__, "_user": user, "_overrides": user.has("DAC_OVERRIDE")}
+        return view
+
+    @property
+    def user(self) -> ContainerUser:
+        """The user whose rights count."""
+        return self._user
+
     def _may(self, entry: FileEntry, rights: int) -> bool:
         return entry.is_guess or is_allowed(self._user, entry.user, entry.group, entry.mode, rights)
 
@@ -573,7 +586,7 @@ class FileSystem:
 
     def _require_access_to_contents(self, path: str) -> None:
         """Raise an error if the user may not empty a folder, or one of its folders."""
-        if not self._user.user:
+        if self._overrides:
             return
         for each in self._walk_all(path):
             entry = self._lookup(each)
@@ -603,28 +616,32 @@ class FileSystem:
     def _check_removable(self, path: str, place: _Place, entry: FileEntry) -> None:
         if place.read_only:
             raise ReadOnly
-        if not self._user.user:
+        if self._overrides and self._user.has("FOWNER"):
             return
         self._require_search(path)
         folder = self._folder_entry(dirname(path))
         if not self._may(folder, WRITE | SEARCH):
             raise AccessDenied
-        if folder.mode & STICKY and self._user.user not in (folder.user, entry.user):
+        is_owner = self._user.user in (folder.user, entry.user)
+        if folder.mode & STICKY and not is_owner and not self._user.has("FOWNER"):
             raise OperationNotPermitted
 
     def _check_change(self, entry: FileEntry, attributes: Mapping[str, float]) -> None:
         identity = self._user
-        if not identity.user or entry.is_guess:
+        if entry.is_guess:
             return
         is_owner = identity.user == entry.user
         group = attributes.get("group", entry.group)
-        if attributes.get("user", entry.user) != entry.user:
+        if not identity.has("CHOWN"):
+            if attributes.get("user", entry.user) != entry.user:
+                raise OperationNotPermitted
+            if group != entry.group and not (is_owner and group in (identity.group, *identity.others)):
+                raise OperationNotPermitted
+        if is_owner or identity.has("FOWNER"):
+            return
+        if "mode" in attributes:
             raise OperationNotPermitted
-        if group != entry.group and not (is_owner and group in (identity.group, *identity.others)):
-            raise OperationNotPermitted
-        if "mode" in attributes and not is_owner:
-            raise OperationNotPermitted
-        if set(attributes) == {"modified"} and not is_owner and not self._may(entry, WRITE):
+        if set(attributes) == {"modified"} and not self._may(entry, WRITE):
             raise AccessDenied
 
     # --- folders
@@ -666,7 +683,7 @@ class FileSystem:
 
     def walk(self, path: str) -> Iterator[str]:
         """Yield the path and all paths below it, each directory before its contents, if the user may list them."""
-        return self._walk_all(path, self.may_list if self._user.user else None)
+        return self._walk_all(path, None if self._overrides else self.may_list)
 
     def _walk_all(self, path: str, may_list: Callable[[str], bool] | None = None) -> Iterator[str]:
         remaining = [path]
@@ -719,9 +736,11 @@ class FileSystem:
             parent = files._entries[dirname(place.path)]
         if not parent.is_directory:
             raise FileError("Not a directory")
+        if old is None and dirname(path) == "/proc":
+            raise NoSuchFile
         if place.read_only or parent.read_only or (old is not None and old.read_only):
             raise ReadOnly
-        if self._user.user:
+        if not self._overrides:
             self._require_search(path)
             if not (self._may(parent, WRITE | SEARCH) if old is None else self._may(old, WRITE)):
                 raise AccessDenied

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct, field
 
 from mockube.container_runtime.images.programs import ImagePrograms
-from mockube.container_runtime.simulated.nginx.running import RunningServer
+from mockube.container_runtime.simulated.configured.contract import RunningServer
 
 from .access import DEFAULT_UMASK
 from .filesystem import FileSystem

@@ -8,6 +8,7 @@ from mockube.container_runtime.simulated.shell.process import Output, Process, P
 from . import databases, names
 from .connections import nc, ping
 from .curl import curl
+from .servers import registry as servers
 from .wget import wget
 
 
@@ -19,20 +20,11 @@ def _kubectl(process: Process) -> Run:
     return (yield from kubectl(process))
 
 
-def _nginx(process: Process) -> Run:
-    from .nginx import nginx  # noqa: PLC0415 - for few
-
-    return (yield from nginx(process))
-
-
 def _certgen(process: Process) -> Run:
     from .certgen import certgen  # noqa: PLC0415 - for few
 
     return (yield from certgen(process))
 
-
-SERVERS: Final = ("nginx", "nginx-debug")
-"""The programs that serve what a configuration says, until they are stopped."""
 
 _PROGRAMS: Final[Mapping[str, Program]] = {
     "wget": wget,
@@ -55,7 +47,7 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "mariadb-admin": databases.mysqladmin,
     "mongosh": databases.mongosh,
     "mongo": databases.mongosh,
-    **dict.fromkeys(SERVERS, _nginx),
+    **servers.PROGRAMS,
     "kubectl": _kubectl,
     "kube-webhook-certgen": _certgen,
 }

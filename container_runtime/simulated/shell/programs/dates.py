@@ -12,6 +12,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Program,
     ProgramUsageError,
     Run,
+    UnknownProgram,
     write_text,
 )
 from mockube.container_runtime.simulated.shell.streams import ContainerStream
@@ -61,6 +62,13 @@ def format_time(when: datetime, format_text: str) -> str:
     return _DIRECTIVE.sub(directive, format_text)
 
 
+def _refuse_to_set(process: Process) -> None:
+    """Raise what date says that sets the clock, which is that of the node."""
+    if process.host.files.user.has("SYS_TIME"):
+        raise UnknownProgram("date -s")
+    raise ProgramUsageError("can't set date: Operation not permitted")
+
+
 def date(process: Process) -> Run:
     options = parse_options(
         [f"{text}date" if text == "-I" else text for text in process.arguments],
@@ -68,7 +76,7 @@ def date(process: Process) -> Run:
         long={"utc": "u", "universal": "u", "date": "d", "reference": "r", "rfc-2822": "R", "rfc-email": "R"},
     )
     if "s" in options:
-        raise ProgramUsageError("can't set date: Operation not permitted")
+        _refuse_to_set(process)
     is_shown = isinstance(process.descriptors.get(1), ContainerStream)
     when = process.host.now_running(is_shown=is_shown)
     if "r" in options:

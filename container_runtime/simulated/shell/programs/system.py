@@ -86,9 +86,12 @@ def printenv(process: Process) -> Run:
 
 def hostname(process: Process) -> Run:
     options = parse_options(process.arguments, "sifdIF:")
-    if options.arguments or "F" in options:
-        raise ProgramUsageError("sethostname: Operation not permitted")
     host = process.host
+    if options.arguments or "F" in options:
+        if not host.files.user.has("SYS_ADMIN") or "F" in options:
+            raise ProgramUsageError("sethostname: Operation not permitted")
+        host.name = options.arguments[0][:64]
+        return 0
     if "d" in options:
         text = _canonical_name(process).partition(".")[2]
     elif "f" in options:

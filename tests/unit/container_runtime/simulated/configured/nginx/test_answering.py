@@ -2,10 +2,10 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.nginx.answering import ProxyReply, answer
-from mockube.container_runtime.simulated.nginx.configuration import configuration_of
-from mockube.container_runtime.simulated.nginx.parser import ConfigurationError, parse
-from mockube.container_runtime.simulated.nginx.request_state import Request
+from mockube.container_runtime.simulated.configured.contract import ProxyReply, Request
+from mockube.container_runtime.simulated.configured.nginx.answering import answer
+from mockube.container_runtime.simulated.configured.nginx.configuration import configuration_of
+from mockube.container_runtime.simulated.configured.nginx.parser import ConfigurationError, parse
 
 FILES = {
     "/www/index.html": b"home",
@@ -204,7 +204,7 @@ def test_failed_proxy_is_a_bad_gateway_and_logged():
     )
     assert response.status == 502
     assert response.errors == [
-        f'{problem}, client: 127.0.0.1, server: , request: "GET /x HTTP/1.1", upstream: "http://10.0.0.1:80/x", host: "h"'
+        f'1970/01/01 00:00:00 [error] 29#29: *1 {problem}, client: 127.0.0.1, server: , request: "GET /x HTTP/1.1", upstream: "http://10.0.0.1:80/x", host: "h"'
     ]
 
 

@@ -8,9 +8,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mockube.apimachinery.hosts import is_address
+from mockube.container_runtime.simulated.configured.patterns import ConfiguredPattern
 
 from .parser import ConfigurationError, Directive
-from .patterns import ConfiguredPattern, compile_pattern
+from .patterns import compile_pattern
 from .variables import names_in
 
 PREFIX: Final = "/etc/nginx"
@@ -161,6 +162,8 @@ class Configuration(Struct, frozen=True, kw_only=True):
     level: str = "error"
     """The level of the lines in the error log."""
     pid: str = "/run/nginx.pid"
+    user: str = ""
+    """The user of the workers; "" for that of the image."""
     is_daemon: bool = True
     hosts: tuple[HostToResolve, ...] = ()
     certificates: tuple[Directive, ...] = ()
@@ -257,6 +260,7 @@ class _Reader:
             raise ConfigurationError('no "events" section in configuration')
         servers, stream_ports, warnings = list[Server](), list[int](), list[str]()
         error_log, level, pid, is_daemon = ERROR_LOG, "error", "/run/nginx.pid", True
+        user = ""
         for directive in self._directives:
             match directive.name:
                 case "error_log":
@@ -270,6 +274,8 @@ class _Reader:
                     stream_ports += self._stream(directive)
                 case "mail":
                     self._unknown["mail"] = None
+                case "user":
+                    user = directive.arguments[0]
                 case "daemon":
                     is_daemon = directive.arguments[0] == "on"
                 case _:
@@ -283,6 +289,7 @@ class _Reader:
             error_log=error_log,
             level=level,
             pid=pid,
+            user=user,
             is_daemon=is_daemon,
             hosts=tuple(self._hosts),
             certificates=tuple(self._certificates),

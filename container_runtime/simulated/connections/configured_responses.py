@@ -1,4 +1,4 @@
-"""The responses of nginx in containers: files, requests to other servers over the simulated network, and lines in its logs."""
+"""The responses of servers with a configuration: files, requests to other servers over the simulated network, and lines in their logs."""
 
 import errno
 from collections.abc import Callable, Sequence
@@ -9,6 +9,14 @@ from mockube.apimachinery.hosts import is_address
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.config.environment import hostname_of
+from mockube.container_runtime.simulated.configured.contract import (
+    Answering,
+    ProxyCall,
+    ProxyReply,
+    Request,
+    Response,
+    RunningServer,
+)
 from mockube.container_runtime.simulated.files.network_files import CLUSTER_DNS
 from mockube.container_runtime.simulated.network.calls import (
     HttpRequest,
@@ -18,24 +26,14 @@ from mockube.container_runtime.simulated.network.calls import (
     encode_call,
 )
 from mockube.container_runtime.simulated.network.services import Outcome
-from mockube.container_runtime.simulated.nginx.answering import (
-    Answering,
-    ProxyCall,
-    ProxyReply,
-    Response,
-    answer,
-)
-from mockube.container_runtime.simulated.nginx.configuration import full_path
-from mockube.container_runtime.simulated.nginx.request_state import Request
-from mockube.container_runtime.simulated.nginx.running import RunningServer
 from mockube.container_runtime.simulated.pod_files import PodFiles
+from mockube.container_runtime.simulated.shell.access import ContainerUser
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 
 from .port_answers import HttpAnswer, ReceivedRequest
 
 _MAX_HOPS: Final = 8
-"""The number of proxies behind each other; nginx gives up when its connections are used up."""
-_CLOSES: Final = 444
+"""The number of proxies behind each other; a server gives up when its connections are used up."""
 _STREAMS: Final = {"/dev/stdout": 1, "/dev/stderr": 2, "/proc/self/fd/1": 1, "/proc/self/fd/2": 2}
 _HOPS: ContextVar[int] = ContextVar("hops", default=0)
 _WHILE_CONNECTING: Final = "while connecting to upstream"
@@ -47,7 +45,7 @@ _PROBLEMS: Final = {
 _CLOSED: Final = "upstream prematurely closed connection while reading response header from upstream"
 
 
-class NginxResponses:
+class ConfiguredResponses:
     def __init__(self, files: PodFiles, clock: Clock) -> None:
         self._files = files
         self._clock = clock
@@ -69,7 +67,6 @@ class NginxResponses:
         assert configuration is not None
         server.requests += 1
         files = await self._files.file_system(pod, container)
-        now = self._clock.now()
         received = Request(
             method=request.method,
             target=request.path,
@@ -80,40 +77,43 @@ class NginxResponses:
             body=request.body,
             address=(pod.get("status") or {}).get("podIP") or "",
             hostname=hostname_of(pod),
-            time_local=f"{now:%d/%b/%Y:%H:%M:%S} +0000",
-            time_iso8601=f"{now:%Y-%m-%dT%H:%M:%S}+00:00",
+            now=self._clock.now(),
             number=server.requests,
         )
-        answering = answer(configuration, received, _ServedFiles(files))
-        response = await self._run(answering, pod, server)
-        self._log(pod, container["name"], server, response, files)
-        if response.status == _CLOSES:
-            return HttpAnswer(status=0)
+        worker = configuration.worker
+        seen = files if worker is None else files.as_user(ContainerUser(worker, worker))
+        answering = configuration.answer(received, _ServedFiles(seen))
+        response = await self._run(answering, pod, server, _searches(files))
+        self._log(pod, container["name"], response, files)
         return HttpAnswer(
             status=response.status,
             content_type=response.content_type,
-            server="nginx",
+            server=response.server,
             location=response.location,
             headers=tuple(response.headers),
             body=response.body,
         )
 
-    async def _run(self, answering: Answering, pod: ReadOnlyTree, server: RunningServer) -> Response:
+    async def _run(
+        self, answering: Answering, pod: ReadOnlyTree, server: RunningServer, searches: Sequence[str]
+    ) -> Response:
         """Send the requests that an answer needs; return the answer."""
         try:
             call = next(answering)
             while True:
-                call = answering.send(await self._send(pod, server, call))
+                call = answering.send(await self._send(pod, server, call, searches))
         except StopIteration as stop:
             response: Response = stop.value
             return response
 
-    async def _send(self, pod: ReadOnlyTree, server: RunningServer, call: ProxyCall) -> ProxyReply:
+    async def _send(
+        self, pod: ReadOnlyTree, server: RunningServer, call: ProxyCall, searches: Sequence[str]
+    ) -> ProxyReply:
         """Send a request to another server over the network of the pod."""
         if _HOPS.get() >= _MAX_HOPS:
             return ProxyReply(status=500, problem="")
         network = self.network(pod)
-        address = await self._address_of(network, server, call)
+        address = await self._address_of(network, server, call, searches if call.uses_search else ())
         if not address:
             return ProxyReply(problem=f"{call.host} could not be resolved (3: Host not found)")
         request = HttpRequest(
@@ -133,44 +133,57 @@ class NginxResponses:
         if reply.status:
             return ProxyReply(status=reply.status, headers=reply.headers, body=reply.body)
         if reply.problem:
-            server.on_not_simulated(f"nginx: {reply.problem}")
+            server.on_not_simulated(reply.problem)
         return ProxyReply(
             problem=_PROBLEMS.get(reply.outcome, _CLOSED),
             has_timed_out=reply.outcome == Outcome.TIMEOUT.value,
             body=address.encode(),
         )
 
-    async def _address_of(self, network: NetworkCaller, server: RunningServer, call: ProxyCall) -> str:
+    async def _address_of(
+        self, network: NetworkCaller, server: RunningServer, call: ProxyCall, searches: Sequence[str]
+    ) -> str:
         """Return the address of a host, as it was looked up at the start, or as the `resolver` knows it."""
         host = call.host.strip("[]")
         if is_address(host):
             return host
         if not call.needs_resolver:
-            addresses = server.addresses.get(call.host, ())
+            addresses = server.configuration.addresses.get(call.host, ()) if server.configuration else ()
             return addresses[server.requests % len(addresses)] if addresses else ""
-        lookup = Lookup(server=CLUSTER_DNS, name=host.rstrip("."))
-        reply = decode_reply(await network(encode_call(lookup)))
-        return next((value for _, kind, value in reply.records if kind == "A"), "")
+        for name in (*(f"{host}.{domain}" for domain in searches), host.rstrip(".")):
+            reply = decode_reply(await network(encode_call(Lookup(server=CLUSTER_DNS, name=name))))
+            for _, kind, value in reply.records:
+                if kind == "A":
+                    return value
+        return ""
 
-    def _log(
-        self, pod: ReadOnlyTree, name: str, server: RunningServer, response: Response, files: FileSystem
-    ) -> None:
+    def _log(self, pod: ReadOnlyTree, name: str, response: Response, files: FileSystem) -> None:
         now = self._clock.now()
-        start = f"{now:%Y/%m/%d %H:%M:%S} [error] 29#29: *{server.requests} "
-        lines = [(response.error_log, start + text) for text in response.errors]
+        lines = [(response.error_log, text) for text in response.errors]
         written = []
         for path, line in (*lines, *response.logs):
             try:
-                target = files.resolve(full_path(path))
+                target = files.resolve(path)
                 if target in _STREAMS:
                     written.append((_STREAMS[target], line))
                 elif target != "/dev/null":
                     data = f"{line}\n".encode("utf-8", "surrogateescape")
                     files.write(target, data, append=True, modified=now.timestamp())
-            except FileError:  # The disk is full, or the log was made read-only: nginx goes on without it.
+            except (
+                FileError
+            ):  # The disk is full, or the log was made read-only: the server goes on without it.
                 continue
         if written:
             self.write_log(pod, name, written)
+
+
+def _searches(files: FileSystem) -> Sequence[str]:
+    """Return the domains in which a container looks names up."""
+    try:
+        lines = files.read("/etc/resolv.conf").decode("utf-8", "replace").splitlines()
+    except FileError:
+        return ()
+    return next((line.split()[1:] for line in lines if line.startswith("search ")), ())
 
 
 class _ServedFiles:

@@ -4,14 +4,22 @@
 """
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
 from posixpath import join
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import quote
 
-from msgspec import Struct, field
 from msgspec.structs import replace
+
+from mockube.container_runtime.simulated.configured.contract import (
+    Answering,
+    FileReader,
+    ProxyCall,
+    ProxyReply,
+    Request,
+    Response,
+)
 
 from .configuration import (
     Configuration,
@@ -26,7 +34,7 @@ from .configuration import (
 )
 from .pages import GIF, STUB_STATUS, listing, page
 from .parser import ConfigurationError, Directive
-from .request_state import MAX_LOGGED, Request, RequestState, clean, host_alone
+from .request_state import MAX_LOGGED, RequestState, clean, host_alone
 from .variables import expand
 
 _MAX_CYCLES: Final = 10
@@ -53,59 +61,6 @@ _HOP_HEADERS: Final = frozenset(
 )
 
 
-class FileReader(Protocol):
-    """The files of the server's container."""
-
-    def kind(self, path: str) -> str:
-        """Return what a path is: file, folder, or "" if it does not exist."""
-
-    def read(self, path: str) -> bytes:
-        """Return the data of a file; raise `OSError` if the server may not read it."""
-
-    def names(self, path: str) -> Sequence[str]:
-        """Return the names in a folder, those of folders with a slash."""
-
-
-class ProxyCall(Struct, frozen=True, kw_only=True):
-    """A request that nginx sends to another server."""
-
-    host: str
-    """An address, or a name that was looked up at the start, or that the `resolver` knows."""
-    port: int
-    method: str
-    path: str
-    headers: tuple[tuple[str, str], ...]
-    tls: bool = False
-    body: bytes = b""
-    needs_resolver: bool = False
-
-
-class ProxyReply(Struct, frozen=True, kw_only=True):
-    status: int = 0
-    """The status; 0 without a response."""
-    headers: tuple[tuple[str, str], ...] = ()
-    body: bytes = b""
-    problem: str = ""
-    """Why there is no response, in the words of the error log."""
-    has_timed_out: bool = False
-
-
-class Response(Struct, kw_only=True):
-    status: int
-    content_type: str = "text/html"
-    headers: list[tuple[str, str]] = field(default_factory=list)
-    body: bytes = b""
-    location: str = ""
-    errors: list[str] = field(default_factory=list)
-    """The lines for the error log, without their time."""
-    logs: list[tuple[str, str]] = field(default_factory=list)
-    """The lines for the logs of requests, each with its path."""
-    error_log: str = ""
-
-
-Answering = Generator[ProxyCall, ProxyReply, Response]
-
-
 class _Redirect(Exception):
     """The request goes on with another path, in another location, or with a status."""
 
@@ -123,7 +78,13 @@ class _Stop(Exception):
 def answer(configuration: Configuration, request: Request, files: FileReader) -> Answering:
     """Return the response to a request, and what is logged of it."""
     exchange = _Exchange(configuration, request, files)
-    return (yield from exchange.run())
+    response = yield from exchange.run()
+    prefix = f"{request.now:%Y/%m/%d %H:%M:%S} [error] 29#29: *{request.number} "
+    response.errors = [prefix + text for text in response.errors]
+    response.server = "nginx"
+    if response.status == _CLOSES:
+        response.status = 0
+    return response
 
 
 class _Exchange:
@@ -588,14 +549,16 @@ class _Exchange:
             if text and (always or response.status in _SENT_WITH_REDIRECT):
                 response.headers.append((name, text))
         response.errors = self._errors
-        response.error_log = self._state.location.get("error_log") or self._configuration.error_log
+        response.error_log = full_path(self._state.location.get("error_log") or self._configuration.error_log)
         for path, *options in access_logs(self._state.location):
             condition = next((option[3:] for option in options if option.startswith("if=")), None)
             if condition is not None and self._state.expand(condition) in ("", "0"):
                 continue
             name = options[0] if options and "=" not in options[0] else "combined"
             text = self._configuration.formats.get(name, _MAIN_FORMAT)
-            response.logs.append((self._state.expand(path), expand(text, self._state.logged_value)))
+            response.logs.append(
+                (full_path(self._state.expand(path)), expand(text, self._state.logged_value))
+            )
         return response
 
     def _error(self, text: str, place: str = "") -> None:

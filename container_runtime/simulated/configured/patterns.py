@@ -1,13 +1,12 @@
 """The regular expressions of a configuration, which RE2 matches in linear time. Pure."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Struct
 
 from mockube.apimachinery.regexp.engine import compile_leftmost
-
-from .parser import Directive
 
 _MEMORY: Final = 1 << 20
 _MISSING_PARENTHESIS: Final = "missing )"
@@ -39,16 +38,15 @@ class ConfiguredPattern(Struct, frozen=True):
         return groups | {name: groups[str(index)] for name, index in self.names}
 
 
-def compile_pattern(directive: Directive, text: str, *, ignores_case: bool = False) -> ConfiguredPattern:
-    """Compile a pattern of a directive; raise `ConfigurationError` for one that nginx does not accept either."""
+@lru_cache(maxsize=1024)
+def compile_text(text: str, *, ignores_case: bool = False) -> ConfiguredPattern:
+    """Compile a pattern; raise `ValueError` for one that the server does not accept either."""
     pattern = text.replace("(?<", "(?P<").replace("(?P<=", "(?<=").replace("(?P<!", "(?<!")
     try:
         program = compile_leftmost(f"(?i){pattern}" if ignores_case else pattern, _MEMORY)
     except ValueError as error:
         if _MISSING_PARENTHESIS in str(error) and "(?" not in text:
-            raise directive.error(
-                f'pcre2_compile() failed: missing closing parenthesis in "{text}"'
-            ) from error
+            raise
         return ConfiguredPattern(text, None)
     names = tuple((_text(name), index) for name, index in program.groupindex.items())
     return ConfiguredPattern(text, program, names)

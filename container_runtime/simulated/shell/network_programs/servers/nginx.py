@@ -1,27 +1,29 @@
 """nginx: reads its configuration, opens its logs, looks up the names of upstreams, and serves until it is stopped.
 
-What it answers is in `simulated.nginx`; the requests of clients reach it by the ports of its container.
+What it answers is in `simulated.configured.nginx`; the requests of clients reach it by the ports of its container.
 """
 
 import errno
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import partial
 from math import inf
-from posixpath import basename, dirname, join
+from posixpath import dirname, join
 from typing import Final
 
-from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards
-from mockube.container_runtime.simulated.nginx.configuration import (
+from mockube.container_runtime.simulated.configured.contract import RunningServer, ServedConfiguration
+from mockube.container_runtime.simulated.configured.nginx.answering import answer
+from mockube.container_runtime.simulated.configured.nginx.configuration import (
     ERROR_LOG,
     PREFIX,
     Configuration,
     configuration_of,
     full_path,
 )
-from mockube.container_runtime.simulated.nginx.parser import ConfigurationError, Directive, parse
-from mockube.container_runtime.simulated.nginx.running import RunningServer
+from mockube.container_runtime.simulated.configured.nginx.parser import ConfigurationError, Directive, parse
 from mockube.container_runtime.simulated.shell.access import WRITE
 from mockube.container_runtime.simulated.shell.filesystem import FileError
+from mockube.container_runtime.simulated.shell.network_programs import network
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Output,
@@ -33,23 +35,8 @@ from mockube.container_runtime.simulated.shell.process import (
     write_text,
 )
 
-from . import network
+from .configuration_files import NUMBERS, matching_paths, open_log, read_file, worker_of, write_to_log
 
-_NUMBERS: Final = {
-    "No such file or directory": errno.ENOENT,
-    "Permission denied": errno.EACCES,
-    "Not a directory": errno.ENOTDIR,
-    "Is a directory": errno.EISDIR,
-    "No space left on device": errno.ENOSPC,
-    "Read-only file system": errno.EROFS,
-}
-_STREAMS: Final = {
-    "/dev/stdout": 1,
-    "/dev/stderr": 2,
-    "/proc/self/fd/1": 1,
-    "/proc/self/fd/2": 2,
-    "stderr": 2,
-}
 _LEVELS: Final = ("emerg", "alert", "crit", "error", "warn", "notice", "info", "debug")
 _SIGNALS: Final = ("stop", "quit", "reopen", "reload")
 _TEMPLATES: Final = "/etc/nginx/templates"
@@ -57,6 +44,20 @@ _SITES: Final = "/etc/nginx/conf.d"
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _MAX_HOSTS: Final = 1000
 _WITH_VALUE: Final = frozenset("psgce")
+_VERSION: Final = re.compile(r"(\d+\.\d+)(\.\d+)?(?:-.*)?")
+_LATEST: Final = "1.29.4"
+_PATCHES: Final = {
+    "1.19": 10,
+    "1.20": 2,
+    "1.21": 6,
+    "1.22": 1,
+    "1.23": 4,
+    "1.25": 5,
+    "1.26": 3,
+    "1.27": 5,
+    "1.29": 4,
+}
+"""The last patches of series."""
 
 
 class _Options:
@@ -106,7 +107,7 @@ def nginx(process: Process) -> Run:
         yield process.error(options.problem)
         return 1
     if {"v", "V", "?", "h"} & {*options.letters}:
-        yield process.report(f"nginx version: nginx/{server.version}")
+        yield process.report(f"nginx version: nginx/{_version_of(process.host.image)}")
         return 0
     path = options.values.get("c", f"{PREFIX}/nginx.conf")
     if not process.host.files.knows(full_path(path)) and not process.host.files.knows(f"{PREFIX}/mime.types"):
@@ -114,8 +115,11 @@ def nginx(process: Process) -> Run:
     if server.runs_entrypoint:
         server.runs_entrypoint = False
         yield from _run_entrypoint(process)
-    nginx_run = _Nginx(process, server, path, options)
-    return (yield from nginx_run.run())
+    server.is_starting = True
+    try:
+        return (yield from _Nginx(process, server, path, options).run())
+    finally:
+        server.is_starting = False
 
 
 class _Nginx:
@@ -127,6 +131,7 @@ class _Nginx:
         self._read: dict[str, str] = {}
         """The files of the configuration by their paths."""
         self._error_log = ERROR_LOG
+        self._level = "notice"
 
     def run(self) -> Run:
         if problem := self._problem_of_log(ERROR_LOG):
@@ -136,7 +141,7 @@ class _Nginx:
         is_test = "t" in self._options.letters or "T" in self._options.letters
         try:
             configuration = self._load()
-            self._error_log = configuration.error_log
+            self._error_log, self._level = configuration.error_log, configuration.level
             if "s" in self._options.values:
                 return (yield from self._signal(configuration))
             self._read_certificates(configuration)
@@ -144,6 +149,7 @@ class _Nginx:
             for warning in configuration.warnings:
                 yield from self._report("warn", warning)
             self._open_logs(configuration)
+            self._own_temporary_folders(configuration)
         except ConfigurationError as error:
             yield from self._report("emerg", str(error))
             if is_test:
@@ -169,23 +175,14 @@ class _Nginx:
 
     def _read_files(self, path: str) -> Sequence[tuple[str, str]]:
         files, path = self._process.host.files, full_path(path)
-        paths = [path]
+        paths: Sequence[str] = [path]
         if any(char in path for char in "*?["):
-            folder, pattern = dirname(path), basename(path)
-            try:
-                names = files.children(folder) if files.exists(folder) else ()
-                visible = [name for name in names if not name.startswith(".")]
-                paths = [join(folder, name) for name in visible if matches_wildcards(name, pattern)]
-            except (FileError, WildcardsTooCostly):
-                paths = []
+            paths = matching_paths(files, path)
         elif not files.exists(path):
             raise FileNotFoundError(errno.ENOENT, "No such file or directory")
         found = []
         for each in paths:
-            try:
-                text = files.read(each).decode("utf-8", "surrogateescape")
-            except FileError as error:
-                raise OSError(_NUMBERS.get(str(error), errno.EIO), str(error)) from error
+            text = read_file(files, each)
             self._read[each] = text
             found.append((each, text))
         return found
@@ -224,7 +221,7 @@ class _Nginx:
             except FileError as error:
                 reason = str(error)
             if reason:
-                number = 0x80000000 + _NUMBERS.get(reason, errno.EIO)
+                number = 0x80000000 + NUMBERS.get(reason, errno.EIO)
                 raise ConfigurationError(
                     f'cannot load {kind} "{path}": BIO_new_file() failed (SSL: error:{number:08X}:system library::{reason}:calling '
                     f"fopen({path}, r) error:10000080:BIO routines::no such file)"
@@ -238,17 +235,18 @@ class _Nginx:
             if problem := self._problem_of_log(path):
                 raise ConfigurationError(f'open() "{path}" failed ({problem})')
 
+    def _own_temporary_folders(self, configuration: Configuration) -> None:
+        """Raise an error where nginx may not give its temporary folders to its workers."""
+        user = self._process.host.files.user
+        if configuration.user != "root" and not user.user and not user.has("CHOWN"):
+            raise ConfigurationError(
+                'chown("/var/cache/nginx/client_temp", 101) failed (1: Operation not permitted)'
+            )
+
     def _problem_of_log(self, path: str) -> str:
         """Open a log, and create it if it is missing; return why that is not possible, "" if it is."""
-        files = self._process.host.files
-        try:
-            target = files.resolve(path)
-            if target in _STREAMS or target.startswith("/dev/"):
-                return ""
-            files.write(target, b"", append=True, modified=self._process.host.now().timestamp())
-        except FileError as error:
-            return f"{_NUMBERS.get(str(error), errno.EIO)}: {error}"
-        return ""
+        reason = open_log(self._process, path)
+        return f"{NUMBERS.get(reason, errno.EIO)}: {reason}" if reason else ""
 
     def _signal(self, configuration: Configuration) -> Run:
         """Send a signal to the server: it reads its configuration again, or ends."""
@@ -282,7 +280,7 @@ class _Nginx:
         self._accept(configuration, addresses)
         for text in (
             'using the "epoll" event method',
-            f"nginx/{self._server.version}",
+            f"nginx/{_version_of(self._process.host.image)}",
             "start worker processes",
             "start worker process 29",
         ):
@@ -293,42 +291,41 @@ class _Nginx:
         return 0
 
     def _accept(self, configuration: Configuration, addresses: Mapping[str, tuple[str, ...]]) -> None:
-        self._server.configuration, self._server.addresses = configuration, addresses
-        self._server.on_start()
-        for name in configuration.not_simulated:
-            self._server.on_not_simulated(f"the directive {name} of nginx")
+        self._server.accept(
+            ServedConfiguration(
+                answer=partial(answer, configuration),
+                ports=configuration.ports,
+                unknown_ports=dict.fromkeys(configuration.stream_ports, "the directive stream of nginx"),
+                addresses=addresses,
+                worker=worker_of(self._process, configuration.user or "nginx"),
+                not_simulated=tuple(f"the directive {name} of nginx" for name in configuration.not_simulated),
+            )
+        )
 
     # --- messages
 
     def _report(self, level: str, text: str, *, is_plain: bool = False) -> Steps:
         """Write a line to the error log, and to the standard error what nginx also says there."""
-        files = self._process.host.files
-        line = f"{self._line(level, text)}\n".encode("utf-8", "surrogateescape")
         if not is_plain and _LEVELS.index(level) <= _LEVELS.index(self._level):
-            try:
-                target = files.resolve(full_path(self._error_log))
-                stream = _STREAMS.get(target)
-                if stream is not None:
-                    yield Output(stream, line)
-                else:
-                    files.write(target, line, append=True, modified=self._process.host.now().timestamp())
-            except FileError:
-                pass
+            yield from write_to_log(self._process, full_path(self._error_log), self._line(level, text))
         if level != "notice":
             yield from self._print(level, text)
 
     def _print(self, level: str, text: str) -> Steps:
         yield self._process.report(f"nginx: [{level}] {text}")
 
-    @property
-    def _level(self) -> str:
-        configuration = self._server.configuration
-        return "notice" if configuration is None else configuration.level
-
     def _line(self, level: str, text: str, pid: int = 0) -> str:
         pid = pid or self._process.pid or 1
         now = self._process.host.now_running(is_shown=True)
         return f"{now:%Y/%m/%d %H:%M:%S} [{level}] {pid}#{pid}: {text}"
+
+
+def _version_of(image: str) -> str:
+    """Return the version of nginx in an image, such as 1.27.5 for nginx:1.27-alpine, or that of the latest one."""
+    match = _VERSION.fullmatch(image.rpartition("/")[2].partition(":")[2])
+    if match is None:
+        return _LATEST
+    return match[1] + (match[2] or f".{_PATCHES.get(match[1], 0)}")
 
 
 # --- the entrypoint of the official image

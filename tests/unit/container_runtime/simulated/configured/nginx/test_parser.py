@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.nginx.parser import ConfigurationError, parse
+from mockube.container_runtime.simulated.configured.nginx.parser import ConfigurationError, parse
 
 
 def read(text, **files):

@@ -5,11 +5,12 @@ from posixpath import normpath
 from typing import Final
 from urllib.parse import unquote
 
-from msgspec import Struct
+from mockube.container_runtime.simulated.configured.contract import Request
+from mockube.container_runtime.simulated.configured.patterns import ConfiguredPattern
 
 from .configuration import Configuration, Location, Server, full_path
 from .parser import ConfigurationError, Directive
-from .patterns import ConfiguredPattern, compile_pattern
+from .patterns import compile_pattern
 from .variables import expand
 
 MAX_LOGGED: Final = 2000
@@ -18,25 +19,6 @@ _MAX_TEXT: Final = 1 << 16
 """The characters of a text with the values of variables."""
 _MAX_MAPS: Final = 10
 """How many maps may look each other up."""
-
-
-class Request(Struct, frozen=True, kw_only=True):
-    method: str
-    target: str
-    """The path with the query."""
-    headers: Mapping[str, str] = {}
-    """The headers by their names in lower case."""
-    client: str = "127.0.0.1"
-    port: int = 80
-    tls: bool = False
-    body: bytes = b""
-    address: str = "127.0.0.1"
-    """The address of the server."""
-    hostname: str = "localhost"
-    time_local: str = ""
-    time_iso8601: str = ""
-    number: int = 1
-    """How many requests the server has got."""
 
 
 class RequestState:

@@ -1,0 +1,108 @@
+"""The list of the servers with a configuration: by which images they are known, how these start them, and their programs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from mockube.container_runtime.images.table import Image
+from mockube.container_runtime.simulated.shell.process import Process, Program, Run
+from mockube.container_runtime.simulated.shell.programs.servers import httpd as busybox_httpd
+
+
+class ServerKind(Struct, frozen=True, kw_only=True):
+    folder: str
+    """The folder of the configuration, by which an image with the server is known."""
+    programs: Mapping[str, Program]
+    command: tuple[str, ...]
+    """What the entrypoint of the image runs without arguments."""
+    places: tuple[str, ...] = ()
+    """Other folders that the server uses, such as those of its logs."""
+    is_always_read: bool = False
+    """Whether the server reads its configuration in any case, because the table of images does not say what it does without a volume."""
+
+
+def _nginx(process: Process) -> Run:
+    from .nginx import nginx  # noqa: PLC0415 - for few
+
+    return (yield from nginx(process))
+
+
+def _httpd(process: Process) -> Run:
+    if not process.host.files.knows("/usr/local/apache2/conf/httpd.conf"):
+        return (yield from busybox_httpd(process))
+    from .httpd import httpd  # noqa: PLC0415 - for few
+
+    return (yield from httpd(process))
+
+
+def _httpd_foreground(process: Process) -> Run:
+    from .httpd import httpd_foreground  # noqa: PLC0415 - for few
+
+    return (yield from httpd_foreground(process))
+
+
+def _apachectl(process: Process) -> Run:
+    from .httpd import apachectl  # noqa: PLC0415 - for few
+
+    return (yield from apachectl(process))
+
+
+def _haproxy(process: Process) -> Run:
+    from .haproxy import haproxy  # noqa: PLC0415 - for few
+
+    return (yield from haproxy(process))
+
+
+def _envoy(process: Process) -> Run:
+    from .envoy import envoy  # noqa: PLC0415 - for few
+
+    return (yield from envoy(process))
+
+
+KINDS: Final = (
+    ServerKind(
+        folder="/etc/nginx",
+        programs=dict.fromkeys(("nginx", "nginx-debug"), _nginx),
+        command=("nginx", "-g", "daemon off;"),
+        places=("/var/log/nginx",),
+    ),
+    ServerKind(
+        folder="/usr/local/apache2/conf",
+        programs={"httpd": _httpd, "httpd-foreground": _httpd_foreground, "apachectl": _apachectl},
+        command=("httpd-foreground",),
+        places=("/usr/local/apache2/logs",),
+    ),
+    ServerKind(
+        folder="/usr/local/etc/haproxy",
+        programs={"haproxy": _haproxy},
+        command=("haproxy", "-f", "/usr/local/etc/haproxy/haproxy.cfg"),
+        is_always_read=True,
+    ),
+    ServerKind(
+        folder="/etc/envoy",
+        programs={"envoy": _envoy},
+        command=("envoy", "-c", "/etc/envoy/envoy.yaml"),
+        is_always_read=True,
+    ),
+)
+
+PROGRAMS: Final[Mapping[str, Program]] = {
+    name: program for kind in KINDS for name, program in kind.programs.items()
+}
+
+
+def starts_server(argv: Sequence[str]) -> bool:
+    """Return whether a command is one of the servers; httpd is Apache's with -D or -X, and else that of busybox."""
+    program = argv[0].rpartition("/")[2] if argv else ""
+    is_busybox = program == "httpd" and not any(word.startswith(("-D", "-X")) for word in argv)
+    return program in PROGRAMS and not is_busybox
+
+
+def kind_of(image: Image) -> ServerKind | None:
+    """Return the server of an image whose configuration is known; None if it is not simulated."""
+    for kind in KINDS:
+        if kind.folder in image.configuration:
+            is_known = any(path.startswith(f"{kind.folder}/") for path in image.files)
+            return kind if is_known or kind.is_always_read else None
+    return None
