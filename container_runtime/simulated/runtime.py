@@ -136,6 +136,8 @@ class SimulationContext(Struct, frozen=True, kw_only=True):
     api_server: ApiServer
     local_port: Callable[[ReadOnlyTree, int], int | None] = lambda *_: None
     """Returns the port of this machine for the port of a pod whose container runs as a process."""
+    is_process: Callable[[ReadOnlyTree, str], bool] | None = None
+    """Returns whether a container of a pod runs as a process; None if none does."""
     runs_without_program: Callable[[ReadOnlyTree, str], bool] = lambda *_: True
     """Returns whether a container of a pod runs on if its program is not simulated."""
     fails_unknown_programs: bool = False
@@ -164,7 +166,7 @@ class SimulatedRuntime:
         self._pods = context.pods
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
-        self._live = LiveContainers()
+        self._live = LiveContainers(context.is_process)
         self.files = PodFiles(context.objects, self._live, context.clock, context.contents)
         self.loads = ContainerLoads(context.clock, self._live.command)
         self._access_logs = AccessLogs(context.clock, context.events.report_output)
@@ -238,7 +240,11 @@ class SimulatedRuntime:
         return self._live.may_run(pod)
 
     def live_handlers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
-        is_changed = partial(self.files.is_changed, meta.uid(pod))
+        is_shared = self._live.shares_with_process(pod, container)
+
+        def is_changed(name: str) -> bool:
+            return is_shared or self.files.is_changed(meta.uid(pod), name)
+
         is_live = is_changed(container["name"]) or bool(self._live.command(pod, container))
         handlers = live_commands(pod, container, is_live=is_live)
         if any(self._is_configured(pod, other) for other in concurrent_containers(pod)):
@@ -857,7 +863,11 @@ class SimulatedRuntime:
             own = predictions.folders_of_server(container, script)
         if own is None:
             return ("/",)
-        others = [other for other in every_container(pod["spec"]) if not self._is_simulated(pod, other)]
+        others = [
+            other
+            for other in every_container(pod["spec"])
+            if not self._live.is_process(pod, other["name"]) and not self._is_simulated(pod, other)
+        ]
         volumes = {mount["name"] for other in others for mount in other.get("volumeMounts") or ()}
         shared = (
             f"{normpath(mount['mountPath'])}/"

@@ -2,7 +2,7 @@
 
 # ruff: noqa: SLF001 - private members of other file systems, which are mounted, are of the same class
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from posixpath import basename, dirname, join, normpath
 from typing import Final, NamedTuple
 
@@ -74,6 +74,8 @@ class FileEntry(Struct, frozen=True, kw_only=True):
     """Whether the zeros take no space on a disk either."""
     is_unkept: bool = False
     """Whether the zeros stand for data that would take too much memory, so that nobody can read them."""
+    is_on_disk: bool = False
+    """Whether the zeros stand for data in a folder of this machine, which `FileSystem.content` reads."""
     target: str = ""
     """The target of a symbolic link."""
     mode: int = 0o644
@@ -165,7 +167,7 @@ class FileSystem:
         self._protection = protection
         self.capacity = capacity
         """The maximum bytes of all files, which include those that take no memory; None: those of the node's disk."""
-        self._entries: dict[str, FileEntry] = {"/": root or FileEntry(mode=0o755)}
+        self._entries: MutableMapping[str, FileEntry] = {"/": root or FileEntry(mode=0o755)}
         self._children: dict[str, set[str]] = {"/": set()}
         self._bytes = 0
         self._zeros = 0
@@ -256,6 +258,12 @@ class FileSystem:
     def mounts(self) -> Mapping[str, Mount]:
         """Return the mounts by path."""
         return self._mounts
+
+    def replace_mounted(self, old: "FileSystem", new: "FileSystem") -> None:
+        """Mount another file system wherever one is mounted."""
+        for path, mount in self._mounts.items():
+            if mount.files is old:
+                self._mounts[path] = replace(mount, files=new)
 
     def replace_read_only(self, files: Mapping[str, FileEntry]) -> None:
         """Replace all read-only entries, those of read-only mounts."""
@@ -403,8 +411,21 @@ class FileSystem:
             raise FileError("Is a directory")
         if not self._may(entry, READ):
             raise AccessDenied
+        return self.content(path)
+
+    def content(self, path: str) -> FileEntry:
+        """Return the entry of a file with its data, whatever the user's rights."""
+        entry = self.entry(path)
+        if entry.is_on_disk:
+            place = self._place(self.resolve(path))
+            return place.files._load(place.path, entry)
         if entry.is_unkept:
             raise FileError("File too large")
+        return entry
+
+    def _load(self, path: str, entry: FileEntry) -> FileEntry:
+        """Return an entry whose data are in a folder of this machine with these data."""
+        del path
         return entry
 
     def write(  # noqa: PLR0913 - what a file consists of
@@ -439,20 +460,51 @@ class FileSystem:
                 ),
             )
             return
-        if append and old.data is not None:
-            if old.is_unkept:
-                data, zeros = old.data, old.zeros + zeros + len(data)
-            elif not data:
-                data, zeros, is_sparse = old.data, old.zeros + zeros, old.is_sparse and not zeros
-            else:
-                data = old.data + bytes(_memory_for(old.zeros)) + data
         new = replace(old, data=data, zeros=zeros, is_sparse=is_sparse, modified=modified)
-        place.files._set(place.path, new if append else replace(new, is_unkept=False))
+        if append:
+            place.files._append(place.path, new)
+        else:
+            place.files._set(place.path, replace(new, is_unkept=False, is_on_disk=False))
+
+    def _append(self, path: str, added: FileEntry) -> None:
+        """Append the data and the zeros of an entry to a file."""
+        old = self._entries[path]
+        before, data, zeros, is_sparse = old.data or b"", added.data or b"", added.zeros, added.is_sparse
+        if old.is_unkept:
+            data, zeros = before, old.zeros + zeros + len(data)
+        elif not data:
+            data, zeros, is_sparse = before, old.zeros + zeros, old.is_sparse and not zeros
+        else:
+            data = before + bytes(_memory_for(old.zeros)) + data
+        self._set(path, replace(added, data=data, zeros=zeros, is_sparse=is_sparse))
+
+    def rename(self, path: str, target: str) -> bool:
+        """Rename a file in one step where the file system can do that; return False if it has to be copied."""
+        path, target = self.resolve_parent(path), self.resolve_parent(target)
+        source_place, target_place = self._place(path), self._place(target)
+        files = source_place.files
+        if not files.is_folder or files is not target_place.files or target_place.read_only:
+            return False
+        self._check_writable(target, target_place, None)
+        files._rename(source_place.path, target_place.path)
+        return True
+
+    is_folder = False
+    """Whether the files are in a folder of this machine, with all of their data."""
+
+    def keeps_data(self, path: str) -> bool:
+        """Return whether a file at a path keeps all of its data, however large it is."""
+        return self._place(self.resolve(path)).files.is_folder
+
+    def _rename(self, path: str, target: str) -> None:
+        raise NotImplementedError
 
     def free_bytes(self, path: str) -> int:
         """Return how many bytes can be written where a path is."""
-        files = self._place(self.resolve(path)).files
-        return max(files.disk_size - files.used, 0)
+        return self._place(self.resolve(path)).files._free()
+
+    def _free(self) -> int:
+        return max(self.disk_size - self.used, 0)
 
     @property
     def disk_size(self) -> int:
@@ -546,14 +598,18 @@ class FileSystem:
         self._check_change(entry, attributes)
         if self._lookup(path) is None:
             self._check_writable(path, place, None)
-        place.files._set(place.path, replace(entry, **attributes))
+        place.files.set_attributes(place.path, replace(entry, **attributes))
+
+    def set_attributes(self, path: str, entry: FileEntry) -> None:
+        """Change the owner, the mode and the time of a file to those of an entry with the same data."""
+        self._set(path, entry)
 
     def restore(self, path: str, entry: FileEntry) -> None:
         """Give a file that was moved the owner, the mode and the time that it had."""
         place = self._place(self.resolve_parent(path))
         present = place.files._entries[place.path]
         moved = replace(present, mode=entry.mode, user=entry.user, group=entry.group, modified=entry.modified)
-        place.files._set(place.path, moved)
+        place.files.set_attributes(place.path, moved)
 
     def change_mode(self, path: str, mode: int) -> None:
         self.change(path, mode=mode)

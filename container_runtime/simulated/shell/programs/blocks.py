@@ -168,8 +168,8 @@ def _write(process: Process, copy: _Copy, content: _Block) -> Generator[Effect, 
             yield from stream.write(data) if stream is not None else _output(data)
         return content.size
     before = _Block(b"")
-    if files.exists(path):
-        entry = files.entry(path)
+    if files.exists(path) and (copy.seek or not {"conv=notrunc", "oflag=append"}.isdisjoint(copy.flags)):
+        entry = files.content(path)
         before = _Block(entry.data or b"", entry.zeros)
     start = before.size if "oflag=append" in copy.flags else copy.seek
     before_part = (
@@ -218,7 +218,8 @@ def truncate(process: Process) -> Run:
             continue
         try:
             open_output(process, name, appends=True)
-            entry = files.entry(path)
+            # A file that becomes empty need not be read, however large it is.
+            entry = files.content(path) if number or sign else files.entry(path)
             before = _Block(entry.data or b"", entry.zeros)
             size = before.size + number if sign == "+" else max(before.size - number, 0) if sign else number
             data = before.data[:size]
@@ -249,7 +250,7 @@ def fallocate(process: Process) -> Run:
         open_output(process, name, appends=True)
     except FileError as error:
         raise ProgramUsageError(f"can't open '{name}': {error}") from error
-    entry = files.entry(path)
+    entry = files.content(path)
     zeros = max(size - len(entry.data or b""), entry.zeros)
     try:
         files.write(path, entry.data or b"", zeros=zeros, modified=modification_time(process))
