@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,7 +18,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import message_path
 from mockube.container_runtime.config.environment import References, environment_of
-from mockube.container_runtime.config.file_projection import Content
+from mockube.container_runtime.config.file_projection import DATA_LINK, Content, payload_folder
 from mockube.container_runtime.config.volumes import (
     folder_mode,
     is_api_volume,
@@ -41,6 +42,7 @@ ACCOUNT_FOLDER: Final = "var/run/secrets/kubernetes.io/serviceaccount"
 class Sources(NamedTuple):
     """Files and folders of this machine by their paths in a container."""
 
+    now: datetime
     writable: Mapping[str, Path]
     """The volumes that the container may write."""
     image_files: Mapping[str, Path]
@@ -104,7 +106,7 @@ def make_root(
     for folder in ("tmp", "dev"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     (root / "tmp").chmod(0o1777)
-    write_volumes(base, pod, container, references)
+    write_volumes(base, pod, container, references, sources.now)
     _hand_over(root, identity)
     for folder in ("tmp", "dev"):
         _hand_over(root / folder, identity)
@@ -209,7 +211,9 @@ def volume_folder(base: Path, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Path:
     return base / meta.uid(pod) / "volumes" / str(volume["name"])
 
 
-def write_volumes(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> None:
+def write_volumes(
+    base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References, now: datetime
+) -> None:
     """Write the present contents of volumes from API objects."""
     names = {mount["name"] for mount in container.get("volumeMounts") or ()}
     group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
@@ -223,7 +227,7 @@ def write_volumes(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, refere
             _give_to_group(folder, group)
         content = volume_content(volume, pod, container, references)
         if content is not None:
-            replace_content(folder, content, group)
+            replace_content(folder, content, now, group)
 
 
 def _give_to_group(path: Path, group: int | None) -> None:
@@ -234,14 +238,15 @@ def _give_to_group(path: Path, group: int | None) -> None:
         path.chmod(stat.S_IMODE(mode) | (0o2770 if stat.S_ISDIR(mode) else 0o440))
 
 
-def replace_content(folder: Path, content: Content, group: int | None = None) -> None:
+def replace_content(folder: Path, content: Content, now: datetime, group: int | None = None) -> None:
     """Replace the files of a folder atomically, as a kubelet does: all names are links through one link."""
-    link, present = folder / "..data", _read_files(folder / "..data")
+    link, present = folder / DATA_LINK, _read_files(folder / DATA_LINK)
     if present == {name: file.data for name, file in content.items()} and link.exists():
         return
     old = link.resolve() if link.exists() else None
-    number = 1 + max((int(version_folder.name[2:]) for version_folder in folder.glob("..[0-9]*")), default=0)
-    new = folder / f"..{number}"
+    new = folder / payload_folder(content, now, str(folder))
+    if new == old:  # Its files have been changed on this machine.
+        new = new.with_name(f"{new.name}1")
     for name, file in content.items():
         path = new / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -255,7 +260,7 @@ def replace_content(folder: Path, content: Content, group: int | None = None) ->
     top_names = {name.split("/")[0] for name in content}
     for top in top_names:
         if not (folder / top).is_symlink():
-            (folder / top).symlink_to(f"..data/{top}")
+            (folder / top).symlink_to(f"{DATA_LINK}/{top}")
     for entry in folder.iterdir():
         if not entry.name.startswith("..") and entry.name not in top_names:
             entry.unlink()

@@ -283,7 +283,7 @@ class ProcessRun:
         """
         context, pod = self._context, self.pod
         identity = identity_of_process(pod, self.container, self._image)
-        sources = folders.Sources(writable, self._image.files)
+        sources = folders.Sources(context.clock.now(), writable, self._image.files)
         mounts = folders.make_root(context.folder, pod, self.container, references, identity, sources)
         if binds := binds and not hidden_paths(self._image, mounts):
             mounts = folders.add_message_file(context.folder, pod, self.container, mounts)

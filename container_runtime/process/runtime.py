@@ -321,7 +321,8 @@ class ProcessRuntime:
         except ObjectsUnavailable:
             return
         if not objects.mount_problem(run.container, references)[1]:
-            write_volumes(self._context.folder, objects.pod, run.container, references)
+            now = self._clock.now()
+            write_volumes(self._context.folder, objects.pod, run.container, references, now)
 
     async def _clean_up(self, uid: str, record: _PodRecord) -> None:
         assert self._context is not None

@@ -59,13 +59,20 @@ class FolderFileSystem(FileSystem):
         self._noted: dict[str, tuple[_Identity, _Noted]] = {}
         """What files have that this machine does not give them, with what they have there: what a process changes counts."""
         super().__init__(root=root)
-        self._links = 1  # Nobody counts the links that processes make.
         self._apply("/", root)
         self._entries = _Entries(self)  # type: ignore[assignment]  # It is only read: `_set` and `_delete` write.
 
     def report_changes(self, on_change: Callable[[], None]) -> None:
         """Call a function after each change by a simulated container."""
         self._on_change = on_change
+
+    @property
+    def _has_links(self) -> bool:
+        return True  # Nobody counts those that processes make.
+
+    def _may_have_links(self, path: str) -> bool:
+        del path
+        return True
 
     # --- reading
 

@@ -171,7 +171,9 @@ class FileSystem:
         self._children: dict[str, set[str]] = {"/": set()}
         self._bytes = 0
         self._zeros = 0
-        self._links = 0
+        self._links = set[str]()
+        self._link_prefixes: tuple[str, ...] | None = ()
+        """The paths of the links, for a fast look whether a path is below one; None after a change."""
         self._removed: set[str] = set()
         """The paths of the unknown image that were removed."""
         self._overlays: tuple[str, ...] = ()
@@ -284,7 +286,9 @@ class FileSystem:
         removed = self._entries.pop(path)
         self._bytes -= len(removed.data or b"")
         self._zeros -= removed.disk_zeros
-        self._links -= bool(removed.target)
+        if removed.target:
+            self._links.discard(path)
+            self._link_prefixes = None
         self._children.pop(path, None)
         self._children.get(dirname(path), set()).discard(basename(path))
         if self._on_change is not None:
@@ -292,7 +296,7 @@ class FileSystem:
 
     def resolve(self, path: str) -> str:
         """Return a path without symbolic links; the last component need not exist."""
-        if not self._has_links():
+        if not self._may_have_links(path):
             return path
         remaining = path.strip("/").split("/")[::-1]
         current, links = "/", 0
@@ -310,12 +314,22 @@ class FileSystem:
             current = "/"
         return current
 
+    def _may_have_links(self, path: str) -> bool:
+        """Return whether a component of a path may be a link: volumes of API objects, which nearly every container has, are made of links."""
+        if self._link_prefixes is None:
+            self._link_prefixes = tuple(self._links)
+        return path.startswith(self._link_prefixes) or any(
+            mount.files._has_links and path.startswith(mount_path)
+            for mount_path, mount in self._mounts.items()
+        )
+
+    @property
     def _has_links(self) -> bool:
-        return bool(self._links) or any(mount.files._links for mount in self._mounts.values())
+        return bool(self._links)
 
     def resolve_parent(self, path: str) -> str:
         """Return a path whose directories, but not its last component, are without symbolic links."""
-        if not self._has_links():
+        if not self._may_have_links(path):
             return path
         name = basename(path)
         return join(self.resolve(dirname(path)), name) if name else path
@@ -800,7 +814,9 @@ class FileSystem:
             raise NoSpace
         self._bytes += more_bytes
         self._zeros += more_zeros
-        self._links += bool(entry.target) - bool(old is not None and old.target)
+        if entry.target or (old is not None and old.target):
+            (self._links.add if entry.target else self._links.discard)(path)
+            self._link_prefixes = None
         self._removed.discard(path)
         self._entries[path] = entry
         if entry.is_directory:
