@@ -222,7 +222,19 @@ class SimulatedRuntime:
         return states
 
     def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
-        return self.files.disk_usage(meta.uid(pod))
+        """Return what is in files, and in the logs of runs in real time."""
+        uid = meta.uid(pod)
+        usage, logs = self.files.disk_usage(uid), self._log_sizes(uid)
+        if usage is None and not any(logs.values()):
+            return None
+        written = {} if usage is None else usage.containers
+        containers = {name: written.get(name, 0) + logs.get(name, 0) for name in {*written, *logs}}
+        return DiskUsage(containers, {} if usage is None else usage.volumes)
+
+    def _log_sizes(self, uid: str) -> dict[str, int]:
+        return {
+            name: sum(run.log.disk_usage for run in runs) for name, runs in self._runs.get(uid, {}).items()
+        }
 
     def node_path_type(self, node: str, path: str) -> str:
         return self.files.node_path_type(node, path)
