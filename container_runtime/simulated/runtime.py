@@ -164,6 +164,7 @@ class SimulatedRuntime:
         self._events = context.events
         self._objects = context.objects
         self._pods = context.pods
+        self._view = context.view
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
         self._live = LiveContainers(context.is_process)
@@ -560,7 +561,7 @@ class SimulatedRuntime:
         if volumes:
             mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)
             host.files = file_system_of(pod, container, references, mounts, is_partial=True)
-        bind = failed_bind(pod, container)
+        bind = failed_bind(pod, container, self._other_host_pods(pod))
         process = (
             commands.main_process(pod, container, references, host)
             if bind is None
@@ -649,11 +650,18 @@ class SimulatedRuntime:
         files = with_absent_objects(files, pod, container, references)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.memory = self._memory(pod, container, references)
-        host.occupied_ports = occupied_ports(pod, container)
+        host.occupied_ports = occupied_ports(pod, container, self._other_host_pods(pod))
         if commands.server_command(pod, container):
             host.server = self._servers.of_run(meta.uid(pod), container["name"], run.state.restarts)
         self.loads.forget_volumes(pod, container["name"])
         await self._execute_to_end(pod, run, host, commands.main_command(pod, container, references, host))
+
+    def _other_host_pods(self, pod: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+        """Return the other pods in the network of the node, if the pod is one of them."""
+        if not pod["spec"].get("hostNetwork"):
+            return ()
+        pods = self._view.pods_on_host(pod["spec"].get("nodeName") or "")
+        return [other for other in pods if meta.uid(other) != meta.uid(pod)]
 
     async def _wait_for_earlier(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
         """Wait until the containers that a kubelet starts earlier have done what they do first, if the container shares files with them."""
