@@ -68,6 +68,13 @@ class LiveContainers:
             for other in every_container(pod["spec"])
         )
 
+    def without_processes(self, pod: ReadOnlyTree) -> ReadOnlyTree:
+        """Return a pod without its processes, of which nobody need guess what they write: it is in the folders of volumes."""
+        if self._is_process is None:
+            return pod
+        others = [each for each in pod["spec"]["containers"] if not self.is_process(pod, each["name"])]
+        return {**pod, "spec": {**pod["spec"], "containers": others}}
+
     def can_join(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         """Return whether a container that is computed in advance can go on in real time."""
         return (

@@ -388,7 +388,8 @@ class SimulatedRuntime:
         run = restarts if container["name"] == name else None
         references = await self._handler_references_of(pod, container, (), run)
         files = await self.files.file_system(pod, container, restarts=run, references=references)
-        return answer_from_files(pod, container, behavior, request, seconds, files)
+        others = self._live.without_processes(pod)
+        return answer_from_files(others, container, behavior, request, seconds, files)
 
     async def _probe_nginx(
         self, pod: ReadOnlyTree, request: PortProbe, configured: Collection[str]

@@ -56,6 +56,8 @@ class FolderFileSystem(FileSystem):
         """`root` has the owner and the mode of the folder itself, which exists."""
         self.folder = folder
         self._type = root.file_system
+        self._zeros_of: dict[str, int] = {}
+        """The zeros at the ends of files that a simulated container has written, which are holes on this machine."""
         self._noted: dict[str, tuple[_Identity, _Noted]] = {}
         """What files have that this machine does not give them, with what they have there: what a process changes counts."""
         super().__init__(root=root)
@@ -140,8 +142,15 @@ class FolderFileSystem(FileSystem):
         for path in islice(self._walk_all("/"), _MAX_COUNTED):
             with suppress(FileError):
                 status = self.folder.stat(path)
-                used += 0 if stat.S_ISDIR(status.st_mode) else status.st_size
+                used += 0 if stat.S_ISDIR(status.st_mode) else self._bytes_on_disk(path, status)
         return used
+
+    def _bytes_on_disk(self, path: str, status: os.stat_result) -> int:
+        """Return what a file takes: a process may have made a large one that is mostly a hole."""
+        size = status.st_size
+        if size <= MAX_READ_AT_ONCE:
+            return size
+        return min(size, status.st_blocks * 512 + self._zeros_of.get(path, 0))
 
     @property
     def in_memory(self) -> bool:
@@ -192,12 +201,19 @@ class FolderFileSystem(FileSystem):
         if old is not None and old.target:
             self.folder.remove(path)
         self.folder.write(path, entry.data or b"", entry.zeros)
+        self._note_zeros(path, entry.disk_zeros)
 
     def _append(self, path: str, added: FileEntry) -> None:
         self._require_space(added.size)
         self.folder.write(path, added.data or b"", added.zeros, append=True)
+        self._note_zeros(path, self._zeros_of.get(path, 0) + added.disk_zeros)
         self.folder.change(path, user=-1, group=-1, mode=None, modified=added.modified)
         self._report_change()
+
+    def _note_zeros(self, path: str, zeros: int) -> None:
+        self._zeros_of.pop(path, None)
+        if zeros:
+            self._zeros_of[path] = zeros
 
     def _require_space(self, more: int) -> None:
         if more > 0 and self.capacity is not None and self.used + more > self.capacity:
@@ -218,6 +234,7 @@ class FolderFileSystem(FileSystem):
     def _delete(self, path: str) -> None:
         self.folder.remove(path)
         self._noted.pop(path, None)
+        self._zeros_of.pop(path, None)
         self._report_change()
 
     def _rename(self, path: str, target: str) -> None:
@@ -225,6 +242,7 @@ class FolderFileSystem(FileSystem):
         below = f"{path}/"
         for noted in [each for each in self._noted if each == path or each.startswith(below)]:
             self._noted[target + noted[len(path) :]] = self._noted.pop(noted)
+        self._note_zeros(target, self._zeros_of.pop(path, 0))
         self._report_change()
 
     def _report_change(self) -> None:

@@ -194,3 +194,10 @@ def test_simulated_container_beside_a_process_runs_in_real_time():
     assert live.command(tree, reads)
     assert live.shares_with_process(tree, reads)
     assert not LiveContainers().shares_with_process(tree, reads)
+
+
+def test_what_a_process_writes_is_not_guessed():
+    tree = pod_with_process()
+    assert LiveContainers().without_processes(tree) is tree
+    live = LiveContainers(lambda _, name: name == "p")
+    assert [each["name"] for each in live.without_processes(tree)["spec"]["containers"]] == ["c"]

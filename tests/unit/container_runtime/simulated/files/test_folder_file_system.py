@@ -168,3 +168,15 @@ def test_folder_that_was_removed_has_no_files(files, folder):
     assert not files.exists("/data/f")
     with pytest.raises(FileError):
         files.write("/data/f", b"x")
+
+
+def test_hole_of_a_process_takes_no_space_and_zeros_of_a_simulated_container_do(files, volume, folder):
+    with (folder / "database").open("wb") as file:
+        file.truncate(1 << 30)
+    assert volume.used < 1 << 20
+    files.write("/data/zeros", b"", zeros=1 << 30)
+    assert (1 << 30) <= volume.used < (1 << 30) + (1 << 20)
+    files.rename("/data/zeros", "/data/moved")
+    assert volume.used >= 1 << 30
+    files.remove("/data/moved")
+    assert volume.used < 1 << 20
