@@ -40,8 +40,8 @@ def _ports_of_node(
             _ports_of(other, [each])
             for other in host_pods
             for each in every_container(other["spec"])
-            if (begun := _start(other, each))
-            and (not started or (begun, meta.uid(other)) < (started, meta.uid(pod)))
+            if (since := _start(other, each))
+            and (not started or (since, meta.uid(other)) < (started, meta.uid(pod)))
         )
     )
 

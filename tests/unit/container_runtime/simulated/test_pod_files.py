@@ -196,7 +196,7 @@ def test_simulated_container_beside_a_process_runs_in_real_time():
     assert not LiveContainers().shares_with_process(tree, reads)
 
 
-def test_what_a_process_writes_is_not_guessed():
+def test_pod_without_processes_has_its_other_containers():
     tree = pod_with_process()
     assert LiveContainers().without_processes(tree) is tree
     live = LiveContainers(lambda _, name: name == "p")
