@@ -17,7 +17,7 @@ class DiskUsage(NamedTuple):
     """The bytes that a pod uses on the disk of its node."""
 
     containers: Mapping[str, int]
-    """What the containers have written besides volumes, by name."""
+    """What the containers have written besides volumes, with their logs, by name."""
     volumes: Mapping[str, int]
     """The contents of the pod's own volumes, by name."""
 

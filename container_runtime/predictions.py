@@ -3,7 +3,7 @@
 A run-time whose containers really run knows nothing before (`NO_PREDICTIONS`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -45,8 +45,13 @@ class Predictions(Protocol):
         script: Script,
         config_map: Callable[[str], ReadOnlyTree | None],
         secret: Callable[[str], ReadOnlyTree | None],
+        *,
+        host_pods: Iterable[ReadOnlyTree] = (),
     ) -> RunBehavior | None:
-        """Return the end of an image's entrypoint that lacks a variable; None if it has all, or nobody knows. The functions find objects."""
+        """Return the end of an image's entrypoint that lacks a variable or its port; None if it has all, or nobody knows.
+
+        The functions find objects; `host_pods` are the other pods in the network of the node, if the pod is one of them.
+        """
 
     def reaction_of_run(
         self,
@@ -127,7 +132,10 @@ class _NoPredictions:
         _script: Script,
         _config_map: Callable[[str], ReadOnlyTree | None],
         _secret: Callable[[str], ReadOnlyTree | None],
+        *,
+        host_pods: Iterable[ReadOnlyTree] = (),
     ) -> RunBehavior | None:
+        del host_pods
         return None
 
     def reaction_of_run(

@@ -31,6 +31,9 @@ class ContentsSource(Protocol):
     def replace(self, volume: Volume, data: bytes | None) -> None:
         """Replace the contents of a node, and others that are in memory, by those that were kept; None if there are none any more."""
 
+    def drop(self, volume: Volume) -> None:
+        """Drop the contents of a volume that was deleted."""
+
 
 class VolumeContents(Protocol):
     """Keeps the contents of volumes."""

@@ -92,6 +92,7 @@ class KeptContents:
         """The files that were reported as too large."""
         self._secrets.add_index(_BY_POD, _pod_of_secret)
         self._secrets.add_handler(self._on_secret_change)
+        self._volumes.add_handler(self._on_volume_change)
         self._loop = ReconcileLoop(
             "volume-contents", self._reconcile, workers=1, clock=context.clock, metrics=context.metrics
         )
@@ -195,6 +196,11 @@ class KeptContents:
         if volume and known is not None and (change.new is None or _version(secret) > known):
             self._replaced[key] = volume
             self._loop.add(key)
+
+    def _on_volume_change(self, change: Change) -> None:
+        if change.new is None and self._source is not None:
+            volume = change.last_known
+            self._source.drop((OF_VOLUME, meta.uid(volume), meta.name(volume)))
 
     async def _reconcile(self, key: Key) -> timedelta | None:
         if (replaced := self._replaced.pop(key, None)) is not None:

@@ -105,6 +105,12 @@ class NodeRegistry:
     def objects_of_pods(self, node: str) -> Iterator[ReadOnlyTree]:
         return (pod.object for pod in self._pods.by_index(BY_NODE, node))
 
+    def other_host_pods(self, pod: PodView) -> Iterator[ReadOnlyTree]:
+        """Yield the other pods that are in the network of a pod's node."""
+        for other in self._pods.by_index(BY_NODE, pod.node):
+            if other.object["spec"].get("hostNetwork") and not other.is_terminal and other.uid != pod.uid:
+                yield other.object
+
     def _requests_of_others(self, pod: PodView) -> Amounts:
         """Return the sum of the allocated requests of the node's other pods, without those that cannot be parsed."""
         total = Amounts()

@@ -283,6 +283,7 @@ class SimulatedPods:
             retry_at=self._objects.retry_at(pod.uid),
             fails_unknown_programs=self._fails_unknown_programs,
             predictions=PREDICTIONS,
+            host_pods=lambda: self._registry.other_host_pods(pod),
             observed=self._handlers.observations(pod.object),
             kills=self._runtime.kills(pod.object),
         )

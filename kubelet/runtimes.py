@@ -31,6 +31,7 @@ from mockube.container_runtime.simulated import predictions as simulated_predict
 from mockube.container_runtime.simulated.image_service import SimulatedImages
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime, SimulationContext
 from mockube.container_runtime.state import ContainerKill, ContainerState
+from mockube.container_runtime.volume_folders import VolumeFolders
 
 from .api_server_access import ApiServerAccess
 from .containers import Containers
@@ -178,7 +179,7 @@ def _make_containers(context: KubeletContext) -> Containers:
     events, pods, records = RuntimeEvents(), PodWatchers(informer.lister), ProbeRecords()
     informer.add_handler(pods.on_change)
     events.on_output(pods.wake)
-    processes = _process_runtime(context, events, records)
+    processes = _process_runtime(context, events, records, lambda: machine.files)
     settings = context.settings
     images = [table_of(images) for images in settings.pack_images]
     images += [
@@ -193,12 +194,14 @@ def _make_containers(context: KubeletContext) -> Containers:
         view=InformerView(context.informers),
         api_server=ApiServerAccess(context.client),
         local_port=(lambda *_: None) if processes is None else processes.local_port,
+        is_process=None if processes is None else processes.runs,
         runs_without_program=_runs_without_program,
         fails_unknown_programs=settings.fails_unknown_programs,
         images=images,
         contents=contents,
     )
-    simulated = KwokRuntime(SimulatedRuntime(simulation), kwok_objects(context), pods, context.clock)
+    machine = SimulatedRuntime(simulation)
+    simulated = KwokRuntime(machine, kwok_objects(context), pods, context.clock)
     simulated_images = SimulatedImages(fails_unknown=settings.fails_unknown_images)
     return Containers(
         runtime=simulated if processes is None else ChosenRuntime(processes, simulated),
@@ -217,9 +220,12 @@ def _runs_without_program(pod: ReadOnlyTree, name: str) -> bool:
 
 
 def _process_runtime(
-    context: KubeletContext, events: RuntimeEvents, records: ProbeRecords
+    context: KubeletContext,
+    events: RuntimeEvents,
+    records: ProbeRecords,
+    volumes: Callable[[], VolumeFolders],
 ) -> "ProcessRuntime | None":
-    """Return the run-time of processes; None if no container is one."""
+    """Return the run-time of processes; None if no container is one. `volumes` returns what has the contents of volumes."""
     path = context.settings.process_images
     if path is None:
         return None
@@ -243,5 +249,6 @@ def _process_runtime(
         objects_of=lambda pod: PodReferences(loader, context.clock, pod),
         record_event=record_event,
         checks=lambda run, ready: ContainerChecks(run, context.clock, ready, records.processes),
+        volumes=volumes,
     )
     return ProcessRuntime(load_images(path), services)

@@ -1,7 +1,9 @@
 """The files that a volume gets from API objects: their data, permissions and owners."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Final, NamedTuple
+from zlib import crc32
 
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -17,6 +19,18 @@ class FileProjection(NamedTuple):
 
 
 Content = Mapping[str, FileProjection]
+
+
+DATA_LINK: Final = "..data"
+"""The link through which all names of a volume lead to its present files, so that a kubelet replaces all of them at once."""
+
+
+def payload_folder(content: Content, time: datetime, owner: str) -> str:
+    """Return the name of the folder that has the files of a volume, as a kubelet's: with the time, and digits that differ for all contents."""
+    digest = crc32(owner.encode())
+    for path, file in sorted(content.items()):
+        digest = crc32(file.data, crc32(path.encode(), digest))
+    return f"..{time:%Y_%m_%d_%H_%M_%S}.{digest}"
 
 
 class Permissions(NamedTuple):

@@ -1,8 +1,11 @@
 """The volumes of a container: the files that API objects give them, and the names of these objects. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .environment import (
@@ -21,6 +24,10 @@ API_VOLUMES: Final = frozenset({"configMap", "secret", "downwardAPI", "projected
 """The kinds of volumes whose files come from API objects; containers cannot write them."""
 READ_ONLY_VOLUMES: Final = API_VOLUMES | {"image"}
 """The kinds of volumes that containers cannot write: also those that are made of an image."""
+
+
+_IN_MEMORY: Final = frozenset({"secret", "downwardAPI", "projected"})
+_NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def volume_kind(volume: ReadOnlyTree) -> str:
@@ -126,9 +133,33 @@ def mounted_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[Read
     return (volume for volume in pod["spec"].get("volumes") or () if volume["name"] in names)
 
 
+def is_in_memory(kind: str, source: ReadOnlyTree) -> bool:
+    """Return whether a kubelet keeps a volume in memory, so that it is never on the disk of a node."""
+    return kind in _IN_MEMORY or (kind == "emptyDir" and source.get("medium") == "Memory")
+
+
 def folder_mode(kind: str, source: ReadOnlyTree) -> int:
-    """Return the permissions of a volume's folder, before it is given to the fsGroup."""
-    return int(source.get("mode", 0o777)) if kind == "emptyDir" else 0o777
+    """Return the permissions of a volume's folder, before it is given to the fsGroup; a new tmpfs has the sticky bit."""
+    mode = int(source.get("mode", 0o777)) if kind == "emptyDir" else 0o777
+    return mode | 0o1000 if is_in_memory(kind, source) else mode
+
+
+def time_of_content(volume: ReadOnlyTree, pod: ReadOnlyTree, references: References) -> datetime:
+    """Return when a kubelet has written the present files of a volume: at the start of the pod, or after a change of an object."""
+    maps, secrets = _names({}, [volume])
+    objects = [*map(references.config_map, maps), *map(references.secret, secrets)]
+    # Writes of statuses change no file.
+    sources = [pod] if "downwardAPI" in volume or "projected" in volume else []
+    times = [
+        entry["time"]
+        for tree in (*objects, *sources)
+        if tree is not None
+        for entry in meta.metadata(tree).get("managedFields") or ()
+        if entry.get("time") and entry.get("subresource") != "status"
+    ]
+    started = (pod.get("status") or {}).get("startTime") or meta.metadata(pod).get("creationTimestamp")
+    texts = [*times, started] if started else times
+    return max(map(parse_time, texts), default=_NO_TIME)
 
 
 def sub_path(mount: ReadOnlyTree, environment: Mapping[str, str]) -> str:

@@ -1,6 +1,7 @@
 """The folders of a pod whose containers are processes: its volumes, and a root folder with mounts for each container.
 
-POD/volumes/NAME         a volume; the files of a ConfigMap and the like are replaced atomically by the link `..data`
+POD/volumes/NAME         a volume of the pod; the files of a ConfigMap and the like are replaced atomically by the link `..data`
+claims/UID               a PersistentVolume, and nodes/NAME the host paths of a simulated node: they outlive the pod
 POD/containers/NAME      the root of a container; a volume is bound at each mount path in it, or a link there leads to the volume
 POD/termination-messages/NAME   the termination message of a container whose mounts are bound
 """
@@ -8,16 +9,16 @@ POD/termination-messages/NAME   the termination message of a container whose mou
 import os
 import shutil
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.pods import claim_name, every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import message_path
 from mockube.container_runtime.config.environment import References, environment_of
-from mockube.container_runtime.config.file_projection import Content
+from mockube.container_runtime.config.file_projection import DATA_LINK, Content, payload_folder
 from mockube.container_runtime.config.volumes import (
     folder_mode,
     is_api_volume,
@@ -30,8 +31,22 @@ from mockube.container_runtime.start_errors import StartError
 from .command import Identity
 from .mount_namespace import Bind, Mounts
 
-_WRITABLE: Final = frozenset({"emptyDir", "persistentVolumeClaim", "ephemeral"})
+_WRITABLE: Final = frozenset({"emptyDir", "hostPath", "persistentVolumeClaim", "ephemeral"})
+_OF_MACHINE: Final = ("/dev", "/proc", "/sys")
+"""The folders of a node in which its kernel has files, which a simulated node has not."""
+_SPECIAL_TYPES: Final = frozenset({"Socket", "CharDevice", "BlockDevice"})
+"""The types of host paths that no file of a folder is."""
 ACCOUNT_FOLDER: Final = "var/run/secrets/kubernetes.io/serviceaccount"
+
+
+class Sources(NamedTuple):
+    """Files and folders of this machine by their paths in a container."""
+
+    now: datetime
+    writable: Mapping[str, Path]
+    """The volumes that the container may write."""
+    image_files: Mapping[str, Path]
+    """Files of its image; a volume at the same path hides one."""
 
 
 def volume_problem(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
@@ -41,25 +56,22 @@ def volume_problem(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
         kind = volume_kind(volume)
         if volume["name"] in names and kind not in _WRITABLE and not is_api_volume(volume):
             return f"volume {volume['name']!r}: {kind} volumes are not supported for a container that runs as a local process"
+        if (
+            volume["name"] in names
+            and kind == "hostPath"
+            and (subject := _unsupported_host_path(volume["hostPath"]))
+        ):
+            return f"volume {volume['name']!r}: {subject} of a node is not supported for a container that runs as a local process"
     return ""
 
 
-def volumes_of_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, processes: Collection[str]) -> list[str]:
-    """Return the names of the volumes that a process shares with simulated containers, which have files of their own there.
-
-    `processes` are the names of the containers that are processes.
-    """
-    others = {
-        mount["name"]
-        for other in every_container(pod["spec"])
-        if other["name"] not in processes
-        for mount in other.get("volumeMounts") or ()
-    }
-    mounted = others & {mount["name"] for mount in container.get("volumeMounts") or ()}
-    volumes = pod["spec"].get("volumes") or ()
-    return [
-        volume["name"] for volume in volumes if volume["name"] in mounted and volume_kind(volume) in _WRITABLE
-    ]
+def _unsupported_host_path(source: ReadOnlyTree) -> str:
+    """Return what of a node a host path is, if a process cannot have it: the node is simulated; else ""."""
+    path = absolute_path(source["path"])
+    if source.get("type") in _SPECIAL_TYPES:
+        return f"the {source['type']} {path}"
+    is_of_machine = any(path == folder or path.startswith(f"{folder}/") for folder in _OF_MACHINE)
+    return f"the path {path}" if is_of_machine else ""
 
 
 def container_root(pod_folder: Path, name: str) -> Path:
@@ -82,11 +94,11 @@ def make_root(
     container: ReadOnlyTree,
     references: References,
     identity: Identity,
-    image_files: Mapping[str, Path],
+    sources: Sources,
 ) -> Mounts:
     """Create a new root of the container and its volumes; the files of an earlier run are removed, except in volumes.
 
-    `image_files` are files of this machine by their paths in the container; a volume at the same path hides one. The mounts that are returned appear in a mount namespace, or by `link_mounts`.
+    The mounts that are returned appear in a mount namespace, or by `link_mounts`.
     """
     pod_folder = base / meta.uid(pod)
     root = container_root(pod_folder, container["name"])
@@ -94,14 +106,16 @@ def make_root(
     for folder in ("tmp", "dev"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     (root / "tmp").chmod(0o1777)
-    write_volumes(base, pod, container, references)
+    write_volumes(base, pod, container, references, sources.now)
     _hand_over(root, identity)
     for folder in ("tmp", "dev"):
         _hand_over(root / folder, identity)
     directory = container.get("workingDir")
     return Mounts(
         root=str(root),
-        binds=_with_image_files(_binds(base, pod, container, references), image_files),
+        binds=_with_image_files(
+            _binds(base, pod, container, references, sources.writable), sources.image_files
+        ),
         folders=(absolute_path(directory),) if directory else (),
     )
 
@@ -112,15 +126,23 @@ def _hand_over(path: Path, identity: Identity) -> None:
         os.chown(path, -1 if identity.user is None else identity.user, identity.groups[0])
 
 
-def _binds(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Iterator[Bind]:
+def _binds(
+    base: Path,
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    references: References,
+    writable: Mapping[str, Path],
+) -> Iterator[Bind]:
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
     mounts = [mount for mount in container.get("volumeMounts") or () if mount["name"] in volumes]
     for mount in sorted(mounts, key=lambda mount: len(mount["mountPath"])):
         volume = volumes[mount["name"]]
-        inner = sub_path(mount, environment_of(pod, container, references)).strip("/")
-        source = volume_folder(base, pod, volume) / inner
-        if not source.exists():
-            _make_volume_folder(source)
+        source = writable.get(absolute_path(mount["mountPath"]))
+        if source is None:
+            inner = sub_path(mount, environment_of(pod, container, references)).strip("/")
+            source = volume_folder(base, pod, volume) / inner
+            if not source.exists():
+                _make_volume_folder(source)
         read_only = bool(mount.get("readOnly")) or is_api_volume(volume)
         options = tuple(mount.get("bindMountOptions") or ())
         yield Bind(str(source), absolute_path(mount["mountPath"]), read_only, options)
@@ -159,7 +181,7 @@ def link_mounts(base: Path, pod: ReadOnlyTree, mounts: Mounts, identity: Identit
         for folder in (
             base,
             base / "claims",
-            base / "claims" / meta.namespace(pod),
+            base / "nodes",
             pod_folder,
             *pod_folder.iterdir(),
         ):
@@ -185,19 +207,18 @@ def _make_volume_folder(folder: Path, mode: int = 0o777) -> None:
 
 
 def volume_folder(base: Path, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Path:
-    """Return the folder of a volume; a volume of a claim outlives the pod."""
-    kind, name = volume_kind(volume), volume["name"]
-    if kind in ("persistentVolumeClaim", "ephemeral"):
-        return base / "claims" / meta.namespace(pod) / claim_name(pod, volume)
-    return base / meta.uid(pod) / "volumes" / str(name)
+    """Return the folder of a volume from API objects."""
+    return base / meta.uid(pod) / "volumes" / str(volume["name"])
 
 
-def write_volumes(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> None:
-    """Write the present contents of volumes from API objects, and create folders for other volumes."""
+def write_volumes(
+    base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References, now: datetime
+) -> None:
+    """Write the present contents of volumes from API objects."""
     names = {mount["name"] for mount in container.get("volumeMounts") or ()}
     group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
     for volume in pod["spec"].get("volumes") or ():
-        if volume["name"] not in names:
+        if volume["name"] not in names or not is_api_volume(volume):
             continue
         folder = volume_folder(base, pod, volume)
         if not folder.exists():
@@ -206,7 +227,7 @@ def write_volumes(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, refere
             _give_to_group(folder, group)
         content = volume_content(volume, pod, container, references)
         if content is not None:
-            replace_content(folder, content, group)
+            replace_content(folder, content, now, group)
 
 
 def _give_to_group(path: Path, group: int | None) -> None:
@@ -217,14 +238,15 @@ def _give_to_group(path: Path, group: int | None) -> None:
         path.chmod(stat.S_IMODE(mode) | (0o2770 if stat.S_ISDIR(mode) else 0o440))
 
 
-def replace_content(folder: Path, content: Content, group: int | None = None) -> None:
+def replace_content(folder: Path, content: Content, now: datetime, group: int | None = None) -> None:
     """Replace the files of a folder atomically, as a kubelet does: all names are links through one link."""
-    link, present = folder / "..data", _read_files(folder / "..data")
+    link, present = folder / DATA_LINK, _read_files(folder / DATA_LINK)
     if present == {name: file.data for name, file in content.items()} and link.exists():
         return
     old = link.resolve() if link.exists() else None
-    number = 1 + max((int(version_folder.name[2:]) for version_folder in folder.glob("..[0-9]*")), default=0)
-    new = folder / f"..{number}"
+    new = folder / payload_folder(content, now, str(folder))
+    if new == old:  # Its files have been changed on this machine.
+        new = new.with_name(f"{new.name}1")
     for name, file in content.items():
         path = new / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -238,7 +260,7 @@ def replace_content(folder: Path, content: Content, group: int | None = None) ->
     top_names = {name.split("/")[0] for name in content}
     for top in top_names:
         if not (folder / top).is_symlink():
-            (folder / top).symlink_to(f"..data/{top}")
+            (folder / top).symlink_to(f"{DATA_LINK}/{top}")
     for entry in folder.iterdir():
         if not entry.name.startswith("..") and entry.name not in top_names:
             entry.unlink()

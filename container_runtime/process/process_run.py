@@ -31,6 +31,7 @@ from mockube.container_runtime.objects import ObjectsUnavailable
 from mockube.container_runtime.output import ContainerOutput
 from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, StartError, message_of_start
 from mockube.container_runtime.state import ContainerState, Exit
+from mockube.container_runtime.volume_folders import VolumeFolders
 
 from . import folders
 from .command import (
@@ -97,6 +98,8 @@ class RunContext(Struct, frozen=True, kw_only=True):
     folder: Path
     can_mount: Callable[[], Awaitable[bool]]
     """Returns whether processes can have mount namespaces of their own."""
+    volumes: VolumeFolders
+    """Has the contents of volumes that containers may write."""
     server: str
     """The URL of the API server."""
     on_change: Callable[[ReadOnlyTree], None]
@@ -240,7 +243,9 @@ class ProcessRun:
                 continue
             volume, problem = self._start_problem(references)
             if not problem:
-                return self._create_spec(references, binds=await self._context.can_mount())
+                context = self._context
+                writable = await context.volumes.mount(self.pod, self.container, references, context.folder)
+                return self._create_spec(references, writable, binds=await context.can_mount())
             if problem != reported_problem:
                 self._report_problem(volume, problem)
                 reported_problem = problem
@@ -269,13 +274,17 @@ class ProcessRun:
             self.record_event("Warning", "Failed", f"Error: {problem}")
             self.update_state(waiting_reason="CreateContainerConfigError", waiting_message=problem)
 
-    def _create_spec(self, references: References, *, binds: bool) -> CommandSpec:
-        """Create the container's files and its command. `binds`: a mount namespace can bind its volumes."""
+    def _create_spec(
+        self, references: References, writable: Mapping[str, Path], *, binds: bool
+    ) -> CommandSpec:
+        """Create the container's files and its command. `binds`: a mount namespace can bind its volumes.
+
+        `writable` are the folders of volumes that it may write by mount path.
+        """
         context, pod = self._context, self.pod
         identity = identity_of_process(pod, self.container, self._image)
-        mounts = folders.make_root(
-            context.folder, pod, self.container, references, identity, self._image.files
-        )
+        sources = folders.Sources(context.clock.now(), writable, self._image.files)
+        mounts = folders.make_root(context.folder, pod, self.container, references, identity, sources)
         if binds := binds and not hidden_paths(self._image, mounts):
             mounts = folders.add_message_file(context.folder, pod, self.container, mounts)
         else:

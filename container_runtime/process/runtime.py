@@ -16,7 +16,7 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start, timeout
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.container_runtime.behavior import CommandResult
-from mockube.container_runtime.disk_usage import DiskUsage
+from mockube.container_runtime.disk_usage import DiskUsage, has_disk_limits
 from mockube.container_runtime.load import Stats
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.objects import REFRESH_SECONDS, ObjectsUnavailable
@@ -33,9 +33,10 @@ from mockube.container_runtime.runtime import (
 )
 from mockube.container_runtime.state import NEVER_RAN, ContainerKill, ContainerState
 from mockube.container_runtime.streams import ClientConnection
+from mockube.container_runtime.volume_folders import VolumeFolders
 
 from .connections import connect_port
-from .folders import volumes_of_simulated, write_volumes
+from .folders import write_volumes
 from .image_service import ProcessImages
 from .images import ImageMap
 from .local_process import GroupWatch
@@ -75,6 +76,8 @@ class ProcessServices(Struct, frozen=True, kw_only=True):
     record_event: Callable[[ReadOnlyTree, str, str, str, str], None]
     """Records an Event about a part of a pod: with its type, its reason, and its message."""
     checks: Callable[[ProcessRun, ReadOnlyTree | None], RunChecks]
+    volumes: Callable[[], VolumeFolders]
+    """Returns what has the contents of volumes that containers may write."""
 
 
 class ProcessRuntime:
@@ -100,6 +103,7 @@ class ProcessRuntime:
                 watch=watch,
                 folder=folder,
                 can_mount=MountSupport(folder).check,
+                volumes=services.volumes(),
                 server=services.server,
                 on_change=services.events.report_change,
                 on_output=services.events.report_output,
@@ -109,6 +113,7 @@ class ProcessRuntime:
             finally:
                 try:
                     await self._end_all()
+                    await services.volumes().release()
                 finally:  # also if this is cancelled, because there is no time left
                     await watch.end()
 
@@ -177,19 +182,20 @@ class ProcessRuntime:
             image=image,
             restarts=restarts,
         )
-        if volumes := volumes_of_simulated(pod, container, self.states(pod)) if restarts == 0 else ():
-            message = f"volumes {', '.join(volumes)}: simulated containers of the pod do not have the files of a local process"
-            run.record_event("Warning", "NotSimulated", message)
         if previous_run is not None:
             _delete_log(previous_run, restarts - MAX_ENDED_RUNS)
         record.runs[name] = run
-        task = start(f"container {name} of {meta.namespaced_name(pod)}", run.run())
+        task = start(f"container {name} of {meta.namespaced_name(pod)}", self._run(run))
         record.tasks.add(task)
         task.add_done_callback(record.tasks.discard)
         if record.refresh_task is None:
             record.refresh_task = start(
                 f"volumes of {meta.namespaced_name(pod)}", self._refresh_volumes(record)
             )
+
+    async def _run(self, run: ProcessRun) -> None:
+        await run.run()
+        await self._services.volumes().note_changes(run.pod)
 
     def stop_container(self, pod: ReadOnlyTree, name: str, grace: float) -> None:
         run = self._latest_run(pod, name)
@@ -299,6 +305,9 @@ class ProcessRuntime:
                 for run in [*record.runs.values()]:
                     if run.spec is not None and run.state.exit is None:
                         await self._refresh_run_volumes(run, record.objects)
+                await self._services.volumes().note_changes(record.objects.pod)
+                if has_disk_limits(record.objects.pod):
+                    self._services.events.report_change(record.objects.pod)
             except Exception:
                 LOG.exception(
                     "volumes of pod %s were not updated; the update will be retried",
@@ -312,7 +321,8 @@ class ProcessRuntime:
         except ObjectsUnavailable:
             return
         if not objects.mount_problem(run.container, references)[1]:
-            write_volumes(self._context.folder, objects.pod, run.container, references)
+            now = self._clock.now()
+            write_volumes(self._context.folder, objects.pod, run.container, references, now)
 
     async def _clean_up(self, uid: str, record: _PodRecord) -> None:
         assert self._context is not None

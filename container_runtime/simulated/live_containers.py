@@ -4,6 +4,7 @@ Those run in real time whose commands demand it (`commands.live_command`), those
 certain in advance, and those that a client has joined by a command. All others are computed, and cost nothing while they run.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from mockube.apimachinery import meta
@@ -22,7 +23,9 @@ from .servers.probe_answers import concurrent_containers
 
 
 class LiveContainers:
-    def __init__(self) -> None:
+    def __init__(self, is_process: Callable[[ReadOnlyTree, str], bool] | None = None) -> None:
+        """`is_process` returns whether a container of a pod is a process; None if none is."""
+        self._is_process = is_process
         self._joined: dict[str, set[str]] = {}
         """The names of the containers that clients have joined, by the pod's uid."""
         self._with_others: dict[str, frozenset[str]] = {}
@@ -51,10 +54,32 @@ class LiveContainers:
         name = container["name"]
         return name in self._joined.get(meta.uid(pod), ()) or name in self._names_with_others(pod)
 
+    def is_process(self, pod: ReadOnlyTree, name: str) -> bool:
+        """Return whether a container is a process, whose files are in the folders of its volumes."""
+        return self._is_process is not None and self._is_process(pod, name)
+
+    def shares_with_process(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+        """Return whether a process of the pod may change files of a container."""
+        if self._is_process is None or not container.get("volumeMounts"):
+            return False
+        shared = shared_volumes(pod, container)
+        return any(
+            shared & shared_volumes(pod, other) and self._is_process(pod, other["name"])
+            for other in every_container(pod["spec"])
+        )
+
+    def without_processes(self, pod: ReadOnlyTree) -> ReadOnlyTree:
+        """Return a pod without its processes, of which nobody need guess what they write: it is in the folders of volumes."""
+        if self._is_process is None:
+            return pod
+        others = [each for each in pod["spec"]["containers"] if not self.is_process(pod, each["name"])]
+        return {**pod, "spec": {**pod["spec"], "containers": others}}
+
     def can_join(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         """Return whether a container that is computed in advance can go on in real time."""
         return (
-            not self.command(pod, container)
+            not self.is_process(pod, container["name"])
+            and not self.command(pod, container)
             and bool(commands.interpreted_command(pod, container))
             and predictions.is_simulated(pod, container, script_of(meta.annotations(pod)))
         )
@@ -74,9 +99,44 @@ class LiveContainers:
             if not _may_have_others(pod):
                 return _NO_NAMES  # as for nearly all pods, so that nothing is kept for them
             names = self._with_others[uid] = frozenset(
-                container["name"] for container in concurrent_containers(pod) if _has_others(pod, container)
+                container["name"]
+                for container in concurrent_containers(pod)
+                if not self.is_process(pod, container["name"]) and self._has_others(pod, container)
             )
         return names
+
+    def _has_others(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+        """Return whether other containers or the container's own hooks and probes may change files while its command runs."""
+        writes_itself = handlers_may_write(container)
+        shared = {
+            name: others
+            for name in shared_volumes(pod, container)
+            if (
+                others := [
+                    other
+                    for other in concurrent_containers(pod)
+                    if other["name"] != container["name"] and name in shared_volumes(pod, other)
+                ]
+            )
+        }
+        if not writes_itself and not shared:
+            return False
+        script = script_of(meta.annotations(pod))
+        argv = commands.interpreted_command(pod, container)
+        if not argv or not predictions.is_simulated(pod, container, script):
+            return False
+        # What a program that is not simulated writes is not there: a command that needs it would fail.
+        known = {
+            name
+            for name, others in shared.items()
+            if all(
+                (has_default_command(other) and predictions.knows_image(other))
+                or predictions.is_simulated(pod, other, script)
+                or self.is_process(pod, other["name"])
+                for other in others
+            )
+        }
+        return writes_itself or names_mounts(container, argv, known)
 
     def _names_uncertain(self, pod: ReadOnlyTree) -> frozenset[str]:
         uid = meta.uid(pod)
@@ -114,36 +174,3 @@ def _may_have_others(pod: ReadOnlyTree) -> bool:
     if not is_alone and any(volume_kind(volume) not in API_VOLUMES for volume in spec.get("volumes") or ()):
         return True
     return any(map(handlers_may_write, spec["containers"]))
-
-
-def _has_others(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
-    """Return whether other containers or the container's own hooks and probes may change files while its command runs."""
-    writes_itself = handlers_may_write(container)
-    shared = {
-        name: others
-        for name in shared_volumes(pod, container)
-        if (
-            others := [
-                other
-                for other in concurrent_containers(pod)
-                if other["name"] != container["name"] and name in shared_volumes(pod, other)
-            ]
-        )
-    }
-    if not writes_itself and not shared:
-        return False
-    script = script_of(meta.annotations(pod))
-    argv = commands.interpreted_command(pod, container)
-    if not argv or not predictions.is_simulated(pod, container, script):
-        return False
-    # What a program that is not simulated writes is not there: a command that needs it would fail.
-    known = {
-        name
-        for name, others in shared.items()
-        if all(
-            (has_default_command(other) and predictions.knows_image(other))
-            or predictions.is_simulated(pod, other, script)
-            for other in others
-        )
-    }
-    return writes_itself or names_mounts(container, argv, known)

@@ -5,9 +5,11 @@ contents were kept is in them already.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import meta
@@ -15,12 +17,14 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
+from mockube.component_base.supervision import start
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.logs import LogLine
 from mockube.container_runtime.objects import ObjectReader
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import ContainerRun, NoLogs, run_of
+from mockube.container_runtime.start_errors import StartError
 from mockube.container_runtime.volume_contents import (
     NOTHING_KEPT,
     OF_NODE,
@@ -29,7 +33,9 @@ from mockube.container_runtime.volume_contents import (
     Volume,
     VolumeContents,
 )
+from mockube.container_runtime.volume_folders import folder_path
 
+from .files.folder_file_system import FolderFileSystem
 from .files.mounts import SHARED_MEMORY, SharedMount, file_system_of, files_of, shared_mounts, shared_volumes
 from .files.stored_contents import BrokenContents, Contents, decode, encode
 from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
@@ -40,7 +46,8 @@ from .programs.log_replay import LogReplay, replay_memory
 from .programs.other_processes import process_entries
 from .programs.program import command_of
 from .run_log import RunLog
-from .shell.filesystem import FileSystem
+from .shell import limits
+from .shell.filesystem import FileEntry, FileError, FileSystem
 from .shell.process import Host
 
 
@@ -55,6 +62,8 @@ class ReplayedRun(NamedTuple):
     files: FileSystem
 
 
+_NAMED: Final = 5
+"""The number of files that a message names."""
 _MAX_AT_ONCE: Final = 256 << 10
 """The bytes of a volume that are encoded at once; more are encoded in a thread."""
 
@@ -81,6 +90,11 @@ class PodFiles:
         self._replays: dict[RunKey, ReplayedRun] = {}
         self._early: dict[str, set[RunKey]] = {}
         """The runs whose files were read before the pod's status had the run, as by a postStart hook, by the pod's uid."""
+        self._marks: dict[Volume, int] = {}
+        """The fingerprints of folders when their contents were noted for the last time."""
+        self._released: dict[Volume, EncodedContents] = {}
+        """The last contents of folders that are removed."""
+        self._removals: set[asyncio.Task[None]] = set()
         self._changed: dict[str, set[str]] = {}
         """The names of the containers whose files a client may have changed, by the pod's uid."""
 
@@ -96,16 +110,21 @@ class PodFiles:
 
         `references` are its objects, if they are loaded already.
         """
+        await self._bring_volumes_up_to_date(pod, container)
+        return await self._replay_up_to_now(pod, container, restarts, references)
+
+    async def _bring_volumes_up_to_date(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
+        """Let the volumes of a container have what other containers of the pod have written up to now."""
         shared = shared_volumes(pod, container)
         if shared and self._needs_volumes(pod):
             async with self._loading_of_pods:
                 await self._load_volumes_of_pod(pod)
         for other in every_container(pod["spec"]):
             is_sharing = other["name"] != container["name"] and shared & shared_volumes(pod, other)
+            is_process = self._live.is_process(pod, other["name"])
             # The folders of sub-paths are made when the container that mounts them starts.
-            if is_sharing and _latest_run(pod, other) is not None:
+            if is_sharing and not is_process and _latest_run(pod, other) is not None:
                 await self._replay_up_to_now(pod, other)
-        return await self._replay_up_to_now(pod, container, restarts, references)
 
     async def take_over(
         self, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
@@ -178,6 +197,8 @@ class PodFiles:
         self._replayed_until.pop(uid, None)
         self._early.pop(uid, None)
         self._changed.pop(uid, None)
+        for volume in [volume for volume in self._marks if volume[:2] == (OF_POD, uid)]:
+            del self._marks[volume]
         self._drop_replays()
 
     async def _replay_up_to_now(
@@ -260,6 +281,69 @@ class PodFiles:
             files.is_partial = False
             await yield_to_loop()
 
+    # --- volumes of processes, which are in folders of this machine
+
+    async def mount(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, references: References, base: Path
+    ) -> Mapping[str, Path]:
+        await self._bring_volumes_up_to_date(pod, container)
+        mounts = [
+            mount for mount in shared_mounts(pod, container, references) if mount.volume[-1] != SHARED_MEMORY
+        ]
+        await self._load_lasting_volumes(mounts)
+        try:
+            self._container_files.mount(meta.uid(pod), mounts)
+            return {mount.mount_path: self._source_of(mount, base) for mount in mounts}
+        except FileError as error:
+            raise StartError(
+                f"failed to mount the volumes of container {container['name']!r}: {error}"
+            ) from error
+
+    def _source_of(self, mount: SharedMount, base: Path) -> Path:
+        """Return the folder or the file of this machine that a mount has."""
+        path = folder_path(base, mount.volume)
+        files, lost = self._container_files.move_to_folder(mount.volume, path)
+        if lost:
+            problem = f"only the sizes of {', '.join(lost[:_NAMED])} were in memory"
+            self._contents.note_loss(mount.volume, problem)
+        if not mount.inner:
+            return path
+        source = files.path_on_machine(mount.inner)
+        if source is None:
+            raise StartError(
+                f"failed to mount {mount.inner} of a volume at {mount.mount_path}: it is, or is below, a link or a file"
+            )
+        return Path(source)
+
+    async def note_changes(self, pod: ReadOnlyTree) -> None:
+        for volume, files in [*self._container_files.folders()]:
+            if volume[0] == OF_POD and volume[1] != meta.uid(pod):
+                continue
+            mark = await asyncio.to_thread(files.fingerprint)
+            if self._marks.get(volume) != mark:
+                self._marks[volume] = mark
+                self._contents.note_change(volume)
+
+    async def release(self) -> None:
+        for volume, files in [*self._container_files.folders()]:
+            if self._marks.get(volume) != await asyncio.to_thread(files.fingerprint):
+                self._contents.note_change(volume)
+            if (contents := await self.encoded(volume)) is not None:
+                self._released[volume] = contents
+
+    def drop(self, volume: Volume) -> None:
+        files = self._container_files.drop(volume)
+        self._marks.pop(volume, None)
+        if isinstance(files, FolderFileSystem):
+            removal = asyncio.to_thread(shutil.rmtree, files.folder.path, ignore_errors=True)
+            task = start(f"the removal of volume {volume[-1]}", removal)
+            self._removals.add(task)
+            task.add_done_callback(self._removals.discard)
+
+    async def removals(self) -> None:
+        """Wait until the folders of deleted volumes are removed."""
+        await asyncio.gather(*self._removals)
+
     # --- contents of volumes that are kept
 
     def _on_volume_change(self, volume: Volume) -> None:
@@ -267,9 +351,13 @@ class PodFiles:
             self._contents.note_change(volume)
 
     async def encoded(self, volume: Volume) -> EncodedContents | None:
+        if volume in self._released:
+            return self._released[volume]
         files = self._container_files.find_volume(volume)
         if files is None:
             return None
+        if isinstance(files, FolderFileSystem):
+            return await asyncio.to_thread(_encode_folder, files, self._clock.now())
         complete_until = self._replayed_until.get(volume[1]) or self._clock.now()
         entries = tuple(files.entries("/"))
         if files.size <= _MAX_AT_ONCE:
@@ -312,7 +400,7 @@ class PodFiles:
         elif origin is not None:
             await self._load_lasting_volume(origin, None)
             files = self._container_files.find_volume(origin)
-            self._container_files.replace_volume(volume, {} if files is None else dict(files.entries("/")))
+            self._container_files.replace_volume(volume, {} if files is None else _entries_of(files))
             self._contents.note_change(volume)
 
     async def _load_volumes_of_pod(self, pod: ReadOnlyTree) -> None:
@@ -330,7 +418,9 @@ class PodFiles:
             until = min((contents.complete_until for contents in loaded.values()), default=None)
             names = {volume[2] for volume in loaded}
             for container in every_container(pod["spec"]):
-                if names & shared_volumes(pod, container):
+                if names & shared_volumes(pod, container) and not self._live.is_process(
+                    pod, container["name"]
+                ):
                     await self._replay_up_to_now(pod, container, until=until)
             for volume, contents in loaded.items():
                 self._container_files.replace_volume(volume, contents.files)
@@ -347,6 +437,19 @@ class PodFiles:
     def _drop_replays(self) -> None:
         for key in [key for key in self._replays if not self._container_files.keeps(key)]:
             self._replays.pop(key).replay.close()
+
+
+def _entries_of(files: FileSystem) -> Mapping[str, FileEntry]:
+    """Return all files of a volume with their data."""
+    if isinstance(files, FolderFileSystem):
+        return files.entries_with_data(limits.MAX_FILE_BYTES)[0]
+    return dict(files.entries("/"))
+
+
+def _encode_folder(files: FolderFileSystem, now: datetime) -> EncodedContents:
+    entries, left_out = files.entries_with_data(limits.MAX_FILE_BYTES)
+    encoded = encode(entries.items(), now)
+    return EncodedContents(encoded.data, (*encoded.left_out, *left_out))
 
 
 def _own_volumes(pod: ReadOnlyTree) -> list[Volume]:

@@ -1,7 +1,7 @@
 """What is known of simulated containers before they run (`Predictions`): what their commands do in the context of their pod. Pure."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import takewhile
@@ -103,10 +103,16 @@ def server_load(container: ReadOnlyTree, script: Script) -> RunLoad:
 
 
 def end_of_entrypoint(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, config_map: FindObject, secret: FindObject
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    config_map: FindObject,
+    secret: FindObject,
+    *,
+    host_pods: Iterable[ReadOnlyTree] = (),
 ) -> RunBehavior | None:
     end = requirements.end_of_entrypoint(pod, container, script, config_map, secret)
-    return end or end_without_port(pod, container)
+    return end or end_without_port(pod, container, host_pods)
 
 
 def reaction_of_run(

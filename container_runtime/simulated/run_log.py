@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
@@ -13,6 +13,12 @@ MAX_LOG: Final = 1 << 20
 """The maximum bytes of a run's log."""
 _MAX_PART: Final = 4096
 """The bytes of a line without an end from which on it is a part of its own."""
+_PREFIX: Final = len("2030-01-01T00:00:00.000000000Z stdout F ")
+"""The bytes that a container runtime writes before each line."""
+_MAX_FILE: Final = 10 << 20
+"""The size of a file of a log from which on a kubelet begins a new one: the default of `containerLogMaxSize`."""
+_ROTATION_INTERVAL: Final = timedelta(seconds=10)
+"""The default of `containerLogMonitorInterval`. The files before the last two are compressed and hardly count."""
 _LINES: Final = 500
 """The maximum number of lines of a log that one call reads."""
 
@@ -25,6 +31,9 @@ class RunLog:
         self.dropped = 0
         """The number of earlier lines that were dropped."""
         self._size = 0
+        self._disk_bytes = self._rotated_bytes = 0
+        self._checked: datetime | None = None
+        """When a kubelet looked last whether the file of the log is too large."""
         self._parts = {1: b"", 2: b""}
 
     def write(self, at: datetime, stream: int, data: bytes) -> None:
@@ -49,9 +58,23 @@ class RunLog:
         """Add a line, or a part of one."""
         self.lines.append(line)
         self._size += len(line.text)
+        self._rotate(line.at)
+        self._disk_bytes += _PREFIX + len(line.text)
         while self._size > MAX_LOG:
             self._size -= len(self.lines.popleft().text)
             self.dropped += 1
+
+    @property
+    def disk_usage(self) -> int:
+        """The bytes of the files that the log has on the disk of its node: the present one, and the one before it."""
+        return self._disk_bytes + self._rotated_bytes
+
+    def _rotate(self, now: datetime) -> None:
+        """Begin a new file if the present one is too large, as a kubelet does from time to time."""
+        if self._checked is None or now - self._checked >= _ROTATION_INTERVAL:
+            self._checked = now
+            if self._disk_bytes > _MAX_FILE:
+                self._rotated_bytes, self._disk_bytes = self._disk_bytes, 0
 
 
 class RunLogReader:

@@ -136,6 +136,8 @@ class SimulationContext(Struct, frozen=True, kw_only=True):
     api_server: ApiServer
     local_port: Callable[[ReadOnlyTree, int], int | None] = lambda *_: None
     """Returns the port of this machine for the port of a pod whose container runs as a process."""
+    is_process: Callable[[ReadOnlyTree, str], bool] | None = None
+    """Returns whether a container of a pod runs as a process; None if none does."""
     runs_without_program: Callable[[ReadOnlyTree, str], bool] = lambda *_: True
     """Returns whether a container of a pod runs on if its program is not simulated."""
     fails_unknown_programs: bool = False
@@ -162,9 +164,10 @@ class SimulatedRuntime:
         self._events = context.events
         self._objects = context.objects
         self._pods = context.pods
+        self._view = context.view
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
-        self._live = LiveContainers()
+        self._live = LiveContainers(context.is_process)
         self.files = PodFiles(context.objects, self._live, context.clock, context.contents)
         self.loads = ContainerLoads(context.clock, self._live.command)
         self._access_logs = AccessLogs(context.clock, context.events.report_output)
@@ -223,7 +226,19 @@ class SimulatedRuntime:
         return states
 
     def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
-        return self.files.disk_usage(meta.uid(pod))
+        """Return what is in files, and in the logs of runs in real time."""
+        uid = meta.uid(pod)
+        usage, logs = self.files.disk_usage(uid), self._log_sizes(uid)
+        if usage is None and not any(logs.values()):
+            return None
+        written = {} if usage is None else usage.containers
+        containers = {name: written.get(name, 0) + logs.get(name, 0) for name in {*written, *logs}}
+        return DiskUsage(containers, {} if usage is None else usage.volumes)
+
+    def _log_sizes(self, uid: str) -> dict[str, int]:
+        return {
+            name: sum(run.log.disk_usage for run in runs) for name, runs in self._runs.get(uid, {}).items()
+        }
 
     def node_path_type(self, node: str, path: str) -> str:
         return self.files.node_path_type(node, path)
@@ -241,7 +256,11 @@ class SimulatedRuntime:
         return self._live.may_run(pod)
 
     def live_handlers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
-        is_changed = partial(self.files.is_changed, meta.uid(pod))
+        is_shared = self._live.shares_with_process(pod, container)
+
+        def is_changed(name: str) -> bool:
+            return is_shared or self.files.is_changed(meta.uid(pod), name)
+
         is_live = is_changed(container["name"]) or bool(self._live.command(pod, container))
         handlers = live_commands(pod, container, is_live=is_live)
         if any(self._configured.is_configured(pod, other) for other in concurrent_containers(pod)):
@@ -365,7 +384,8 @@ class SimulatedRuntime:
         run = restarts if container["name"] == name else None
         references = await self._handler_references_of(pod, container, (), run)
         files = await self.files.file_system(pod, container, restarts=run, references=references)
-        return answer_from_files(pod, container, behavior, request, seconds, files)
+        others = self._live.without_processes(pod)
+        return answer_from_files(others, container, behavior, request, seconds, files)
 
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         container, run = running_container(pod, name)
@@ -488,7 +508,7 @@ class SimulatedRuntime:
         if volumes:
             mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)
             host.files = file_system_of(pod, container, references, mounts, is_partial=True)
-        bind = failed_bind(pod, container)
+        bind = failed_bind(pod, container, self._other_host_pods(pod))
         process = (
             commands.main_process(pod, container, references, host)
             if bind is None
@@ -575,11 +595,18 @@ class SimulatedRuntime:
         files = with_absent_objects(files, pod, container, references)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.memory = self._memory(pod, container, references)
-        host.occupied_ports = occupied_ports(pod, container)
+        host.occupied_ports = occupied_ports(pod, container, self._other_host_pods(pod))
         if commands.server_command(pod, container):
             host.server = self._servers.of_run(meta.uid(pod), container["name"], run.state.restarts)
         self.loads.forget_volumes(pod, container["name"])
         await self._execute_to_end(pod, run, host, commands.main_command(pod, container, references, host))
+
+    def _other_host_pods(self, pod: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+        """Return the other pods in the network of the node, if the pod is one of them."""
+        if not pod["spec"].get("hostNetwork"):
+            return ()
+        pods = self._view.pods_on_host(pod["spec"].get("nodeName") or "")
+        return [other for other in pods if meta.uid(other) != meta.uid(pod)]
 
     async def _wait_for_earlier(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
         """Wait until the containers that a kubelet starts earlier have done what they do first, if the container shares files with them."""
@@ -781,7 +808,11 @@ class SimulatedRuntime:
             own = predictions.folders_of_server(container, script)
         if own is None:
             return ("/",)
-        others = [other for other in every_container(pod["spec"]) if not self._is_simulated(pod, other)]
+        others = [
+            other
+            for other in every_container(pod["spec"])
+            if not self._live.is_process(pod, other["name"]) and not self._is_simulated(pod, other)
+        ]
         volumes = {mount["name"] for other in others for mount in other.get("volumeMounts") or ()}
         shared = (
             f"{normpath(mount['mountPath'])}/"

@@ -1,12 +1,13 @@
 """What the containers of a pod need and the pod itself does not contain."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from math import inf
 from typing import Final
 
 from msgspec import Struct
 
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
 from mockube.container_runtime.state import ContainerKill
 from mockube.kubelet.security_profiles import ALL_PROFILES, ProfilesOfNode
@@ -33,6 +34,8 @@ class ContainerContext(Struct, frozen=True, kw_only=True):
     """The address that probes connect to."""
     predictions: Predictions = NO_PREDICTIONS
     """What is known of the containers before they run."""
+    host_pods: Callable[[], Iterable[ReadOnlyTree]] = tuple
+    """Returns the other pods in the network of the node, of which a pod with `hostNetwork` is one."""
     observed: Mapping[str, ObservedRun] = {}
     """What was observed of the containers whose probes and hooks run in real time, by name."""
     kills: Mapping[str, ContainerKill] = {}

@@ -112,7 +112,12 @@ def containers_of(
             pod, container, script, fails_unknown=context.fails_unknown_programs
         )
         entrypoint_end = context.predictions.end_of_entrypoint(
-            pod, container, script, context.objects.config_map, context.objects.secret
+            pod,
+            container,
+            script,
+            context.objects.config_map,
+            context.objects.secret,
+            host_pods=context.host_pods() if spec.get("hostNetwork") else (),
         )
         known_program = SERVICE if process is not None else entrypoint_end or run_program()
         fails = script.fails_unknown_programs(default=context.fails_unknown_programs)

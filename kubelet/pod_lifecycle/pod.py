@@ -4,7 +4,7 @@ Pure and stateless: each step is computed from the pod and the time, so a simula
 time, like a real one. The phase is computed in `phase`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import inf
 from typing import Any, Final
@@ -96,6 +96,8 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     """What is known of the pod's containers before they run."""
     processes: Mapping[str, ContainerState] = field(default_factory=dict)
     """The states of the pod's containers that run in real time, by container name."""
+    host_pods: Callable[[], Iterable[ReadOnlyTree]] = tuple
+    """Returns the other pods in the network of the node."""
     observed: Mapping[str, ObservedRun] = {}
     """What was observed of the probes and hooks that run in real time, by container name."""
     kills: Mapping[str, ContainerKill] = {}
@@ -133,6 +135,7 @@ def _containers(pod: ReadOnlyTree, script: Script, context: NodeContext) -> PodC
             predictions=context.predictions,
             observed=context.observed,
             kills=context.kills,
+            host_pods=context.host_pods,
             node_memory=lambda: context.resources.allocatable()[MEMORY] or inf,
         ),
     )

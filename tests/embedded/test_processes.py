@@ -271,32 +271,103 @@ def test_process_that_cannot_be_started_reports_reason(cluster, pods):
     assert 'exec: "no-such-program": executable file not found in $PATH' in end["message"]
 
 
-def test_host_path_is_refused_by_name(cluster, pods):
+def test_host_path_of_the_kernel_is_refused_by_name(cluster, pods):
     mount = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
-    name = create(pods, python("pass", **mount), volumes=[{"name": "v", "hostPath": {"path": "/"}}])
+    name = create(
+        pods, python("pass", **mount), volumes=[{"name": "v", "hostPath": {"path": "/proc/sys/net"}}]
+    )
     pod = cluster.wait(
         "Pod", name, lambda pod: "message" in status_of(pod).get("state", {}).get("waiting", {})
     )
     assert status_of(pod)["state"]["waiting"] == {
         "reason": "CreateContainerConfigError",
-        "message": "volume 'v': hostPath volumes are not supported for a container that runs as a local process",
+        "message": "volume 'v': the path /proc/sys/net of a node is not supported for a container that runs as a local process",
     }
 
 
 def test_unmapped_images_stay_simulated(cluster, pods):
-    shared = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
-    own = {"volumeMounts": [*shared["volumeMounts"], {"name": "own", "mountPath": "/own"}]}
     name = create(
-        pods,
-        python("import time; time.sleep(1000)", **own),
-        {"name": "other", "image": "example.org/other", **shared},
-        volumes=[{"name": "v", "emptyDir": {}}, {"name": "own", "emptyDir": {}}],
+        pods, python("import time; time.sleep(1000)"), {"name": "other", "image": "example.org/other"}
     )
     cluster.wait("Pod", name, "Ready")
-    message = "volumes v: simulated containers of the pod do not have the files of a local process"
-    until(lambda: ("NotSimulated", message) in events(cluster, name), "the event about the volume")
     log = pods.read_namespaced_pod_log(name, "default", container="other")
     assert log == "mockube: container other is simulated: the image example.org/other does not run\n"
+
+
+def execute(pods, name, container, script):
+    command = ["sh", "-c", script]
+    return stream(
+        pods.connect_get_namespaced_pod_exec,
+        name,
+        "default",
+        container=container,
+        command=command,
+        stdout=True,
+        stderr=True,
+    )
+
+
+READ_AND_WRITE = """
+import os, time
+folder = os.environ["MOCKUBE_ROOT"] + "/v/"
+print(open(folder + "settings/from-init").read(), end="", flush=True)
+while not os.path.exists(folder + "from-simulated"):
+    time.sleep(0.05)
+print(open(folder + "from-simulated").read(), end="", flush=True)
+open(folder + "from-process", "w").write("of the process\\n")
+os.symlink("/etc/passwd", folder + "link")
+time.sleep(1000)
+"""
+
+
+def test_process_shares_a_volume_with_simulated_containers(cluster, pods):
+    def simulated(name, script):
+        mount = [{"name": "v", "mountPath": "/data"}]
+        return {"name": name, "image": "busybox", "command": ["sh", "-c", script], "volumeMounts": mount}
+
+    waits = "until [ -f /data/from-process ]; do sleep 1; done; cat /data/from-process; sleep 1000"
+    name = create(
+        pods,
+        python(READ_AND_WRITE, volumeMounts=[{"name": "v", "mountPath": "/v"}]),
+        simulated("writer", "echo simulated > /data/tmp; mv /data/tmp /data/from-simulated; sleep 1000"),
+        simulated("reader", waits),
+        initContainers=[simulated("init", "mkdir /data/settings; echo init > /data/settings/from-init")],
+        volumes=[{"name": "v", "emptyDir": {}}],
+    )
+    cluster.wait("Pod", name, "Ready")
+
+    def log_has(container, text):
+        return lambda: pods.read_namespaced_pod_log(name, "default", container=container) == text
+
+    until(log_has("c", "init\nsimulated\n"), "the files of simulated containers")
+    cluster.advance(2)
+    until(log_has("reader", "of the process\n"), "the file of the process")
+    assert execute(pods, name, "writer", "cat /data/from-process") == "of the process\n"
+    # The link of a process leads to a file of the simulated container, not of this machine.
+    assert execute(pods, name, "writer", "cat /data/link") == execute(pods, name, "writer", "cat /etc/passwd")
+    execute(pods, name, "writer", "echo later > /data/later; rm -r /data/settings")
+    assert execute(pods, name, "c", "cat $MOCKUBE_ROOT/v/later; ls $MOCKUBE_ROOT/v") == (
+        "later\nfrom-process\nfrom-simulated\nlater\nlink\n"
+    )
+    assert not [message for reason, message in events(cluster, name) if reason == "NotSimulated"]
+
+
+def test_files_of_a_node_are_shared_by_processes_and_simulated_pods(cluster, pods):
+    mounted = {"volumeMounts": [{"name": "v", "mountPath": "/v", "subPath": "part"}]}
+    volumes = [{"name": "v", "hostPath": {"path": "/srv/shared", "type": "DirectoryOrCreate"}}]
+    wait = {"name": "c", "image": "busybox", "command": ["sleep", "1000"], **mounted}
+    first = create(pods, wait, volumes=volumes)
+    cluster.wait("Pod", first, "Ready")
+    execute(pods, first, "c", "echo before > /v/before")
+    script = "import os; root = os.environ['MOCKUBE_ROOT']; print(open(root + '/v/before').read()); open(root + '/v/after', 'w').write('after')"
+    second = create(pods, python(script, **mounted), policy="Never", volumes=volumes)
+    assert cluster.wait("Pod", second, is_over)["status"]["phase"] == "Succeeded"
+    assert execute(pods, first, "c", "cat /v/after") == "after"
+    pods.delete_namespaced_pod(second, "default")
+    cluster.wait_gone("Pod", second)
+    third = create(pods, wait, volumes=volumes)
+    cluster.wait("Pod", third, "Ready")
+    assert execute(pods, third, "c", "cat /v/before /v/after") == "before\nafter"
 
 
 API_SERVER = """

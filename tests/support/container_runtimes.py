@@ -137,6 +137,7 @@ def process_runtime(events):
         objects_of=Objects,
         record_event=lambda *_: None,
         checks=NoChecks,
+        volumes=lambda: simulated_runtime().files,
     )
     return ProcessRuntime(image_map({IMAGE: {}}, Path()), services)
 

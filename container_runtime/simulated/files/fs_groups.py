@@ -43,7 +43,7 @@ def give(files: FileSystem, folder: str, group: FsGroup) -> None:
         return
     for path, entry in entries.items():
         if (changed := _with_group(entry, group.number)) != entry:
-            files.put(path, changed)
+            files.set_attributes(path, changed)
 
 
 def _with_group(entry: FileEntry, group: int) -> FileEntry:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from math import inf
-from posixpath import join, normpath
+from posixpath import dirname, join, normpath
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -15,7 +15,12 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import cloned_claim
 from mockube.container_runtime.behavior import message_path
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
-from mockube.container_runtime.config.file_projection import FileProjection
+from mockube.container_runtime.config.file_projection import (
+    DATA_LINK,
+    Content,
+    FileProjection,
+    payload_folder,
+)
 from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.config.volumes import (
     API_VOLUMES,
@@ -23,7 +28,9 @@ from mockube.container_runtime.config.volumes import (
     folder_mode,
     is_claim,
     is_fixed,
+    is_in_memory,
     sub_path,
+    time_of_content,
     volume_content,
     volume_kind,
 )
@@ -52,6 +59,8 @@ from .users import account_files, identity_of
 
 _OF_GROUP: Final = 0o2770
 """The permissions that the fsGroup and the owner have on a volume's folder, whose new files belong to the group."""
+_OF_GROUP_READS: Final = 0o2550
+"""The same for the folders in a volume that cannot be written."""
 _GROUP_READS: Final = 0o440
 """The permissions that the fsGroup and the owner have on a volume's files."""
 
@@ -136,31 +145,27 @@ def volume_root(pod: ReadOnlyTree, volume: ReadOnlyTree) -> FileEntry:
         return FileEntry(data=b"")
     return _root(
         kind,
-        source.get("mode") if kind == "emptyDir" else None,
+        folder_mode(kind, source),
         group,
-        in_memory=source.get("medium") == "Memory",
+        in_memory=is_in_memory(kind, source),
     )
 
 
 @lru_cache(maxsize=256)
-def _root(kind: str, mode: int | None, group: int | None, *, in_memory: bool) -> FileEntry:
+def _root(kind: str, mode: int, group: int | None, *, in_memory: bool) -> FileEntry:
     """Return a folder: a kubelet gives those of its own volumes and of drivers to the fsGroup, and not those of the node."""
     if kind in ("hostPath", "image"):
         return FileEntry(mode=0o755)
-    full_mode = folder_mode(kind, {} if mode is None else {"mode": mode})
-    if group is not None:
-        full_mode |= _OF_GROUP
     return FileEntry(
-        mode=full_mode,
+        mode=mode if group is None else mode | _OF_GROUP,
         group=group or 0,
-        file_system="tmpfs" if in_memory or kind in _IN_MEMORY else "",
+        file_system="tmpfs" if in_memory else "",
         is_guess=kind not in _KNOWN_ROOTS,
     )
 
 
 _FILE_TYPES: Final = frozenset({"File", "FileOrCreate", "Socket", "CharDevice", "BlockDevice"})
 """The types of host paths that are no folders."""
-_IN_MEMORY: Final = frozenset({"secret", "downwardAPI", "projected"})
 _KNOWN_ROOTS: Final = frozenset({*API_VOLUMES, "emptyDir", "persistentVolumeClaim", "ephemeral"})
 """The volumes whose folders are root's with the rights for all, as those of local-path; of others nobody knows the owner."""
 
@@ -298,10 +303,41 @@ def _mounted_files(
     if inner in content:
         return {mount_path: file(content[inner])}
     files = {mount_path: replace(volume_root(pod, volume), read_only=read_only)}
+    if kind in API_VOLUMES and not inner and not lacks_object(volume, references):
+        written = time_of_content(volume, pod, references)
+        folder = payload_folder(content, written, f"{meta.uid(pod)}/{volume['name']}")
+        files |= dict(_links_to_payload(mount_path, folder, content, group))
+        mount_path = join(mount_path, folder)
     for name, data_file in content.items():
         if not inner or name.startswith(f"{inner}/"):
             files[join(mount_path, name.removeprefix(f"{inner}/") if inner else name)] = file(data_file)
     return files
+
+
+def _links_to_payload(
+    mount_path: str, folder: str, content: Content, group: int | None
+) -> Iterator[tuple[str, FileEntry]]:
+    """Yield what a kubelet's atomic writer makes beside the files of a volume: their folders, and the links that lead to them."""
+    mode = 0o755 if group is None else 0o755 | _OF_GROUP_READS
+    of_group = group or 0
+    folders = {""}
+    for name in content:
+        parent = dirname(name)
+        while parent not in folders:
+            folders.add(parent)
+            parent = dirname(parent)
+    for inner in sorted(folders):
+        path = normpath(join(mount_path, folder, inner))
+        yield path, FileEntry(mode=mode, group=of_group, read_only=True)
+    targets = {
+        DATA_LINK: folder,
+        **{top: f"{DATA_LINK}/{top}" for top in (name.split("/")[0] for name in content)},
+    }
+    for name, target in targets.items():
+        yield (
+            join(mount_path, name),
+            FileEntry(data=target.encode(), target=target, mode=0o777, group=of_group, read_only=True),
+        )
 
 
 def writable_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:

@@ -5,16 +5,20 @@ The containers of a pod share the files of its volumes. Those of claims and of n
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from mockube.container_runtime.disk_usage import DiskUsage
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem, Mount
+from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem, Mount
 from mockube.container_runtime.volume_contents import OF_NODE, OF_POD, Volume
 
+from .folder_file_system import FolderFileSystem
 from .fs_groups import give
+from .machine_folder import MachineFolder
 from .mounts import SharedMount
 
 LOG: Final = logging.getLogger(__name__)
@@ -69,8 +73,7 @@ class ContainerFiles:
         create: Callable[[Mapping[str, Mount]], FileSystem],
     ) -> FileSystem:
         """Return the file system of a run, with the present contents of its read-only mounts; `create` returns a new one."""
-        shared = mounts_of(mounts, partial(self._volumes_of, key.uid), self._on_change) if mounts else {}
-        self._give_to_group(key.uid, mounts, shared)
+        shared = self.mount(key.uid, mounts)
         file_system = self._in_use.get(key)
         self._file_systems.pop(key, None)
         if file_system is None:
@@ -86,7 +89,10 @@ class ContainerFiles:
             if evicted.uid in self._volumes and all(
                 other.uid != evicted.uid for other in (*self._file_systems, *self._in_use)
             ):
-                self._volumes.pop(evicted.uid)
+                volumes = self._volumes.pop(evicted.uid)
+                # What is in folders of this machine takes no memory, and processes have it.
+                if folders := {volume: files for volume, files in volumes.items() if files.is_folder}:
+                    self._volumes[evicted.uid] = folders
         return file_system
 
     def _give_to_group(
@@ -104,6 +110,43 @@ class ContainerFiles:
         volumes = self._volumes.get(volume[1], {}) if volume[0] == OF_POD else self._lasting
         return volumes.get(volume)
 
+    def mount(self, uid: str, mounts: Sequence[SharedMount]) -> Mapping[str, Mount]:
+        """Return the mounts of a container by path, as `file_system` mounts them; volumes that do not exist yet are created empty."""
+        shared = mounts_of(mounts, partial(self._volumes_of, uid), self._on_change) if mounts else {}
+        self._give_to_group(uid, mounts, shared)
+        return shared
+
+    def move_to_folder(self, volume: Volume, path: Path) -> tuple[FolderFileSystem, tuple[str, ...]]:
+        """Move the contents of a volume into a folder of this machine, also for the containers that have it now.
+
+        Return them, and the paths of files whose data are nowhere.
+        """
+        volumes = self._volumes_of(volume[1], volume)
+        present = volumes[volume]
+        if isinstance(present, FolderFileSystem):
+            return present, ()
+        path.mkdir(parents=True, exist_ok=True)
+        entries = dict(present.entries("/"))
+        moved = FolderFileSystem(MachineFolder(path), entries["/"])
+        lost = moved.fill(entries)
+        moved.capacity = present.capacity
+        moved.report_changes(partial(self._on_change, volume))
+        volumes[volume] = moved
+        for files in self._in_use.values():
+            files.replace_mounted(present, moved)
+        return moved, lost
+
+    def folders(self) -> Iterator[tuple[Volume, FolderFileSystem]]:
+        """Yield the volumes that are in folders of this machine."""
+        for volumes in (self._lasting, *self._volumes.values()):
+            for volume, files in volumes.items():
+                if isinstance(files, FolderFileSystem):
+                    yield volume, files
+
+    def drop(self, volume: Volume) -> FileSystem | None:
+        """Drop the contents of a deleted volume, and return them."""
+        return self._lasting.pop(volume, None)
+
     def replace_volume(self, volume: Volume, files: Mapping[str, FileEntry]) -> None:
         """Replace the contents of a volume, also in the containers that have it now."""
         present = self.find_volume(volume)
@@ -120,7 +163,8 @@ class ContainerFiles:
         if key in self._lasting:
             self._lasting.move_to_end(key)
         while sum(files.size for files in self._lasting.values()) > MAX_LASTING_BYTES:
-            dropped, _ = self._lasting.popitem(last=False)
+            dropped = next(volume for volume, files in self._lasting.items() if files.size)
+            del self._lasting[dropped]
             LOG.warning(
                 "the contents of %s are dropped: simulated volumes have too many bytes", "/".join(dropped)
             )
@@ -139,7 +183,7 @@ class ContainerFiles:
             for key, files in sorted(self._file_systems.items(), key=lambda item: item[0].restarts)
             if key.uid == uid
         }
-        if not latest:
+        if not latest and uid not in self._volumes:
             return None
         volumes = {
             key[2]: files.used for key, files in self._volumes.get(uid, {}).items() if not files.in_memory
@@ -171,9 +215,11 @@ def mounts_of(
             root = FileEntry(mode=0o755) if mount.volume[0] == OF_NODE else mount.root
             files = volumes[mount.volume] = FileSystem(root=root, on_change=partial(on_change, mount.volume))
         files.capacity = mount.capacity
-        if mount.inner and not files.has(mount.inner) and not mount.root.is_directory:
-            files.put(mount.inner, mount.root)
-        elif mount.inner and not files.has(mount.inner):
-            files.make_directory(mount.inner, parents=True, mode=mount.root.mode & 0o7777)
+        # A process may have put a file into the way: what is mounted is not there then.
+        with suppress(FileError):
+            if mount.inner and not files.has(mount.inner) and not mount.root.is_directory:
+                files.put(mount.inner, mount.root)
+            elif mount.inner and not files.has(mount.inner):
+                files.make_directory(mount.inner, parents=True, mode=mount.root.mode & 0o7777)
         mounts_by_path[mount.mount_path] = Mount(files=files, inner=mount.inner, read_only=mount.read_only)
     return mounts_by_path

@@ -1,9 +1,10 @@
-"""Containers of a pod that listen on a port on which another one listens already: they share one network. Pure."""
+"""Containers that listen on a port on which another one of their network listens already: of their pod, or of the node. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import RunBehavior
 from mockube.container_runtime.images.table import FailedBind, behavior_of
@@ -18,11 +19,36 @@ _STARTING: Final = ("ContainerCreating", "PodInitializing")
 """The reasons for which a container waits that starts before those after it."""
 
 
-def occupied_ports(pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[int]:
-    """Return the ports on which the containers listen that start before a container of their pod, as far as that is known."""
-    return _ports_of(
-        pod, (other for other in _earlier_containers(pod, container) if not _is_kept_back(pod, other))
+def occupied_ports(
+    pod: ReadOnlyTree, container: ReadOnlyTree, host_pods: Iterable[ReadOnlyTree] = ()
+) -> frozenset[int]:
+    """Return the ports on which the containers listen that start before a container in its network, as far as that is known.
+
+    `host_pods` are the other pods in the network of the pod's node, if the pod is one of them.
+    """
+    earlier = (other for other in _earlier_containers(pod, container) if not _is_kept_back(pod, other))
+    return _ports_of(pod, earlier) | _ports_of_node(pod, container, host_pods)
+
+
+def _ports_of_node(
+    pod: ReadOnlyTree, container: ReadOnlyTree, host_pods: Iterable[ReadOnlyTree]
+) -> frozenset[int]:
+    """Return the ports of the other pods' containers that run since an earlier time."""
+    started = _start(pod, container)
+    return frozenset[int]().union(
+        *(
+            _ports_of(other, [each])
+            for other in host_pods
+            for each in every_container(other["spec"])
+            if (since := _start(other, each))
+            and (not started or (since, meta.uid(other)) < (started, meta.uid(pod)))
+        )
     )
+
+
+def _start(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+    """Return when a container that runs has started; "" if it does not run."""
+    return str((_state(pod, container).get("running") or {}).get("startedAt") or "")
 
 
 def _ports_of(pod: ReadOnlyTree, containers: Iterable[ReadOnlyTree]) -> frozenset[int]:
@@ -30,9 +56,11 @@ def _ports_of(pod: ReadOnlyTree, containers: Iterable[ReadOnlyTree]) -> frozense
     return frozenset(port for listeners in found if not listeners.unknown for port in listeners.ports)
 
 
-def end_without_port(pod: ReadOnlyTree, container: ReadOnlyTree) -> RunBehavior | None:
-    """Return the run of a container whose server finds its port in use; None for any other."""
-    bind = failed_bind(pod, container)
+def end_without_port(
+    pod: ReadOnlyTree, container: ReadOnlyTree, host_pods: Iterable[ReadOnlyTree] = ()
+) -> RunBehavior | None:
+    """Return the run of a container whose server finds its port in use; None for any other. `host_pods` as of `occupied_ports`."""
+    bind = failed_bind(pod, container, host_pods)
     if bind is None:
         return None
     falls_back_to_log = container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
@@ -49,7 +77,9 @@ def _log(bind: FailedBind) -> str:
     return "".join(f"{line}\n" for line in bind.logs)
 
 
-def failed_bind(pod: ReadOnlyTree, container: ReadOnlyTree) -> FailedBind | None:
+def failed_bind(
+    pod: ReadOnlyTree, container: ReadOnlyTree, host_pods: Iterable[ReadOnlyTree] = ()
+) -> FailedBind | None:
     """Return how the server of a container ends that finds its port in use; None for any other, and where nobody knows its port."""
     image, script = behavior_of(container), script_of(meta.annotations(pod))
     if script.times_runs or script.command(container["name"]) is not None:
@@ -58,7 +88,10 @@ def failed_bind(pod: ReadOnlyTree, container: ReadOnlyTree) -> FailedBind | None
         return None
     listeners = listeners_of(pod, container)
     running = (other for other in _earlier_containers(pod, container) if "running" in _state(pod, other))
-    if listeners.unknown or _ports_of(pod, running).isdisjoint(listeners.ports):
+    if listeners.unknown:
+        return None
+    is_free = _ports_of(pod, running).isdisjoint(listeners.ports)
+    if is_free and _ports_of_node(pod, container, host_pods).isdisjoint(listeners.ports):
         return None
     return image.failed_bind
 

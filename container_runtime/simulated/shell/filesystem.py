@@ -2,7 +2,7 @@
 
 # ruff: noqa: SLF001 - private members of other file systems, which are mounted, are of the same class
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from posixpath import basename, dirname, join, normpath
 from typing import Final, NamedTuple
 
@@ -74,6 +74,8 @@ class FileEntry(Struct, frozen=True, kw_only=True):
     """Whether the zeros take no space on a disk either."""
     is_unkept: bool = False
     """Whether the zeros stand for data that would take too much memory, so that nobody can read them."""
+    is_on_disk: bool = False
+    """Whether the zeros stand for data in a folder of this machine, which `FileSystem.content` reads."""
     target: str = ""
     """The target of a symbolic link."""
     mode: int = 0o644
@@ -167,11 +169,13 @@ class FileSystem:
         self._protection = protection
         self.capacity = capacity
         """The maximum bytes of all files, which include those that take no memory; None: those of the node's disk."""
-        self._entries: dict[str, FileEntry] = {"/": root or FileEntry(mode=0o755)}
+        self._entries: MutableMapping[str, FileEntry] = {"/": root or FileEntry(mode=0o755)}
         self._children: dict[str, set[str]] = {"/": set()}
         self._bytes = 0
         self._zeros = 0
-        self._links = 0
+        self._links = set[str]()
+        self._link_prefixes: tuple[str, ...] | None = ()
+        """The paths of the links, for a fast look whether a path is below one; None after a change."""
         self._removed: set[str] = set()
         """The paths of the unknown image that were removed."""
         self._overlays: tuple[str, ...] = ()
@@ -259,6 +263,12 @@ class FileSystem:
         """Return the mounts by path."""
         return self._mounts
 
+    def replace_mounted(self, old: "FileSystem", new: "FileSystem") -> None:
+        """Mount another file system wherever one is mounted."""
+        for path, mount in self._mounts.items():
+            if mount.files is old:
+                self._mounts[path] = replace(mount, files=new)
+
     def replace_read_only(self, files: Mapping[str, FileEntry]) -> None:
         """Replace all read-only entries, those of read-only mounts."""
         for path in [path for path, entry in self._entries.items() if entry.read_only]:
@@ -278,7 +288,9 @@ class FileSystem:
         removed = self._entries.pop(path)
         self._bytes -= len(removed.data or b"")
         self._zeros -= removed.disk_zeros
-        self._links -= bool(removed.target)
+        if removed.target:
+            self._links.discard(path)
+            self._link_prefixes = None
         self._children.pop(path, None)
         self._children.get(dirname(path), set()).discard(basename(path))
         if self._on_change is not None:
@@ -286,7 +298,7 @@ class FileSystem:
 
     def resolve(self, path: str) -> str:
         """Return a path without symbolic links; the last component need not exist."""
-        if not self._has_links():
+        if not self._may_have_links(path):
             return path
         remaining = path.strip("/").split("/")[::-1]
         current, links = "/", 0
@@ -304,12 +316,22 @@ class FileSystem:
             current = "/"
         return current
 
+    def _may_have_links(self, path: str) -> bool:
+        """Return whether a component of a path may be a link: volumes of API objects, which nearly every container has, are made of links."""
+        if self._link_prefixes is None:
+            self._link_prefixes = tuple(self._links)
+        return path.startswith(self._link_prefixes) or any(
+            mount.files._has_links and path.startswith(mount_path)
+            for mount_path, mount in self._mounts.items()
+        )
+
+    @property
     def _has_links(self) -> bool:
-        return bool(self._links) or any(mount.files._links for mount in self._mounts.values())
+        return bool(self._links)
 
     def resolve_parent(self, path: str) -> str:
         """Return a path whose directories, but not its last component, are without symbolic links."""
-        if not self._has_links():
+        if not self._may_have_links(path):
             return path
         name = basename(path)
         return join(self.resolve(dirname(path)), name) if name else path
@@ -405,8 +427,21 @@ class FileSystem:
             raise FileError("Is a directory")
         if not self._may(entry, READ):
             raise AccessDenied
+        return self.content(path)
+
+    def content(self, path: str) -> FileEntry:
+        """Return the entry of a file with its data, whatever the user's rights."""
+        entry = self.entry(path)
+        if entry.is_on_disk:
+            place = self._place(self.resolve(path))
+            return place.files._load(place.path, entry)
         if entry.is_unkept:
             raise FileError("File too large")
+        return entry
+
+    def _load(self, path: str, entry: FileEntry) -> FileEntry:
+        """Return an entry whose data are in a folder of this machine with these data."""
+        del path
         return entry
 
     def write(  # noqa: PLR0913 - what a file consists of
@@ -441,20 +476,51 @@ class FileSystem:
                 ),
             )
             return
-        if append and old.data is not None:
-            if old.is_unkept:
-                data, zeros = old.data, old.zeros + zeros + len(data)
-            elif not data:
-                data, zeros, is_sparse = old.data, old.zeros + zeros, old.is_sparse and not zeros
-            else:
-                data = old.data + bytes(_memory_for(old.zeros)) + data
         new = replace(old, data=data, zeros=zeros, is_sparse=is_sparse, modified=modified)
-        place.files._set(place.path, new if append else replace(new, is_unkept=False))
+        if append:
+            place.files._append(place.path, new)
+        else:
+            place.files._set(place.path, replace(new, is_unkept=False, is_on_disk=False))
+
+    def _append(self, path: str, added: FileEntry) -> None:
+        """Append the data and the zeros of an entry to a file."""
+        old = self._entries[path]
+        before, data, zeros, is_sparse = old.data or b"", added.data or b"", added.zeros, added.is_sparse
+        if old.is_unkept:
+            data, zeros = before, old.zeros + zeros + len(data)
+        elif not data:
+            data, zeros, is_sparse = before, old.zeros + zeros, old.is_sparse and not zeros
+        else:
+            data = before + bytes(_memory_for(old.zeros)) + data
+        self._set(path, replace(added, data=data, zeros=zeros, is_sparse=is_sparse))
+
+    def rename(self, path: str, target: str) -> bool:
+        """Rename a file in one step where the file system can do that; return False if it has to be copied."""
+        path, target = self.resolve_parent(path), self.resolve_parent(target)
+        source_place, target_place = self._place(path), self._place(target)
+        files = source_place.files
+        if not files.is_folder or files is not target_place.files or target_place.read_only:
+            return False
+        self._check_writable(target, target_place, None)
+        files._rename(source_place.path, target_place.path)
+        return True
+
+    is_folder = False
+    """Whether the files are in a folder of this machine, with all of their data."""
+
+    def keeps_data(self, path: str) -> bool:
+        """Return whether a file at a path keeps all of its data, however large it is."""
+        return self._place(self.resolve(path)).files.is_folder
+
+    def _rename(self, path: str, target: str) -> None:
+        raise NotImplementedError
 
     def free_bytes(self, path: str) -> int:
         """Return how many bytes can be written where a path is."""
-        files = self._place(self.resolve(path)).files
-        return max(files.disk_size - files.used, 0)
+        return self._place(self.resolve(path)).files._free()
+
+    def _free(self) -> int:
+        return max(self.disk_size - self.used, 0)
 
     @property
     def disk_size(self) -> int:
@@ -548,14 +614,18 @@ class FileSystem:
         self._check_change(entry, attributes)
         if self._lookup(path) is None:
             self._check_writable(path, place, None)
-        place.files._set(place.path, replace(entry, **attributes))
+        place.files.set_attributes(place.path, replace(entry, **attributes))
+
+    def set_attributes(self, path: str, entry: FileEntry) -> None:
+        """Change the owner, the mode and the time of a file to those of an entry with the same data."""
+        self._set(path, entry)
 
     def restore(self, path: str, entry: FileEntry) -> None:
         """Give a file that was moved the owner, the mode and the time that it had."""
         place = self._place(self.resolve_parent(path))
         present = place.files._entries[place.path]
         moved = replace(present, mode=entry.mode, user=entry.user, group=entry.group, modified=entry.modified)
-        place.files._set(place.path, moved)
+        place.files.set_attributes(place.path, moved)
 
     def change_mode(self, path: str, mode: int) -> None:
         self.change(path, mode=mode)
@@ -763,7 +833,9 @@ class FileSystem:
             raise NoSpace
         self._bytes += more_bytes
         self._zeros += more_zeros
-        self._links += bool(entry.target) - bool(old is not None and old.target)
+        if entry.target or (old is not None and old.target):
+            (self._links.add if entry.target else self._links.discard)(path)
+            self._link_prefixes = None
         self._removed.discard(path)
         self._entries[path] = entry
         if entry.is_directory:

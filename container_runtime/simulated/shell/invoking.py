@@ -107,7 +107,7 @@ def start_problem(process: Process) -> str:
     entry = files.entry(path)
     if entry.is_directory:
         return is_a_directory(name)
-    is_script = bool(entry.data) or path.rpartition("/")[2] not in process.host.programs
+    is_script = bool(entry.size) or path.rpartition("/")[2] not in process.host.programs
     return not_executable(name) if is_script and not entry.mode & 0o111 else ""
 
 
@@ -164,8 +164,8 @@ def _file_program(process: Process, path: str, shell: str) -> Program:
         raise CommandNotFound("Permission denied", "Is a directory", code=NOT_EXECUTABLE)
     if not entry.mode & 0o111:
         raise CommandNotFound("Permission denied", code=NOT_EXECUTABLE)
-    data = entry.data or b""
-    if b"\0" in data[:MAX_SHEBANG]:
+    data = (entry if entry.is_unkept else files.content(path)).data or b""
+    if entry.is_unkept or b"\0" in data[:MAX_SHEBANG]:
         raise CommandNotFound(
             "Exec format error", "cannot execute binary file: Exec format error", code=NOT_EXECUTABLE
         )

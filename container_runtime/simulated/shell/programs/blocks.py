@@ -19,6 +19,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Run,
     Sleep,
     Steps,
+    fill_memory,
     read_input,
 )
 from mockube.container_runtime.simulated.shell.redirection import open_output
@@ -37,6 +38,7 @@ _FLAGS: Final[Mapping[str, frozenset[str]]] = {
     "oflag": frozenset(["append", "seek_bytes", "direct", "dsync", "sync"]),
     "status": frozenset(["none", "noxfer", "progress"]),
 }
+_LARGE_BUFFER: Final = 1 << 20
 _MAX_SIZE: Final = 1 << 25
 _TOO_MUCH: Final = "more than 16 MiB are not simulated"
 
@@ -73,11 +75,13 @@ class _Block(NamedTuple):
 def dd(process: Process) -> Run:
     copy = _parse(process)
     if copy.limit is None and copy.source and copies_for_ever(process, copy.source, copy.target):
+        yield from _fill_buffer(process, copy.block)
         yield Sleep(inf, cores=1.0)
     try:
         content = yield from _read(process, copy)
     except FileError as error:
         raise ProgramUsageError(f"can't open '{copy.source}': {error}") from error
+    yield from _fill_buffer(process, min(copy.block, content.size))
     if "conv=sync" in copy.flags and content.size % copy.block:
         content = _Block(content.data, content.zeros + copy.block - content.size % copy.block)
     try:
@@ -100,6 +104,12 @@ def dd(process: Process) -> Run:
             size = f"{content.size} bytes ({human_size(content.size)}B) copied"
             yield Output(2, f"{size}, 0.000000 seconds, 0B/s\n".encode())
     return int(is_full)
+
+
+def _fill_buffer(process: Process, size: int) -> Steps:
+    """Use the memory of a buffer, if it is a large one, up to the end of the program."""
+    if size > _LARGE_BUFFER:
+        yield from fill_memory(process, size)
 
 
 def _parse(process: Process) -> _Copy:
@@ -168,8 +178,8 @@ def _write(process: Process, copy: _Copy, content: _Block) -> Generator[Effect, 
             yield from stream.write(data) if stream is not None else _output(data)
         return content.size
     before = _Block(b"")
-    if files.exists(path):
-        entry = files.entry(path)
+    if files.exists(path) and (copy.seek or not {"conv=notrunc", "oflag=append"}.isdisjoint(copy.flags)):
+        entry = files.content(path)
         before = _Block(entry.data or b"", entry.zeros)
     start = before.size if "oflag=append" in copy.flags else copy.seek
     before_part = (
@@ -218,7 +228,8 @@ def truncate(process: Process) -> Run:
             continue
         try:
             open_output(process, name, appends=True)
-            entry = files.entry(path)
+            # A file that becomes empty need not be read, however large it is.
+            entry = files.content(path) if number or sign else files.entry(path)
             before = _Block(entry.data or b"", entry.zeros)
             size = before.size + number if sign == "+" else max(before.size - number, 0) if sign else number
             data = before.data[:size]
@@ -249,7 +260,7 @@ def fallocate(process: Process) -> Run:
         open_output(process, name, appends=True)
     except FileError as error:
         raise ProgramUsageError(f"can't open '{name}': {error}") from error
-    entry = files.entry(path)
+    entry = files.content(path)
     zeros = max(size - len(entry.data or b""), entry.zeros)
     try:
         files.write(path, entry.data or b"", zeros=zeros, modified=modification_time(process))

@@ -306,9 +306,8 @@ def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, 
         raise FileError("omitting directory")
     if target == source or target.startswith(f"{source}/"):
         raise FileError("Invalid argument" if moves else "is a subdirectory of itself")
-    if moves:
-        files.require_removable(source)
-        _make_way(process, target)
+    if moves and _move_in_one_step(process, source, target):
+        return
     for path in list(files.walk(source)):
         target_path = target + path.removeprefix(source)
         entry = files.link_entry(path) if keeps_links else files.entry(path)
@@ -328,6 +327,22 @@ def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, 
         files.remove(source, recursive=True)
 
 
+def _move_in_one_step(process: Process, source: str, target: str) -> bool:
+    """Move a file, if its file system can do that in one step; else make way for its copy, and return False."""
+    files = process.host.files
+    files.require_removable(source)
+    if (
+        files.has(target)
+        and not files.link_entry(target).is_directory
+        and not files.link_entry(source).is_directory
+    ):
+        files.require_removable(target)
+        if files.rename(source, target):
+            return True
+    _make_way(process, target)
+    return files.rename(source, target)
+
+
 def _make_way(process: Process, target: str) -> None:
     """Remove what a moved file replaces."""
     files = process.host.files
@@ -342,7 +357,7 @@ def _copy_file(
 ) -> None:
     files = process.host.files
     is_new = not files.has(target)
-    if entry.is_unkept:
+    if entry.is_unkept and not files.keeps_data(target):
         files.write(target, b"", zeros=entry.zeros, modified=modified)
         files.change(target, is_unkept=True)
         return

@@ -127,9 +127,8 @@ def install(process: Process) -> Run:
         entry = files.entry(process.path(name))
         if entry.data is None:
             raise FileError("Is a directory")
-        files.write(
-            target, entry.data, modified=entry.modified if "p" in options else modification_time(process)
-        )
+        data = files.read(process.path(name))
+        files.write(target, data, modified=entry.modified if "p" in options else modification_time(process))
         files.change(target, **attributes)
         return
         yield

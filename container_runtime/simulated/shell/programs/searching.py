@@ -1,7 +1,8 @@
 """`grep` and its relatives."""
 
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from posixpath import dirname
 from typing import Final
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from msgspec import Struct
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import check, contains_match_of
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileError
+from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.posix_matches import find_matches
 from mockube.container_runtime.simulated.shell.process import (
@@ -101,7 +102,7 @@ def _expression(process: Process, options: ProgramOptions, patterns: Sequence[st
 
 def _search_all(process: Process, options: ProgramOptions, expression: str, names: list[str]) -> Run:
     is_recursive = options.has_any("rR")
-    paths = list(_files(process, names or ["."])) if is_recursive else names
+    paths = list(_files(process, names or ["."], follows="R" in options)) if is_recursive else names
     context = options.get("C", "0")
     search = _Search(
         options=options,
@@ -143,16 +144,34 @@ def _write(text: str) -> Steps:
         yield write_text(text)
 
 
-def _files(process: Process, names: Sequence[str]) -> Iterator[str]:
+def _files(
+    process: Process, names: Sequence[str], *, follows: bool, above: frozenset[str] = frozenset()
+) -> Iterator[str]:
+    """Yield the files below folders: of links in them, GNU's grep follows none, or all with `-R`, and busybox' those that lead to files.
+
+    `above` are the folders from which links lead here.
+    """
     files = process.host.files
     for name in names:
         path = process.path(name)
         if not files.exists(path) or not files.entry(path).is_directory:
             yield name
             continue
+        path = files.resolve(path)
         for child in files.walk(path):
-            if not files.link_entry(child).is_directory:
-                yield name.rstrip("/") + child.removeprefix(path)
+            entry, below = files.link_entry(child), name.rstrip("/") + child.removeprefix(path)
+            if not entry.target:
+                yield from () if entry.is_directory else [below]
+            elif not files.exists(child) or not files.entry(child).is_directory:
+                yield from [below] if follows or not process.host.has_gnu_programs else ()
+            elif follows and process.host.has_gnu_programs and not _is_above(files, child, {*above, path}):
+                yield from _files(process, [below], follows=True, above=above | {path})
+
+
+def _is_above(files: FileSystem, link: str, folders: Iterable[str]) -> bool:
+    """Return whether a link leads to a folder that contains it, or one of the folders from which links led to it."""
+    target = f"{files.resolve(link).rstrip('/')}/"
+    return any(f"{folder.rstrip('/')}/".startswith(target) for folder in (*folders, dirname(link)))
 
 
 class _FileSearch:

@@ -1,5 +1,7 @@
 """The files in the volumes of a simulated container, and their modes."""
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
@@ -8,11 +10,12 @@ from mockube.container_runtime.config.volumes import config_error
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.simulated.files import image_places
 from mockube.container_runtime.simulated.files.mounts import files_of
+from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 
 REFERENCES = References(config_maps={"m": {"data": {"a": "1", "b": "2"}}}, tokens={("", 3600): "token"})
 
 
-def files(source, *, security=None, **mount):
+def files(source, *, security=None, references=REFERENCES, **mount):
     pod = {
         "metadata": {"name": "p", "namespace": "n", "labels": {"app": "web"}},
         "spec": {
@@ -21,7 +24,7 @@ def files(source, *, security=None, **mount):
             "containers": [container(**mount)],
         },
     }
-    found = files_of(pod, pod["spec"]["containers"][0], REFERENCES)
+    found = files_of(pod, pod["spec"]["containers"][0], references)
     return {path: entry for path, entry in found.items() if path.split("/")[1] == "v"}
 
 
@@ -30,8 +33,18 @@ def container(env=(), **mount):
     return {"name": "c", "env": env, "volumeMounts": [{"name": "v", "mountPath": "/v", **mount}]}
 
 
+def as_seen(found):
+    """Return the folder of a volume and its files by the paths at which programs find them, through its links."""
+    file_system = FileSystem(found)
+    paths = {
+        f"/v/{path.split('/', 3)[3]}" for path in found if path.startswith("/v/..") and path.count("/") > 2
+    }
+    seen = {path: file_system.entry(path) for path in ("/v", *paths)}
+    return {path: entry for path, entry in seen.items() if path == "/v" or not entry.is_directory}
+
+
 def modes(found):
-    return {path: entry.mode for path, entry in found.items()}
+    return {path: entry.mode for path, entry in as_seen(found).items()}
 
 
 ITEMS = [{"key": "a", "path": "x/a", "mode": 0o400}, {"key": "b", "path": "b"}]
@@ -48,9 +61,11 @@ ITEMS = [{"key": "a", "path": "x/a", "mode": 0o400}, {"key": "b", "path": "b"}]
         ),
         (
             {"projected": {"defaultMode": 0o640, "sources": [{"configMap": {"name": "m", "items": ITEMS}}]}},
-            {"/v": 0o777, "/v/x/a": 0o400, "/v/b": 0o640},
+            {"/v": 0o1777, "/v/x/a": 0o400, "/v/b": 0o640},
         ),
+        ({"secret": {"secretName": "none", "optional": True}}, {"/v": 0o1777}),
         ({"emptyDir": {}}, {"/v": 0o777}),
+        ({"emptyDir": {"medium": "Memory"}}, {"/v": 0o1777}),
         ({"emptyDir": {"mode": 0o1770}}, {"/v": 0o1770}),
         ({"hostPath": {"path": "/x"}}, {"/v": 0o755}),
     ],
@@ -86,7 +101,7 @@ TOKEN = {"serviceAccountToken": {"path": "t"}}
     ],
 )
 def test_owners_of_files_of_volumes(source, users):
-    found = files(source)
+    found = as_seen(files(source))
     assert {path: found[path].user for path in users} == users
 
 
@@ -106,6 +121,43 @@ def test_token_with_an_owner_is_private():
 )
 def test_file_system_of_volume(source, kind):
     assert files(source)["/v"].file_system == kind
+
+
+UPDATED = [
+    {"time": "2030-01-02T03:04:05Z"},
+    {"time": "2030-01-02T03:04:06Z", "subresource": "status"},
+]
+
+
+def test_names_in_a_volume_are_links_to_a_folder_with_the_time():
+    """As a kubelet's atomic writer makes them: upstream's pkg/volume/util/atomic_writer.go."""
+    config_map = {"metadata": {"managedFields": UPDATED}, "data": {"a": "1", "b": "2"}}
+    source = {"configMap": {"name": "m", "items": ITEMS}}
+    found = files(source, security={"fsGroup": 5}, references=References(config_maps={"m": config_map}))
+    links = {path: entry.target for path, entry in found.items() if entry.target}
+    folder = links.pop("/v/..data")
+    assert re.fullmatch(r"\.\.2030_01_02_03_04_05\.\d+", folder)
+    assert links == {"/v/x": "..data/x", "/v/b": "..data/b"}
+    assert found[f"/v/{folder}/x/a"].data == b"1"
+    assert {found[f"/v/{each}"].mode for each in (folder, f"{folder}/x")} == {0o2755}
+    assert all(entry.read_only for entry in found.values())
+    file_system = FileSystem(found)
+    assert [*file_system.children("/v")] == [folder, "..data", "b", "x"]
+    assert file_system.read("/v/x/a") == b"1"
+
+
+def test_other_contents_are_in_another_folder():
+    def folder(text):
+        references = References(config_maps={"m": {"data": {"a": text}}})
+        return files({"configMap": {"name": "m"}}, references=references)["/v/..data"].target
+
+    assert folder("1") == folder("1") != folder("2")
+
+
+def test_volume_of_a_missing_object_has_no_links():
+    """A program that is not simulated may have created the object."""
+    assert [*files({"configMap": {"name": "none"}})] == ["/v"]
+    assert "/v/..data" in files({"configMap": {"name": "none", "optional": True}})
 
 
 def test_sub_path_mount():

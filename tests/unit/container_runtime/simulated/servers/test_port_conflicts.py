@@ -1,6 +1,7 @@
 """Containers of a pod share one network: the second server on a port ends."""
 
 import pytest
+from msgspec.structs import replace
 
 from mockube.container_runtime.simulated.servers.port_conflicts import (
     end_without_port,
@@ -68,3 +69,49 @@ def test_nc_on_a_port_in_use_fails():
     network.occupied_ports = frozenset({80})
     result = run_script("nc -lkp 80", network)
     assert (result.code, result.err) == (1, "nc: bind: Address already in use\n")
+
+
+# --- pods in the network of their node
+
+
+def host_pod(uid, since, *containers):
+    tree = pod(*containers)
+    tree["metadata"]["uid"] = f"uid-{uid}"
+    tree["spec"]["hostNetwork"] = True
+    if since:
+        running = {"state": {"running": {"startedAt": since}}}
+        tree["status"]["containerStatuses"] = [running | {"name": each["name"]} for each in containers]
+    return tree
+
+
+EARLY, LATE = "2030-01-01T00:00:00Z", "2030-01-01T00:00:09Z"
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "ends"),
+    [
+        pytest.param("", EARLY, True, id="it starts later"),
+        pytest.param("", "", False, id="the other one does not run"),
+        pytest.param(EARLY, LATE, False, id="it was there first"),
+        pytest.param(LATE, EARLY, True, id="the other one was there first"),
+        pytest.param(EARLY, EARLY, True, id="at the same time, the uid decides"),
+    ],
+)
+def test_server_in_the_network_of_the_node_ends_if_another_pod_has_its_port(own, other, ends):
+    tree, others = host_pod("2", own, FIRST), [host_pod("1", other, FIRST)]
+    assert (end_without_port(tree, FIRST, others) is not None) == ends
+    assert occupied_ports(tree, FIRST, others) == (frozenset({80}) if ends else frozenset())
+
+
+def test_server_on_another_port_of_the_node_runs():
+    others = [host_pod("1", EARLY, container("c", image="redis"))]
+    assert end_without_port(host_pod("2", "", FIRST), FIRST, others) is None
+
+
+def test_pod_on_the_node_whose_port_is_in_use_is_in_back_off():
+    others = [host_pod("0", EARLY, FIRST)]
+    context = replace(node_context(details=True), host_pods=lambda: others)
+    subject = SimulatedPod(host_pod("1", "", SECOND), context=context).pass_time(60)
+    assert subject.containers() == {"second": "CrashLoopBackOff"}
+    own_network = SimulatedPod(pod(SECOND), context=context).pass_time(60)
+    assert own_network.containers() == {"second": "running"}

@@ -1,8 +1,11 @@
 """Files of many zeros take space and no memory; a file system that is full refuses writes."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem, Mount
+from mockube.container_runtime.simulated.shell.memory import Memory, OutOfMemory
 from mockube.container_runtime.simulated.shell.process import Host
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from tests.support.shell_scripts import NOW, run
@@ -98,3 +101,13 @@ def test_large_file_that_is_not_kept_takes_the_space_that_it_has():
         "cat: can't open '/m/x': File too large",
     ]
     assert (code, volume.used) == (0, 4)
+
+
+@pytest.mark.parametrize(("size", "is_killed"), [("100M", True), ("1M", False), ("20M", False)])
+def test_buffer_of_dd_is_memory(size, is_killed):
+    host, _ = container(capacity=None)
+    host.memory = Memory(lambda: 32 * MIB)
+    with pytest.raises(OutOfMemory) if is_killed else nullcontext():
+        run("sh", "-c", f"dd if=/dev/zero of=/m/x bs={size} count=1", host=host)
+    # A device without bytes fills no buffer.
+    run("sh", "-c", "dd if=/dev/null of=/m/y bs=100M count=1", host=host)

@@ -330,3 +330,21 @@ def test_hostname_has_the_domain_of_the_hosts_file(hosts, command, output):
 )
 def test_much_work_is_done(text, output):
     assert script(text, maximum=2_000_000)[:3] == (output, "", 0)
+
+
+LINKED = "mkdir -p /t/d; echo two > /t/d/f; cd /t; ln -s d/f lf; ln -s d ld; ln -s .. d/up; "
+
+
+@pytest.mark.parametrize(
+    ("image", "command", "output"),
+    [
+        ("busybox:1.36", "grep -r two .", "./d/f:two\n./lf:two\n"),
+        ("debian:12", "grep -r two .", "./d/f:two\n"),
+        ("debian:12", "grep -R two . | sort", "./d/f:two\n./ld/f:two\n./lf:two\n"),
+        ("debian:12", "grep -r two ld lf", "ld/f:two\nlf:two\n"),
+    ],
+)
+def test_recursive_grep_follows_links_as_its_project_does(image, command, output):
+    """The files of a ConfigMap are links, through one that leads to their folder."""
+    host = container(installed=programs_of_image(image))
+    assert script(LINKED + command, host=host)[:2] == (output, "")
