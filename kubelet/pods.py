@@ -256,7 +256,7 @@ class SimulatedPods:
                     key, pod.object, [PatchObject(body={"status": status}, kind="merge")]
                 )
                 return timedelta()
-        now = self._clock.now()
+        now = self._static_pods.time_of_step(pod.object, self._clock.now())
         objects = self._objects.of(pod)
         images = self._images.begin(pod, objects, kubelet_minor(node))
         step = self._admitted_pods.admit(pod, node, now) or await self._step(pod, node, objects, images, now)
@@ -275,7 +275,7 @@ class SimulatedPods:
                     pass  # by the handlers
         self._handlers.apply(present, step.actions)
         self._handlers.follow(present)
-        return None if step.requeue_at is None else step.requeue_at - now
+        return None if step.requeue_at is None else max(step.requeue_at - self._clock.now(), timedelta())
 
     async def _step(
         self, pod: PodView, node: ReadOnlyTree, objects: ObjectsOfPod, images: PodImageAccess, now: datetime

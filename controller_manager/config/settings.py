@@ -350,6 +350,11 @@ class Simulation(Struct, frozen=True, kw_only=True):
         ),
     ] = NOTHING_INSTALLED
 
+    @property
+    def node_count(self) -> int:
+        """The number of simulated nodes, with those of the control plane."""
+        return self.simulate_nodes.count + self.installation.control_planes
+
 
 DEPRECATED: Final = "deprecated"
 SECTIONS: Final[Mapping[str, type[Any]]] = {

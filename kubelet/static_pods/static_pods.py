@@ -7,7 +7,7 @@ had: its containers have never stopped.
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from msgspec import Struct
@@ -37,6 +37,8 @@ FAILED: Final = "FailedStaticPod"
 """The reason of the event on a node whose manifest cannot be run, which a real kubelet only logs."""
 _RETRY: Final = timedelta(seconds=10)
 """The time after which a pod that the API server refuses is tried again."""
+_RAN_BEFORE: Final = timedelta(seconds=30)
+"""How long the static pods of an installation have run when the API server shows them."""
 _QUIET: Final = timedelta(milliseconds=100)
 """The time after a write in which a program may write more of a manifest."""
 
@@ -64,6 +66,8 @@ class StaticPods:
         self._contents = contents
         self._files = dict(context.settings.installation.files)
         """The files that nodes have from their installation, and that are not written yet."""
+        self._installed = set[str]()
+        """The hashes of the static pods in these files."""
         self._desired: dict[str, dict[Key, StaticPod]] = {}
         """The static pods of each node by the keys of their mirror pods."""
         self._statuses: dict[Key, tuple[str, ReadOnlyTree]] = {}
@@ -91,6 +95,12 @@ class StaticPods:
         digest, status = self._statuses.get(Key.of(pod), ("", None))
         has_begun = "startTime" in (pod.get("status") or {})
         return status if digest == hash_of(pod) and not has_begun and is_mirror(pod) else None
+
+    def time_of_step(self, pod: ReadOnlyTree, now: datetime) -> datetime:
+        """Return the time at which a pod takes its next step: those of an installation have started before the API server answered."""
+        statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+        has_started = any("running" in (status.get("state") or {}) for status in statuses)
+        return now if has_started or hash_of(pod) not in self._installed else now - _RAN_BEFORE
 
     def _on_files_change(self, node: str) -> None:
         self._loop.add_coalesced(Key("", node), _QUIET)
@@ -145,6 +155,8 @@ class StaticPods:
             address = internal_ip(node)
             files = {path: text.replace(NODE_ADDRESS, address).encode() for path, text in texts.items()}
             self._runtime.add_node_files(meta.name(node), files)
+            manifests = {path.removeprefix(f"{FOLDER}/"): data for path, data in files.items()}
+            self._installed |= {hash_of(static.pod) for static in self._read(node, manifests).values()}
 
     def _read(self, node: ReadOnlyTree, files: Mapping[str, bytes]) -> dict[Key, StaticPod]:
         """Return the static pods of a node's manifests; those that cannot be read are reported, and are none."""

@@ -1,16 +1,20 @@
 """Flags that several commands share: the name of the cluster, its options, the output format."""
 
 import argparse
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from mockube.apimachinery.schema import minors
+from mockube.component_base.flags import non_negative_int
 from mockube.component_base.release_options import read_minor
 from mockube.container_runtime.simulation_values import FAIL, PROCESS, RUN, SIMULATED, SUCCEED
+from mockube.failure import UsageError
+from mockube.kubelet.installation import MAX_CONTROL_PLANES
 from mockube.kubelet.node_pools.flag import read_nodes
 from mockube.kubelet.node_pools.pool import NodePools
-from mockube.launch import DEFAULT_NODES, NAME, NODES, PACKS
+from mockube.launch import DEFAULT_NODES, KUBEADM, MINIMAL, NAME, NODES, PACKS, PROFILES
 
 from .parsing import CommandParser, FlagGroup
 
@@ -49,6 +53,36 @@ def add_cluster_flags(flags: FlagGroup) -> None:
         help=f"packs of more kinds ({PACKS or 'none'})",
     )
     add_version(flags)
+
+
+def add_profile(flags: FlagGroup, default: str) -> None:
+    flags.add_argument(
+        "--profile",
+        choices=PROFILES,
+        default=default,
+        metavar="PROFILE",
+        help=f"{KUBEADM}: a control plane, CoreDNS and so on; or {MINIMAL} ({default})",
+    )
+    flags.add_argument(
+        "--control-planes",
+        type=read_control_planes,
+        default=1,
+        metavar="COUNT",
+        help=f"control-plane nodes of the profile {KUBEADM} (1)",
+    )
+
+
+def read_control_planes(text: str) -> int:
+    count = non_negative_int(text)
+    if not 1 <= count <= MAX_CONTROL_PLANES:
+        raise ArgumentTypeError(f"{count} is not a number from 1 to {MAX_CONTROL_PLANES}")
+    return count
+
+
+def check_control_planes(options: argparse.Namespace) -> None:
+    """Refuse control-plane nodes of a cluster that has none."""
+    if "control_planes" in options.set_flags and options.profile == MINIMAL:
+        raise UsageError(f"--control-planes needs --profile={KUBEADM}")
 
 
 def add_nodes(flags: CommandParser | FlagGroup, help_text: str, default: NodePools) -> None:

@@ -121,7 +121,7 @@ async def test_broken_manifest_is_reported_and_others_run(cluster, manifest, pro
     assert (await cluster.pod("web-node-1"))["status"]["phase"] == "Running"
 
 
-async def test_installed_manifest_starts_a_pod_until_somebody_removes_it(server_alone):
+async def test_installed_manifest_runs_until_it_is_removed(server_alone):
     installed = Installation(files={"node-1": {f"{FOLDER}/web.yaml": MANIFEST}})
     config = Config(simulation=Simulation(simulate_nodes=plain_nodes(1), installation=installed))
     async with manager_of(server_alone, config) as server_alone.manager:
