@@ -95,3 +95,63 @@ def test_metrics_come_from_metrics_server(kubeadm):
 def test_invalid_profile_is_refused(options, problem):
     with pytest.raises(ValueError, match=problem):
         Cluster(**options)
+
+
+CLIENT = """
+apiVersion: v1
+kind: Pod
+metadata: {name: client}
+spec: {containers: [{name: c, image: busybox, command: [sleep, "3600"]}]}
+"""
+KUBERNETES = "kubernetes.default.svc.cluster.local."
+
+
+def look_up(cluster, name):
+    """Return what nslookup prints; a name that nobody resolves ends it with an error."""
+    return cluster.exec("client", ["sh", "-c", f"nslookup -type=a -timeout=1 {name}; true"]).stdout
+
+
+def wait_for_replicas(cluster, count, field="readyReplicas"):
+    cluster.wait("Deployment", "coredns", lambda tree: tree["status"].get(field, 0) == count, **SYSTEM)
+
+
+def test_names_are_resolved_by_the_corefile_of_ready_pods():
+    with Cluster(profile="kubeadm", nodes=1) as cluster:
+        check_resolution(cluster)
+
+
+def check_resolution(kubeadm):
+    kubeadm.apply(CLIENT)
+    kubeadm.wait("Pod", "client", is_ready)
+    wait_for_replicas(kubeadm, 2)
+    assert "Address: 10.0.0.1\n" in look_up(kubeadm, KUBERNETES)
+
+    text = kubeadm.get("ConfigMap", "coredns", **SYSTEM)["data"]["Corefile"]
+    hosts = text.replace(
+        "ready\n", "ready\n    hosts {\n      10.1.2.3 static.example.org\n      fallthrough\n    }\n"
+    )
+    kubeadm.patch("ConfigMap", "coredns", {"data": {"Corefile": hosts}}, **SYSTEM)
+    kubeadm.advance(120)  # the kubelet writes the file, and the plugin reload reads it
+    assert "Address: 10.1.2.3\n" in look_up(kubeadm, "static.example.org.")
+
+    kubeadm.patch("ConfigMap", "coredns", {"data": {"Corefile": text.replace("errors", "eror")}}, **SYSTEM)
+    kubeadm.advance(120)
+    assert "Address: 10.1.2.3\n" in look_up(kubeadm, "static.example.org."), "a mistake changes nothing"
+    kubeadm.scale("Deployment", "coredns", 0, **SYSTEM)
+    wait_for_replicas(kubeadm, 0)
+    assert "no servers could be reached" in look_up(kubeadm, KUBERNETES)
+
+    kubeadm.scale("Deployment", "coredns", 1, **SYSTEM)
+    wait_for_replicas(kubeadm, 1, "replicas")
+    [pod] = [
+        each for each in kubeadm.list("Pod", **SYSTEM) if each["metadata"]["name"].startswith("coredns-")
+    ]
+    kubeadm.wait(
+        "Pod",
+        pod["metadata"]["name"],
+        lambda tree: tree["status"]["containerStatuses"][0]["restartCount"],
+        **SYSTEM,
+    )
+    log = kubeadm.logs(pod["metadata"]["name"], **SYSTEM)
+    assert "Error during parsing: Unknown directive 'eror'" in log
+    assert "no servers could be reached" in look_up(kubeadm, KUBERNETES)

@@ -31,6 +31,12 @@ def _certgen(process: Process) -> Run:
     return (yield from certgen(process))
 
 
+def _coredns(process: Process) -> Run:
+    from .coredns import coredns  # noqa: PLC0415 - for few
+
+    return (yield from coredns(process))
+
+
 SERVERS: Final = ("nginx", "nginx-debug")
 """The programs that serve what a configuration says, until they are stopped."""
 
@@ -57,6 +63,7 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "mongo": databases.mongosh,
     **dict.fromkeys(SERVERS, _nginx),
     "kubectl": _kubectl,
+    "coredns": _coredns,
     "kube-webhook-certgen": _certgen,
 }
 
