@@ -155,3 +155,43 @@ def check_resolution(kubeadm):
     log = kubeadm.logs(pod["metadata"]["name"], **SYSTEM)
     assert "Error during parsing: Unknown directive 'eror'" in log
     assert "no servers could be reached" in look_up(kubeadm, KUBERNETES)
+
+
+def test_node_without_kube_proxy_does_not_see_new_services(kubeadm):
+    kubeadm.apply(CLIENT)
+    wait_for_replicas(kubeadm, 2)
+    kubeadm.wait("Pod", "client", is_ready)
+    kubeadm.wait("DaemonSet", "kube-proxy", lambda tree: tree["status"].get("numberReady") == 2, **SYSTEM)
+    selector = {"spec": {"template": {"spec": {"nodeSelector": {"none": "none"}}}}}
+    kubeadm.patch("DaemonSet", "kube-proxy", selector, **SYSTEM)
+    kubeadm.wait(
+        "DaemonSet", "kube-proxy", lambda tree: not tree["status"].get("currentNumberScheduled"), **SYSTEM
+    )
+    name, metadata = {"app": "late"}, {"name": "late", "labels": {"app": "late"}}
+    kubeadm.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata,
+            "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+        }
+    )
+    kubeadm.wait("Pod", "late", is_ready)
+    kubeadm.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "late"},
+            "spec": {"selector": name, "ports": [{"port": 80}]},
+        }
+    )
+    fetch = ["wget", "-qO-", "-T", "1", "http://late"]
+    assert kubeadm.exec("client", fetch).exit_code == 1
+    kubeadm.patch(
+        "DaemonSet",
+        "kube-proxy",
+        {"spec": {"template": {"spec": {"nodeSelector": {"none": None}}}}},
+        **SYSTEM,
+    )
+    kubeadm.wait("DaemonSet", "kube-proxy", lambda tree: tree["status"].get("numberReady") == 2, **SYSTEM)
+    assert "Welcome to nginx" in kubeadm.exec("client", fetch).stdout
