@@ -61,14 +61,14 @@ def add_profile(flags: FlagGroup, default: str) -> None:
         choices=PROFILES,
         default=default,
         metavar="PROFILE",
-        help=f"{KUBEADM}: a control plane, CoreDNS and so on; or {MINIMAL} ({default})",
+        help=f"as {KUBEADM} makes it, or {MINIMAL} ({default})",
     )
     flags.add_argument(
         "--control-planes",
         type=read_control_planes,
         default=1,
         metavar="COUNT",
-        help=f"control-plane nodes of the profile {KUBEADM} (1)",
+        help=f"control-plane nodes of {KUBEADM} (1)",
     )
 
 
