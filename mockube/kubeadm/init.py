@@ -30,8 +30,8 @@ from .static_pods import ControlPlaneFlags, control_plane_names, manifests, valu
 CONFIGURATION: Final = Key("kube-system", "kubeadm-config")
 """The ConfigMap that shows that kubeadm has made the cluster: its objects are not created again."""
 POD_NETWORK: Final = "10.128.0.0/9"
-_AT_ONCE: Final = 8
-"""The requests that are sent at the same time."""
+_AT_ONCE: Final = 2
+"""The requests that are sent at the same time: each takes a connection, whose TLS costs more than a request."""
 _TOKEN: Final = (6, 16)
 """The lengths of the id and of the secret of a token."""
 _PROGRAMS: Final = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd")
