@@ -17,8 +17,10 @@ FOLDER: Final = "/etc/kubernetes/manifests"
 ANNOTATION_HASH: Final = "kubernetes.io/config.hash"
 ANNOTATION_SEEN: Final = "kubernetes.io/config.seen"
 ANNOTATION_SOURCE: Final = "kubernetes.io/config.source"
-MAX_BYTES: Final = 10 << 20
-"""A kubelet reads no more of a manifest."""
+MAX_BYTES: Final = 512 << 10
+"""A pod with more does not fit into the API. A kubelet reads 10 MiB, but here all nodes share an event loop."""
+MAX_FILES: Final = 200
+"""How many manifests of a node are read: more pods than a node has."""
 _DIGEST_BYTES: Final = 16
 _TOLERATION: Final = {"operator": "Exists", "effect": "NoExecute"}
 
@@ -29,8 +31,10 @@ class ManifestError(ValueError):
 
 def static_pod(data: bytes, path: str, node: str) -> Tree:
     """Return the pod of a manifest with a kubelet's defaults; raise `ManifestError`."""
+    if len(data) > MAX_BYTES:
+        raise ManifestError(f"{path}: the file is too large: {len(data)} bytes, at most {MAX_BYTES}")
     try:
-        tree = load(data[:MAX_BYTES]).tree
+        tree = load(data).tree
     except YamlError as error:
         raise ManifestError(f"{path}: couldn't parse as pod({error}), please check config file") from error
     if not isinstance(tree, dict) or not tree.get("kind"):

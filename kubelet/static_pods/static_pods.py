@@ -29,7 +29,7 @@ from mockube.kubelet.kept_contents import KeptContents
 from mockube.kubelet.node_objects import has_active_kubelet, internal_ip
 from mockube.kubelet.settings import KubeletContext
 
-from .manifests import FOLDER, ManifestError, hash_of, is_mirror, mirror_pod, static_pod
+from .manifests import FOLDER, MAX_FILES, ManifestError, hash_of, is_mirror, mirror_pod, static_pod
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -72,6 +72,8 @@ class StaticPods:
         """The static pods of each node by the keys of their mirror pods."""
         self._statuses: dict[Key, tuple[str, ReadOnlyTree]] = {}
         """The hashes and the last statuses of mirror pods that clients have deleted."""
+        self._parsed: dict[tuple[str, str], tuple[bytes, Tree]] = {}
+        """The manifests that were read, by the node and the path."""
         self._problems: dict[tuple[str, str], str] = {}
         """What was reported of a node's manifest, by the node and the path, or the name of the pod."""
         self._loop = ReconcileLoop(
@@ -162,12 +164,12 @@ class StaticPods:
         """Return the static pods of a node's manifests; those that cannot be read are reported, and are none."""
         name = meta.name(node)
         known, desired = self._desired.get(name, {}), dict[Key, StaticPod]()
-        for file_name, data in sorted(files.items()):
-            if file_name.startswith("."):
-                continue
+        names = sorted(name for name in files if not name.startswith("."))
+        for file_name in names[:MAX_FILES]:
+            data = files[file_name]
             path, problem = f"{FOLDER}/{file_name}", ""
             try:
-                pod = static_pod(data, path, name)
+                pod = self._parse(data, path, name)
             except ManifestError as error:
                 problem = str(error)
             else:
@@ -181,7 +183,17 @@ class StaticPods:
         for other in [other for node_name, other in self._problems if node_name == name]:
             if other.startswith("/") and other not in paths:
                 self._report(node, other, "")
+        for stale in [each for each in self._parsed if each[0] == name and each[1] not in paths]:
+            del self._parsed[stale]
         return desired
+
+    def _parse(self, data: bytes, path: str, node: str) -> Tree:
+        """Return the pod of a manifest; one that has not changed is not read again."""
+        known = self._parsed.get((node, path))
+        if known is None or known[0] != data:
+            self._parsed.pop((node, path), None)
+            known = self._parsed[node, path] = data, static_pod(data, path, node)
+        return known[1]
 
     async def _sync_present(self, pod: PodView, desired: StaticPod | None) -> None:
         """Delete a mirror pod that no manifest has, or another version of it; what a client deletes goes at once."""

@@ -14,7 +14,7 @@ from mockube.failure import UsageError
 from mockube.kubelet.installation import MAX_CONTROL_PLANES
 from mockube.kubelet.node_pools.flag import read_nodes
 from mockube.kubelet.node_pools.pool import NodePools
-from mockube.launch import DEFAULT_NODES, KUBEADM, MINIMAL, NAME, NODES, PACKS, PROFILES
+from mockube.launch import DEFAULT_NODES, KUBEADM, MINIMAL, NAME, NODES, PACKS, PROFILES, LaunchOptions
 
 from .parsing import CommandParser, FlagGroup
 
@@ -22,6 +22,7 @@ CLUSTER: Final = "Cluster"
 PODS: Final = "Nodes and pods"
 """The groups of flags in the help of commands."""
 
+_SERVICE_NETWORK: Final = "--service-cluster-ip-range"
 START_TIMES: Final = 2
 """The lowest log level at which a command prints how long the start of its cluster takes."""
 
@@ -83,6 +84,15 @@ def check_control_planes(options: argparse.Namespace) -> None:
     """Refuse control-plane nodes of a cluster that has none."""
     if "control_planes" in options.set_flags and options.profile == MINIMAL:
         raise UsageError(f"--control-planes needs --profile={KUBEADM}")
+
+
+def check_networks(options: LaunchOptions) -> None:
+    """Refuse a range of Services in which the profile kubeadm has no room."""
+    if options.is_kubeadm and any(flag.startswith(_SERVICE_NETWORK) for flag in options.flags):
+        from mockube.kubeadm.init import problem_of  # noqa: PLC0415 - few clusters have another range
+
+        if problem := problem_of(options):
+            raise UsageError(problem)
 
 
 def add_nodes(flags: CommandParser | FlagGroup, help_text: str, default: NodePools) -> None:

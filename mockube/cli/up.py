@@ -46,7 +46,7 @@ from mockube.failure import Failure, UsageError
 from mockube.kubectl import KUBECTL, how_to_install
 from mockube.kubelet.node_pools import deprecated
 from mockube.kubelet.node_pools.pool import PoolError
-from mockube.launch import KUBEADM, MINIMAL
+from mockube.launch import KUBEADM, MINIMAL, LaunchOptions
 
 from .detach import Reports, detach
 from .output import code_of, program_name
@@ -61,6 +61,7 @@ from .shared_flags import (
     add_name,
     add_profile,
     check_control_planes,
+    check_networks,
     version_flags,
 )
 
@@ -319,6 +320,7 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
         )
     data_dir = None if etcd else _data_dir(options, folder)
     profile = _profile(options, data_dir)
+    check_networks(LaunchOptions(flags=server, profile=profile.name))
     is_kept = bool(etcd or data_dir)
     return ClusterSpec(
         version=version("mockube"),

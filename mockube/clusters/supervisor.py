@@ -15,9 +15,10 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import Clock
-from mockube.component_base.supervision import start_in, wait_first
+from mockube.component_base.supervision import first_cause, start_in, wait_first
 from mockube.failure import Failure, TimedOut
 from mockube.kubelet.node_pools.pool import NodePools
 from mockube.launch import KUBEADM, MINIMAL
@@ -177,13 +178,18 @@ class Supervisor:
         spec = self._spec
         async with asyncio.TaskGroup() as group:
             if spec.profile.name == KUBEADM:
-                init = client.init_kubeadm(self._folder.kubeconfig, self._launch(), clock=self._clock)
-                start_in(group, "kubeadm", init)
+                start_in(group, "kubeadm", self._init_kubeadm(client))
             if spec.until is ReadyCondition.NODES:
                 self._step("waiting for the nodes")
                 start_in(group, "nodes", self._wait_nodes(client))
         if spec.data_dir is not None:
             record_profile(spec.data_dir, spec.profile)
+
+    async def _init_kubeadm(self, client: ModuleType) -> None:
+        try:
+            await client.init_kubeadm(self._folder.kubeconfig, self._launch(), clock=self._clock)
+        except (ApiError, ExceptionGroup) as error:
+            self._report(f"the objects of kubeadm were not all created: {first_cause(error)}")
 
     async def _wait_nodes(self, client: ModuleType) -> None:
         launch = self._launch()

@@ -146,8 +146,10 @@ def _install(options: ClusterOptions, folder: Path) -> Sequence[str]:
     """Write what kubeadm leaves on nodes; return the flags for it."""
     if not options.is_kubeadm:
         return ()
-    from mockube.kubeadm.init import write_installation  # noqa: PLC0415 - most clusters are minimal
+    from mockube.kubeadm.init import problem_of, write_installation  # noqa: PLC0415 - most clusters are minimal
 
+    if problem := problem_of(options):
+        raise ValueError(problem)
     note = folder / "programs.log"
     note.write_text(_LOG_NOTE)
     logs = {"kube-apiserver": note, "kube-controller-manager": note}

@@ -22,9 +22,9 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.flags import DEFAULT_SERVICE_NETWORKS
 from mockube.component_base.supervision import start_in
 from mockube.kubelet.installation import Installation
-from mockube.launch import LaunchOptions
+from mockube.launch import MINIMAL, LaunchOptions
 
-from .addons import ClusterFacts, objects
+from .addons import ClusterFacts, dns_address, objects
 from .static_pods import ControlPlaneFlags, control_plane_names, manifests, values_of
 
 CONFIGURATION: Final = Key("kube-system", "kubeadm-config")
@@ -45,7 +45,7 @@ def write_installation(
 
     `logs` are the log files of the two processes by the name of the first static pod that each stands for.
     """
-    note = path.with_name("etcd-note.log")
+    note = path.with_name("etcd-note.txt")
     note.write_bytes(_etcd_note(store))
     server, manager = (str(logs[name]) for name in _PROGRAMS[:2])
     names = control_plane_names(options.control_planes)
@@ -78,6 +78,15 @@ def _etcd_note(store: str) -> bytes:
 
 def minor_of(flags: Sequence[str]) -> str:
     return values_of(flags).get("kubernetes-version") or minors.NEWEST
+
+
+def problem_of(options: LaunchOptions) -> str:
+    """Return why the flags do not allow the profile kubeadm; "" if they do."""
+    try:
+        dns_address(_service_network(options.flags))
+    except ValueError as error:
+        return f"--service-cluster-ip-range: {error}, which --profile={MINIMAL} does not need"
+    return ""
 
 
 def _service_network(flags: Sequence[str]) -> str:

@@ -108,6 +108,9 @@ async def test_changed_manifest_replaces_the_pod_and_a_removed_one_stops_it(clus
             "{kind: Pod, apiVersion: v1, metadata: {name: p}, spec: {serviceAccountName: a}}",
             "static pods may not reference serviceaccounts",
         ),
+        ("{kind: Pod, apiVersion: v1, metadata: {name: p}, spec: {1: 2, a: {~: 3}}}", "unsupported map key"),
+        ("{kind: Pod, apiVersion: v1, metadata: {name: p}, spec: [1]}", "invalid pod"),
+        ("{kind: Pod, apiVersion: v1, metadata: {name: p, labels: 3}, spec: {volumes: [1]}}", "invalid pod"),
         (
             "{kind: Pod, apiVersion: v1, metadata: {name: p}, spec: {containers: []}}",
             "spec.containers: Required value",

@@ -19,6 +19,7 @@ from mockube.container_runtime.simulated.network.services import RouteTarget, ro
 from mockube.container_runtime.simulated.network.view import ClusterView, Peer
 
 _SERVICE: Final = ("kube-system", "kube-dns")
+_LABEL: Final = "k8s-app"
 _PROGRAM: Final = "coredns"
 _PROTOCOL: Final = "UDP"
 _MAX_SERVERS: Final = 1000
@@ -30,10 +31,15 @@ class NameServers:
         self._view = view
         self._corefiles: dict[str, Corefile] = {}
         """What the servers that run have read, by the uid of the pod."""
+        self._had_cluster_dns = False
+        """Whether CoreDNS has run as kubeadm installs it: without its Service, names are not resolved then."""
         self._turns: Counter[str] = Counter()
 
     def start(self, pod: ReadOnlyTree, served: ServeNames) -> None:
         """Note the Corefile that a pod serves from now on."""
+        self._had_cluster_dns |= (
+            meta.namespace(pod) == _SERVICE[0] and meta.labels(pod).get(_LABEL) == _SERVICE[1]
+        )
         self._corefiles.pop(meta.uid(pod), None)
         while len(self._corefiles) >= _MAX_SERVERS:
             del self._corefiles[next(iter(self._corefiles))]
@@ -42,7 +48,7 @@ class NameServers:
     def serves(self, address: str) -> bool:
         """Return whether pods of the cluster decide what is answered at an address."""
         if address == CLUSTER_DNS:
-            return self._view.service(*_SERVICE) is not None
+            return self._had_cluster_dns or self._view.service(*_SERVICE) is not None
         if not self._corefiles:
             return False
         pod = self._view.pod_at(address)
