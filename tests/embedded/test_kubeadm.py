@@ -195,3 +195,9 @@ def test_node_without_kube_proxy_does_not_see_new_services(kubeadm):
     )
     kubeadm.wait("DaemonSet", "kube-proxy", lambda tree: tree["status"].get("numberReady") == 2, **SYSTEM)
     assert "Welcome to nginx" in kubeadm.exec("client", fetch).stdout
+
+
+def test_programs_of_the_control_plane_are_simulated(kubeadm):
+    wait_for_replicas(kubeadm, 2)
+    events = kubeadm.list("Event", **SYSTEM)
+    assert [event["message"] for event in events if event["reason"] == "NotSimulated"] == []
