@@ -101,7 +101,8 @@ class StaticPods:
     def time_of_step(self, pod: ReadOnlyTree, now: datetime) -> datetime:
         """Return the time at which a pod takes its next step: those of an installation have started before the API server answered."""
         statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-        has_started = any("running" in (status.get("state") or {}) for status in statuses)
+        has_started = any({"running", "terminated"} & {*(status.get("state") or {})} for status in statuses)
+        has_started = has_started or any(status.get("restartCount") for status in statuses)
         return now if has_started or hash_of(pod) not in self._installed else now - _RAN_BEFORE
 
     def _on_files_change(self, node: str) -> None:
@@ -164,8 +165,8 @@ class StaticPods:
         """Return the static pods of a node's manifests; those that cannot be read are reported, and are none."""
         name = meta.name(node)
         known, desired = self._desired.get(name, {}), dict[Key, StaticPod]()
-        names = sorted(name for name in files if not name.startswith("."))
-        for file_name in names[:MAX_FILES]:
+        visible = sorted(file_name for file_name in files if not file_name.startswith("."))
+        for file_name in visible[:MAX_FILES]:
             data = files[file_name]
             path, problem = f"{FOLDER}/{file_name}", ""
             try:

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("no command: use `mockube run -- CMD ...`")
     if shutil.which(command[0]) is None and os.sep not in command[0]:
         return _report_missing(command)
-    check_control_planes(options)
+    check_control_planes(options, options.profile)
     check_images(options.images, has_processes=options.container_runtime == PROCESS)
     return asyncio.run(
         run_once(

@@ -80,9 +80,9 @@ def read_control_planes(text: str) -> int:
     return count
 
 
-def check_control_planes(options: argparse.Namespace) -> None:
+def check_control_planes(options: argparse.Namespace, profile: str) -> None:
     """Refuse control-plane nodes of a cluster that has none."""
-    if "control_planes" in options.set_flags and options.profile == MINIMAL:
+    if "control_planes" in options.set_flags and profile == MINIMAL:
         raise UsageError(f"--control-planes needs --profile={KUBEADM}")
 
 

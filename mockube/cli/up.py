@@ -353,12 +353,14 @@ def _profile(options: argparse.Namespace, data_dir: Path | None) -> Profile:
         raise UsageError(
             f"the store has a cluster with --profile={KUBEADM}: leave --profile out, or use another --name or --data-dir"
         )
-    check_control_planes(options)
     if is_set or stored is None:
         is_bare = not is_set and not options.simulate_nodes.count
-        return Profile(MINIMAL if is_bare else options.profile, options.control_planes)
-    count = options.control_planes if "control_planes" in options.set_flags else stored.control_planes
-    return Profile(stored.name, count)
+        profile = Profile(MINIMAL if is_bare else options.profile, options.control_planes)
+    else:
+        count = options.control_planes if "control_planes" in options.set_flags else stored.control_planes
+        profile = Profile(stored.name, count)
+    check_control_planes(options, profile.name)
+    return profile
 
 
 def _print_change_of_release(options: argparse.Namespace, folder: ClusterFolder) -> None:

@@ -65,8 +65,11 @@ class NameServers:
         if (
             corefile is None
         ):  # It starts, or another program serves names, whose answers are those of the cluster.
-            is_unknown = not _runs_coredns(target.pod)
-            return dns.resolve(self._view, query.name, query.record_type) if is_unknown else None
+            if _runs_coredns(target.pod):
+                return None
+            if source is _NOBODY:  # what it knows besides is not known
+                return Answer(is_outside=True)
+            return dns.resolve(self._view, query.name, query.record_type)
         return Server(corefile, self._view, self._forward).answer(query, forwards)
 
     def _choose(self, source: Peer, address: str) -> RouteTarget | None:
