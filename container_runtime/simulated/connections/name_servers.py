@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.simulated.files.network_files import CLUSTER_DNS
 from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import ServeNames
-from mockube.container_runtime.simulated.network.coredns import Query, Server
+from mockube.container_runtime.simulated.network.coredns import NameServer, Query
 from mockube.container_runtime.simulated.network.corefile import PORT, Corefile, parse
 from mockube.container_runtime.simulated.network.dns import Answer
 from mockube.container_runtime.simulated.network.policies import is_allowed
@@ -70,7 +70,7 @@ class NameServers:
             if source is _NOBODY:  # what it knows besides is not known
                 return Answer(is_outside=True)
             return dns.resolve(self._view, query.name, query.record_type)
-        return Server(corefile, self._view, self._forward).answer(query, forwards)
+        return NameServer(corefile, self._view, self._forward).answer(query, forwards)
 
     def _choose(self, source: Peer, address: str) -> RouteTarget | None:
         """Return the pod behind an address that answers next, as kube-proxy balances."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from . import dns
-from .corefile import Corefile, Directive, Groups, ServerBlock, compile_pattern, is_in_zone
+from .corefile import Corefile, Groups, PluginDirective, ServerBlock, compile_pattern, is_in_zone
 from .dns import Answer
 from .view import ClusterView, parse_address
 
@@ -41,7 +41,7 @@ Forward = Callable[[str, Query, int], Answer | None]
 _NO_ANSWER: Final = Answer(exists=False)
 
 
-class Server(Struct, frozen=True):
+class NameServer(Struct, frozen=True):
     """A CoreDNS that runs."""
 
     corefile: Corefile
@@ -86,7 +86,7 @@ class Server(Struct, frozen=True):
         return Answer(exists=False, code=REFUSED)
 
     def _kubernetes_answer(
-        self, directive: Directive, zone: str, query: Query, forwards: int
+        self, directive: PluginDirective, zone: str, query: Query, forwards: int
     ) -> Answer | None:
         zones = [_zone(text) for text in directive.arguments] or [zone]
         if not any(is_in_zone(query.name, each) for each in zones):
@@ -99,7 +99,7 @@ class Server(Struct, frozen=True):
             )
         return None if not answer.exists and _falls_through(directive, query.name) else answer
 
-    def _checked_pod(self, directive: Directive, query: Query) -> Answer:
+    def _checked_pod(self, directive: PluginDirective, query: Query) -> Answer:
         """Return the address in the name of a pod, if there is such a pod and the plugin looks for it."""
         if ("verified",) not in directive.lines("pods"):
             return _NO_ANSWER
@@ -111,7 +111,7 @@ class Server(Struct, frozen=True):
         """Answer for the target of an alias, which may be in another server block."""
         return self.answer(Query(name, query.record_type), forwards + 1)
 
-    def _forwarded_answer(self, directive: Directive, query: Query, forwards: int) -> Answer:
+    def _forwarded_answer(self, directive: PluginDirective, query: Query, forwards: int) -> Answer:
         for target in directive.arguments[1:]:
             text = re.sub(r"^(dns|tls)://", "", target)
             address = parse_address(text) or parse_address(text.rpartition(":")[0].strip("[]"))
@@ -138,11 +138,11 @@ def _zone(text: str) -> str:
     return text.rstrip(".").lower()
 
 
-def _is_excepted(directive: Directive, name: str) -> bool:
+def _is_excepted(directive: PluginDirective, name: str) -> bool:
     return any(is_in_zone(name, _zone(zone)) for words in directive.lines("except") for zone in words)
 
 
-def _falls_through(directive: Directive, name: str) -> bool:
+def _falls_through(directive: PluginDirective, name: str) -> bool:
     """Return whether a plugin leaves a name that it does not have to the next one."""
     return any(
         not zones or any(is_in_zone(name, _zone(zone)) for zone in zones)
@@ -168,7 +168,7 @@ def _rewrite(block: ServerBlock, query: Query) -> Query:
     return query
 
 
-def _rules(directive: Directive) -> Iterator[tuple[str, ...]]:
+def _rules(directive: PluginDirective) -> Iterator[tuple[str, ...]]:
     """Yield the rules of a directive, each with its mode first."""
     arguments = directive.arguments
     lines = [words for words in directive.block if words[0] not in ("answer", "ttl")]
@@ -207,7 +207,7 @@ def _rewritten_name(rule: Sequence[str], name: str) -> str | None:
 # --- hosts and template
 
 
-def _hosts_answer(directive: Directive, zone: str, query: Query) -> Answer | None:
+def _hosts_answer(directive: PluginDirective, zone: str, query: Query) -> Answer | None:
     zones = [_zone(text) for text in directive.arguments if not text.startswith("/")] or [zone]
     if not any(is_in_zone(query.name, each) for each in zones):
         return None
@@ -235,7 +235,7 @@ def _hosts_answer(directive: Directive, zone: str, query: Query) -> Answer | Non
     return Answer(records=records, exists=is_known)
 
 
-def _template_answer(directive: Directive, zone: str, query: Query) -> Answer | None:
+def _template_answer(directive: PluginDirective, zone: str, query: Query) -> Answer | None:
     _, kind, *zones = directive.arguments
     if kind.upper() not in ("ANY", query.record_type):
         return None

@@ -72,7 +72,7 @@ class Token(NamedTuple):
     starts_line: bool
 
 
-class Directive(Struct, frozen=True):
+class PluginDirective(Struct, frozen=True):
     """A plugin with its arguments, and the lines in its block."""
 
     name: str
@@ -88,9 +88,9 @@ class Directive(Struct, frozen=True):
 class ServerBlock(Struct, frozen=True):
     zones: tuple[tuple[str, int], ...]
     """The zones, without the last dot and "" for the root, with their ports."""
-    directives: tuple[Directive, ...]
+    directives: tuple[PluginDirective, ...]
 
-    def of(self, name: str) -> Sequence[Directive]:
+    def of(self, name: str) -> Sequence[PluginDirective]:
         return [directive for directive in self.directives if directive.name == name]
 
 
@@ -139,7 +139,7 @@ class _Parser:
         self._tokens = [*_tokens(text)]
         self._path = path
         self._index = 0
-        self._snippets: dict[str, tuple[Directive, ...]] = {}
+        self._snippets: dict[str, tuple[PluginDirective, ...]] = {}
 
     def corefile(self) -> Corefile:
         blocks = list[ServerBlock]()
@@ -151,7 +151,7 @@ class _Parser:
             else:
                 blocks.append(ServerBlock(tuple(self._zones(keys)), directives))
         if not blocks:
-            blocks = [ServerBlock((("", PORT),), (Directive("whoami", ()),))]
+            blocks = [ServerBlock((("", PORT),), (PluginDirective("whoami", ()),))]
         self._check_unique(blocks)
         return Corefile(tuple(blocks))
 
@@ -169,9 +169,9 @@ class _Parser:
             raise self._syntax_error(self._tokens[self._index - 1], "server block key")
         return keys
 
-    def _directives(self) -> tuple[Directive, ...]:
+    def _directives(self) -> tuple[PluginDirective, ...]:
         """Read the directives of a server block, up to its closing brace."""
-        found = list[Directive]()
+        found = list[PluginDirective]()
         while self._index < len(self._tokens):
             token = self._tokens[self._index]
             if token.text == "}":
@@ -180,7 +180,7 @@ class _Parser:
             found += self._directive()
         raise self._syntax_error(self._tokens[-1], "}")
 
-    def _directive(self) -> Sequence[Directive]:
+    def _directive(self) -> Sequence[PluginDirective]:
         name = self._tokens[self._index]
         self._index += 1
         words, has_block = self._rest_of_line(name.line)
@@ -189,7 +189,7 @@ class _Parser:
             if not words:
                 raise self._argument_error(name.line, name.text)
             return self._snippets.get(words[0], ())
-        directive = Directive(name.text, tuple(words), tuple(block), name.line)
+        directive = PluginDirective(name.text, tuple(words), tuple(block), name.line)
         self._check(directive)
         return (directive,)
 
@@ -246,7 +246,7 @@ class _Parser:
 
     # --- the rules of plugins
 
-    def _check(self, directive: Directive) -> None:
+    def _check(self, directive: PluginDirective) -> None:
         name = directive.name
         if name not in _PLUGINS:
             raise self._error(directive.line, f"Unknown directive '{name}'")
@@ -267,7 +267,7 @@ class _Parser:
         if name == "template":
             self._check_template(directive)
 
-    def _check_forward(self, directive: Directive) -> None:
+    def _check_forward(self, directive: PluginDirective) -> None:
         if not directive.arguments:
             raise self._plugin_argument_error(directive, "forward")
         if len(directive.arguments) == 1:
@@ -278,7 +278,7 @@ class _Parser:
             if address is None and not target.startswith("/"):
                 raise CorefileError(f'plugin/forward: not an IP address or file: "{target}"')
 
-    def _check_kubernetes(self, directive: Directive) -> None:
+    def _check_kubernetes(self, directive: PluginDirective) -> None:
         for arguments in directive.lines("pods"):
             if len(arguments) != 1:
                 raise self._plugin_argument_error(directive, "pods")
@@ -287,7 +287,7 @@ class _Parser:
                     f"plugin/kubernetes: wrong value for pods: {arguments[0]},  must be one of: disabled, verified, insecure"
                 )
 
-    def _check_rewrite(self, directive: Directive) -> None:
+    def _check_rewrite(self, directive: PluginDirective) -> None:
         rules = [directive.arguments] if directive.arguments else []
         if directive.block:
             rules = [
@@ -300,7 +300,7 @@ class _Parser:
             for pattern in [rest[2]] if rest[:2] == ("name", "regex") and len(rest) > 2 else []:
                 self._compile(directive, pattern)
 
-    def _check_template(self, directive: Directive) -> None:
+    def _check_template(self, directive: PluginDirective) -> None:
         if len(directive.arguments) < 2:
             raise self._plugin_argument_error(directive, "template")
         for words in directive.lines("match"):
@@ -315,7 +315,7 @@ class _Parser:
                     directive, f"could not compile template: {text}, template: answer:1: unclosed action"
                 )
 
-    def _compile(self, directive: Directive, pattern: str) -> None:
+    def _compile(self, directive: PluginDirective, pattern: str) -> None:
         try:
             compile_pattern(pattern)
         except ValueError as error:
@@ -336,10 +336,10 @@ class _Parser:
     def _argument_error(self, line: int, after: str) -> CorefileError:
         return self._error(line, f"Wrong argument count or unexpected line ending after '{after}'")
 
-    def _plugin_error(self, directive: Directive, message: str) -> CorefileError:
+    def _plugin_error(self, directive: PluginDirective, message: str) -> CorefileError:
         return CorefileError(f"plugin/{directive.name}: {self._error(directive.line, message)}")
 
-    def _plugin_argument_error(self, directive: Directive, after: str) -> CorefileError:
+    def _plugin_argument_error(self, directive: PluginDirective, after: str) -> CorefileError:
         return CorefileError(f"plugin/{directive.name}: {self._argument_error(directive.line, after)}")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.network.coredns import Query, Server
+from mockube.container_runtime.simulated.network.coredns import NameServer, Query
 from mockube.container_runtime.simulated.network.corefile import parse
 from mockube.container_runtime.simulated.network.dns import Answer
 from tests.support.network_cluster import NetworkCluster
@@ -21,7 +21,7 @@ def view():
 
 def ask(view, directives, name, record_type="A", *, forward=lambda *_: None, more=""):
     """Return the answer of a server with some directives for all names."""
-    return Server(parse(f".:53 {{\n{directives}\n}}\n{more}", "C"), view, forward).answer(
+    return NameServer(parse(f".:53 {{\n{directives}\n}}\n{more}", "C"), view, forward).answer(
         Query(name, record_type)
     )
 
