@@ -1,7 +1,8 @@
 """What CoreDNS answers by its Corefile: the plugins that change answers, in the order in which CoreDNS asks them. Pure."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -207,22 +208,33 @@ def _rewritten_name(rule: Sequence[str], name: str) -> str | None:
 # --- hosts and template
 
 
+@lru_cache(maxsize=64)
+def _hosts(directive: PluginDirective) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
+    """Return the addresses of each name, and the first name of each line by its address."""
+    by_name: dict[str, list[str]] = {}
+    by_address: dict[str, list[str]] = {}
+    for first, *words in directive.block:
+        address = parse_address(first)
+        names = [word.rstrip(".").lower() for word in words]
+        for name in names if address is not None else ():
+            by_name.setdefault(name, []).append(str(address))
+        if address is not None and names:
+            by_address.setdefault(str(address), []).append(names[0])
+    return by_name, by_address
+
+
 def _hosts_answer(directive: PluginDirective, zone: str, query: Query) -> Answer | None:
     zones = [_zone(text) for text in directive.arguments if not text.startswith("/")] or [zone]
     if not any(is_in_zone(query.name, each) for each in zones):
         return None
-    entries = [
-        (str(address), [word.rstrip(".").lower() for word in words[1:]])
-        for words in directive.block
-        if (address := parse_address(words[0])) is not None
-    ]
+    by_name, by_address = _hosts(directive)
     if query.record_type == "PTR":
         reversed_address = dns.reverse_address(query.name)
-        names = [name for entry, names in entries if entry == reversed_address for name in names[:1]]
+        names = by_address.get(reversed_address or "", ())
         records = tuple((query.name, "PTR", f"{name}.") for name in names)
         is_known = bool(names)
     else:
-        addresses = [address for address, names in entries if query.name in names]
+        addresses = by_name.get(query.name, ())
         version = "AAAA" if query.record_type == "AAAA" else "A"
         records = tuple(
             (query.name, version, address)

@@ -13,8 +13,8 @@ from msgspec import Struct
 from .view import parse_address
 
 PORT: Final = 53
-MAX_BYTES: Final = 1 << 20
-"""The size of a ConfigMap."""
+MAX_BYTES: Final = 256 << 10
+"""The size of a Corefile that is read at once; a ConfigMap may have four times as much."""
 _PLUGINS: Final = frozenset(
     """acl any auto autopath azure bind bufsize cache cancel chaos clouddns debug dns64 dnssec dnstap erratic errors etcd file forward
     geoip grpc grpc_server header health hosts https https3 import k8s_external kubernetes local log loop loadbalance metadata minimal

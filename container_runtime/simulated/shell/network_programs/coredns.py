@@ -10,7 +10,14 @@ from typing import Final
 from mockube.container_runtime.simulated.network.calls import ServeNames
 from mockube.container_runtime.simulated.network.corefile import MAX_BYTES, Corefile, CorefileError, parse
 from mockube.container_runtime.simulated.shell.filesystem import FileError
-from mockube.container_runtime.simulated.shell.process import Effect, Process, Run, Sleep, write_text
+from mockube.container_runtime.simulated.shell.process import (
+    Effect,
+    Process,
+    Run,
+    Sleep,
+    UnknownProgram,
+    write_text,
+)
 
 from . import network
 
@@ -73,7 +80,10 @@ def _reload(
 
 
 def _read(process: Process, path: str) -> str:
-    return process.host.files.read(path)[:MAX_BYTES].decode("utf-8", "replace")
+    data = process.host.files.read(path)
+    if len(data) > MAX_BYTES:
+        raise UnknownProgram(f"{process.name} with a Corefile of {len(data)} bytes")
+    return data.decode("utf-8", "replace")
 
 
 def _hash_line(text: str) -> str:
