@@ -30,7 +30,7 @@ INTERNAL: Final = ROOT / "apiserver/kinds/common/data/newest.json.gz"
 OLDER_INTERNAL: Final = ROOT / "apiserver/kinds/common/data/older.json.gz"
 GATES: Final = ROOT / "apimachinery/schema/data/gates.json"
 ROLES: Final = ROOT / "apiserver/bootstrap/data/rbac.json"
-WIRE: Final = ROOT / "apiserver/wire/protobuf/messages.json"
+WIRE: Final = ROOT / "apiserver/wire/protobuf/messages.json.gz"
 HASHES: Final = ROOT / "tests/unit/controller_manager/workloads/template_hashes.jsonl"
 POD_TEMPLATE: Final = ROOT / "controller_manager/workloads/data/pod_template.json"
 
@@ -46,7 +46,7 @@ def derive_newest() -> str:
     pack(OLDER_INTERNAL, with_differences(present, OLDER[0].minor, newest, internal_types(OLDER[0])))
     GATES.write_text(_lines(read_gates(CURRENT)))
     ROLES.write_text(_role_lines(read_roles(CURRENT)))
-    WIRE.write_text(protobuf_table.render(wire_table((CURRENT, *OLDER))))
+    WIRE.write_bytes(gzip.compress(protobuf_table.render(wire_table((CURRENT, *OLDER))).encode(), mtime=0))
     POD_TEMPLATE.write_text(_lines(pod_template_types(CURRENT)))
     _add_hashes(CURRENT)
     paths = (DEFINITIONS, TYPES, OPENAPI, INTERNAL, OLDER_INTERNAL, GATES, ROLES, WIRE, POD_TEMPLATE)

@@ -1,4 +1,4 @@
-"""Derive `apiserver/wire/protobuf/messages.json` from Kubernetes' wire numbers and its Go types.
+"""Derive `apiserver/wire/protobuf/messages.json.gz` from Kubernetes' wire numbers and its Go types.
 
 The wire numbers in `generated.proto` say what each message looks like in protobuf. How the same object looks in JSON (the
 fields' names there, their order, what is left out when empty, what is flattened) only the Go types beside them say.

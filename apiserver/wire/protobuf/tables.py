@@ -1,9 +1,10 @@
-"""The fields of each message: the rows of `messages.json`, read on demand.
+"""The fields of each message: the rows of `messages.json.gz`, read on demand.
 
 `tools/minors/protobuf_table.py` derives that file. A row has a field's name in JSON, its number, its type in Go, and the option
 of its JSON tag in Go.
 """
 
+import gzip
 from functools import cache
 from importlib import resources
 from typing import Literal, TypeAlias
@@ -61,7 +62,8 @@ class _Table(Struct, frozen=True):
 
 @cache
 def _table() -> _Table:
-    return msgspec.json.decode((resources.files(__package__) / "messages.json").read_bytes(), type=_Table)
+    packed = (resources.files(__package__) / "messages.json.gz").read_bytes()
+    return msgspec.json.decode(gzip.decompress(packed), type=_Table)
 
 
 def fields_of(message: str) -> list[MessageField]:
