@@ -75,6 +75,12 @@ class ContainerRuntime(Protocol):
     def node_path_type(self, node: str, path: str) -> str:
         """Return the type of a path that containers have written on a node, Directory or File; "" if there is none."""
 
+    def node_files(self, node: str, folder: str) -> Mapping[str, bytes] | None:
+        """Return the files in a folder of a node by name; None if nothing on the node is in memory."""
+
+    def add_node_files(self, node: str, files: Mapping[str, bytes]) -> None:
+        """Add the files that a node has from its installation, by path. They are no change of its contents."""
+
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         """Return the containers whose runs are computed, and that a command in them has ended, by name."""
 

@@ -270,7 +270,7 @@ def _files_and_ranges_problem(config: Config) -> str:
     try:
         if allocates(config):
             node_ranges(config)
-        if config.simulation.simulate_nodes.count > (limit := max_nodes(config)):
+        if config.simulation.node_count > (limit := max_nodes(config)):
             return f"--simulate-nodes: at most {limit} nodes can have addresses{_wider_network(limit)}"
         signer_files(config.signing)
     except ValueError as error:

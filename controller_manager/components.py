@@ -55,6 +55,7 @@ def _kubelet_settings(context: Context) -> KubeletSettings:
         waits_for_pod_cidrs=allocates(options) and IPAM in names,
         has_root_ca=_ROOT_CA_PUBLISHER in names,
         attaches_volumes=_ATTACH_DETACH in names,
+        installation=simulation.installation,
     )
 
 

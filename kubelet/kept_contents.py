@@ -14,7 +14,7 @@ the garbage collector deletes them. Secrets that others change, as a restored sn
 
 import logging
 from base64 import b64decode, b64encode
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final
@@ -77,6 +77,7 @@ class KeptContents:
         self._volumes = context.informers.of(kinds.PERSISTENT_VOLUMES)
         self._recorder = context.recorder.of("kubelet")
         self._source: ContentsSource | None = None
+        self._on_node_change: list[Callable[[str], None]] = []
         self._changed: dict[Key, Volume] = {}
         """The volumes whose present contents are not written yet."""
         self._replaced: dict[Key, Volume] = {}
@@ -122,6 +123,7 @@ class KeptContents:
             return b""
 
     def note_change(self, volume: Volume) -> None:
+        self._report_node_change(volume)
         key = self._key_of(volume)
         if key not in self._changed:
             self._changed[key] = volume
@@ -154,6 +156,14 @@ class KeptContents:
         return key
 
     # --- the work of the manager
+
+    def on_node_change(self, handler: Callable[[str], None]) -> None:
+        """Call the handler with the name of a node when files on it may have changed."""
+        self._on_node_change.append(handler)
+
+    def _report_node_change(self, volume: Volume) -> None:
+        for handler in self._on_node_change if volume[0] == OF_NODE else ():
+            handler(volume[1])
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -223,6 +233,7 @@ class KeptContents:
         if secret is None:
             self._versions.pop(key, None)
         self._source.replace(volume, None if secret is None else await self.load(volume))
+        self._report_node_change(volume)
 
     async def _delete_unused(self, key: Key) -> None:
         """Delete the contents of an emptyDir whose pod does not exist any more."""

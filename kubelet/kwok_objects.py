@@ -4,29 +4,36 @@ The entry is in the Logs, Exec, Attach or PortForward of the pod's name, or else
 name, that selects the pod. All of them use files, commands and ports of this machine, so they need `--allow-host-access`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD, NAMESPACE_SYSTEM
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.kwok.kinds import KwokKind
 from mockube.container_runtime.runtime import NotPermitted
 
+from .installation import CONTROL_PLANE
 from .settings import KubeletContext
 from .shared_work import SharedWork
 
 GROUP_VERSION: Final = "/apis/kwok.x-k8s.io/v1alpha1"
+_LOG_KINDS: Final = (KwokKind.LOGS, KwokKind.ATTACH)
 FLAG: Final = "--allow-host-access"
 DISCOVERY_SECONDS: Final = 10.0
 """How long the discovery of the served kinds is cached, in seconds."""
 
 
 class KwokObjects:
-    def __init__(self, client: Client, clock: Clock, *, allowed: bool) -> None:
+    def __init__(
+        self, client: Client, clock: Clock, *, allowed: bool, logs: Mapping[str, str] | None = None
+    ) -> None:
+        """`logs` are the log files of this machine of the static pods that `mockube up` has installed, by the container's name."""
+        self._logs = logs or {}
         self._client = client
         self._clock = clock
         self._allowed = allowed
@@ -38,6 +45,8 @@ class KwokObjects:
         self, kind: KwokKind, pod: ReadOnlyTree, container_or_port: str | int
     ) -> ReadOnlyTree | None:
         """Return the entry of a container or a port, or None; raise `NotPermitted` for an entry without the flag."""
+        if kind in _LOG_KINDS and (path := self._log_of_program(pod, container_or_port)):
+            return {"logsFile": path, "follow": True}
         served = await self._served_kinds()
         for source in await self._objects(kind, pod, served):
             entry = choose_entry((source.get("spec") or {}).get(kind.entries) or (), container_or_port)
@@ -49,6 +58,13 @@ class KwokObjects:
                     )
                 return entry
         return None
+
+    def _log_of_program(self, pod: ReadOnlyTree, container: str | int) -> str:
+        """Return the log file of the program for which a static pod of the control plane stands; "" for any other pod."""
+        node = str(pod["spec"].get("nodeName") or "")
+        is_static = ANNOTATION_MIRROR_POD in meta.annotations(pod) and meta.namespace(pod) == NAMESPACE_SYSTEM
+        is_program = is_static and node.startswith(CONTROL_PLANE) and meta.name(pod) == f"{container}-{node}"
+        return self._logs.get(str(container), "") if is_program else ""
 
     async def list(self, plural: str) -> Sequence[ReadOnlyTree]:
         """Return all objects of a kind, sorted by name; empty if the kind is not served."""
@@ -107,5 +123,8 @@ def kwok_objects(context: KubeletContext) -> KwokObjects:
     present: KwokObjects | None = context.shared.get(KwokObjects)
     if present is None:
         allowed = context.settings.allow_host_access
-        present = context.shared[KwokObjects] = KwokObjects(context.client, context.clock, allowed=allowed)
+        logs = context.settings.installation.logs
+        present = context.shared[KwokObjects] = KwokObjects(
+            context.client, context.clock, allowed=allowed, logs=logs
+        )
     return present

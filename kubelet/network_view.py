@@ -1,6 +1,8 @@
 """The caches of the API's objects that the simulated network reads. They are watched from the first use of the network."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from ipaddress import ip_address
 from typing import Final
 
@@ -8,6 +10,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client import kinds
 from mockube.client.cache.informer import Informers
+from mockube.client.cache.store import Change
 from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
 from mockube.client.podview import PodView
 
@@ -21,6 +24,8 @@ _WATCHED: Final = (
     kinds.INGRESSES,
     kinds.INGRESS_CLASSES,
 )
+_RUNNING: Final = "Running"
+_PROXY: Final = re.compile(r"(?:^|/)kube-proxy(?:-amd64)?(?:[:@]|$)")
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
 _DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
 _BY_ADDRESS: Final = "network-address"
@@ -34,6 +39,10 @@ class InformerView:
     def __init__(self, informers: Informers) -> None:
         self._informers = informers
         self._is_watching = False
+        self._proxies: dict[str, set[str]] = {}
+        """The uids of the pods of kube-proxy that run on each node."""
+        self._old_rules: dict[str, RulesOfNode] = {}
+        """The rules of the nodes from which kube-proxy is gone."""
 
     async def wait_synced(self) -> None:
         """Watch the objects, and wait until the caches are filled."""
@@ -47,8 +56,36 @@ class InformerView:
             of(kinds.SERVICES).add_index(_BY_NODE_PORT, _node_ports)
             of(kinds.ENDPOINT_SLICES).add_index(_BY_SERVICE, _service_of_slice)
             of(kinds.ENDPOINT_SLICES).add_index(_BY_ADDRESS, _addresses_of_slice)
+            of(kinds.PODS).add_handler(self._on_pod_change)
+            of(kinds.NODES).add_handler(self._on_node_change)
         for resource in _WATCHED:
             await self._informers.of(resource).wait_synced()
+
+    def _on_pod_change(self, change: Change) -> None:
+        """Note when the last kube-proxy of a node ends: the rules of the node stay as they are then."""
+        old: PodView | None = change.old
+        new: PodView | None = change.new
+        if old is not None and (new is None or new.uid != old.uid or new.is_terminal) and _is_proxy(old):
+            uids = self._proxies.get(old.node, set())
+            uids.discard(old.uid)
+            if not uids and self._proxies.pop(old.node, None) is not None:
+                lister = (
+                    self._informers.of(kinds.SERVICES).lister,
+                    self._informers.of(kinds.ENDPOINT_SLICES).lister,
+                )
+                self._old_rules[old.node] = RulesOfNode(self, *(each.all() for each in lister))
+        if new is not None and _is_proxy(new) and new.phase == _RUNNING:
+            self._proxies.setdefault(new.node, set()).add(new.uid)
+            self._old_rules.pop(new.node, None)
+
+    def _on_node_change(self, change: Change) -> None:
+        if change.new is None:
+            name = meta.name(change.last_known)
+            self._proxies.pop(name, None)
+            self._old_rules.pop(name, None)
+
+    def rules_on(self, node: str) -> "InformerView | RulesOfNode":
+        return self._old_rules.get(node, self)
 
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
         namespace = self._informers.of(kinds.NAMESPACES).lister.get("", name)
@@ -98,6 +135,87 @@ class InformerView:
             defaults = (c for c in lister.all() if meta.annotations(c).get(_DEFAULT_CLASS) == "true")
             ingress_class = next(defaults, None)
         return (ingress_class or {}).get("spec", {}).get("controller") or ""
+
+
+class RulesOfNode:
+    """A `ClusterView` with the Services and endpoints of an earlier time: what the rules of a node without kube-proxy say."""
+
+    def __init__(
+        self, present: InformerView, services: Iterable[ReadOnlyTree], slices: Iterable[ReadOnlyTree]
+    ) -> None:
+        self._present = present
+        self._services = tuple(services)
+        self._slices = tuple(slices)
+
+    @cached_property
+    def _by_address(self) -> Mapping[str, Sequence[ReadOnlyTree]]:
+        return _indexed(self._services, _addresses_of_service)
+
+    @cached_property
+    def _by_node_port(self) -> Mapping[str, Sequence[ReadOnlyTree]]:
+        return _indexed(self._services, _node_ports)
+
+    @cached_property
+    def _by_service(self) -> Mapping[str, Sequence[ReadOnlyTree]]:
+        return _indexed(self._slices, _service_of_slice)
+
+    def rules_on(self, _: str) -> "RulesOfNode":
+        return self
+
+    def service(self, namespace: str, name: str) -> ReadOnlyTree | None:
+        key = namespace, name
+        return next((each for each in self._services if (meta.namespace(each), meta.name(each)) == key), None)
+
+    def services_at(self, address: str) -> Sequence[ReadOnlyTree]:
+        return self._by_address.get(_canonical(address), ())
+
+    def services_on_node_port(self, port: int) -> Sequence[ReadOnlyTree]:
+        return self._by_node_port.get(str(port), ())
+
+    def slices(self, namespace: str, service: str) -> Sequence[ReadOnlyTree]:
+        return self._by_service.get(f"{namespace}/{service}", ())
+
+    def services_of_endpoint(self, address: str) -> Sequence[tuple[str, str]]:
+        return self._present.services_of_endpoint(address)
+
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        return self._present.namespace_labels(name)
+
+    def pod_at(self, address: str) -> ReadOnlyTree | None:
+        return self._present.pod_at(address)
+
+    def node_at(self, address: str) -> ReadOnlyTree | None:
+        return self._present.node_at(address)
+
+    def pods_on_host(self, node: str) -> Sequence[ReadOnlyTree]:
+        return self._present.pods_on_host(node)
+
+    def policies(self, namespace: str) -> Sequence[ReadOnlyTree]:
+        return self._present.policies(namespace)
+
+    def ingresses(self) -> Sequence[ReadOnlyTree]:
+        return self._present.ingresses()
+
+    def ingress_controller(self, name: str) -> str:
+        return self._present.ingress_controller(name)
+
+
+def _indexed(
+    trees: Iterable[ReadOnlyTree], keys_of: Callable[[ReadOnlyTree], Iterable[str]]
+) -> Mapping[str, Sequence[ReadOnlyTree]]:
+    index: dict[str, list[ReadOnlyTree]] = {}
+    for tree in trees:
+        for key in keys_of(tree):
+            index.setdefault(key, []).append(tree)
+    return index
+
+
+def _is_proxy(pod: PodView) -> bool:
+    """Return whether a pod is one of kube-proxy."""
+    spec = pod.object["spec"]
+    return bool(spec.get("hostNetwork")) and any(
+        _PROXY.search(container.get("image") or "") for container in spec["containers"]
+    )
 
 
 def _canonical(address: str) -> str:

@@ -6,6 +6,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import Conflict, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -87,7 +89,8 @@ class SimulatedNodes:
         """The registered nodes whose pool has changed, by name."""
         self._reservations: dict[str, Reservations] = {}
         """What nodes that were created for no pool reserve: what they had when they were first seen."""
-        self._desired = DesiredNodes(pools=settings.nodes)
+        self._control_planes = settings.installation.control_plane_pool
+        self._desired = DesiredNodes(pools=settings.nodes, control_planes=self._control_planes)
         self._nodes.add_handler(self._on_change)
         self._config_maps.add_handler(self._on_resize)
 
@@ -102,7 +105,8 @@ class SimulatedNodes:
     async def _sync_all(self) -> None:
         """Find the nodes to register, and queue all nodes."""
         config_map = self._config_maps.lister.get(*NODES_CONFIG_MAP)
-        self._desired = desired_nodes(config_map, self._settings.nodes, self._settings.max_nodes)
+        desired = desired_nodes(config_map, self._settings.nodes, self._settings.max_nodes)
+        self._desired = replace(desired, control_planes=self._control_planes)
         self._version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
         registered = {meta.name(csi_node) for csi_node in (await self._client.list(kinds.CSI_NODES)).items}
         self._plan_registrations(registered)
@@ -122,7 +126,7 @@ class SimulatedNodes:
         plain_pool = pools.by_name.get(DEFAULT_POOL)
         present_addresses = map(internal_ip, self._nodes.lister.all())
         addresses = NodeAddresses(present_addresses, plain_pool.count if plain_pool else 0)
-        for desired in shaped_nodes(pools):
+        for desired in shaped_nodes(self._desired.all_pools):
             present = self._nodes.lister.get("", desired.name)
             if present is None:
                 self._to_register[desired.name] = desired, addresses.allocate(node_number(desired.name))

@@ -23,7 +23,7 @@ from mockube.container_runtime.behavior import end_of_handler
 from mockube.container_runtime.pod_script import script_of
 
 from .admitted_pods import AdmittedPods
-from .effects import EmitEvent, RunHook, StartContainer, Step, StopContainer
+from .effects import EmitEvent, PatchObject, RunHook, StartContainer, Step, StopContainer
 from .evictions import Evictions
 from .image_manager import ImageManager, PodImageAccess
 from .memory_pressure import MemoryPressure
@@ -52,6 +52,7 @@ from .settings import KubeletContext
 from .stages.files import load_stages, of_kind
 from .stages.runner import StageRunner
 from .start_checks import PossibleObjects
+from .static_pods.static_pods import StaticPods
 from .status_writer import StatusWriter
 from .template_context import TemplateContext
 
@@ -108,6 +109,7 @@ class SimulatedPods:
             has_root_ca=settings.has_root_ca,
             attaches_volumes=settings.attaches_volumes,
         )
+        self._static_pods = StaticPods(context, containers.runtime, containers.contents)
         self._node_images = NodeImages(context, self._nodes.lister, containers.images.list_images)
         self._images = ImageManager(
             containers.images,
@@ -142,6 +144,7 @@ class SimulatedPods:
             await run_all(
                 pods=self._loop.run(),
                 contents=self._contents.run(),
+                static_pods=self._static_pods.run(),
                 images=self._node_images.run(),
                 memory_pressure=self._memory_pressure.run(),
             )
@@ -245,7 +248,15 @@ class SimulatedPods:
         return requeue_after
 
     async def _sync_by_model(self, key: Key, pod: PodView, node: ReadOnlyTree) -> timedelta | None:
-        now = self._clock.now()
+        if self._static_pods.owns(pod.object):
+            if pod.deleting:
+                return None  # the mirror pod only: its containers go on
+            if (status := self._static_pods.status_to_restore(pod.object)) is not None:
+                await self._status_writer.execute(
+                    key, pod.object, [PatchObject(body={"status": status}, kind="merge")]
+                )
+                return timedelta()
+        now = self._static_pods.time_of_step(pod.object, self._clock.now())
         objects = self._objects.of(pod)
         images = self._images.begin(pod, objects, kubelet_minor(node))
         step = self._admitted_pods.admit(pod, node, now) or await self._step(pod, node, objects, images, now)
@@ -264,7 +275,7 @@ class SimulatedPods:
                     pass  # by the handlers
         self._handlers.apply(present, step.actions)
         self._handlers.follow(present)
-        return None if step.requeue_at is None else step.requeue_at - now
+        return None if step.requeue_at is None else max(step.requeue_at - self._clock.now(), timedelta())
 
     async def _step(
         self, pod: PodView, node: ReadOnlyTree, objects: ObjectsOfPod, images: PodImageAccess, now: datetime

@@ -21,6 +21,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.client.resources import Key
 
+from .installation import LABEL_CONTROL_PLANE
 from .node_pools.pool import (
     DEFAULT_POOL,
     MAX_SIMULATED_NODES,
@@ -45,6 +46,13 @@ class DesiredNodes(Struct, frozen=True, kw_only=True):
     pools: NodePools
     deletes_surplus: bool = False
     """Whether other nodes of pools are deleted."""
+    control_planes: NodePool | None = None
+    """The control-plane nodes, which an installer has made."""
+
+    @property
+    def all_pools(self) -> NodePools:
+        more = () if self.control_planes is None else (self.control_planes,)
+        return NodePools(pools=(*self.pools.pools, *more))
 
     def is_surplus(self, node: ReadOnlyTree) -> bool:
         """Return whether a simulated node was created for a pool that does not have it any more."""
@@ -52,9 +60,16 @@ class DesiredNodes(Struct, frozen=True, kw_only=True):
 
     def pool_of(self, node: ReadOnlyTree) -> NodePool | None:
         """Return the pool that has a node; None if no pool has it."""
+        if (found := self._control_planes_of(node)) is not None:
+            return found
         member = pool_member(node)
         pool = self.pools.by_name.get(member.pool) if member else None
         return pool if member and pool and member.number <= pool.count else None
+
+    def _control_planes_of(self, node: ReadOnlyTree) -> NodePool | None:
+        member, pool = split_node_name(meta.name(node)), self.control_planes
+        has_node = member is not None and pool is not None and member.pool == pool.name
+        return pool if has_node and LABEL_CONTROL_PLANE in meta.labels(node) else None
 
 
 def node_number(name: str) -> int | None:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from mockube.client.component import ComponentContext
 
+from .installation import NOTHING_INSTALLED, Installation
 from .node_pools.pool import NodePools
 
 
@@ -40,6 +41,7 @@ class KubeletSettings(Struct, frozen=True, kw_only=True):
     """Whether a controller writes the ConfigMap `kube-root-ca.crt` of each namespace."""
     attaches_volumes: bool
     """Whether a controller attaches volumes."""
+    installation: Installation = NOTHING_INSTALLED
 
 
 class KubeletContext(ComponentContext, frozen=True, kw_only=True):

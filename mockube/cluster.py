@@ -21,9 +21,10 @@ from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import ClusterOptions, EmbeddedControlPlane, control_plane
 from mockube.embedded.handle import Fault, Handle, NotStarted
 from mockube.failure import Failure
+from mockube.kubelet.installation import MAX_CONTROL_PLANES
 from mockube.kubelet.node_pools.pool import MAX_SIMULATED_NODES, NodePools, PoolError, plain_nodes
-from mockube.launch import NODES, PACKS
-from mockube.objects.arguments import read_span
+from mockube.launch import KUBEADM, MINIMAL, NODES, PACKS, PROFILES
+from mockube.objects.arguments import read_count, read_span
 from mockube.objects.awaited import AwaitedObjectMethods
 from mockube.objects.blocking import ObjectMethods
 
@@ -61,6 +62,7 @@ class Cluster(Handle, ObjectMethods):
     Services of webhooks and APIServices to addresses, as `{"NAMESPACE/NAME": "HOST:PORT"}`, if they run outside of the
     cluster. `images` maps images to local commands, as a map or the path of a YAML file: containers with these images
     run as local processes. `scheduler_plugins` are filters and scores of your own, subclasses of `SchedulerPlugin`.
+    `profile="kubeadm"` adds what a cluster of kubeadm has, with `control_planes` nodes: static pods, kube-proxy, CoreDNS, metrics-server.
     """
 
     def __init__(  # noqa: PLR0913 - each is an option of the cluster
@@ -74,8 +76,11 @@ class Cluster(Handle, ObjectMethods):
         webhook_services: Mapping[str, str] | None = None,
         images: Mapping[str, Any] | Path | None = None,
         scheduler_plugins: Sequence[object] = (),
+        profile: str = MINIMAL,
+        control_planes: int = 1,
     ) -> None:
         __tracebackhide__ = True
+        _check_profile(profile, control_planes)
         _check_types(
             nodes=nodes,
             packs=packs,
@@ -93,6 +98,8 @@ class Cluster(Handle, ObjectMethods):
             manager_flags=tuple(manager_flags),
             images=images,
             scheduler_plugins=tuple(scheduler_plugins),
+            profile=profile,
+            control_planes=control_planes,
         )
         super().__init__(
             BackgroundContext[EmbeddedControlPlane](partial(control_plane, options), name="mockube")
@@ -181,6 +188,16 @@ class Cluster(Handle, ObjectMethods):
         """Return an API object of kr8s."""
         __tracebackhide__ = True
         return clients.kr8s(self._endpoint)
+
+
+def _check_profile(profile: str, control_planes: int) -> None:
+    __tracebackhide__ = True
+    if profile not in PROFILES:
+        raise ValueError(f"profile must be {' or '.join(PROFILES)}, not {profile!r}")
+    if not 1 <= read_count(control_planes, "control_planes") <= MAX_CONTROL_PLANES:
+        raise ValueError(f"control_planes must be from 1 to {MAX_CONTROL_PLANES}, not {control_planes}")
+    if control_planes > 1 and profile == MINIMAL:
+        raise ValueError(f"control_planes needs profile={KUBEADM!r}")
 
 
 def _check_types(**options: object) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta, wellknown
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.connect import ClientOptions, connect
 from mockube.client.kinds import CONFIG_MAPS, NODES, SERVICE_ACCOUNTS
@@ -21,6 +22,7 @@ from mockube.component_base.suggestions import enumerate_names
 from mockube.component_base.supervision import timeout
 from mockube.controller_manager.config.selection import ALL_CONTROLLERS, is_controller_enabled
 from mockube.kubelet.node_pools.pool import NodePools
+from mockube.launch import LaunchOptions
 from mockube.objects.watching import watch_objects
 from mockube.resizing import desired_pools, request_nodes, wait_for_nodes
 
@@ -68,9 +70,10 @@ async def wait_usable(  # noqa: PLR0913 - each says what to wait for, or how
     clock: Clock,
     report: Callable[[str], None],
     controllers: Sequence[str] = (ALL_CONTROLLERS,),
+    control_planes: int = 0,
     seconds: float = DEFAULT_TIMEOUT,
 ) -> int:
-    """Wait until a new control plane is usable, and return its number of nodes.
+    """Wait until a new control plane is usable, and return its number of nodes without `control_planes` more for the control plane.
 
     Every node is ready, and the objects exist that `controllers` create in each namespace. The store may request other
     nodes than the flag; `has_only_these`: it requests the same, so that nodes of earlier runs are changed or deleted.
@@ -84,11 +87,28 @@ async def wait_usable(  # noqa: PLR0913 - each says what to wait for, or how
                 if has_only_these:
                     await wait_for_nodes(client, nodes, clock=clock, seconds=seconds)
                 desired = (await desired_pools(client, nodes)).count
-                await wait_for_pods(client, desired, controllers=controllers, seconds=seconds)
+                await wait_for_pods(
+                    client, desired + control_planes, controllers=controllers, seconds=seconds
+                )
                 report("1 node ready" if desired == 1 else f"{desired} nodes ready")
                 return desired
         except NoResponse:
             await clock.sleep(_RETRY_SECONDS)
+
+
+async def init_kubeadm(kubeconfig: Path, options: LaunchOptions, *, clock: Clock) -> None:
+    """Create what kubeadm creates in a new cluster. Requests are repeated until the server responds."""
+    from mockube.kubeadm.init import init  # noqa: PLC0415 - other clusters do not need it
+
+    access = read(kubeconfig)
+    while True:
+        try:
+            async with connect(ClientOptions(access=access, clock=clock, agent=AGENT)) as client:
+                await init(client, access, options, clock=clock, random=SystemRandom())
+        except NoResponse:
+            await clock.sleep(_RETRY_SECONDS)
+        else:
+            return
 
 
 async def replace_nodes(kubeconfig: Path, nodes: NodePools, *, clock: Clock) -> None:

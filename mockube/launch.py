@@ -23,6 +23,16 @@ IN_CLUSTER_VARIABLES: Final = tuple(
 )
 """The environment variables of a pod. A program that is tested in one, as CI jobs are, must not use the cluster of the pod."""
 
+MINIMAL: Final = "minimal"
+KUBEADM: Final = "kubeadm"
+MEMORY: Final = "memory"
+"""Where objects are that are not stored on a disk or in etcd."""
+PROFILES: Final = (KUBEADM, MINIMAL)
+"""What a cluster contains: what one has that kubeadm made, or nodes for pods alone."""
+_KUBEADM_SERVER_FLAGS: Final = ("--enable-bootstrap-token-auth", "true")
+_KUBEADM_MANAGER_FLAGS: Final = ("--controllers", "*,bootstrap-signer-controller,token-cleaner-controller")
+_ALL_CONTROLLERS: Final = ("*",)
+
 _NODE_RESTRICTION: Final = "NodeRestriction"
 _SERVICE_ACCOUNT_KEY: Final = "sa.key"
 _CLIENT_CA_FILES: Final = ("ca.crt", "ca.key")
@@ -41,14 +51,23 @@ class LaunchOptions(Struct, frozen=True, kw_only=True):
     """More flags of the API server. The last value of a flag applies."""
     manager_flags: Sequence[str] = ()
     """More flags of the controller manager."""
+    profile: str = MINIMAL
+    """What the cluster contains besides nodes for pods: `MINIMAL` or `KUBEADM`."""
+    control_planes: int = 1
+    """The number of control-plane nodes of the profile `KUBEADM`."""
+
+    @property
+    def is_kubeadm(self) -> bool:
+        return self.profile == KUBEADM
 
     def server_arguments(self) -> Sequence[str]:
         return (
             *("--packs", self.packs),
             # Resource usage is simulated if nodes are; later flags of the user may change that.
-            *("--simulate-metrics", str(self.nodes.count > 0).lower()),
+            *("--simulate-metrics", str(self.nodes.count > 0 or self.is_kubeadm).lower()),
             # The admission plugin that kubeadm enables, unless other flags name it.
             *(() if any(_NODE_RESTRICTION in flag for flag in self.flags) else _WITH_NODE_RESTRICTION),
+            *(_KUBEADM_SERVER_FLAGS if self.is_kubeadm else ()),
             *self.flags,
         )
 
@@ -56,6 +75,7 @@ class LaunchOptions(Struct, frozen=True, kw_only=True):
         return (
             *("--simulate-nodes", self.nodes.text, "--packs", self.packs),
             *_signing_flags(self.flags, self.manager_flags),
+            *(_KUBEADM_MANAGER_FLAGS if self.is_kubeadm and self.controllers == _ALL_CONTROLLERS else ()),
             *self.manager_flags,
         )
 

@@ -27,7 +27,9 @@ FIXTURE: Final = "mockube"
 SCOPE, NODES, PACKS = "mockube_scope", "mockube_nodes", "mockube_packs"
 VERSION, AS_DEFAULT = "mockube_version", "mockube_as_default"
 DEFAULT_OPTION: Final = "as_default"
-OPTIONS: Final = ("nodes", "packs", "version", "flags", "manager_flags", "images", DEFAULT_OPTION)
+OPTIONS: Final = (
+    "nodes", "packs", "version", "flags", "manager_flags", "images", "profile", "control_planes", DEFAULT_OPTION
+)  # fmt: skip
 """The options of the marker."""
 MARKER: Final = f"mockube({', '.join(f'{option}=...' for option in OPTIONS)}): options of the cluster of the fixture `mockube`"
 NAMES: Final = ("mockube", "mockube.testing")

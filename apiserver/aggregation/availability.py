@@ -163,7 +163,7 @@ class Availability:
         reason, problem = self._problem_of_service(remote)
         documents = self._remotes.documents.setdefault(remote.name, RemoteDocuments())
         before = documents.resources, documents.index
-        if not problem:
+        if not problem and not self._remotes.is_simulated(remote):
             try:
                 documents = self._remotes.documents[remote.name] = await self._inspect(remote)
             except ServerUnreachable as error:

@@ -83,7 +83,14 @@ def remote_of(tree: ReadOnlyTree) -> RemoteAPIService | None:
 class Remotes:
     """All APIServices of other servers in the watch cache, updated at each change. It is false while there are none."""
 
-    def __init__(self, backend: Backend, api_services: Resource) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        api_services: Resource,
+        is_simulated: Callable[[RemoteAPIService], bool] = lambda _: False,
+    ) -> None:
+        """`is_simulated` returns whether this server has the resources of a server whose pods are simulated."""
+        self.is_simulated = is_simulated
         self._backend = backend
         self._api_services = api_services
         self.prefix = backend.layout.prefix(api_services)
@@ -134,7 +141,11 @@ class Remotes:
             if entry is None or entry[0] != stored.revision:
                 entry = stored.revision, self._read(stored)
             self._entries[stored.key] = entry
-        self._served = {remote.served: remote for _, remote in self._entries.values() if remote is not None}
+        self._served = {
+            remote.served: remote
+            for _, remote in self._entries.values()
+            if remote is not None and not (remote.is_available and self.is_simulated(remote))
+        }
         for name in self.documents.keys() - {remote.name for remote in self._served.values()}:
             del self.documents[name]
 

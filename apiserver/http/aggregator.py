@@ -7,6 +7,7 @@ once for all versions of the same Service; then, from a server without that docu
 import asyncio
 import logging
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import Final, NamedTuple, TypeAlias
 
@@ -31,6 +32,7 @@ from mockube.apiserver.aggregation.remotes import (
     index_of,
     row_finder,
 )
+from mockube.apiserver.aggregation.simulated_servers import is_metrics_server
 from mockube.apiserver.bootstrap.apiservices import GROUP_PRIORITY, VERSION_PRIORITY
 from mockube.apiserver.customresources.conversion_review import ConversionFailed
 from mockube.apiserver.kinds.api_resource import Resource
@@ -93,10 +95,14 @@ class Aggregator:
         services: Services,
         certificate: Pair | None,
         dialer: Dialer,
+        *,
+        simulates_metrics: bool = False,
     ) -> None:
+        """`simulates_metrics`: this server computes the metrics of a metrics-server whose pods are simulated."""
         self._registry = registry
         self._services = services
-        self.remotes = Remotes(registry, api_services)
+        is_simulated = partial(is_metrics_server, registry) if simulates_metrics else lambda _: False
+        self.remotes = Remotes(registry, api_services, is_simulated)
         self.proxy = ServiceProxy(self._resolve, certificate, dialer)
 
     def watch(

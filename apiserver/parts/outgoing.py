@@ -50,7 +50,10 @@ def make_aggregator(
 ) -> Aggregator:
     credentials, services = environment.credentials, dict(config.admission.webhook_service)
     certificate = None if credentials is None else credentials.proxy
-    return Aggregator(registry, api_services, services, certificate, outgoing.dialer)
+    simulates_metrics = config.features.simulate_metrics
+    return Aggregator(
+        registry, api_services, services, certificate, outgoing.dialer, simulates_metrics=simulates_metrics
+    )
 
 
 def make_proxy(environment: ServerEnvironment) -> ReverseProxy:

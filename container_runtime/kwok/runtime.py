@@ -57,6 +57,12 @@ class KwokRuntime:
     def node_path_type(self, node: str, path: str) -> str:
         return self._simulated.node_path_type(node, path)
 
+    def node_files(self, node: str, folder: str) -> Mapping[str, bytes] | None:
+        return self._simulated.node_files(node, folder)
+
+    def add_node_files(self, node: str, files: Mapping[str, bytes]) -> None:
+        self._simulated.add_node_files(node, files)
+
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         return self._simulated.kills(pod)
 

@@ -143,6 +143,14 @@ class ProcessRuntime:
         del node, path
         return ""
 
+    def node_files(self, node: str, folder: str) -> Mapping[str, bytes] | None:
+        """Return None: a node has the simulated files alone."""
+        del node, folder
+        return None
+
+    def add_node_files(self, node: str, files: Mapping[str, bytes]) -> None:
+        pass
+
     def kills(self, _: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         return {}
 

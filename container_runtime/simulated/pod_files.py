@@ -7,9 +7,11 @@ contents were kept is in them already.
 import asyncio
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from posixpath import join
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import meta
@@ -189,6 +191,25 @@ class PodFiles:
         if files is None or not files.exists(path):
             return ""
         return "Directory" if files.entry(path).is_directory else "File"
+
+    def node_files(self, node: str, folder: str) -> Mapping[str, bytes] | None:
+        """Return the files in a folder of a node by name; None if nothing on the node is in memory."""
+        files = self._container_files.find_volume((OF_NODE, node))
+        if files is None or not files.exists(folder):
+            return None if files is None else {}
+        found: dict[str, bytes] = {}
+        for name in files.children(folder):
+            with suppress(FileError):  # a folder, a broken link, or a file that is too large
+                found[name] = files.read(join(folder, name))
+        return found
+
+    def add_node_files(self, node: str, files: Mapping[str, bytes]) -> None:
+        """Add the files that a node has from its installation."""
+        volume = (OF_NODE, node)
+        present = self._container_files.find_volume(volume)
+        entries = {} if present is None else dict(present.entries("/"))
+        entries |= {path: FileEntry(data=data, mode=0o600) for path, data in files.items()}
+        self._container_files.replace_volume(volume, entries)
 
     def forget(self, uid: str) -> None:
         """Drop the files of a deleted pod."""

@@ -243,6 +243,12 @@ class SimulatedRuntime:
     def node_path_type(self, node: str, path: str) -> str:
         return self.files.node_path_type(node, path)
 
+    def node_files(self, node: str, folder: str) -> Mapping[str, bytes] | None:
+        return self.files.node_files(node, folder)
+
+    def add_node_files(self, node: str, files: Mapping[str, bytes]) -> None:
+        self.files.add_node_files(node, files)
+
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         return self.loads.kills(pod)
 

@@ -34,14 +34,14 @@ class NodeRange(NamedTuple):
 def allocates(config: Config) -> bool:
     """Return whether the manager allocates a pod CIDR for each node."""
     flag = config.networks.allocate_node_cidrs
-    return config.simulation.simulate_nodes.count > 0 if flag is None else flag
+    return config.simulation.node_count > 0 if flag is None else flag
 
 
 def node_ranges(config: Config) -> tuple[NodeRange, ...]:
     """Return a range for each address family. Raises `ValueError` if the flags contradict each other."""
     networks = config.networks
-    if not networks.cluster_cidr and config.simulation.simulate_nodes.count > 0:
-        network, nodes = ip_network(SIMULATED_CIDR), config.simulation.simulate_nodes.count
+    if not networks.cluster_cidr and config.simulation.node_count > 0:
+        network, nodes = ip_network(SIMULATED_CIDR), config.simulation.node_count
         by_number = (mask for mask in _SIMULATED_MASK_SIZES if NodeRange(network, mask).nodes >= nodes)
         mask = networks.node_cidr_mask_size_ipv4 or networks.node_cidr_mask_size
         return (_range(network, mask or next(by_number, _SIMULATED_MASK_SIZES[-1])),)

@@ -23,6 +23,7 @@ from mockube.component_base.flags import (
 )
 from mockube.component_base.klog import Logging
 from mockube.container_runtime import simulation_values
+from mockube.kubelet.installation import NOTHING_INSTALLED, Installation, read_installation
 from mockube.kubelet.node_pools.deprecated import CommonSettings
 from mockube.kubelet.node_pools.flag import read_nodes
 from mockube.kubelet.node_pools.pool import NodePools
@@ -340,6 +341,19 @@ class Simulation(Struct, frozen=True, kw_only=True):
             topic="Nodes and pods",
         ),
     ] = None
+    installation: Annotated[
+        Installation,
+        Flag(
+            "file with what kubeadm has installed: control-plane nodes, files of nodes, logs of programs; `mockube up` writes it (none)",
+            read_installation,
+            metavar="FILE",
+        ),
+    ] = NOTHING_INSTALLED
+
+    @property
+    def node_count(self) -> int:
+        """The number of simulated nodes, with those of the control plane."""
+        return self.simulate_nodes.count + self.installation.control_planes
 
 
 DEPRECATED: Final = "deprecated"

@@ -86,5 +86,5 @@ def find_helm() -> Path:
 @contextlib.contextmanager
 def cluster(helm: Path, flags: Sequence[str] = ()) -> Iterator[Cluster]:
     """Start a cluster, and return it with helm."""
-    with running_cluster(flags) as (kubeconfig, folder):
+    with running_cluster(("--profile=minimal", *flags)) as (kubeconfig, folder):
         yield Cluster(helm, kubeconfig, folder)

@@ -125,7 +125,15 @@ def cluster(minor: str, agnhost: Path | None = None) -> Iterator[Path]:
             flags += ["--container-runtime=process", f"--images={images}"]
         try:
             done = mockube.run(
-                "up", "--detach", "--name=e2e", "--secure-port=0", "--simulate-nodes=3", *flags
+                *(
+                    "up",
+                    "--detach",
+                    "--name=e2e",
+                    "--secure-port=0",
+                    "--profile=minimal",
+                    "--simulate-nodes=3",
+                ),
+                *flags,
             )
             if done.returncode:
                 sys.exit(done.stderr)

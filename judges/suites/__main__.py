@@ -79,7 +79,7 @@ def _environment(suite: Suite, mockube: Mockube) -> Mapping[str, str]:
         assets = mockube.home / "assets"
         _check(mockube.run("envtest", str(assets)))
         return {"KUBEBUILDER_ASSETS": str(assets)}
-    _check(mockube.run("up", "--detach", "--secure-port=0", "--simulate-nodes=3"))
+    _check(mockube.run("up", "--detach", "--secure-port=0", "--profile=minimal", "--simulate-nodes=3"))
     return {"KUBECONFIG": str(mockube.folder().kubeconfig)}
 
 

@@ -65,7 +65,7 @@ def run_set(name: str, settings: Mapping[str, Any], chosen: list[str], options) 
         for nodes in sorted({task.nodes for task in tasks}):
             group = [task for task in tasks if task.nodes == nodes]
             with (
-                running_cluster(options.flags, nodes) as (kubeconfig, _),
+                running_cluster(("--profile=minimal", *options.flags), nodes) as (kubeconfig, _),
                 ThreadPoolExecutor(options.jobs) as pool,
             ):
                 run = partial(run_task, form=form, kubeconfig=kubeconfig, deploy=settings.get("deploy", ""))

@@ -50,7 +50,7 @@ def use_existing(
     nodes = count_nodes(folder.kubeconfig)
     if nodes is None:
         raise Failure(f'"{folder.name}" runs as process {running.pid}, but {running.url} does not respond')
-    running = msgspec.structs.replace(running, nodes=nodes)
+    running = msgspec.structs.replace(running, nodes=max(nodes - running.control_planes, 0))
     if found := [*differences(options, folder, running)]:
         raise ClusterLocked(
             f'"{folder.name}" runs with other flags: {", ".join(found)}. Leave these flags out to use it as it is, '
@@ -83,6 +83,10 @@ def differences(options: argparse.Namespace, folder: ClusterFolder, running: Clu
         yield from _node_differences(options.simulate_nodes, folder, running)
     if "packs" in options.set_flags:
         yield from _compare("--packs", _sorted_names(running.packs), _sorted_names(options.packs))
+    if "profile" in options.set_flags:
+        yield from _compare("--profile", running.profile, options.profile)
+    if "control_planes" in options.set_flags:
+        yield from _compare("--control-planes", str(running.control_planes), str(options.control_planes))
     yield from _store_differences(options, folder, running)
     for dest, texts in vars(options).items():
         _, dot, name = dest.partition(".")

@@ -17,16 +17,26 @@ from mockube.component_base.klog import DEBUG_VERBOSITY
 from mockube.component_base.launcher import NOT_FOUND
 from mockube.container_runtime.simulation_values import PROCESS
 from mockube.failure import UsageError
-from mockube.launch import LaunchOptions
+from mockube.launch import MINIMAL, LaunchOptions
 
 from .parsing import CommandParser
 from .progress import print_line
-from .shared_flags import CLUSTER, PODS, START_TIMES, add_cluster_flags, add_runtime, version_flags
+from .shared_flags import (
+    CLUSTER,
+    PODS,
+    START_TIMES,
+    add_cluster_flags,
+    add_profile,
+    add_runtime,
+    check_control_planes,
+    version_flags,
+)
 
 
 def add_flags(parser: CommandParser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...] -- CMD [ARG ...]"
     add_cluster_flags(parser.group(CLUSTER))
+    add_profile(parser.group(CLUSTER), MINIMAL)
     add_runtime(parser.group(PODS))
     parser.add_argument(
         "--scheduler-config",
@@ -59,6 +69,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("no command: use `mockube run -- CMD ...`")
     if shutil.which(command[0]) is None and os.sep not in command[0]:
         return _report_missing(command)
+    check_control_planes(options, options.profile)
     check_images(options.images, has_processes=options.container_runtime == PROCESS)
     return asyncio.run(
         run_once(
@@ -68,6 +79,8 @@ def run(options: argparse.Namespace) -> int:
                 packs=options.packs,
                 flags=(*version_flags(options), *_level_flags(options)),
                 manager_flags=manager_flags(options),
+                profile=options.profile,
+                control_planes=options.control_planes,
             ),
             clock=RealClock(),
             reports=RunReports(

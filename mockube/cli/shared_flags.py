@@ -1,16 +1,20 @@
 """Flags that several commands share: the name of the cluster, its options, the output format."""
 
 import argparse
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from mockube.apimachinery.schema import minors
+from mockube.component_base.flags import non_negative_int
 from mockube.component_base.release_options import read_minor
 from mockube.container_runtime.simulation_values import FAIL, PROCESS, RUN, SIMULATED, SUCCEED
+from mockube.failure import UsageError
+from mockube.kubelet.installation import MAX_CONTROL_PLANES
 from mockube.kubelet.node_pools.flag import read_nodes
 from mockube.kubelet.node_pools.pool import NodePools
-from mockube.launch import DEFAULT_NODES, NAME, NODES, PACKS
+from mockube.launch import DEFAULT_NODES, KUBEADM, MINIMAL, NAME, NODES, PACKS, PROFILES, LaunchOptions
 
 from .parsing import CommandParser, FlagGroup
 
@@ -18,6 +22,7 @@ CLUSTER: Final = "Cluster"
 PODS: Final = "Nodes and pods"
 """The groups of flags in the help of commands."""
 
+_SERVICE_NETWORK: Final = "--service-cluster-ip-range"
 START_TIMES: Final = 2
 """The lowest log level at which a command prints how long the start of its cluster takes."""
 
@@ -49,6 +54,45 @@ def add_cluster_flags(flags: FlagGroup) -> None:
         help=f"packs of more kinds ({PACKS or 'none'})",
     )
     add_version(flags)
+
+
+def add_profile(flags: FlagGroup, default: str) -> None:
+    flags.add_argument(
+        "--profile",
+        choices=PROFILES,
+        default=default,
+        metavar="PROFILE",
+        help=f"as {KUBEADM} makes it, or {MINIMAL} ({default})",
+    )
+    flags.add_argument(
+        "--control-planes",
+        type=read_control_planes,
+        default=1,
+        metavar="COUNT",
+        help=f"control-plane nodes of {KUBEADM} (1)",
+    )
+
+
+def read_control_planes(text: str) -> int:
+    count = non_negative_int(text)
+    if not 1 <= count <= MAX_CONTROL_PLANES:
+        raise ArgumentTypeError(f"{count} is not a number from 1 to {MAX_CONTROL_PLANES}")
+    return count
+
+
+def check_control_planes(options: argparse.Namespace, profile: str) -> None:
+    """Refuse control-plane nodes of a cluster that has none."""
+    if "control_planes" in options.set_flags and profile == MINIMAL:
+        raise UsageError(f"--control-planes needs --profile={KUBEADM}")
+
+
+def check_networks(options: LaunchOptions) -> None:
+    """Refuse a range of Services in which the profile kubeadm has no room."""
+    if options.is_kubeadm and any(flag.startswith(_SERVICE_NETWORK) for flag in options.flags):
+        from mockube.kubeadm.init import problem_of  # noqa: PLC0415 - few clusters have another range
+
+        if problem := problem_of(options):
+            raise UsageError(problem)
 
 
 def add_nodes(flags: CommandParser | FlagGroup, help_text: str, default: NodePools) -> None:

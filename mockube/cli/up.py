@@ -25,6 +25,7 @@ from mockube.clusters.kubeconfigs import check_no_other_clusters
 from mockube.clusters.logs import SUPERVISOR_LOG
 from mockube.clusters.named_cluster import ClusterFolder, ClusterRecord, ClusterState
 from mockube.clusters.ports import LOOPBACK, check_address, check_port_free, default_port
+from mockube.clusters.profiles import Profile, stored_profile
 from mockube.clusters.supervisor import ClusterSpec, ReadyCondition, Supervisor
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import (
@@ -45,13 +46,24 @@ from mockube.failure import Failure, UsageError
 from mockube.kubectl import KUBECTL, how_to_install
 from mockube.kubelet.node_pools import deprecated
 from mockube.kubelet.node_pools.pool import PoolError
+from mockube.launch import KUBEADM, MINIMAL, LaunchOptions
 
 from .detach import Reports, detach
 from .output import code_of, program_name
 from .parsing import ALL, PREFIX, CommandParser, FlagGroup
 from .progress import Progress, is_live
 from .run import check_images
-from .shared_flags import CLUSTER, PODS, START_TIMES, add_cluster_flags, add_name, version_flags
+from .shared_flags import (
+    CLUSTER,
+    PODS,
+    START_TIMES,
+    add_cluster_flags,
+    add_name,
+    add_profile,
+    check_control_planes,
+    check_networks,
+    version_flags,
+)
 
 READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes}{elsewhere}:
 
@@ -100,6 +112,7 @@ UP_FLAGS: Final = frozenset(
         "ready_after_controllers",
         "write_component_urls",
         "data_dir",
+        "installation",
     }
 )
 """Flags of the two processes that `mockube up` defines itself, or that it sets."""
@@ -139,6 +152,7 @@ def add_flags(parser: CommandParser) -> None:
     parser.spellings = {"--port": "--secure-port"}
     add_name(parser.group(CLUSTER))
     add_cluster_flags(parser.group(CLUSTER))
+    add_profile(parser.group(CLUSTER), KUBEADM)
     _add_start_flags(parser)
     persistence = parser.group(STORE).add_mutually_exclusive_group()
     persistence.add_argument(
@@ -305,6 +319,8 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
             "--etcd-servers, and --keep or --data-dir, cannot be set together: objects are stored in etcd or here"
         )
     data_dir = None if etcd else _data_dir(options, folder)
+    profile = _profile(options, data_dir)
+    check_networks(LaunchOptions(flags=server, profile=profile.name))
     is_kept = bool(etcd or data_dir)
     return ClusterSpec(
         version=version("mockube"),
@@ -318,6 +334,8 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
         ),
         manager_flags=(*manager, *version_flags(options)),
         store=",".join(etcd) or str(data_dir or named_cluster.MEMORY),
+        data_dir=data_dir,
+        profile=profile,
         detached=options.detach,
         replaces_nodes=is_kept and "simulate_nodes" in options.set_flags,
         copy_to=copy_to,
@@ -325,6 +343,24 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
         seconds=options.wait.seconds,
         notes_times=int(flags[f"{BOTH}.v"][-1]) >= START_TIMES if flags[f"{BOTH}.v"] else False,
     )
+
+
+def _profile(options: argparse.Namespace, data_dir: Path | None) -> Profile:
+    """Return the profile of the flags, or else that of the store; a cluster without nodes is minimal by default."""
+    stored = None if data_dir is None else stored_profile(data_dir)
+    is_set = "profile" in options.set_flags
+    if stored is not None and stored.name == KUBEADM and is_set and options.profile == MINIMAL:
+        raise UsageError(
+            f"the store has a cluster with --profile={KUBEADM}: leave --profile out, or use another --name or --data-dir"
+        )
+    if is_set or stored is None:
+        is_bare = not is_set and not options.simulate_nodes.count
+        profile = Profile(MINIMAL if is_bare else options.profile, options.control_planes)
+    else:
+        count = options.control_planes if "control_planes" in options.set_flags else stored.control_planes
+        profile = Profile(stored.name, count)
+    check_control_planes(options, profile.name)
+    return profile
 
 
 def _print_change_of_release(options: argparse.Namespace, folder: ClusterFolder) -> None:
@@ -362,7 +398,7 @@ def ready_message(folder: ClusterFolder, record: ClusterRecord) -> str:
         notes.insert(0, f"kubectl is not installed: {how_to_install()}.")
     return READY.format(
         version=record.version,
-        nodes="1 simulated node" if record.nodes == 1 else f"{record.nodes} simulated nodes",
+        nodes=_nodes_text(record),
         kubectl=f"{program_name()} kubectl{named_cluster.name_flag(folder.name)}",
         elsewhere="" if record.detached else ". In another shell",
         kubeconfig=shlex.quote(str(folder.kubeconfig)),
@@ -371,6 +407,13 @@ def ready_message(folder: ClusterFolder, record: ClusterRecord) -> str:
         if record.detached
         else "Ctrl+C stops it.",
     )
+
+
+def _nodes_text(record: ClusterRecord) -> str:
+    nodes = "1 simulated node" if record.nodes == 1 else f"{record.nodes} simulated nodes"
+    if record.control_planes > 1:
+        return f"{nodes} and {record.control_planes} of a control plane"
+    return f"{nodes} and a control plane" if record.control_planes else nodes
 
 
 # --- the flags of the two processes: each is passed to the process that has it

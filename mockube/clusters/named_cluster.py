@@ -25,7 +25,7 @@ from mockube.etcd.embedded.lock import check_private, open_lock
 from mockube.etcd.errors import UnsafeDirectory
 from mockube.failure import Failure, Missing, UsageError
 
-MEMORY: Final = "memory"
+MEMORY: Final = launch.MEMORY
 POLL_SECONDS: Final = 0.05
 """The polling interval of a cluster's files in seconds."""
 
@@ -220,6 +220,10 @@ class ClusterRecord(msgspec.Struct, frozen=True, kw_only=True):
     pools: str = ""
     """The pools of the nodes, unless the store requests others."""
     packs: str
+    profile: str = launch.MINIMAL
+    """What it contains besides nodes for pods."""
+    control_planes: int = 0
+    """The number of control-plane nodes."""
     store: str
     """`MEMORY`, the data folder, or the endpoints of etcd."""
     flags: tuple[str, ...] = ()

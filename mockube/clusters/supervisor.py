@@ -15,11 +15,13 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import Clock
-from mockube.component_base.supervision import wait_first
+from mockube.component_base.supervision import first_cause, start_in, wait_first
 from mockube.failure import Failure, TimedOut
 from mockube.kubelet.node_pools.pool import NodePools
+from mockube.launch import KUBEADM, MINIMAL
 from mockube.processes.child_processes import Report, exit_message
 from mockube.processes.control_plane import (
     MANAGER,
@@ -35,6 +37,7 @@ from . import kubeconfigs
 from .logs import SUPERVISOR_LOG
 from .named_cluster import MEMORY, ClusterFolder, ClusterRecord, Component, hold_lock, write_record
 from .ports import port_of
+from .profiles import Profile, record_profile, stored_profile
 
 RESET: Final = signal.SIGUSR1
 """The signal that requests the process that runs a cluster to empty its store."""
@@ -60,6 +63,9 @@ class ClusterSpec(Struct, frozen=True, kw_only=True):
     manager_flags: Sequence[str]
     store: str
     """The store, as in `ClusterRecord.store`."""
+    data_dir: Path | None = None
+    """The folder of the store, if there is one."""
+    profile: Profile = Profile(MINIMAL)
     detached: bool = False
     copy_to: Path | None = None
     """The file for a copy of the cluster's kubeconfig, if any."""
@@ -94,6 +100,8 @@ class Supervisor:
             nodes=spec.nodes.count,
             pools=spec.nodes.content,
             packs=spec.packs,
+            profile=spec.profile.name,
+            control_planes=spec.profile.control_planes if spec.profile.name == KUBEADM else 0,
             store=spec.store,
             flags=(*spec.flags, *spec.manager_flags),
         )
@@ -127,7 +135,11 @@ class Supervisor:
         """Run both processes until a reset is requested, or until they stop; return the exit code."""
         self._is_resetting, self._began = False, self._clock.monotonic()
         plane = control_plane(
-            self._launch(), clock=self._clock, report=self._report, on_change=self._update_components
+            self._launch(),
+            clock=self._clock,
+            report=self._report,
+            on_change=self._update_components,
+            store=self._spec.store,
         )
         plane.handle_signals()
         asyncio.get_running_loop().add_signal_handler(RESET, self._reset, plane)
@@ -154,13 +166,30 @@ class Supervisor:
         if self._spec.replaces_nodes:
             request = client.replace_nodes(self._folder.kubeconfig, self._spec.nodes, clock=self._clock)
             await wait_first(request, plane.wait_until_stopped())
-        if self._spec.until is ReadyCondition.NODES and not plane.is_over:
-            self._step("waiting for the nodes")
-            await wait_first(self._wait_nodes(client), plane.wait_until_stopped())
+        if not plane.is_over:
+            await wait_first(self._make_usable(client), plane.wait_until_stopped())
         if plane.is_over:
             return
         self._record = msgspec.structs.replace(self._record, ready=True, url=url)
         self._update_components(plane)
+
+    async def _make_usable(self, client: ModuleType) -> None:
+        """Create what the profile has, and wait for the nodes meanwhile."""
+        spec = self._spec
+        async with asyncio.TaskGroup() as group:
+            if spec.profile.name == KUBEADM:
+                start_in(group, "kubeadm", self._init_kubeadm(client))
+            if spec.until is ReadyCondition.NODES:
+                self._step("waiting for the nodes")
+                start_in(group, "nodes", self._wait_nodes(client))
+        if spec.data_dir is not None:
+            record_profile(spec.data_dir, spec.profile)
+
+    async def _init_kubeadm(self, client: ModuleType) -> None:
+        try:
+            await client.init_kubeadm(self._folder.kubeconfig, self._launch(), clock=self._clock)
+        except (ApiError, ExceptionGroup) as error:
+            self._report(f"the objects of kubeadm were not all created: {first_cause(error)}")
 
     async def _wait_nodes(self, client: ModuleType) -> None:
         launch = self._launch()
@@ -171,6 +200,7 @@ class Supervisor:
             clock=self._clock,
             report=self._note_time,
             controllers=launch.controllers,
+            control_planes=self._record.control_planes,
         )
         self._record = msgspec.structs.replace(self._record, nodes=nodes)
 
@@ -207,6 +237,8 @@ class Supervisor:
                 *(("--secure-port", str(same_port)) if same_port else ()),
             ),
             manager_flags=spec.manager_flags,
+            profile=spec.profile.name,
+            control_planes=spec.profile.control_planes,
         )
 
     def _update_components(self, plane: ControlPlane) -> None:
@@ -226,8 +258,11 @@ class Supervisor:
 def delete_objects(folder: ClusterFolder) -> None:
     """Delete all objects that the cluster's folder stores; the cluster will store new ones as before."""
     if folder.data.exists():
+        profile = stored_profile(folder.data)
         shutil.rmtree(folder.data)
         folder.data.mkdir(mode=0o700)
+        if profile is not None:
+            record_profile(folder.data, profile)
 
 
 def check_resettable(cluster_record: ClusterRecord, folder: ClusterFolder) -> None:

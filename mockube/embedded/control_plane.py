@@ -36,7 +36,7 @@ from mockube.controller_manager.catalog import NAMES
 from mockube.controller_manager.command_line import parse as parse_manager_flags
 from mockube.controller_manager.config.settings import SECTIONS as MANAGER_SECTIONS
 from mockube.controller_manager.config.settings import Config
-from mockube.launch import LaunchOptions, temporary_server_flags
+from mockube.launch import MEMORY, LaunchOptions, temporary_server_flags
 from mockube.objects.requests import ObjectRequests
 
 from .log_capture import CapturedLog, capture_log
@@ -45,6 +45,9 @@ from .serving import KUBECONFIG, EmbeddedServer, run_server
 T = TypeVar("T")
 
 START_SECONDS: Final = 30.0
+_LOG_NOTE: Final = (
+    "The program runs in the process of the test: `Cluster.complaints` has its warnings and errors.\n"
+)
 _UNKNOWN_FLAG: Final = re.compile(r"unrecognized arguments: (--[\w-]+)")
 SHUTDOWN_SECONDS: Final = 0.5
 """The time in which controllers can finish their current work at the end."""
@@ -86,7 +89,8 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         folder = stack.enter_context(temporary_folder("mockube-"))
         options = _with_files(options, folder)
         config = _parse_flags(lambda: parse_server_flags(options.server_arguments(), {}))
-        manager_config = _parse_flags(lambda: _parse_manager_flags(options, folder))
+        installed = _install(options, folder)
+        manager_config = _parse_flags(lambda: _parse_manager_flags(options, folder, installed))
         component_probes: dict[str, EmbeddedProbe] = {}
         server = await stack.enter_async_context(
             run_server(
@@ -110,13 +114,17 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         await stack.enter_async_context(_run_manager(manager))
         stack.callback(faults.clear)
         manager_client = await stack.enter_async_context(_connect_client(server, server.controllers, clock))
+        client = await stack.enter_async_context(_connect_client(server, server.admin, clock))
+        if options.is_kubeadm:
+            from mockube.kubeadm.init import init  # noqa: PLC0415 - most clusters are minimal
+
+            await init(client, server.admin, options, clock=clock, random=random)
         await wait_for_pods(
             manager_client,
-            options.nodes.count,
+            manager_config.simulation.node_count,
             controllers=manager_config.controllers.controllers,
             seconds=START_SECONDS,
         )
-        client = await stack.enter_async_context(_connect_client(server, server.admin, clock))
         # Requests of reports are not recorded as the user's, and do not get the user's faults.
         requests = ObjectRequests(client, server.admin, reports=manager_client, server_clock=clock)
         yield EmbeddedControlPlane(
@@ -134,13 +142,27 @@ def _with_files(options: ClusterOptions, folder: Path) -> ClusterOptions:
     )
 
 
-def _parse_manager_flags(options: ClusterOptions, folder: Path) -> Config:
+def _install(options: ClusterOptions, folder: Path) -> Sequence[str]:
+    """Write what kubeadm leaves on nodes; return the flags for it."""
+    if not options.is_kubeadm:
+        return ()
+    from mockube.kubeadm.init import problem_of, write_installation  # noqa: PLC0415 - most clusters are minimal
+
+    if problem := problem_of(options):
+        raise ValueError(problem)
+    note = folder / "programs.log"
+    note.write_text(_LOG_NOTE)
+    logs = {"kube-apiserver": note, "kube-controller-manager": note}
+    return write_installation(folder / "installation.json", options, logs, MEMORY)
+
+
+def _parse_manager_flags(options: ClusterOptions, folder: Path, installed: Sequence[str]) -> Config:
     """Return the manager's configuration. Leader election is off, because there is one manager."""
     own_flags = (
         *("--kubeconfig", str(folder / KUBECONFIG), "--leader-elect", "false"),
         *("--controller-shutdown-timeout", f"{SHUTDOWN_SECONDS:g}s"),
     )
-    arguments = (*own_flags, *options.manager_arguments())
+    arguments = (*own_flags, *installed, *options.manager_arguments())
     return parse_manager_flags(arguments, {}, NAMES, options.scheduler_plugins)
 
 

@@ -12,6 +12,7 @@ import tempfile
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +20,7 @@ from typing import Final
 
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import wait_first
-from mockube.launch import LaunchOptions, temporary_server_flags
+from mockube.launch import MEMORY, LaunchOptions, temporary_server_flags
 
 from .child_processes import ControlPlaneProgram, Processes, Report, SupervisedProcess, shell_exit_code
 
@@ -48,10 +49,12 @@ class ControlPlane:
         clock: Clock,
         report: Report,
         on_change: "Callable[[ControlPlane], None]" = lambda _: None,
+        prepare: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_change` is called after each start and exit of the manager."""
+        """`on_change` is called after each start and exit of the manager, `prepare` in a thread before its start."""
         self._programs = (server, manager)
         self._report = report
+        self._prepare = prepare
         self._stopping = asyncio.Event()
         self._server: Process
         self._killed = False
@@ -73,7 +76,9 @@ class ControlPlane:
                 self.processes.start_program(server, environment, stdin=DEVNULL) as self._server,
                 self.manager.running(),
             ):
+                preparation = asyncio.create_task(asyncio.to_thread(self._prepare))
                 await wait_first(_result_of(server_ready), self.wait_until_stopped())
+                await preparation
                 if self.is_over:
                     raise NotReady
                 self.manager.begin()
@@ -180,6 +185,11 @@ class Launch(LaunchOptions, frozen=True, kw_only=True):
         """The file in which the API server finds where the manager listens."""
         return self.kubeconfig.with_name("component-urls.json")
 
+    @property
+    def installation(self) -> Path:
+        """The file that tells the manager what kubeadm has installed."""
+        return self.kubeconfig.with_name("installation.json")
+
     def log(self, component: str) -> Path:
         return self.logs / f"{component}.log"
 
@@ -190,9 +200,11 @@ def control_plane(
     clock: Clock,
     report: Report,
     on_change: Callable[[ControlPlane], None] = lambda _: None,
+    store: str = MEMORY,
 ) -> ControlPlane:
-    """Return a run of both processes; `on_change` is called after each start and exit of the manager."""
+    """Return a run of both processes; `on_change` is called after each start and exit of the manager. `store` names where objects are."""
     kubeconfig = str(launch.manager_kubeconfig)
+    installation = ("--installation", str(launch.installation)) if launch.is_kubeadm else ()
     server = [
         *(*PYTHON, "-m", "mockube.apiserver", "--write-kubeconfig", str(launch.kubeconfig)),
         *("--write-manager-kubeconfig", kubeconfig, "--component-urls", str(launch.component_urls)),
@@ -202,7 +214,7 @@ def control_plane(
         *("--kubeconfig", kubeconfig, "--use-service-account-credentials", "true"),
         *("--secure-port", "0", "--metrics-port", "0", "--write-component-urls", str(launch.component_urls)),
         # It keeps its caches when the machine is too busy to renew the lease, because there is no other manager.
-        *("--leader-elect-sole-candidate", "true", *launch.manager_arguments()),
+        *("--leader-elect-sole-candidate", "true", *installation, *launch.manager_arguments()),
     ]
     return ControlPlane(
         server=ControlPlaneProgram(name=SERVER, command=server, log=launch.log(SERVER)),
@@ -214,7 +226,17 @@ def control_plane(
         clock=clock,
         report=report,
         on_change=on_change,
+        prepare=partial(_write_installation, launch, store),
     )
+
+
+def _write_installation(launch: Launch, store: str) -> None:
+    if launch.is_kubeadm:
+        # It is imported while the API server starts.
+        from mockube.kubeadm.init import write_installation  # noqa: PLC0415
+
+        logs = {"kube-apiserver": launch.log(SERVER), "kube-controller-manager": launch.log(MANAGER)}
+        write_installation(launch.installation, launch, logs, store)
 
 
 def preimport_command(python: Sequence[str], program: str, arguments: Sequence[str]) -> Sequence[str]:
@@ -231,6 +253,8 @@ def temporary_launch(folder: Path, options: LaunchOptions) -> Launch:
         packs=options.packs,
         flags=(*temporary_server_flags(folder), *options.flags),
         manager_flags=options.manager_flags,
+        profile=options.profile,
+        control_planes=options.control_planes,
     )
 
 

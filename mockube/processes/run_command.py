@@ -58,6 +58,9 @@ async def run_once(
         try:
             async with plane.running():
                 client = await client_import
+                if launch.is_kubeadm:
+                    init = client.init_kubeadm(launch.kubeconfig, launch, clock=clock)
+                    await wait_first(init, plane.wait_until_stopped())
                 await wait_first(
                     client.wait_usable(
                         launch.kubeconfig,
@@ -65,6 +68,7 @@ async def run_once(
                         clock=clock,
                         report=note_time,
                         controllers=launch.controllers,
+                        control_planes=launch.control_planes if launch.is_kubeadm else 0,
                         seconds=START_TIMEOUT,
                     ),
                     plane.wait_until_stopped(),

@@ -80,10 +80,37 @@ def test_nodes_of_kept_cluster_are_those_of_the_last_start_that_sets_them(mockub
 
 
 def started_nodes(mockube, *flags):
-    """Return the CPUs and GPUs of the nodes of the kept cluster, which is started and stopped."""
+    """Return the CPUs and GPUs of the workers of the kept cluster, which is started and stopped."""
     up = mockube.run("up", "--detach", "--name=side", "--keep", *flags)
     assert up.returncode == 0, up.stderr
     _, nodes = ask(mockube.folder("side").kubeconfig, "GET", "/api/v1/nodes")
     assert mockube.run("down", "--name=side").returncode == 0
     capacities = {node["metadata"]["name"]: node["status"]["capacity"] for node in nodes["items"]}
+    del capacities["control-plane-1"]
     return {name: (capacity["cpu"], capacity.get("nvidia.com/gpu")) for name, capacity in capacities.items()}
+
+
+def test_kept_cluster_keeps_its_profile_also_when_it_is_emptied(mockube):
+    def start(*flags):
+        up = mockube.run("up", "--detach", "--name=side", *flags)
+        nodes = ask(mockube.folder("side").kubeconfig, "GET", "/api/v1/nodes")[1] if not up.returncode else {}
+        return up, [node["metadata"]["name"] for node in nodes.get("items", ())]
+
+    def stop():
+        assert mockube.run("down", "--name=side").returncode == 0
+
+    assert start("--keep", "--nodes=1", "--profile=minimal")[1] == ["node-1"]
+    stop()
+    assert mockube.run("reset", "--name=side").returncode == 0
+    assert start("--nodes=1")[1] == ["node-1"]
+    stop()
+    assert start("--nodes=1", "--profile=kubeadm")[1] == ["control-plane-1", "node-1"]
+    assert mockube.run("reset", "--name=side").returncode == 0
+    kubeconfig = mockube.folder("side").kubeconfig
+    assert ask(kubeconfig, "GET", "/api/v1/namespaces/kube-system/configmaps/kubeadm-config")[0] == 200
+    stop()
+    refused, _ = start("--nodes=1", "--profile=minimal")
+    assert (refused.returncode, "the store has a cluster with --profile=kubeadm" in refused.stderr) == (
+        2,
+        True,
+    )

@@ -41,7 +41,7 @@ def kubeconfig_of(commands):
 
 
 def test_up_prints_kubeconfig_and_kubectl_commands(running):
-    assert "is ready, with 1 simulated node." in running.lines[0]
+    assert "is ready, with 1 simulated node and a control plane." in running.lines[0]
     assert kubeconfig_of(running) == str(running.folder().kubeconfig)
     assert sum(line.startswith("  mockube kubectl ") for line in running.lines) == 3
     assert not (running.home / ".kube").exists()
@@ -53,13 +53,13 @@ def test_kubeconfig_command_prints_working_kubeconfig(running):
     assert running.run("kubeconfig", "--path").stdout == f"{kubeconfig}\n"
     status, nodes = ask(kubeconfig, "GET", "/api/v1/nodes")
     assert status == 200
-    assert len(nodes["items"]) == 1
+    assert [node["metadata"]["name"] for node in nodes["items"]] == ["control-plane-1", "node-1"]
 
 
 def test_status_and_list_show_running_cluster(running):
     shown = running.run("status", "-o", "json")
     tree = orjson.loads(shown.stdout)
-    assert (shown.returncode, tree["healthy"], tree["nodesReady"]) == (0, True, 1)
+    assert (shown.returncode, tree["healthy"], tree["nodesReady"]) == (0, True, 2)
     assert running.run("list", "-o", "name").stdout == "default\n"
     assert "default   running   https://127.0.0.1:" in running.run("list").stdout
 
@@ -77,6 +77,7 @@ def test_second_cluster_of_same_name_is_refused_without_reuse(running):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        pytest.param(["--profile=minimal"], "--profile is kubeadm and not minimal", id="profile"),
         pytest.param(
             ["--kubernetes-version=1.33"], f"--kubernetes-version is {NEWEST} and not 1.33", id="minor"
         ),
@@ -109,9 +110,24 @@ def test_number_of_nodes_is_the_one_of_the_server(running):
     try:
         assert running.run("nodes", "2").returncode == 0
         assert "with 2 simulated nodes" in running.run("up", "--exist-ok", "--nodes=2").stdout
-        assert running.run("list").stdout.splitlines()[1].split()[3] == "2"
+        assert running.run("list").stdout.splitlines()[1].split()[3] == "3"
     finally:
         assert running.run("nodes", "1").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--profile=kind"], "--profile"),
+        (["--profile=minimal", "--control-planes=3"], "--control-planes needs --profile=kubeadm"),
+        (["--control-planes=0"], "0 is not a number from 1 to 15"),
+        (["--control-planes=many"], "--control-planes"),
+        (["--service-cluster-ip-range=10.0.0.0/29"], "10.0.0.0/29 has no room for the address of kube-dns"),
+    ],
+)
+def test_invalid_profile_is_refused(running, arguments, says):
+    refused = running.run("up", "--name=other", *arguments)
+    assert (refused.returncode, says in refused.stderr) == (2, True)
 
 
 def test_port_conflict_names_cluster_that_uses_port(running):

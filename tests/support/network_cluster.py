@@ -17,6 +17,7 @@ class NetworkCluster:
         self.network_policies = []
         self.all_ingresses = []
         self.controllers = {}
+        self.node_rules = {}
 
     def add_service(self, name, namespace="default", *, endpoints=(), ports=None, **spec):
         """Add a Service with an EndpointSlice; an endpoint is an address, or the fields of one."""
@@ -84,6 +85,9 @@ class NetworkCluster:
             for tree in self.endpoint_slices
             if any(address in endpoint["addresses"] for endpoint in tree["endpoints"])
         ]
+
+    def rules_on(self, node):
+        return self.node_rules.get(node, self)
 
     def pod_at(self, address):
         own = (pod for pod in self.pods if not pod["spec"].get("hostNetwork"))

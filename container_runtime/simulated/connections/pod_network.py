@@ -23,15 +23,18 @@ from mockube.container_runtime.simulated.network.calls import (
     Lookup,
     NetworkCaller,
     Reply,
+    ServeNames,
     decode_call,
     encode_reply,
 )
+from mockube.container_runtime.simulated.network.coredns import Query
 from mockube.container_runtime.simulated.network.policies import is_allowed
 from mockube.container_runtime.simulated.network.services import Outcome, RouteTarget, route
 from mockube.container_runtime.simulated.network.view import Peer, SyncedView, peer_of
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
 
 from .local_connections import connect_locally, send_locally
+from .name_servers import NameServers
 from .port_answers import OpenPort, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
 from .ports import serve_port
@@ -96,6 +99,7 @@ class PodConnections:
         self._databases = responses.databases
         self._turns: Counter[tuple[str, int]] = Counter()
         """The number of connections to each address and port, which are balanced in turn."""
+        self._name_servers = NameServers(view)
         self._admin_policy = ""
         self._admin_checked_at: float | None = None
         self._admin_lock = asyncio.Lock()
@@ -124,6 +128,9 @@ class PodConnections:
         match decode_call(request):
             case Lookup() as lookup:
                 return self._look_up(source, lookup)
+            case ServeNames() as served:
+                self._name_servers.start(pod, served)
+                return Reply(outcome=Outcome.OPEN.value)
             case Connect(protocol="ICMP") as connect:
                 return self._echo(source, connect)
             case Connect() as connect:
@@ -132,6 +139,14 @@ class PodConnections:
                 return await self._send(pod, source, http, on_unknown)
 
     def _look_up(self, source: Peer, lookup: Lookup) -> Reply:
+        if self._name_servers.serves(lookup.server):
+            answer = self._name_servers.answer(source, lookup.server, Query(lookup.name, lookup.record_type))
+            if answer is None:
+                return Reply(outcome=Outcome.TIMEOUT.value)
+            outcome = Outcome.OUTSIDE if answer.is_outside else Outcome.OPEN
+            return Reply(
+                outcome=outcome.value, exists=answer.exists, records=answer.records, code=answer.code
+            )
         if lookup.server != CLUSTER_DNS:
             answer = dns.resolve(self._view, lookup.name, lookup.record_type)
             outcome = Outcome.OUTSIDE if answer.is_outside else Outcome.OPEN

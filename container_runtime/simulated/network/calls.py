@@ -48,7 +48,14 @@ class HttpRequest(Struct, frozen=True, kw_only=True, tag=True):
     uses_tls: bool = False
 
 
-Call = Lookup | Connect | HttpRequest
+class ServeNames(Struct, frozen=True, kw_only=True, tag=True):
+    """A name server that has read its Corefile, which is valid."""
+
+    corefile: str
+    path: str
+
+
+Call = Lookup | Connect | HttpRequest | ServeNames
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -60,6 +67,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     """What the network does not simulate, if that is why there is no other reply."""
     exists: bool = False
     """Whether a name exists."""
+    code: str = ""
+    """The response code of a name server, such as SERVFAIL, if it is not that of a name that exists or does not."""
     records: tuple[tuple[str, str, str], ...] = ()
     """Name, type and value of each record of a name."""
     speaks: str = ""

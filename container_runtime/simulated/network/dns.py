@@ -4,7 +4,7 @@ A name is absolute here: resolvers in the containers apply search lists.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from ipaddress import ip_address
 from typing import Final
 
@@ -35,6 +35,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     """Whether the name exists, possibly without a record of the type."""
     is_outside: bool = False
     """Whether the name is one of the internet, whose answer nobody knows."""
+    code: str = ""
+    """The response code, such as SERVFAIL, if it is not that of a name that exists or does not."""
 
     def values(self, record_type: str) -> list[str]:
         return [record[2] for record in self.records if record[1] == record_type]
@@ -45,16 +47,24 @@ _UNKNOWN: Final = Answer(exists=False)
 
 def resolve(view: ClusterView, name: str, record_type: str = "A") -> Answer:
     """Answer a query for an absolute name, and follow aliases."""
-    name = name.rstrip(".").lower()
+    return resolve_with(view, name, record_type, lambda target: _query(view, target, record_type))
+
+
+def resolve_with(
+    view: ClusterView, name: str, record_type: str, query_target: Callable[[str], Answer]
+) -> Answer:
+    """Answer a query for an absolute name, and follow aliases, for whose targets `query_target` answers."""
     aliases: list[tuple[str, str, str]] = []
-    answer = _query(view, name, record_type)
+    answer = _query(view, name.rstrip(".").lower(), record_type)
     while record_type != "CNAME" and (targets := answer.values("CNAME")) and len(aliases) < _MAX_ALIASES:
-        aliases += answer.records
-        name = targets[0].rstrip(".").lower()
-        answer = _query(view, name, record_type)
+        aliases += [record for record in answer.records if record[1] == "CNAME"]
+        if any(record[1] != "CNAME" for record in answer.records):
+            break  # the answer for the target has followed its aliases
+        answer = query_target(targets[0].rstrip(".").lower())
     if not aliases:
         return answer
-    return Answer(records=(*aliases, *answer.records), exists=True, is_outside=answer.is_outside)
+    records = dict.fromkeys((*aliases, *answer.records))
+    return Answer(records=tuple(records), exists=True, is_outside=answer.is_outside)
 
 
 def _query(view: ClusterView, name: str, record_type: str) -> Answer:

@@ -52,6 +52,7 @@ class Route(Struct, frozen=True, kw_only=True):
 
 def route(view: ClusterView, source: Peer, address: str, port: int, protocol: str = TCP) -> Route:
     """Return where a connection of `source` to an address and a port leads."""
+    view = view.rules_on(source.node)
     parsed = parse_address(address)
     if parsed is None:
         return Route(outcome=Outcome.UNREACHABLE)

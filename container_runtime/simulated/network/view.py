@@ -31,6 +31,9 @@ class ClusterView(Protocol):
     def services_of_endpoint(self, address: str) -> Sequence[tuple[str, str]]:
         """Return namespace and name of the Services that have an endpoint at the address."""
 
+    def rules_on(self, node: str) -> "ClusterView":
+        """Return the view by which kube-proxy has written the rules of a node: an earlier one if it does not run there any more."""
+
     def pod_at(self, address: str) -> ReadOnlyTree | None:
         """Return the pod with the address that has a network of its own, and has not ended."""
 

@@ -91,6 +91,7 @@ _ENDLESS_SECONDS: Final = 300.0
 """A script that has run for so long, with so many commands, does not end soon."""
 
 _GAVE_UP: Final = -1
+_NAME_SERVER: Final = "coredns"
 _GO_PROGRAMS: Final = frozenset({"agnhost", "kubectl", "kube-webhook-certgen"})
 """Programs that end at SIGTERM also as the first process of a container, as Go's run-time does."""
 _GO_EXIT: Final = 2
@@ -562,7 +563,11 @@ def default_reaction(argv: Sequence[str], *, is_first: bool) -> tuple[StopReacti
     if program in _GO_PROGRAMS:
         is_pause = program == "agnhost" and "pause" in argv[1:2]
         return StopReaction(0.0, 0 if is_pause else _GO_EXIT), False
-    if starts_server(argv) or any(_EXECUTES_SERVER.search(argument) for argument in argv):
+    if (
+        program == _NAME_SERVER
+        or starts_server(argv)
+        or any(_EXECUTES_SERVER.search(argument) for argument in argv)
+    ):
         return StopReaction(0.0, 0), False
     handles_signals = any("trap" in argument for argument in argv)
     if not is_first:

@@ -159,6 +159,10 @@ def _words(key: _Key, image: Image | None) -> tuple[str, ...]:
     return key.arguments or (image.arguments if image is not None else ())
 
 
+_READS_CONFIGURATION: Final = frozenset({"coredns"})
+"""The programs that read their configuration here, and whose ports for probes it does not change."""
+
+
 def _of_image(
     key: _Key, image: Image | None, arguments: Sequence[str], environment: Mapping[str, str]
 ) -> Listeners:
@@ -180,7 +184,7 @@ def _of_image(
     configured = [path for path in image.configuration if _overlaps(path, key.mounts)] or [
         argument for argument in arguments if argument.startswith("/") and _overlaps(argument, key.mounts)
     ]
-    if configured:
+    if configured and program not in _READS_CONFIGURATION:
         unknown = f"the configuration in {configured[0]} of the image {key.image}"
         return Listeners(ports=dict.fromkeys(ports), unknown=unknown)
     unknown = f"the image {key.image}" if image.listens or image.is_guess else ""

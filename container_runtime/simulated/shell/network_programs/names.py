@@ -66,8 +66,9 @@ def nslookup(process: Process) -> Run:
             yield write_text(f"Server:\t\t{server}\nAddress:\t{server}:53\n\n")
             yield write_text("".join(_nslookup_lines(reply) for reply in replies if reply.records) + "\n")
             return 0
-        failed.append(query)
-    lines = "".join(f"** server can't find {query}: NXDOMAIN\n\n" for query in failed)
+        code = next((reply.code for reply in replies if reply.code), "NXDOMAIN")
+        failed.append(f"** server can't find {query}: {code}\n\n")
+    lines = "".join(failed)
     yield write_text(f"Server:\t\t{server}\nAddress:\t{server}:53\n\n{lines}")
     return 1
 
@@ -173,7 +174,7 @@ def host(process: Process) -> Run:
         raise UnknownProgram(" ".join(process.argv))
     name = arguments[0]
     settings = network.resolver_settings(process)
-    queries = [reverse_name(name)] if is_address(name) else settings.queries(name)
+    queries, failure = [reverse_name(name)] if is_address(name) else settings.queries(name), ""
     for query in queries:
         reply = yield from _query(
             process, settings.server, query, record_type or ("PTR" if is_address(name) else "A")
@@ -187,7 +188,9 @@ def host(process: Process) -> Run:
                 or f"{query} has no {record_type or 'A'} record\n"
             )
             return 0
-    yield write_text(f"Host {name} not found: 3(NXDOMAIN)\n")
+        failure = failure or reply.code
+    code = "2(SERVFAIL)" if failure == "SERVFAIL" else "5(REFUSED)" if failure else "3(NXDOMAIN)"
+    yield write_text(f"Host {name} not found: {code}\n")
     return 1
 
 
@@ -237,7 +240,7 @@ def dig(process: Process) -> Run:
     if "+short" in flags:
         yield write_text("".join(f"{value}\n" for _, _, value in records))
         return 0
-    status = "NOERROR" if reply is not None and reply.exists else "NXDOMAIN"
+    status = "NOERROR" if reply is not None and reply.exists else (reply and reply.code) or "NXDOMAIN"
     answers = "".join(f"{owner}.\t30\tIN\t{record_type}\t{value}\n" for owner, record_type, value in records)
     yield write_text(
         f";; ->>HEADER<<- opcode: QUERY, status: {status}, id: 1\n\n;; QUESTION SECTION:\n;{name.rstrip('.')}.\t\tIN\t{record_type}\n"

@@ -66,6 +66,8 @@ def resolve(
         if not reply.is_open and reply.outcome != "outside":
             yield Sleep(min(limit, QUERY_SECONDS * ATTEMPTS))
             return Resolution(has_timed_out=True, last_query=query)
+        if reply.code:
+            return Resolution(has_timed_out=True, last_query=query)
         records = [record for record in reply.records if record[1] == record_type]
         if records:
             addresses = [value for _, _, value in records]

@@ -26,6 +26,12 @@ def _certgen(process: Process) -> Run:
     return (yield from certgen(process))
 
 
+def _coredns(process: Process) -> Run:
+    from .coredns import coredns  # noqa: PLC0415 - for few
+
+    return (yield from coredns(process))
+
+
 _PROGRAMS: Final[Mapping[str, Program]] = {
     "wget": wget,
     "curl": curl,
@@ -49,6 +55,7 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "mongo": databases.mongosh,
     **servers.PROGRAMS,
     "kubectl": _kubectl,
+    "coredns": _coredns,
     "kube-webhook-certgen": _certgen,
 }
 

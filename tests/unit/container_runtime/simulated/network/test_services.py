@@ -118,3 +118,20 @@ def test_kubernetes_service_leads_to_the_api_server(cluster, endpoints):
     )
     (target,) = route(cluster, CLIENT, "10.0.0.1", 443).targets
     assert target.is_api_server
+
+
+def test_node_without_kube_proxy_has_its_old_rules():
+    cluster = NetworkCluster()
+    cluster.add_pod("new", "10.244.1.2")
+    cluster.add_service("web", clusterIP="10.0.0.7", endpoints=["10.244.1.2"])
+    old = NetworkCluster()
+    old.add_service("web", clusterIP="10.0.0.7", endpoints=["10.244.1.1"])
+    cluster.node_rules = {"node-2": old}
+    addresses = {
+        node: [
+            target.peer.address
+            for target in route(cluster, Peer(address="10.244.9.9", node=node), "10.0.0.7", 80).targets
+        ]
+        for node in ("node-1", "node-2")
+    }
+    assert addresses == {"node-1": ["10.244.1.2"], "node-2": ["10.244.1.1"]}

@@ -1,0 +1,58 @@
+"""What an installer such as kubeadm has left on nodes: control-plane nodes, files, and where the logs of their programs are.
+
+`mockube up` writes it as JSON:
+
+    {"controlPlanes": 1, "files": {"control-plane-1": {"/etc/kubernetes/manifests/etcd.yaml": "..."}}, "logs": {"etcd": "/..."}}
+"""
+
+from argparse import ArgumentTypeError
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from .node_pools.pool import NodePool
+
+CONTROL_PLANE: Final = "control-plane"
+"""The name of the pool of control-plane nodes: control-plane-1 and so on."""
+NODE_ADDRESS: Final = "$(NODE_IP)"
+"""Stands for the address of its node in a file."""
+MAX_CONTROL_PLANES: Final = 15
+LABEL_CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
+_NO_LOAD_BALANCER: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
+
+
+class Installation(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    control_planes: int = 0
+    """The number of control-plane nodes, besides those of `--simulate-nodes`."""
+    files: Mapping[str, Mapping[str, str]] = {}
+    """The texts of files by node and path."""
+    logs: Mapping[str, str] = {}
+    """The paths of files of this machine by the name of the static pod's container whose log they are."""
+
+    @property
+    def control_plane_pool(self) -> NodePool | None:
+        """The control-plane nodes, with kubeadm's labels and its taint."""
+        if not self.control_planes:
+            return None
+        return NodePool(
+            name=CONTROL_PLANE,
+            count=self.control_planes,
+            labels={LABEL_CONTROL_PLANE: "", _NO_LOAD_BALANCER: ""},
+            taints=({"key": LABEL_CONTROL_PLANE, "effect": "NoSchedule"},),
+        )
+
+
+NOTHING_INSTALLED: Final = Installation()
+
+
+def read_installation(text: str) -> Installation:
+    """Read a file; raise `ArgumentTypeError` if there is no installation in it."""
+    try:
+        return msgspec.json.decode(Path(text).read_bytes(), type=Installation)
+    except OSError as error:
+        raise ArgumentTypeError(f"{text}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise ArgumentTypeError(f"{text}: {error}") from error

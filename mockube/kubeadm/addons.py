@@ -1,0 +1,123 @@
+"""The objects that kubeadm creates when its API server is ready, and those of metrics-server. Pure, but for the manifests beside it."""
+
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import after, format_time
+from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.yaml_decode import load_all
+from mockube.component_base.version import version
+
+from .releases import VERSIONS, differences
+
+_FOLDER: Final = Path(__file__).parent / "manifests"
+_PHASES: Final = ("configuration", "kube-proxy", "coredns", "metrics-server")
+"""The manifests in the order in which they are created."""
+_PLACE: Final = re.compile(r"\$\((\w+)\)")
+_TOKEN_LIFETIME: Final = timedelta(hours=24)
+_SIGNED: Final = frozenset({"kube-proxy", "kubelet-config"})
+"""The ConfigMaps whose hash shows whether a user has changed them."""
+_HASH: Final = "kubeadm.kubernetes.io/component-config.hash"
+_KUBELET_CLIENT: Final = "kubeadm:apiserver-kubelet-client"
+_DNS_NUMBER: Final = 10
+"""The number of the address of the Service kube-dns in the range of Services."""
+
+
+class ClusterFacts(Struct, frozen=True, kw_only=True):
+    """What the objects depend on."""
+
+    minor: str
+    server: str
+    """The address of the API server."""
+    authority: bytes
+    """Its CA certificate in PEM."""
+    service_network: str
+    pod_network: str
+    token: tuple[str, str]
+    """The id and the secret of the first bootstrap token."""
+    now: datetime
+
+
+def dns_address(service_network: str) -> str:
+    """Return the address of the Service kube-dns; raise `ValueError` for a network that is too small."""
+    network = ip_network(service_network.partition(",")[0])
+    if network.num_addresses <= _DNS_NUMBER:
+        raise ValueError(f"{network} has no room for the address of kube-dns")
+    return str(network[_DNS_NUMBER])
+
+
+def objects(facts: ClusterFacts) -> Iterator[Tree]:
+    """Yield the objects to create."""
+    values, new = _values(facts), differences(facts.minor)
+    for phase in _PHASES:
+        text = _PLACE.sub(
+            lambda match: values.get(match[1], match[0]), (_FOLDER / f"{phase}.yaml").read_text()
+        )
+        for document in load_all(text.encode()):
+            tree: Tree = document.tree
+            if meta.name(tree) == _KUBELET_CLIENT and not new.has_kubelet_client:
+                continue
+            if "data" in tree and meta.name(tree) in _SIGNED:
+                tree["metadata"]["annotations"] = {_HASH: _hash_of(tree["data"])}
+            for container in () if new.has_probe_ports else _containers(tree):
+                _number_probe_ports(container)
+            yield tree
+
+
+def _containers(tree: Tree) -> Sequence[Tree]:
+    template = (tree.get("spec") or {}).get("template") or {}
+    containers: Sequence[Tree] = (template.get("spec") or {}).get("containers") or ()
+    return containers
+
+
+def _values(facts: ClusterFacts) -> Mapping[str, str]:
+    new, dns = differences(facts.minor), dns_address(facts.service_network)
+    is_new = new.has_new_configuration
+    old_server = (
+        "\n      extraArgs:\n        authorization-mode: Node,RBAC\n      timeoutForControlPlane: 4m0s"
+    )
+    validity = "caCertificateValidityPeriod: 87600h0m0s\n    certificateValidityPeriod: 8760h0m0s\n    "
+    cache = " {\n           disable success cluster.local\n           disable denial cluster.local\n        }"
+    return {
+        "API_SERVER": "{}" if is_new else old_server,
+        "AUTHORITY": b64encode(facts.authority).decode(),
+        "CACHE": cache if new.limits_cache else "",
+        "CA_VALIDITY": validity if is_new else "",
+        "COREDNS": VERSIONS[facts.minor].coredns,
+        "CRASH_LOOP": "crashLoopBackOff: {}\n    " if new.has_scheduler_readiness else "",
+        "DNS": dns,
+        "ENCRYPTION": "encryptionAlgorithm: RSA-2048\n    " if is_new else "",
+        "EXPIRATION": f'"{format_time(after(facts.now, _TOKEN_LIFETIME))}"',
+        "KUBEADM_API": "v1beta4" if is_new else "v1beta3",
+        "POD_NETWORK": facts.pod_network,
+        "PROXY": "proxy: {}\n    " if is_new else "",
+        "PROXY_MODE": "iptables" if new.has_proxy_mode else "",
+        "SERVER": facts.server,
+        "SERVICE_NETWORK": facts.service_network,
+        "TOKEN_ID": facts.token[0],
+        "TOKEN_SECRET": facts.token[1],
+        "VERSION": f"v{version(facts.minor)}",
+    }
+
+
+def _hash_of(data: Mapping[str, str]) -> str:
+    return f"sha256:{sha256(''.join(data[key] for key in sorted(data)).encode()).hexdigest()}"
+
+
+def _number_probe_ports(container: Tree) -> None:
+    """Let probes name numbers, as kubeadm did before it named the ports."""
+    ports = container.get("ports") or ()
+    numbers = {port["name"]: port["containerPort"] for port in ports if "probe" in port["name"]}
+    for probe in ("livenessProbe", "readinessProbe") if numbers else ():
+        container["ports"] = [port for port in ports if port["name"] not in numbers]
+        get = container[probe]["httpGet"]
+        get["port"] = numbers[get["port"]]

@@ -1,0 +1,144 @@
+"""What `kubeadm init` does, as a client of the API server, and what it leaves for the kubelets of the control plane."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.randomness import SUFFIX_ALPHABET, Random
+from mockube.apimachinery.schema import minors
+from mockube.apimachinery.status import AlreadyExists, NotFound
+from mockube.apimachinery.tree import Tree
+from mockube.client.kinds import CONFIG_MAPS
+from mockube.client.kubeconfig import Access
+from mockube.client.resources import Key
+from mockube.client.verbs import Client
+from mockube.component_base.clock import Clock
+from mockube.component_base.flags import DEFAULT_SERVICE_NETWORKS
+from mockube.component_base.supervision import start_in
+from mockube.kubelet.installation import Installation
+from mockube.launch import MINIMAL, LaunchOptions
+
+from .addons import ClusterFacts, dns_address, objects
+from .static_pods import ControlPlaneFlags, control_plane_names, manifests, values_of
+
+CONFIGURATION: Final = Key("kube-system", "kubeadm-config")
+"""The ConfigMap that shows that kubeadm has made the cluster: its objects are not created again."""
+POD_NETWORK: Final = "10.128.0.0/9"
+_AT_ONCE: Final = 2
+"""The requests that are sent at the same time: each takes a connection, whose TLS costs more than a request."""
+_TOKEN: Final = (6, 16)
+"""The lengths of the id and of the secret of a token."""
+_PROGRAMS: Final = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd")
+_PLURALS: Final = {"APIService": "apiservices"}
+
+
+def write_installation(
+    path: Path, options: LaunchOptions, logs: Mapping[str, Path], store: str
+) -> Sequence[str]:
+    """Write what kubelets find on control-plane nodes; return the flags that tell it to the manager.
+
+    `logs` are the log files of the two processes by the name of the first static pod that each stands for.
+    """
+    note = path.with_name("etcd-note.txt")
+    note.write_bytes(_etcd_note(store))
+    server, manager = (str(logs[name]) for name in _PROGRAMS[:2])
+    names = control_plane_names(options.control_planes)
+    flags = ControlPlaneFlags(
+        minor=minor_of(options.flags),
+        server=options.flags,
+        manager=options.manager_flags,
+        service_network=_service_network(options.flags),
+        pod_network=_pod_network(options.manager_flags),
+    )
+    installation = Installation(
+        control_planes=len(names),
+        files={name: manifests(flags, name) for name in names},
+        logs=dict(zip(_PROGRAMS, (server, manager, manager, str(note)), strict=True)),
+    )
+    path.write_bytes(msgspec.json.encode(installation))
+    return ("--installation", str(path))
+
+
+def _etcd_note(store: str) -> bytes:
+    """Return the log of etcd, which says what there is in its place."""
+    lines = (
+        "this is not etcd: the API server of mockube keeps its objects in a store of its own, which no client of etcd reaches",
+        f"objects are stored in {store}; `mockube snapshot save` saves them, as etcdctl snapshot save does",
+    )
+    return b"".join(
+        msgspec.json.encode({"level": "warn", "logger": "mockube", "msg": line}) + b"\n" for line in lines
+    )
+
+
+def minor_of(flags: Sequence[str]) -> str:
+    return values_of(flags).get("kubernetes-version") or minors.NEWEST
+
+
+def problem_of(options: LaunchOptions) -> str:
+    """Return why the flags do not allow the profile kubeadm; "" if they do."""
+    try:
+        dns_address(_service_network(options.flags))
+    except ValueError as error:
+        return f"--service-cluster-ip-range: {error}, which --profile={MINIMAL} does not need"
+    return ""
+
+
+def _service_network(flags: Sequence[str]) -> str:
+    return values_of(flags).get("service-cluster-ip-range") or ",".join(DEFAULT_SERVICE_NETWORKS)
+
+
+def _pod_network(flags: Sequence[str]) -> str:
+    return values_of(flags).get("cluster-cidr") or POD_NETWORK
+
+
+async def init(
+    client: Client, access: Access, options: LaunchOptions, *, clock: Clock, random: Random
+) -> bool:
+    """Create the objects of a new cluster; return False if kubeadm has made it before, so that users keep their changes."""
+    try:
+        await client.get(CONFIG_MAPS, CONFIGURATION)
+    except NotFound:
+        pass
+    else:
+        return False
+    facts = ClusterFacts(
+        minor=minor_of(options.flags),
+        server=access.server,
+        authority=access.authority,
+        service_network=_service_network(options.flags),
+        pod_network=_pod_network(options.manager_flags),
+        token=(_token(random, _TOKEN[0]), _token(random, _TOKEN[1])),
+        now=clock.now(),
+    )
+    first, *others = objects(facts)
+    limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def create(tree: Tree) -> None:
+        async with limit:
+            await _create(client, tree)
+
+    async with asyncio.TaskGroup() as group:
+        for tree in others:
+            start_in(group, f"create {meta.name(tree)}", create(tree))
+    await _create(client, first)  # kubeadm-config, so that an interrupted start is repeated
+    return True
+
+
+def _token(random: Random, length: int) -> str:
+    return "".join(SUFFIX_ALPHABET[byte % len(SUFFIX_ALPHABET)] for byte in random.bytes(length))
+
+
+async def _create(client: Client, tree: Tree) -> None:
+    """Create an object, unless it exists already."""
+    api_version, kind = tree["apiVersion"], tree["kind"]
+    prefix = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    namespace = f"/namespaces/{quote(meta.namespace(tree))}" if meta.namespace(tree) else ""
+    path = f"{prefix}{namespace}/{_PLURALS.get(kind, f'{kind.lower()}s')}?fieldManager=kubeadm"
+    with suppress(AlreadyExists):
+        await client.raw("POST", path, body=msgspec.json.encode(tree))

@@ -1,0 +1,327 @@
+"""The manifests of the control plane's static pods, as kubeadm writes them for the flags in use. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import yaml
+from msgspec import Struct
+
+from mockube.component_base.version import version
+from mockube.kubelet.installation import CONTROL_PLANE, NODE_ADDRESS
+from mockube.kubelet.node_pools.pool import node_name
+
+from .releases import VERSIONS, Differences, differences
+
+FOLDER: Final = "/etc/kubernetes/manifests"
+_PKI: Final = "/etc/kubernetes/pki"
+_DATA: Final = "/var/lib/etcd"
+_START_SECONDS: Final = 240
+_PROBE_SECONDS: Final = 10
+_LARGEST_LINE: Final = 1 << 20
+OWN_FLAGS: Final = frozenset(
+    {
+        "allow-host-access",
+        "allowed-hosts",
+        "cert-dir",
+        "component-urls",
+        "container-runtime",
+        "controller-shutdown-timeout",
+        "data-dir",
+        "images",
+        "installation",
+        "kubeconfig",
+        "kubelet-address",
+        "kubelet-port",
+        "kubernetes-version",
+        "leader-elect-sole-candidate",
+        "load-balancer-cidr",
+        "metrics-port",
+        "packs",
+        "ready-after-controllers",
+        "scheduler-config",
+        "simulate-kubelet-details",
+        "simulate-metrics",
+        "simulate-nodes",
+        "simulate-unknown-programs",
+        "simulated-images",
+        "simulated-webhooks",
+        "stages",
+        "unknown-images",
+        "webhook-service",
+        "write-component-urls",
+        "write-kubeconfig",
+        "write-manager-kubeconfig",
+    }
+)
+"""The flags of the processes that the programs of Kubernetes do not have."""
+
+
+class ControlPlaneFlags(Struct, frozen=True, kw_only=True):
+    """What the manifests depend on."""
+
+    minor: str
+    server: Sequence[str] = ()
+    """The flags of the API server that a user has set, as `--name=value`, and its port."""
+    manager: Sequence[str] = ()
+    """The flags of the controller manager, which runs the scheduler, too."""
+    service_network: str = "10.0.0.0/24"
+    pod_network: str = "10.128.0.0/9"
+
+
+def manifests(flags: ControlPlaneFlags, node: str) -> Mapping[str, str]:
+    """Return the manifests of a control-plane node by path. The address of the node is not known yet."""
+    pods = (_etcd(flags, node), _api_server(flags), _controller_manager(flags), _scheduler(flags))
+    return {f"{FOLDER}/{pod['metadata']['name']}.yaml": _text(pod) for pod in pods}
+
+
+def _text(pod: Mapping[str, Any]) -> str:
+    return yaml.dump(pod, Dumper=yaml.CSafeDumper, default_flow_style=False, width=_LARGEST_LINE)
+
+
+def values_of(flags: Iterable[str]) -> dict[str, str]:
+    """Return the values of flags by name; the last value of a flag applies, and a flag without a value is true."""
+    values: dict[str, str] = {}
+    name = ""
+    for word in flags:
+        if word.startswith("--"):
+            name, equals, text = word[2:].partition("=")
+            values[name] = text if equals else "true"
+        elif name:
+            values[name] = word
+    return values
+
+
+def _command(program: str, defaults: Mapping[str, str], used: Mapping[str, str]) -> list[str]:
+    """Return a command with the default flags, and those in use, sorted as kubeadm sorts them."""
+    values = {**defaults, **{name: value for name, value in used.items() if name not in OWN_FLAGS}}
+    return [program, *(f"--{name}={values[name]}" for name in sorted(values))]
+
+
+def _pod(
+    container: Mapping[str, Any],
+    volumes: Sequence[tuple[str, str, str, bool]],
+    annotations: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return a pod of one container; each volume has its name, its path on the node, its type, and whether it is read-only."""
+    name = container["name"]
+    metadata: dict[str, Any] = {
+        "name": name,
+        "namespace": "kube-system",
+        "labels": {"component": name, "tier": "control-plane"},
+    }
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    mounts = [
+        {"name": volume, "mountPath": path, **({"readOnly": True} if read_only else {})}
+        for volume, path, _, read_only in volumes
+    ]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {
+            "containers": [{"imagePullPolicy": "IfNotPresent", **container, "volumeMounts": mounts}],
+            "hostNetwork": True,
+            "priority": 2000001000,
+            "priorityClassName": "system-node-critical",
+            "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+            "volumes": [
+                {"name": volume, "hostPath": {"path": path, "type": kind}}
+                for volume, path, kind, _ in volumes
+            ],
+        },
+        "status": {},
+    }
+
+
+def _probe(host: str, path: str, port: int | str, scheme: str, **settings: int) -> dict[str, Any]:
+    get = {"host": host, "path": path, "port": port, "scheme": scheme}
+    return {
+        "failureThreshold": 8,
+        "httpGet": get,
+        "periodSeconds": _PROBE_SECONDS,
+        "timeoutSeconds": 15,
+        **settings,
+    }
+
+
+class _Paths(NamedTuple):
+    """What probes ask; there is no readiness probe without `ready`."""
+
+    live: str
+    ready: str = ""
+    start: str = ""
+    """That of the startup probe, if it is not that of the liveness probe."""
+    scheme: str = "HTTPS"
+
+
+def _probes(host: str, port: int, new: Differences, paths: _Paths) -> dict[str, Any]:
+    """Return kubeadm's probes, and the port that they name in newer releases."""
+    live, ready, start, scheme = paths
+    named: int | str = "probe-port" if new.has_probe_ports else port
+    delayed = {"initialDelaySeconds": _PROBE_SECONDS}
+    probes = {
+        "livenessProbe": _probe(host, live, named, scheme, **delayed),
+        "startupProbe": _probe(
+            host, start or live, named, scheme, failureThreshold=_START_SECONDS // _PROBE_SECONDS, **delayed
+        ),
+    }
+    if ready:
+        probes["readinessProbe"] = _probe(host, ready, named, scheme, failureThreshold=3, periodSeconds=1)
+    ports = [{"containerPort": port, "name": "probe-port", "protocol": "TCP"}]
+    return {**probes, **({"ports": ports} if new.has_probe_ports else {})}
+
+
+def _kubernetes_image(program: str, minor: str) -> str:
+    return f"registry.k8s.io/{program}:v{version(minor)}"
+
+
+_CERTIFICATES: Final = (
+    ("ca-certs", "/etc/ssl/certs", "DirectoryOrCreate", True),
+    ("k8s-certs", _PKI, "DirectoryOrCreate", True),
+)
+
+
+def _etcd(flags: ControlPlaneFlags, node: str) -> dict[str, Any]:
+    new = differences(flags.minor)
+    prefix = "" if new.has_etcd_features else "experimental-"
+    client, peer = f"https://{NODE_ADDRESS}:2379", f"https://{NODE_ADDRESS}:2380"
+    checks = (
+        {"feature-gates": "InitialCorruptCheck=true"}
+        if new.has_etcd_features
+        else {"experimental-initial-corrupt-check": "true"}
+    )
+    defaults = {
+        "advertise-client-urls": client,
+        "cert-file": f"{_PKI}/etcd/server.crt",
+        "client-cert-auth": "true",
+        "data-dir": _DATA,
+        "initial-advertise-peer-urls": peer,
+        "initial-cluster": f"{node}={peer}",
+        "key-file": f"{_PKI}/etcd/server.key",
+        "listen-client-urls": f"https://127.0.0.1:2379,{client}",
+        "listen-metrics-urls": "http://127.0.0.1:2381",
+        "listen-peer-urls": peer,
+        "name": node,
+        "peer-cert-file": f"{_PKI}/etcd/peer.crt",
+        "peer-client-cert-auth": "true",
+        "peer-key-file": f"{_PKI}/etcd/peer.key",
+        "peer-trusted-ca-file": f"{_PKI}/etcd/ca.crt",
+        "snapshot-count": "10000",
+        "trusted-ca-file": f"{_PKI}/etcd/ca.crt",
+        f"{prefix}watch-progress-notify-interval": "5s",
+        **checks,
+    }
+    old = _Paths("/health?exclude=NOSPACE&serializable=true", "", "/health?serializable=false", "HTTP")
+    paths = _Paths("/livez", "/readyz", "/readyz", "HTTP") if new.has_etcd_readiness else old
+    container = {
+        "name": "etcd",
+        "image": f"registry.k8s.io/etcd:{VERSIONS[flags.minor].etcd}",
+        "command": _command("etcd", defaults, {}),
+        "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}},
+        **_probes("127.0.0.1", 2381, new, paths),
+    }
+    volumes = (
+        ("etcd-data", _DATA, "DirectoryOrCreate", False),
+        ("etcd-certs", f"{_PKI}/etcd", "DirectoryOrCreate", False),
+    )
+    return _pod(container, volumes, {"kubeadm.kubernetes.io/etcd.advertise-client-urls": client})
+
+
+def _api_server(flags: ControlPlaneFlags) -> dict[str, Any]:
+    used = values_of(flags.server)
+    port = int(used.get("secure-port") or 0) or 6443
+    defaults = {
+        "advertise-address": NODE_ADDRESS,
+        "allow-privileged": "true",
+        "authorization-mode": "Node,RBAC",
+        "client-ca-file": f"{_PKI}/ca.crt",
+        "enable-admission-plugins": "NodeRestriction",
+        "enable-bootstrap-token-auth": "true",
+        "etcd-cafile": f"{_PKI}/etcd/ca.crt",
+        "etcd-certfile": f"{_PKI}/apiserver-etcd-client.crt",
+        "etcd-keyfile": f"{_PKI}/apiserver-etcd-client.key",
+        "etcd-servers": "https://127.0.0.1:2379",
+        "kubelet-client-certificate": f"{_PKI}/apiserver-kubelet-client.crt",
+        "kubelet-client-key": f"{_PKI}/apiserver-kubelet-client.key",
+        "kubelet-preferred-address-types": "InternalIP,ExternalIP,Hostname",
+        "proxy-client-cert-file": f"{_PKI}/front-proxy-client.crt",
+        "proxy-client-key-file": f"{_PKI}/front-proxy-client.key",
+        "requestheader-allowed-names": "front-proxy-client",
+        "requestheader-client-ca-file": f"{_PKI}/front-proxy-ca.crt",
+        "requestheader-extra-headers-prefix": "X-Remote-Extra-",
+        "requestheader-group-headers": "X-Remote-Group",
+        "requestheader-username-headers": "X-Remote-User",
+        "secure-port": str(port),
+        "service-account-issuer": "https://kubernetes.default.svc.cluster.local",
+        "service-account-key-file": f"{_PKI}/sa.pub",
+        "service-account-signing-key-file": f"{_PKI}/sa.key",
+        "service-cluster-ip-range": flags.service_network,
+        "tls-cert-file": f"{_PKI}/apiserver.crt",
+        "tls-private-key-file": f"{_PKI}/apiserver.key",
+    }
+    container = {
+        "name": "kube-apiserver",
+        "image": _kubernetes_image("kube-apiserver", flags.minor),
+        "command": _command("kube-apiserver", defaults, used),
+        "resources": {"requests": {"cpu": "250m"}},
+        **_probes(NODE_ADDRESS, port, differences(flags.minor), _Paths("/livez", "/readyz")),
+    }
+    endpoint = {"kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint": f"{NODE_ADDRESS}:{port}"}
+    return _pod(container, _CERTIFICATES, endpoint)
+
+
+def _controller_manager(flags: ControlPlaneFlags) -> dict[str, Any]:
+    kubeconfig = "/etc/kubernetes/controller-manager.conf"
+    defaults = {
+        "allocate-node-cidrs": "true",
+        "authentication-kubeconfig": kubeconfig,
+        "authorization-kubeconfig": kubeconfig,
+        "bind-address": "127.0.0.1",
+        "client-ca-file": f"{_PKI}/ca.crt",
+        "cluster-cidr": flags.pod_network,
+        "cluster-name": "kubernetes",
+        "cluster-signing-cert-file": f"{_PKI}/ca.crt",
+        "cluster-signing-key-file": f"{_PKI}/ca.key",
+        "controllers": "*,bootstrapsigner,tokencleaner",
+        "kubeconfig": kubeconfig,
+        "leader-elect": "true",
+        "requestheader-client-ca-file": f"{_PKI}/front-proxy-ca.crt",
+        "root-ca-file": f"{_PKI}/ca.crt",
+        "service-account-private-key-file": f"{_PKI}/sa.key",
+        "service-cluster-ip-range": flags.service_network,
+        "use-service-account-credentials": "true",
+    }
+    container = {
+        "name": "kube-controller-manager",
+        "image": _kubernetes_image("kube-controller-manager", flags.minor),
+        "command": _command("kube-controller-manager", defaults, values_of(flags.manager)),
+        "resources": {"requests": {"cpu": "200m"}},
+        **_probes("127.0.0.1", 10257, differences(flags.minor), _Paths("/healthz")),
+    }
+    volumes = (*_CERTIFICATES, ("kubeconfig", kubeconfig, "FileOrCreate", True))
+    return _pod(container, volumes, {})
+
+
+def _scheduler(flags: ControlPlaneFlags) -> dict[str, Any]:
+    kubeconfig, new = "/etc/kubernetes/scheduler.conf", differences(flags.minor)
+    defaults = {
+        "authentication-kubeconfig": kubeconfig,
+        "authorization-kubeconfig": kubeconfig,
+        "bind-address": "127.0.0.1",
+        "kubeconfig": kubeconfig,
+        "leader-elect": "true",
+    }
+    paths = _Paths("/livez", "/readyz") if new.has_scheduler_readiness else _Paths("/healthz")
+    container = {
+        "name": "kube-scheduler",
+        "image": _kubernetes_image("kube-scheduler", flags.minor),
+        "command": _command("kube-scheduler", defaults, {}),
+        "resources": {"requests": {"cpu": "100m"}},
+        **_probes("127.0.0.1", 10259, new, paths),
+    }
+    return _pod(container, (("kubeconfig", kubeconfig, "FileOrCreate", True),), {})
+
+
+def control_plane_names(count: int) -> Sequence[str]:
+    return [node_name(CONTROL_PLANE, number) for number in range(1, count + 1)]

@@ -1,0 +1,203 @@
+"""The profile kubeadm: what `kubectl get` shows of the control plane, and that it does what it says."""
+
+import pytest
+
+from mockube import Cluster
+
+SYSTEM = {"namespace": "kube-system"}
+STATIC = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+
+
+@pytest.fixture(scope="module")
+def kubeadm():
+    with Cluster(profile="kubeadm", nodes=1) as cluster:
+        yield cluster
+
+
+def is_ready(pod):
+    conditions = pod["status"].get("conditions", ())
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def test_control_plane_has_the_labels_and_the_taint_of_kubeadm(kubeadm):
+    node = kubeadm.get("Node", "control-plane-1")
+    labels = node["metadata"]["labels"]
+    assert labels["node-role.kubernetes.io/control-plane"] == ""
+    assert labels["node.kubernetes.io/exclude-from-external-load-balancers"] == ""
+    assert node["spec"]["taints"] == [
+        {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+    ]
+    assert kubeadm.get("Node", "node-1")["spec"].get("taints") is None
+
+
+def test_static_pods_are_ready_at_once_and_outlive_their_deletion(kubeadm):
+    for name in STATIC:
+        pod = kubeadm.wait("Pod", f"{name}-control-plane-1", is_ready, **SYSTEM)
+        assert pod["spec"]["priorityClassName"] == "system-node-critical"
+        assert pod["metadata"]["ownerReferences"][0]["kind"] == "Node"
+    before = kubeadm.get("Pod", "etcd-control-plane-1", **SYSTEM)
+    kubeadm.delete("Pod", "etcd-control-plane-1", **SYSTEM)
+    after = kubeadm.wait("Pod", "etcd-control-plane-1", is_ready, **SYSTEM)
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert after["status"]["containerStatuses"] == before["status"]["containerStatuses"]
+    address = after["status"]["hostIP"]
+    assert f"--advertise-client-urls=https://{address}:2379" in after["spec"]["containers"][0]["command"]
+
+
+def test_log_of_etcd_says_what_there_is_in_its_place(kubeadm):
+    kubeadm.wait("Pod", "etcd-control-plane-1", is_ready, **SYSTEM)
+    assert "this is not etcd" in kubeadm.logs("etcd-control-plane-1", **SYSTEM)
+
+
+def test_addons_run_on_all_nodes(kubeadm):
+    kubeadm.wait("Deployment", "coredns", lambda tree: tree["status"].get("readyReplicas") == 2, **SYSTEM)
+    kubeadm.wait("DaemonSet", "kube-proxy", lambda tree: tree["status"].get("numberReady") == 2, **SYSTEM)
+    assert kubeadm.get("Service", "kube-dns", **SYSTEM)["spec"]["clusterIP"] == "10.0.0.10"
+
+
+def test_bootstrap_token_signs_the_information_of_the_cluster(kubeadm):
+    [secret] = [
+        each for each in kubeadm.list("Secret", **SYSTEM) if each["type"] == "bootstrap.kubernetes.io/token"
+    ]
+    token = secret["metadata"]["name"].removeprefix("bootstrap-token-")
+    kubeadm.wait(
+        "ConfigMap",
+        "cluster-info",
+        lambda tree: f"jws-kubeconfig-{token}" in tree["data"],
+        namespace="kube-public",
+    )
+
+
+def test_metrics_come_from_metrics_server(kubeadm):
+    def has_status(status):
+        return lambda tree: any(
+            each["type"] == "Available" and each["status"] == status
+            for each in tree["status"].get("conditions", ())
+        )
+
+    name = "v1beta1.metrics.k8s.io"
+    kubeadm.wait("APIService", name, has_status("True"))
+    kubeadm.scale("Deployment", "metrics-server", 0, **SYSTEM)
+    found = kubeadm.wait("APIService", name, has_status("False"))
+    assert found["status"]["conditions"][0]["reason"] == "MissingEndpoints"
+    kubeadm.scale("Deployment", "metrics-server", 1, **SYSTEM)
+    kubeadm.wait("APIService", name, has_status("True"))
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"profile": "kind"}, "profile must be kubeadm or minimal, not 'kind'"),
+        ({"profile": "kubeadm", "control_planes": 0}, "control_planes must be from 1 to 15, not 0"),
+        ({"control_planes": 3}, "control_planes needs profile='kubeadm'"),
+    ],
+)
+def test_invalid_profile_is_refused(options, problem):
+    with pytest.raises(ValueError, match=problem):
+        Cluster(**options)
+
+
+CLIENT = """
+apiVersion: v1
+kind: Pod
+metadata: {name: client}
+spec: {containers: [{name: c, image: busybox, command: [sleep, "3600"]}]}
+"""
+KUBERNETES = "kubernetes.default.svc.cluster.local."
+
+
+def look_up(cluster, name):
+    """Return what nslookup prints; a name that nobody resolves ends it with an error."""
+    return cluster.exec("client", ["sh", "-c", f"nslookup -type=a -timeout=1 {name}; true"]).stdout
+
+
+def wait_for_replicas(cluster, count, field="readyReplicas"):
+    cluster.wait("Deployment", "coredns", lambda tree: tree["status"].get(field, 0) == count, **SYSTEM)
+
+
+def test_names_are_resolved_by_the_corefile_of_ready_pods():
+    with Cluster(profile="kubeadm", nodes=1) as cluster:
+        check_resolution(cluster)
+
+
+def check_resolution(kubeadm):
+    kubeadm.apply(CLIENT)
+    kubeadm.wait("Pod", "client", is_ready)
+    wait_for_replicas(kubeadm, 2)
+    assert "Address: 10.0.0.1\n" in look_up(kubeadm, KUBERNETES)
+
+    text = kubeadm.get("ConfigMap", "coredns", **SYSTEM)["data"]["Corefile"]
+    hosts = text.replace(
+        "ready\n", "ready\n    hosts {\n      10.1.2.3 static.example.org\n      fallthrough\n    }\n"
+    )
+    kubeadm.patch("ConfigMap", "coredns", {"data": {"Corefile": hosts}}, **SYSTEM)
+    kubeadm.advance(120)  # the kubelet writes the file, and the plugin reload reads it
+    assert "Address: 10.1.2.3\n" in look_up(kubeadm, "static.example.org.")
+
+    kubeadm.patch("ConfigMap", "coredns", {"data": {"Corefile": text.replace("errors", "eror")}}, **SYSTEM)
+    kubeadm.advance(120)
+    assert "Address: 10.1.2.3\n" in look_up(kubeadm, "static.example.org."), "a mistake changes nothing"
+    kubeadm.scale("Deployment", "coredns", 0, **SYSTEM)
+    wait_for_replicas(kubeadm, 0)
+    assert "no servers could be reached" in look_up(kubeadm, KUBERNETES)
+
+    kubeadm.scale("Deployment", "coredns", 1, **SYSTEM)
+    wait_for_replicas(kubeadm, 1, "replicas")
+    [pod] = [
+        each for each in kubeadm.list("Pod", **SYSTEM) if each["metadata"]["name"].startswith("coredns-")
+    ]
+    kubeadm.wait(
+        "Pod",
+        pod["metadata"]["name"],
+        lambda tree: tree["status"]["containerStatuses"][0]["restartCount"],
+        **SYSTEM,
+    )
+    log = kubeadm.logs(pod["metadata"]["name"], **SYSTEM)
+    assert "Error during parsing: Unknown directive 'eror'" in log
+    assert "no servers could be reached" in look_up(kubeadm, KUBERNETES)
+
+
+def test_node_without_kube_proxy_does_not_see_new_services(kubeadm):
+    kubeadm.apply(CLIENT)
+    wait_for_replicas(kubeadm, 2)
+    kubeadm.wait("Pod", "client", is_ready)
+    kubeadm.wait("DaemonSet", "kube-proxy", lambda tree: tree["status"].get("numberReady") == 2, **SYSTEM)
+    selector = {"spec": {"template": {"spec": {"nodeSelector": {"none": "none"}}}}}
+    kubeadm.patch("DaemonSet", "kube-proxy", selector, **SYSTEM)
+    kubeadm.wait(
+        "DaemonSet", "kube-proxy", lambda tree: not tree["status"].get("currentNumberScheduled"), **SYSTEM
+    )
+    name, metadata = {"app": "late"}, {"name": "late", "labels": {"app": "late"}}
+    kubeadm.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata,
+            "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+        }
+    )
+    kubeadm.wait("Pod", "late", is_ready)
+    kubeadm.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "late"},
+            "spec": {"selector": name, "ports": [{"port": 80}]},
+        }
+    )
+    fetch = ["wget", "-qO-", "-T", "1", "http://late"]
+    assert kubeadm.exec("client", fetch).exit_code == 1
+    kubeadm.patch(
+        "DaemonSet",
+        "kube-proxy",
+        {"spec": {"template": {"spec": {"nodeSelector": {"none": None}}}}},
+        **SYSTEM,
+    )
+    kubeadm.wait("DaemonSet", "kube-proxy", lambda tree: tree["status"].get("numberReady") == 2, **SYSTEM)
+    assert "Welcome to nginx" in kubeadm.exec("client", fetch).stdout
+
+
+def test_programs_of_the_control_plane_are_simulated(kubeadm):
+    wait_for_replicas(kubeadm, 2)
+    events = kubeadm.list("Event", **SYSTEM)
+    assert [event["message"] for event in events if event["reason"] == "NotSimulated"] == []
