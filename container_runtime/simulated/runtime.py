@@ -43,6 +43,7 @@ from mockube.container_runtime.images.table import IMAGES, Table
 from mockube.container_runtime.load import OOM_KILLED, Stats
 from mockube.container_runtime.log_stream import follow_log
 from mockube.container_runtime.logs import LogSource
+from mockube.container_runtime.node_machine import NO_SERVICES, NodeServices
 from mockube.container_runtime.objects import (
     REFRESH_SECONDS,
     ObjectReader,
@@ -90,6 +91,7 @@ from .interactive import InteractiveRun
 from .live_containers import LiveContainers
 from .network.view import SyncedView
 from .nginx.running import RunningServer, version_of_tag
+from .machines import SimulatedMachines
 from .pod_files import PodFiles
 from .programs import commands
 from .programs.live_commands import live_commands
@@ -142,6 +144,8 @@ class SimulationContext(Struct, frozen=True, kw_only=True):
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
     contents: VolumeContents = NOTHING_KEPT
     """What keeps the contents of volumes."""
+    nodes: NodeServices = NO_SERVICES
+    """What the kubelets know of their nodes."""
     images: Sequence[Table] = ()
     """What is known of images besides the built-in ones; later tables go before earlier ones."""
 
@@ -165,7 +169,7 @@ class SimulatedRuntime:
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
         self._live = LiveContainers()
-        self.files = PodFiles(context.objects, self._live, context.clock, context.contents)
+        self.files = PodFiles(context.objects, self._live, context.clock, context.contents, context.nodes)
         self.loads = ContainerLoads(context.clock, self._live.command)
         self._access_logs = AccessLogs(context.clock, context.events.report_output)
         self._servers = RunningServers()
@@ -184,6 +188,10 @@ class SimulatedRuntime:
             self._responses,
             context.local_port,
             context.clock,
+            nodes=context.nodes,
+        )
+        self.machines = SimulatedMachines(
+            self.files, self._network, context.nodes, context.clock, self._kill_computed
         )
         self._responses.nginx.network = self._network.caller
         self._responses.nginx.write_log = self._write_log
@@ -402,6 +410,7 @@ class SimulatedRuntime:
         self._show_memory(files, pod, name)
         host = commands.host_of(pod, container, references, run.started, files=files)
         host.now, host.has_terminal, host.is_strict = self._clock.now, request.has_terminal, False
+        host.enter_node = partial(self.machines.machine_for, pod, container)
         environment = environment_of(pod, container, references)
         host.other_processes = self._processes(pod, container, environment)
         if request.has_terminal:
@@ -606,6 +615,7 @@ class SimulatedRuntime:
         references, files = await self._load_once(pod, run)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.now, host.is_strict = self._clock.now, False
+        host.enter_node = partial(self.machines.machine_for, pod, container)
         if not self._fails_unknown(pod):
             host.on_unknown = lambda program: self._note_unknown(pod, container["name"], program, CONTINUES)
         environment: dict[str, Any] = dict(environment_of(pod, container, references))
@@ -654,6 +664,7 @@ class SimulatedRuntime:
         """Execute a container's command. One that is not simulated ends, or runs on, as it does in advance."""
         container, files = run.container, host.files
         host.now = self._clock.now
+        host.enter_node = partial(self.machines.machine_for, pod, container)
         execution = container_command(execution, files)
         execution = self._with_memory_volumes(pod, container["name"], execution, host)
         if has_disk_limits(pod):
@@ -705,6 +716,12 @@ class SimulatedRuntime:
             run.kill(OOM_KILLED)
         else:
             self.loads.kill(self._pods.latest(pod) or pod, name)
+            self._events.report_change(pod)
+
+    def _kill_computed(self, pod: ReadOnlyTree, name: str) -> None:
+        """Kill the run of a container that is not one in real time."""
+        if self.run_of(pod, name) is None:
+            self.loads.kill(self._pods.latest(pod) or pod, name, KILLED, "")
             self._events.report_change(pod)
 
     def _processes(

@@ -28,6 +28,12 @@ MAX_LASTING_BYTES: Final = 256 << 20
 
 Volumes = MutableMapping[Volume, FileSystem]
 """The contents of volumes."""
+CreateVolume = Callable[[Volume, FileEntry, Callable[[], None]], FileSystem]
+"""Returns the contents of a volume at first, by its root folder and what is called after each change."""
+
+
+def empty_volume(_: Volume, root: FileEntry, on_change: Callable[[], None]) -> FileSystem:
+    return FileSystem(root=root, on_change=on_change)
 
 
 class RunKey(NamedTuple):
@@ -37,9 +43,12 @@ class RunKey(NamedTuple):
 
 
 class ContainerFiles:
-    def __init__(self, on_change: Callable[[Volume], None] = lambda _: None) -> None:
-        """`on_change` is called with a volume after each change of its contents."""
+    def __init__(
+        self, on_change: Callable[[Volume], None] = lambda _: None, create: CreateVolume = empty_volume
+    ) -> None:
+        """`on_change` is called with a volume after each change of its contents; `create` makes a volume."""
         self._on_change = on_change
+        self._create = create
         self._file_systems: OrderedDict[RunKey, FileSystem] = OrderedDict()
         self._in_use: WeakValueDictionary[RunKey, FileSystem] = WeakValueDictionary()
         """All that exist: a command that runs keeps its own, also when there are too many."""
@@ -69,7 +78,10 @@ class ContainerFiles:
         create: Callable[[Mapping[str, Mount]], FileSystem],
     ) -> FileSystem:
         """Return the file system of a run, with the present contents of its read-only mounts; `create` returns a new one."""
-        shared = mounts_of(mounts, partial(self._volumes_of, key.uid), self._on_change) if mounts else {}
+        shared = {}
+        if mounts:
+            volumes_of = partial(self._volumes_of, key.uid)
+            shared = mounts_of(mounts, volumes_of, self._on_change, self._create)
         self._give_to_group(key.uid, mounts, shared)
         file_system = self._in_use.get(key)
         self._file_systems.pop(key, None)
@@ -106,12 +118,15 @@ class ContainerFiles:
 
     def replace_volume(self, volume: Volume, files: Mapping[str, FileEntry]) -> None:
         """Replace the contents of a volume, also in the containers that have it now."""
+        self.volume(volume, files.get("/")).replace_contents(files)
+
+    def volume(self, volume: Volume, root: FileEntry | None = None) -> FileSystem:
+        """Return the contents of a volume; one that is not in memory is created with a root folder."""
         present = self.find_volume(volume)
         if present is None:
-            root, on_change = files.get("/") or FileEntry(mode=0o755), partial(self._on_change, volume)
-            present = FileSystem(root=root, on_change=on_change)
+            present = self._create(volume, root or FileEntry(mode=0o755), partial(self._on_change, volume))
             self._volumes_of(volume[1], volume)[volume] = present
-        present.replace_contents(files)
+        return present
 
     def _volumes_of(self, uid: str, key: Volume) -> Volumes:
         """Return the volumes of which one is: those of its pod, or those that outlive it."""
@@ -158,8 +173,9 @@ def mounts_of(
     mounts: Sequence[SharedMount],
     volumes_of: Callable[[Volume], Volumes],
     on_change: Callable[[Volume], None] = lambda _: None,
+    create: CreateVolume = empty_volume,
 ) -> dict[str, Mount]:
-    """Return a container's mounts by path; volumes that do not exist yet are created empty.
+    """Return a container's mounts by path; volumes that do not exist yet are created.
 
     `on_change` is called with a volume after each change of its contents.
     """
@@ -169,11 +185,12 @@ def mounts_of(
         files = volumes.get(mount.volume)
         if files is None:
             root = FileEntry(mode=0o755) if mount.volume[0] == OF_NODE else mount.root
-            files = volumes[mount.volume] = FileSystem(root=root, on_change=partial(on_change, mount.volume))
+            files = volumes[mount.volume] = create(mount.volume, root, partial(on_change, mount.volume))
         files.capacity = mount.capacity
-        if mount.inner and not files.has(mount.inner) and not mount.root.is_directory:
-            files.put(mount.inner, mount.root)
-        elif mount.inner and not files.has(mount.inner):
-            files.make_directory(mount.inner, parents=True, mode=mount.root.mode & 0o7777)
-        mounts_by_path[mount.mount_path] = Mount(files=files, inner=mount.inner, read_only=mount.read_only)
+        inner = files.resolve(mount.inner) if mount.inner else ""
+        if inner and not files.has(inner) and not mount.root.is_directory:
+            files.put(inner, mount.root)
+        elif inner and not files.has(inner):
+            files.make_directory(inner, parents=True, mode=mount.root.mode & 0o7777)
+        mounts_by_path[mount.mount_path] = Mount(files=files, inner=inner, read_only=mount.read_only)
     return mounts_by_path

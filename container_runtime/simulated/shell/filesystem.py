@@ -657,6 +657,10 @@ class FileSystem:
             path = dirname(path)
         return ""
 
+    def changed_entries(self) -> Iterator[tuple[str, FileEntry]]:
+        """Yield the entries to keep beyond the process: all."""
+        return self.entries("/")
+
     def entries(self, path: str) -> Iterator[tuple[str, FileEntry]]:
         """Yield a path and all paths below it with their entries, whatever the user's rights."""
         if self._lookup(path) is not None:

@@ -202,7 +202,8 @@ def _run_input(shell: Interpreter) -> Run:
     with shell.process.processes.hold(shell.descriptors):
         while True:
             if host.has_terminal:
-                yield from shell.write(1, f"{shell.process.directory} # " if not text else "> ")
+                prompt = host.prompt.format(directory=shell.process.directory)
+                yield from shell.write(1, "> " if text else prompt)
             stream = shell.descriptors.get(0)
             line = b"" if stream is None else (yield from read_line(stream, limits.MAX_SCRIPT))
             text += line.decode("utf-8", "surrogateescape")

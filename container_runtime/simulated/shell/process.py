@@ -127,6 +127,9 @@ class DescriptorStream(Protocol):
         ...
 
 
+CHROOT = "chroot"
+NSENTER = "nsenter"
+"""The ways from a container to the machine of its node."""
 NAMES: Mapping[int, str] = {0: "root", 1: "daemon", 65534: "nobody"}
 """The names of the accounts that nearly all images have."""
 
@@ -205,6 +208,14 @@ class Host(Struct, kw_only=True):
     time_reads: int = 0
     """The number of times that commands have read the time."""
     memory: Memory = field(default_factory=Memory)
+    prompt: str = "{directory} # "
+    """What an interactive shell prints before it reads a line."""
+    before_program: "Callable[[Process], Steps] | None" = None
+    """Called before each program: the machine of a node brings the files up to date that the program may read."""
+    environment: "Mapping[str, str]" = field(default_factory=dict)
+    """The variables that a program gets that enters the machine."""
+    enter_node: "Callable[[str], Host | None]" = lambda _: None
+    """Returns the machine of the node for chroot or nsenter; None if the container may not enter it."""
     server: RunningServer | None = None
     """The server that a program of the container starts or reloads; None where nobody can connect to it."""
 

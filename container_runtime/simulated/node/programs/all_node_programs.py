@@ -1,0 +1,22 @@
+"""All programs of nodes by their names."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mockube.container_runtime.simulated.shell.process import Program
+
+from . import kubeadm
+from .crictl import crictl
+from .journalctl import journalctl
+from .machine_network import ip, netstat, ss
+from .systemctl import systemctl
+
+NODE_PROGRAMS: Final[Mapping[str, Program]] = {
+    "crictl": crictl,
+    "ip": ip,
+    "journalctl": journalctl,
+    "netstat": netstat,
+    "ss": ss,
+    "systemctl": systemctl,
+    **kubeadm.PROGRAMS,
+}
