@@ -14,6 +14,7 @@ import orjson
 
 from mockube.client.kubeconfig import Access
 from mockube.client.transport import tls_context
+from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start
 from mockube.failure import Failure, Missing
@@ -55,7 +56,9 @@ class NodeShell:
         server = access.server.rstrip("/")
         url = f"{server}/api/v1/nodes/{quote(self._node, safe='')}/proxy/mockube/shell?{query}"
         context = tls_context(access, self._clock) if server.startswith("https") else None
-        headers = {"Authorization": f"Bearer {_token(access)}"} if _token(access) else {}
+        headers = {"User-Agent": AGENT}
+        if token := _token(access):
+            headers["Authorization"] = f"Bearer {token}"
         connector = aiohttp.TCPConnector(ssl=context or True)
         async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
             # A GET, with which WebSockets begin usually, needs only the verb get.

@@ -10,21 +10,22 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.node_machine import NodeFile, NodeServices
 from mockube.container_runtime.runtime import Command, ExecRequest
-from mockube.container_runtime.simulated.client_pace import ClientPace
-from mockube.container_runtime.simulated.connections.pod_network import PodConnections
-from mockube.container_runtime.simulated.execution import run_to_end
-from mockube.container_runtime.simulated.pod_files import PodFiles
-from mockube.container_runtime.simulated.shell.filesystem import FileError
-from mockube.container_runtime.simulated.shell.invocation import run_command
-from mockube.container_runtime.simulated.shell.memory import OutOfMemory
-from mockube.container_runtime.simulated.shell.process import NSENTER, UnknownProgram
-from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
-from mockube.container_runtime.simulated.terminal import with_terminal
 from mockube.container_runtime.start_errors import StartError
 from mockube.container_runtime.streams import STDERR, ProgramStreams, Streams
 
+from .client_pace import ClientPace
+from .connections.pod_network import PodConnections
+from .execution import run_to_end
+from .pod_files import PodFiles
+from .shell.filesystem import FileError
+from .shell.invocation import run_command
+from .shell.memory import OutOfMemory
+from .shell.process import NSENTER, UnknownProgram
+from .shell.syntax import ShellSyntaxError
+from .terminal import with_terminal
+
 if TYPE_CHECKING:
-    from mockube.container_runtime.simulated.shell.process import Host
+    from .shell.process import Host
 
 _NOT_FOUND: Final = 127
 _KILLED: Final = 137

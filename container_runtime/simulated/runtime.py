@@ -89,9 +89,9 @@ from .files.writable import mounts_of
 from .handler_commands import HandlerRun, run_handler_command
 from .interactive import InteractiveRun
 from .live_containers import LiveContainers
+from .machines import SimulatedMachines
 from .network.view import SyncedView
 from .nginx.running import RunningServer, version_of_tag
-from .machines import SimulatedMachines
 from .pod_files import PodFiles
 from .programs import commands
 from .programs.live_commands import live_commands

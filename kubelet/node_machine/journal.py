@@ -91,8 +91,8 @@ def event_entries(
 
 
 def _entries_of(event: ReadOnlyTree, pods: Mapping[str, ReadOnlyTree]) -> Iterator[JournalEntry]:
-    given = [event.get(name) for name in ("firstTimestamp", "lastTimestamp", "eventTime")]
-    times = [str(text) for text in given if text]
+    timestamps = [event.get(name) for name in ("firstTimestamp", "lastTimestamp", "eventTime")]
+    times = [str(text) for text in timestamps if text]
     for text in dict.fromkeys(times):
         yield from _lines(event, parse_time(text), pods)
 
@@ -103,7 +103,7 @@ def _lines(event: ReadOnlyTree, at: datetime, pods: Mapping[str, ReadOnlyTree]) 
         event.get("message") or "",
         event.get("reason") or "",
     )
-    if about.get("kind") != "Pod":
+    if not about.get("namespace"):
         yield kubelet_line(at, "event.go:389", _occurred(event))
         return
     pod = quote(f"{about.get('namespace')}/{about.get('name')}")

@@ -176,17 +176,17 @@ def _settings(content: bytes) -> tuple[Mapping[str, Any], str]:
         value = tree.get(name)
         if value is not None and (not isinstance(value, kind) or (isinstance(value, bool) and kind is int)):
             words = {str: "string", int: "int32", bool: "bool", list: "[]string", dict: "struct"}
-            given = {
+            go_type = {
                 str: "string",
                 bool: "bool",
                 int: "number",
                 float: "number",
                 list: "array",
                 dict: "object",
-            }[type(value)]
+            }.get(type(value), "value")
             return (
                 {},
-                f"json: cannot unmarshal {given} into Go struct field KubeletConfiguration.{name} of type {words[kind]}",
+                f"json: cannot unmarshal {go_type} into Go struct field KubeletConfiguration.{name} of type {words[kind]}",
             )
     return tree, ""
 
@@ -235,10 +235,10 @@ def _kubeconfig_problem(content: bytes) -> str:
 
 def _unreachable(flags: Mapping[str, str], read: ReadFile, server: str) -> str:
     """Return the address in the kubeconfig if it is not that of the API server, because nothing answers there."""
-    given = _cluster_server(_kubeconfig(read(flags.get("kubeconfig", "")) or b""))
-    if not flags.get("kubeconfig") or _address(given) == _address(server):
+    address = _cluster_server(_kubeconfig(read(flags.get("kubeconfig", "")) or b""))
+    if not flags.get("kubeconfig") or _address(address) == _address(server):
         return ""
-    return given
+    return address
 
 
 def _address(url: str) -> tuple[str, str | None, int | None]:

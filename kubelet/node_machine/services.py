@@ -107,7 +107,7 @@ class MachineServices:
         for node in self._nodes.lister.all():
             if CONTROL_PLANE in meta.labels(node) and (address := internal_ip(node)):
                 return f"https://{address}:{_PORT}"
-        return self._settings.server
+        return self._settings.server or f"https://127.0.0.1:{_PORT}"
 
     def authority(self) -> bytes:
         return self._authority
@@ -234,13 +234,13 @@ class MachineServices:
                 raise ServiceFailed(str(error)) from error
         lines = await self._lines(pod, name, run)
         position, begin = len(lines), arguments["from"]
-        shown = lines[begin:]
+        selected = lines[begin:]
         if begin == 0:
             since = _time(arguments.get("since") or "")
-            shown = [line for line in shown if since is None or line.at >= since]
+            selected = [line for line in selected if since is None or line.at >= since]
             tail = arguments["tail"]
-            shown = shown if tail < 0 else shown[len(shown) - min(tail, len(shown)) :]
-        texts = [_text(line, with_time=arguments["timestamps"]) for line in shown[:_MAX_LINES]]
+            selected = selected if tail < 0 else selected[len(selected) - min(tail, len(selected)) :]
+        texts = [_text(line, with_time=arguments["timestamps"]) for line in selected[:_MAX_LINES]]
         is_running = run.finished is None and self._is_present(pod, name, run)
         return {"lines": texts, "position": position, "is_running": is_running}
 

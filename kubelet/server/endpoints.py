@@ -40,6 +40,7 @@ from mockube.container_runtime.runtime import (
 from mockube.container_runtime.streams import STDIN, Streams
 from mockube.kubelet.containers import Containers
 from mockube.kubelet.kwok_objects import KwokObjects
+from mockube.kubelet.node_machine.kubelet_start import CONFIG
 from mockube.kubelet.node_objects import is_disconnected, is_simulated, runs_kubelet
 from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
 
@@ -201,7 +202,10 @@ class KubeletEndpoints:
         if node is not None:
             if self._node_pages is None:
                 self._node_pages = self._make_node_pages()
-            page = await self._node_pages.respond(request.path, request.query, node)
+            await self._machines.refresh(name)
+            file = self._machines.find(name, CONFIG)
+            settings = None if file is None else file.data
+            page = await self._node_pages.respond(request.path, request.query, node, settings)
         if page is None:
             raise HttpError(404, "404 page not found\n")
         return page
@@ -226,7 +230,12 @@ class KubeletEndpoints:
         )
         usage = NodeUsage(self._pods, self._clock, sources)
         return NodePages(
-            usage, pages.kwok, self._clock, self._probe_records, pages.container_context, pages.counters
+            usage,
+            pages.kwok,
+            self._clock,
+            self._probe_records,
+            pages.container_context,
+            pages.counters,
         )
 
     async def _exec(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:

@@ -75,8 +75,8 @@ class NodeLogs:
         lines = ["<!doctype html>", '<meta name="viewport" content="width=device-width">', "<pre>"]
         for name in self._machines.children(node, path):
             file = self._machines.find(node, f"{path}/{name}")
-            shown = f"{name}/" if file is not None and file.is_directory else name
-            lines.append(f'<a href="{quote(shown)}">{html.escape(shown)}</a>')
+            label = f"{name}/" if file is not None and file.is_directory else name
+            lines.append(f'<a href="{quote(label)}">{html.escape(label)}</a>')
         return "\n".join([*lines, "</pre>", ""])
 
     async def _content(self, node: str, path: str) -> bytes:
@@ -141,8 +141,8 @@ class NodeLogs:
         if not files and not services:
             errors.append("query: Required value: cannot be empty with options")
         elif files and services:
-            given = f"[{' '.join(files)}], [{' '.join(services)}]"
-            errors.append(f"query: Invalid value: {go_quote(given)}: cannot specify a file and service")
+            values = f"[{' '.join(files)}], [{' '.join(services)}]"
+            errors.append(f"query: Invalid value: {go_quote(values)}: cannot specify a file and service")
         elif len(files) > 1:
             errors.append(f"query: Invalid value: {_array(files)}: cannot specify more than one file")
         elif files and query.has_options:
@@ -172,11 +172,11 @@ class LogQuery:
 
     def __init__(self, query: MultiMapping[str]) -> None:
         self.errors: list[str] = []
-        given = query.getall("query", [])
-        self.files = [each for each in given if "/" in each or "\\" in each]
-        self.services = [each for each in given if each not in self.files and each.strip()]
+        values = query.getall("query", [])
+        self.files = [each for each in values if "/" in each or "\\" in each]
+        self.services = [each for each in values if each not in self.files and each.strip()]
         if "query" in query and not self.files and not self.services:
-            self.errors.append(f"query: Invalid value: {_array(given)}: may not be empty")
+            self.errors.append(f"query: Invalid value: {_array(values)}: may not be empty")
         self.since = self._time(query, "sinceTime")
         self.until_text = query.get("untilTime", "")
         self.until = self._time(query, "untilTime")

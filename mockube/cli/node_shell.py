@@ -22,12 +22,13 @@ def add_flags(parser: CommandParser) -> None:
     )
     parser.add_argument("node", metavar="NODE", help="the name of the node, such as node-1")
     add_server_flags(parser, short=False)
-    parser.add_argument(
+    command = parser.add_argument(
         "command_line",
         nargs=argparse.REMAINDER,
         metavar="COMMAND",
         help="a command to run instead of a shell, such as `-- crictl ps`; its exit code is that of mockube",
     )
+    command.required = False  # argparse would name it as missing beside NODE
 
 
 def run(options: argparse.Namespace) -> int:

@@ -53,7 +53,7 @@ def node_host(
     if files.exists(ADMIN):
         environment["KUBECONFIG"] = ADMIN
     name, capacity = meta.name(node), (node.get("status") or {}).get("capacity") or {}
-    host = Host(
+    return Host(
         name=name,
         files=files,
         now=now,
@@ -66,11 +66,10 @@ def node_host(
         cpus=max(scaled_value_or(capacity.get("cpu"), 0), 1),
         memory_bytes=scaled_value_or(capacity.get("memory"), 0) or DEFAULT_MEMORY,
         prompt=f"root@{name.replace('{', '').replace('}', '')}:{{directory}}# ",
+        is_node=True,
         before_program=update_logs,
         environment={**environment, "HOSTNAME": name},
     )
-    host.enter_node = lambda _: host
-    return host
 
 
 def _processes(node: ReadOnlyTree, pods: Sequence[ReadOnlyTree]) -> Iterator[OtherProcess]:

@@ -47,13 +47,13 @@ def update_logs(process: Process) -> Steps:
     if not resolved:
         return
     is_wanted = tuple(f"{path.rstrip('/')}/" for path in resolved)
-    wanted = [
+    log_paths = [
         path for path, _ in files.entries(LOGS) if place_of_log(path) and f"{path}/".startswith(is_wanted)
     ]
-    if not wanted:
+    if not log_paths:
         return
     try:
-        texts: dict[str, str] = yield from ask(process, "logs", {"paths": wanted})
+        texts: dict[str, str] = yield from ask(process, "logs", {"paths": log_paths})
     except ServiceError:
         return
     for path, text in texts.items():

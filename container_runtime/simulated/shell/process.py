@@ -214,6 +214,8 @@ class Host(Struct, kw_only=True):
     """Called before each program: the machine of a node brings the files up to date that the program may read."""
     environment: "Mapping[str, str]" = field(default_factory=dict)
     """The variables that a program gets that enters the machine."""
+    is_node: bool = False
+    """Whether it is the machine of a node itself."""
     enter_node: "Callable[[str], Host | None]" = lambda _: None
     """Returns the machine of the node for chroot or nsenter; None if the container may not enter it."""
     server: RunningServer | None = None

@@ -179,8 +179,8 @@ def _pods(process: Process, options: ProgramOptions) -> Work:
 
 def _images(process: Process, options: ProgramOptions) -> Work:
     images = yield from ask(process, "cri.images")
-    wanted = options.arguments[0] if options.arguments else ""
-    found = [each for each in images if not wanted or any(wanted in tag for tag in each["repoTags"])]
+    name = options.arguments[0] if options.arguments else ""
+    found = [each for each in images if not name or any(name in tag for tag in each["repoTags"])]
     if "quiet" in options:
         yield write_text("".join(f"{each['id']}\n" for each in found))
         return 0

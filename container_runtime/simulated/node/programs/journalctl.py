@@ -1,7 +1,8 @@
 """journalctl: the journal of a node, which says what its kubelet and its container runtime have done."""
 
 import re
-from collections.abc import Generator
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -21,8 +22,9 @@ from mockube.container_runtime.simulated.shell.process import (
 )
 
 Entries = Generator[Effect, bytes | None, list[JournalEntry]]
-_FOLLOW_SECONDS: Final = 0.5
+_FOLLOW_SECONDS: Final = 1.0
 _SHOWN: Final = 10
+_BOOT: Final = re.compile(r"[-+]?[0-9]{1,4}")
 _MAX_DIGITS: Final = 9
 _LONG: Final = {
     "unit": "u", "lines": "n", "follow": "f", "since": "S", "until": "U", "output": "o", "no-pager": "P", "reverse": "r", "pager-end": "e",
@@ -32,8 +34,9 @@ _LONG: Final = {
 
 
 def journalctl(process: Process) -> Run:
-    arguments = [_with_number(argument) for argument in process.arguments]
-    options = parse_options(arguments, "u:n:fS:U:o:PreZxb:p:g:t:qkF:lBaHTDN", long=_LONG)
+    options = parse_options(
+        [*_with_boots(process.arguments)], "u:n:fS:U:o:PreZxb:p:g:t:qkF:lBaHTDN", long=_LONG
+    )
     try:
         if "F" in options:
             return (yield from _print_field(process, options.get("F")))
@@ -46,9 +49,16 @@ def journalctl(process: Process) -> Run:
         return 1
 
 
-def _with_number(argument: str) -> str:
-    """Return an option whose value is optional with a value: `-b` is the present boot, `-n` ten lines."""
-    return {"-b": "-b0", "--boot": "--boot=0", "--lines": "--lines=10"}.get(argument, argument)
+def _with_boots(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments, with a value for each `-b`: a number behind it, or else the present boot."""
+    remaining = deque(arguments)
+    while remaining:
+        argument = remaining.popleft()
+        if argument not in ("-b", "--boot"):
+            yield argument
+            continue
+        has_number = bool(remaining) and _BOOT.fullmatch(remaining[0]) is not None
+        yield f"--boot={remaining.popleft() if has_number else 0}"
 
 
 def _print_field(process: Process, field: str) -> Run:
@@ -79,16 +89,16 @@ def _print_entries(process: Process, options: ProgramOptions) -> Run:
     host = process.host.name
     yield write_text("".join(f"{node_journal.line_of(entry, host, form)}\n" for entry in found))
     query.lines = None
-    shown = {*found}
+    latest = {*found}
     while "f" in options:
         yield Sleep(_FOLLOW_SECONDS)
-        latest = node_journal.select((yield from _entries(process)), query)
+        entries = node_journal.select((yield from _entries(process)), query)
         last = max(
-            (entry.at for entry in shown), default=query.since or process.host.now_running(is_shown=True)
+            (entry.at for entry in latest), default=query.since or process.host.now_running(is_shown=True)
         )
-        new = [entry for entry in latest if entry.at >= last and entry not in shown]
+        new = [entry for entry in entries if entry.at >= last and entry not in latest]
         yield write_text("".join(f"{node_journal.line_of(entry, host, form)}\n" for entry in new))
-        shown = {entry for entry in latest if entry.at >= last} | {*new}
+        latest = {entry for entry in entries if entry.at >= last} | {*new}
     return 0
 
 

@@ -240,10 +240,16 @@ def _show(process: Process, options: ProgramOptions, names: Sequence[str]) -> Wo
             "ActiveState": "inactive" if active == "unknown" else active, "MainPID": str(state.get("pid", 0)),
             "SubState": {"active": "running", "activating": "auto-restart"}.get(active, "dead"),
         }  # fmt: skip
-        wanted = {name for text in options.all("p") for name in text.split(",")}
-        shown = {name: value for name, value in properties.items() if not wanted or name in wanted}
+        names_of_properties = {name for text in options.all("p") for name in text.split(",")}
+        selected = {
+            name: value
+            for name, value in properties.items()
+            if not names_of_properties or name in names_of_properties
+        }
         yield write_text(
-            "".join(f"{value}\n" if "V" in options else f"{name}={value}\n" for name, value in shown.items())
+            "".join(
+                f"{value}\n" if "V" in options else f"{name}={value}\n" for name, value in selected.items()
+            )
         )
     return 0
 
@@ -262,10 +268,10 @@ def _status(process: Process, options: ProgramOptions, names: Sequence[str]) -> 
         )
         lines = options.get("n", str(_LINES))
         count = int(lines) if lines.isdecimal() and len(lines) < _LINES else _LINES
-        shown = select(entries, JournalQuery(units=(unit,), lines=count))
+        lines_of_journal = select(entries, JournalQuery(units=(unit,), lines=count))
         state = states.get(unit.removesuffix(".service"), {})
         text = _status_text(process, unit, active, state)
-        journal = "".join(f"{line_of(entry, process.host.name)}\n" for entry in shown)
+        journal = "".join(f"{line_of(entry, process.host.name)}\n" for entry in lines_of_journal)
         yield write_text(("\n" if number else "") + text + (f"\n{journal}" if journal else ""))
         code = code or (0 if active == "active" else _INACTIVE)
     return code

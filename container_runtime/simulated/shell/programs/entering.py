@@ -65,7 +65,7 @@ def nsenter(process: Process) -> Run:
         raise ProgramUsageError("no target PID specified")
     if not target.isdecimal():
         raise ProgramUsageError(f"failed to parse pid: '{target}'")
-    inner = process.host.enter_node(NSENTER)
+    inner = process.host if process.host.is_node else process.host.enter_node(NSENTER)
     if inner is None or int(target[:9]) != 1 or not options.has_any("ma"):
         if int(target[:9]) != 1 and inner is None:
             raise ProgramUsageError(f"cannot open /proc/{target}/ns/mnt: No such file or directory")
