@@ -1,5 +1,6 @@
 """The machines of simulated nodes: runs commands of root on them, and gives the kubelet their files."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import run_until
 from mockube.container_runtime.node_machine import NodeFile, NodeServices
 from mockube.container_runtime.runtime import Command, ExecRequest
 from mockube.container_runtime.start_errors import StartError
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 _NOT_FOUND: Final = 127
 _KILLED: Final = 137
+_HANG_UP: Final = 129
 
 
 class SimulatedMachines:
@@ -59,8 +62,23 @@ class SimulatedMachines:
         environment = dict(host.environment)
         if request.has_terminal:
             environment["TERM"] = "xterm"
-        work = partial(self._execute, node, host, request.command, environment)
-        return partial(with_terminal, work, has_terminal=request.has_terminal)
+        pause = InterruptiblePause(self._clock, host)
+        work = partial(self._execute_while_connected, node, host, request.command, environment, pause)
+        return partial(with_terminal, work, has_terminal=request.has_terminal, on_interrupt=pause.interrupt)
+
+    async def _execute_while_connected(
+        self,
+        node: ReadOnlyTree,
+        host: "Host",
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        pause: "InterruptiblePause",
+        streams: Streams,
+    ) -> int:
+        """Execute a command until it ends, or its client leaves, as SSH does."""
+        work = self._execute(node, host, argv, environment, pause, streams)
+        code = await run_until(streams.departure.wait(), work)
+        return _HANG_UP if code is None else code
 
     async def _execute(
         self,
@@ -68,13 +86,14 @@ class SimulatedMachines:
         host: "Host",
         argv: Sequence[str],
         environment: Mapping[str, str],
+        pause: "InterruptiblePause",
         streams: Streams,
     ) -> int:
         client = ProgramStreams(streams)
         network = self._network.caller(pod_of_machine(node))
         execution = run_command(host, argv, environment, "/")
         try:
-            return await run_to_end(execution, client, ClientPace(self._clock), network)
+            return await run_to_end(execution, client, ClientPace(self._clock), network, sleep=pause.sleep)
         except (StartError, UnknownProgram):
             text = f"bash: line 1: {argv[0]}: command not found"
         except (ShellSyntaxError, RecursionError) as error:
@@ -125,6 +144,26 @@ class SimulatedMachines:
             return () if files is None else files.children(folder)
         except FileError:
             return ()
+
+
+class InterruptiblePause:
+    """The pauses of one command, which its user can interrupt."""
+
+    def __init__(self, clock: Clock, host: "Host") -> None:
+        self._clock = clock
+        self._host = host
+        self._interrupted = asyncio.Event()
+
+    def interrupt(self) -> None:
+        self._host.interrupt()
+        self._interrupted.set()
+
+    async def sleep(self, seconds: float) -> float | None:
+        """Sleep; return the time after which an interrupt has ended the sleep, None without one."""
+        begin = self._clock.monotonic()
+        self._interrupted.clear()
+        await run_until(self._interrupted.wait(), self._clock.sleep(seconds))
+        return self._clock.monotonic() - begin if self._interrupted.is_set() else None
 
 
 def pod_of_machine(node: ReadOnlyTree) -> ReadOnlyTree:

@@ -11,7 +11,7 @@ from mockube.container_runtime.simulated.node.node_files import NodeFiles
 from mockube.container_runtime.simulated.node.node_host import node_host
 from mockube.container_runtime.simulated.node.root_files import root_files
 from mockube.container_runtime.simulated.shell.invocation import run_command
-from mockube.container_runtime.simulated.shell.process import Input, NetworkCall, Output
+from mockube.container_runtime.simulated.shell.process import Input, NetworkCall, Output, Sleep
 
 NODE = {
     "metadata": {"name": "node-1", "creationTimestamp": "2026-01-01T00:00:00Z"},
@@ -45,12 +45,13 @@ class Machine:
         clock = SteppedClock()
         self.host = node_host(node, pods, self.files, clock.now)
 
-    def run(self, *argv, stdin=b"", has_terminal=False):
-        """Run a command; return its exit code, its output and its error output."""
+    def run(self, *argv, stdin=b"", lines=None, has_terminal=False):
+        """Run a command; return its exit code, its output and its error output. With `lines` of input, long sleeps are interrupted."""
         self.host.has_terminal = has_terminal
-        self.host.has_open_input = bool(stdin)
+        self.host.has_open_input = bool(stdin or lines)
         execution = run_command(self.host, argv, dict(self.host.environment), "/")
         outputs, reply = {1: b"", 2: b""}, None
+        self.output = outputs
         while True:
             try:
                 effect = execution.send(reply)
@@ -60,8 +61,13 @@ class Machine:
             match effect:
                 case Output(descriptor=number, data=data):
                     outputs[number] += data
+                case Input() if lines is not None:
+                    reply = lines.pop(0)
                 case Input():
                     reply, stdin = stdin, b""
+                case Sleep(seconds=seconds) if lines is not None and seconds > 1:
+                    self.host.interrupt()
+                    reply = b"0.5"
                 case NetworkCall(request=request):
                     reply = self._answer(decode_call(request))
 

@@ -91,6 +91,10 @@ class UnknownProgram(Exception):
     """The program is not simulated."""
 
 
+class Interrupted(Exception):
+    """The user of a terminal has interrupted the command of an interactive shell."""
+
+
 class BrokenPipe(Exception):
     """A process writes to a pipe that no process reads: SIGPIPE ends it."""
 
@@ -201,6 +205,8 @@ class Host(Struct, kw_only=True):
     """Called with the name of an unknown program that fails."""
     send_signal: SignalFirst = lambda *_, **__: None
     """Sends a signal to the first process of the command that runs."""
+    interrupt: Callable[[], None] = lambda: None
+    """Interrupts the command that runs, as Ctrl-C does."""
     listed_processes: "Callable[[], Sequence[ListedProcess]]" = lambda: ()
     """Returns the processes of the command that runs, as ps lists them."""
     changes: int = 0
@@ -320,6 +326,14 @@ class ProcessTable(Protocol):
         ...
 
     def first_signal(self) -> int: ...
+
+    def take_interrupt(self) -> bool:
+        """Return whether the command of the present process was interrupted, once for each interrupt."""
+        ...
+
+    def be_interactive(self) -> None:
+        """Let interrupts end the commands of the present process, and not itself."""
+        ...
 
     def next_pid(self) -> int: ...
 

@@ -89,16 +89,13 @@ def _print_entries(process: Process, options: ProgramOptions) -> Run:
     host = process.host.name
     yield write_text("".join(f"{node_journal.line_of(entry, host, form)}\n" for entry in found))
     query.lines = None
-    latest = {*found}
+    known = {*node_journal.select(entries, query)}
     while "f" in options:
         yield Sleep(_FOLLOW_SECONDS)
-        entries = node_journal.select((yield from _entries(process)), query)
-        last = max(
-            (entry.at for entry in latest), default=query.since or process.host.now_running(is_shown=True)
-        )
-        new = [entry for entry in entries if entry.at >= last and entry not in latest]
+        present = node_journal.select((yield from _entries(process)), query)
+        new = [entry for entry in present if entry not in known]
         yield write_text("".join(f"{node_journal.line_of(entry, host, form)}\n" for entry in new))
-        latest = {entry for entry in entries if entry.at >= last} | {*new}
+        known = {*present}
     return 0
 
 

@@ -338,3 +338,21 @@ def test_logs_of_containers_are_read_before_a_program_reads_them():
     for command in (f"cat {path}", "cat /var/log/containers/*", "cd /var/log/pods; grep -rh line ."):
         assert machine.run("sh", "-c", command)[1] == "2026 stdout F line\n"
     assert machine.requests[0] == ("logs", {"paths": [path]})
+
+
+def test_followed_journal_prints_only_new_entries(machine):
+    journals = iter([ENTRIES[:2], ENTRIES[:2], ENTRIES])
+    machine.services["journal"] = lambda _: next(journals)
+    with pytest.raises(StopIteration):
+        machine.run("journalctl", "-f", "-n1", "-o", "cat")
+    assert machine.output == {1: b"second\nthird\n", 2: b""}
+
+
+@pytest.mark.parametrize(
+    "command", ["sleep 100", "while true; do sleep 9; done", "sh -c 'sleep 100'", "sleep 100 | cat"]
+)
+def test_interrupt_ends_the_command_and_not_the_shell(machine, command):
+    lines = [f"{command}\n".encode(), b"echo $?\n", b"exit 4\n"]
+    code, output, _ = machine.run("bash", lines=lines, has_terminal=True)
+    assert (code, lines) == (4, [])
+    assert "130\n" in output
