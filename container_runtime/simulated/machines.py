@@ -153,16 +153,23 @@ class InterruptiblePause:
         self._clock = clock
         self._host = host
         self._interrupted = asyncio.Event()
+        self._is_sleeping = False
 
-    def interrupt(self) -> None:
+    def interrupt(self) -> bool:
+        """Interrupt what runs; return whether it was pausing, and did not wait for input."""
         self._host.interrupt()
         self._interrupted.set()
+        return self._is_sleeping
 
     async def sleep(self, seconds: float) -> float | None:
         """Sleep; return the time after which an interrupt has ended the sleep, None without one."""
         begin = self._clock.monotonic()
         self._interrupted.clear()
-        await run_until(self._interrupted.wait(), self._clock.sleep(seconds))
+        self._is_sleeping = True
+        try:
+            await run_until(self._interrupted.wait(), self._clock.sleep(seconds))
+        finally:
+            self._is_sleeping = False
         return self._clock.monotonic() - begin if self._interrupted.is_set() else None
 
 

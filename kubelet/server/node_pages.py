@@ -46,6 +46,8 @@ _SINCE: Final[Mapping[str, int]] = {
 }  # fmt: skip
 """The minors since which a kubelet has a setting."""
 NANO: Final = 1_000_000_000
+_MAX_PIDS: Final = 4_194_304
+"""The number of processes that a node may have."""
 
 
 class NodePages:
@@ -146,13 +148,23 @@ def summary(measurement: Measurement, *, with_file_systems: bool = True) -> dict
         "memory": _memory(measurement, node, at, limit=_to_int(capacity.get("memory"))),
     }
     if with_file_systems:
-        disk = _disk(_to_int(capacity.get("ephemeral-storage")), at)
+        size = _to_int(capacity.get("ephemeral-storage"))
+        disk = {**_disk(size, at), **_inodes(size)}
         stats |= {"fs": disk, "runtime": {"imageFs": disk, "containerFs": disk}, "network": _network(at)}
     pods = [_pod_stats(measurement, pod, at) for pod in measurement.pods]
     if with_file_systems:
+        processes = sum(len(pod["containers"]) for pod in pods)
+        stats["rlimit"] = {"time": format_time(at), "maxpid": _MAX_PIDS, "curproc": processes}
         volumes = _volumes_by_pod(measurement, at)
         for pod in pods:
-            pod |= {"network": _network(at), "volume": volumes.get(pod["podRef"]["uid"], [])}
+            volumes_of_pod = volumes.get(pod["podRef"]["uid"], [])
+            pod |= {
+                "network": _network(at), "volume": volumes_of_pod, "ephemeral-storage": disk,
+                "process_stats": {"process_count": len(pod["containers"])},
+            }  # fmt: skip
+            pod["containers"] = [
+                {**container, "rootfs": disk, "logs": disk} for container in pod["containers"]
+            ]
     return {"node": stats, "pods": pods}
 
 
@@ -166,9 +178,8 @@ def _volumes_by_pod(measurement: Measurement, at: datetime) -> dict[str, list[di
     """Return the volumes of claims by the uid of their pod."""
     volumes: dict[str, list[dict[str, Any]]] = {}
     for pod, volume, claim, size in volume_capacities(measurement):
-        inodes = int(size // BYTES_OF_INODE)
         reference = {"name": claim, "namespace": meta.namespace(pod)}
-        stats = {**_disk(int(size), at), "inodes": inodes, "inodesFree": inodes, "inodesUsed": 0}
+        stats = {**_disk(int(size), at), **_inodes(int(size))}
         volumes.setdefault(meta.uid(pod), []).append({**stats, "name": volume, "pvcRef": reference})
     return volumes
 
@@ -228,6 +239,11 @@ def _memory(
 
 def _disk(capacity: int, at: datetime) -> dict[str, Any]:
     return {"time": format_time(at), "availableBytes": capacity, "capacityBytes": capacity, "usedBytes": 0}
+
+
+def _inodes(size: int) -> dict[str, int]:
+    inodes = size // BYTES_OF_INODE
+    return {"inodes": inodes, "inodesFree": inodes, "inodesUsed": 0}
 
 
 def _to_int(amount: Any) -> int:

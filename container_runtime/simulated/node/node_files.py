@@ -21,6 +21,10 @@ class NodeFiles(FileSystem):
         self._system: dict[str, FileEntry] = dict(self._entries)
         """What the system has written, by path."""
 
+    @property
+    def source(self) -> tuple[str, str]:
+        return "/dev/vda1", "ext4"
+
     def changed_entries(self) -> Iterator[tuple[str, FileEntry]]:
         """Yield what differs from what the system has written."""
         for path, entry in self._entries.items():

@@ -253,6 +253,11 @@ class FileSystem:
     def in_memory(self) -> bool:
         return self._entries["/"].file_system == "tmpfs"
 
+    @property
+    def source(self) -> tuple[str, str]:
+        """The device and the type of the file system: that of a container lies over its image."""
+        return "overlay", "overlay"
+
     def mounts(self) -> Mapping[str, Mount]:
         """Return the mounts by path."""
         return self._mounts

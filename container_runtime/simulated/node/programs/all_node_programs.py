@@ -9,6 +9,7 @@ from . import kubeadm
 from .crictl import crictl
 from .journalctl import journalctl
 from .machine_network import ip, netstat, ss
+from .machine_processes import ps
 from .systemctl import systemctl
 
 NODE_PROGRAMS: Final[Mapping[str, Program]] = {
@@ -16,6 +17,7 @@ NODE_PROGRAMS: Final[Mapping[str, Program]] = {
     "ip": ip,
     "journalctl": journalctl,
     "netstat": netstat,
+    "ps": ps,
     "ss": ss,
     "systemctl": systemctl,
     **kubeadm.PROGRAMS,

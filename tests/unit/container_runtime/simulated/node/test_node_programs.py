@@ -306,6 +306,20 @@ def test_kubectl_without_a_kubeconfig_finds_no_server(machine):
 # --- the shell
 
 
+@pytest.mark.parametrize(
+    ("option", "title"), [("aux", "USER         PID"), ("-ef", "UID          PID"), ("", "PID   USER")]
+)
+def test_processes_of_the_node_are_listed(machine, option, title):
+    output = machine.run("sh", "-c", f"ps {option}")[1]
+    assert output.startswith(title)
+    assert "/usr/bin/kubelet --bootstrap-kubeconfig=" in output
+    assert output.splitlines()[-1].endswith(f"ps {option}".strip())
+
+
+def test_root_is_a_disk(machine):
+    assert "/dev/vda1" in machine.run("df")[1]
+
+
 def test_nsenter_stays_on_the_node(machine):
     assert machine.run("nsenter", "-t", "1", "-m", "-u", "hostname") == (0, "node-1\n", "")
 
