@@ -23,6 +23,7 @@ PROTOCOL: Final = "v5.channel.k8s.io"
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 _READ: Final = 64 * 1024
 _NOT_FOUND: Final = 404
+_MAX_TEXT: Final = 500
 
 
 class NodeShell:
@@ -79,11 +80,17 @@ class NodeShell:
         message = f"the server refuses the shell with the status {code}"
         with suppress(aiohttp.ClientError, OSError):
             async with session.post(url) as response:
-                data = await response.read()
-                with suppress(orjson.JSONDecodeError, AttributeError):
-                    message = orjson.loads(data).get("message") or message
-                    code = response.status
+                data, code = await response.read(), response.status
+                message = _message(data) or message
         return Missing(message) if code == _NOT_FOUND else Failure(message)
+
+
+def _message(data: bytes) -> str:
+    """Return the message of a Status, or the text of a kubelet."""
+    try:
+        return str(orjson.loads(data).get("message") or "")
+    except (orjson.JSONDecodeError, AttributeError):
+        return data.decode("utf-8", "replace").strip()[:_MAX_TEXT]
 
 
 def _token(access: Access) -> str:

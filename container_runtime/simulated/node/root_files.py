@@ -3,6 +3,7 @@
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import cache, lru_cache
 from posixpath import normpath
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from mockube.container_runtime.node_paths import DIRECTORY, NODE_PATHS, SOCKET
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.output import to_yaml
 
-from .installed_programs import NODE_PROGRAM_NAMES, PROGRAM_NAMES
+from .installed_programs import NODE_PROGRAM_NAMES
 from .pod_log_paths import log_path, pod_folder
 
 CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
@@ -23,7 +24,9 @@ CONTAINERD_UNIT: Final = "/usr/lib/systemd/system/containerd.service"
 KUBELET_CONFIG: Final = "/var/lib/kubelet/config.yaml"
 KUBELET_KUBECONFIG: Final = "/etc/kubernetes/kubelet.conf"
 WANTED: Final = "/etc/systemd/system/multi-user.target.wants"
-API_SERVER_PORT: Final = 6443
+_SHOWN_PROGRAMS: Final = ("bash", "cat", "curl", "grep", "ls", "sed", "sh")
+"""Programs of Debian that a list of the folder shows. The others run, too, and need no entry in each node."""
+_ETCDCTL: Final = "/usr/bin/etcdctl"
 _LINKS: Final[Mapping[str, str]] = {
     "/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64", "/var/run": "../run", "/var/lock": "../run/lock",
     f"{WANTED}/kubelet.service": KUBELET_UNIT, f"{WANTED}/containerd.service": CONTAINERD_UNIT,
@@ -136,20 +139,31 @@ def root_files(
     node: ReadOnlyTree, pods: Iterable[ReadOnlyTree], *, server: str, authority: bytes
 ) -> dict[str, FileEntry]:
     """Return the files of a node by path. `server` is the URL of the API server, `authority` its CA certificates."""
-    files = dict(_folders_and_devices())
-    for path, text in _texts(node, server, authority):
-        is_secret = path.startswith(_SECRET_FOLDERS) or path.endswith((".conf", ".yaml"))
-        files[path] = FileEntry(
-            data=text.encode(), mode=0o600 if is_secret and not path.endswith("crt") else 0o644
-        )
-    program = FileEntry(data=b"", mode=0o755)
-    names = PROGRAM_NAMES | NODE_PROGRAM_NAMES
-    files |= {f"/usr/bin/{name}": program for name in names if name != "etcdctl" or is_control_plane(node)}
-    for path, target in _LINKS.items():
-        files[path] = FileEntry(data=target.encode(), target=target, mode=0o777)
+    files = dict(_common_files())
+    if not is_control_plane(node):
+        del files[_ETCDCTL]
+    files |= {path: _text_file(path, text) for path, text in _texts(node, server, authority)}
     for pod in pods:
         files |= dict(_pod_files(pod))
     return files
+
+
+@cache
+def _common_files() -> dict[str, FileEntry]:
+    """Return the files that all nodes share, so that each node has only the paths of its own."""
+    files = dict(_folders_and_devices())
+    program = FileEntry(data=b"", mode=0o755)
+    files |= {f"/usr/bin/{name}": program for name in (*NODE_PROGRAM_NAMES, *_SHOWN_PROGRAMS)}
+    for path, target in _LINKS.items():
+        files[path] = FileEntry(data=target.encode(), target=target, mode=0o777)
+    return files
+
+
+@lru_cache(maxsize=256)
+def _text_file(path: str, text: str) -> FileEntry:
+    is_secret = path.startswith(_SECRET_FOLDERS) or path.endswith((".conf", ".yaml"))
+    mode = 0o600 if is_secret and not path.endswith("crt") else 0o644
+    return FileEntry(data=text.encode(), mode=mode)
 
 
 def _folders_and_devices() -> Iterator[tuple[str, FileEntry]]:
