@@ -23,7 +23,6 @@ class _AwaitedInput(InputStream):
     def __init__(self, on_wait: Callable[[], None]) -> None:
         super().__init__()
         self._on_wait = on_wait
-        self._ends = False
 
     async def read(self, limit: int) -> bytes:
         self._on_wait()

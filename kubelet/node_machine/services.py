@@ -13,10 +13,9 @@ from mockube.client.component_helpers.indexes import BY_NODE
 from mockube.client.kinds import CONFIG_MAPS, EVENTS, NODES, PODS
 from mockube.client.resources import Key
 from mockube.client.wire import NoResponse
-from mockube.component_base.loop import yield_to_loop
 from mockube.container_runtime.image_service import ImageService, PullFailed
 from mockube.container_runtime.images.resolution import full_name
-from mockube.container_runtime.logs import LogLine
+from mockube.container_runtime.logs import LogLine, LogSource
 from mockube.container_runtime.node_journal import JournalEntry
 from mockube.container_runtime.node_machine import NodeMachines, ServiceFailed
 from mockube.container_runtime.runs import ContainerNotFound, ContainerRun, NoLogs, run_of
@@ -27,6 +26,7 @@ from mockube.kubelet.settings import KubeletContext
 
 from . import cri_objects, journal, machine_network
 from .exec_sessions import ExecSessions
+from .log_readers import LogReader, LogReaders
 from .tokens import BootstrapTokens, authority_hash
 from .units import NodeUnits
 
@@ -35,10 +35,10 @@ _SYSTEM: Final = "kube-system"
 _PORT: Final = 6443
 MAX_EVENTS: Final = 5_000
 """The Events that are read for a journal."""
-MAX_LOG_BYTES: Final = 1 << 20
+MAX_LOG_BYTES: Final = 256 << 10
 """The last bytes of the log of a container that a file of a node has."""
-_MAX_LINES: Final = 20_000
-"""The lines of a log that are sent to crictl at once."""
+_MAX_LINES: Final = 10_000
+"""The last lines of the log of a container that a file of a node has."""
 Answer = Callable[[ReadOnlyTree, Mapping[str, Any]], Awaitable[Any]]
 
 
@@ -53,6 +53,7 @@ class MachineServices:
         self._pods = context.informers.of(PODS)
         self._authority = b""
         self._sessions = ExecSessions()
+        self._readers = LogReaders()
         self._tokens = BootstrapTokens(context.client, context.clock, context.random)
         self._units: NodeUnits | None = None
         self._answers: Mapping[str, Answer] = {
@@ -209,21 +210,25 @@ class MachineServices:
         except NoLogs as error:
             raise ServiceFailed(str(error)) from error
 
-    async def _lines(self, pod: ReadOnlyTree, name: str, run: ContainerRun) -> list[LogLine]:
-        """Return the present log of a run."""
-        lines: list[LogLine] = []
+    async def _open_log(self, pod: ReadOnlyTree, name: str, run: ContainerRun) -> LogSource:
         try:
-            source = await self._runtime.logs(pod, name, run)
+            return await self._runtime.logs(pod, name, run)
         except RuntimeProblem as error:
             raise ServiceFailed(str(error)) from error
-        with closing(source):
-            until = run.finished or self._clock.now()
-            while source.is_behind(until):
-                lines += source.advance(until)
-                await yield_to_loop()
-        return lines
 
     async def _logs(self, node: ReadOnlyTree, arguments: Mapping[str, Any]) -> Any:
+        """Return the next part of a log: that of an open reader, or of a new one."""
+        number = arguments.get("reader") or await self._add_reader(node, arguments)
+        reader = self._readers.find(number)
+        latest = self._pods.lister.get(*Key.of(reader.pod))
+        lines = await reader.read(self._clock.now(), None if latest is None else latest.object)
+        has_more = reader.has_more or (arguments["follow"] and not reader.has_ended)
+        if not has_more:
+            self._readers.close(number)
+        texts = [_text(line, with_time=arguments["timestamps"]) for line in lines]
+        return {"lines": texts, "reader": number if has_more else 0, "waits": not reader.has_more}
+
+    async def _add_reader(self, node: ReadOnlyTree, arguments: Mapping[str, Any]) -> int:
         pod, item = self._find(node, arguments["id"])
         name = item["metadata"]["name"]
         run = self._run(pod, item)
@@ -232,25 +237,9 @@ class MachineServices:
                 run = run_of(pod, name, previous=True)
             except NoLogs as error:
                 raise ServiceFailed(str(error)) from error
-        lines = await self._lines(pod, name, run)
-        position, begin = len(lines), arguments["from"]
-        selected = lines[begin:]
-        if begin == 0:
-            since = _time(arguments.get("since") or "")
-            selected = [line for line in selected if since is None or line.at >= since]
-            tail = arguments["tail"]
-            selected = selected if tail < 0 else selected[len(selected) - min(tail, len(selected)) :]
-        texts = [_text(line, with_time=arguments["timestamps"]) for line in selected[:_MAX_LINES]]
-        is_running = run.finished is None and self._is_present(pod, name, run)
-        return {"lines": texts, "position": position, "is_running": is_running}
-
-    def _is_present(self, pod: ReadOnlyTree, name: str, run: ContainerRun) -> bool:
-        latest = self._pods.lister.get(meta.namespace(pod), meta.name(pod))
-        if latest is None:
-            return False
-        with suppress(NoLogs):
-            return run_of(latest.object, name).started == run.started
-        return False
+        since = _time(arguments.get("since") or "")
+        source = await self._open_log(pod, name, run)
+        return self._readers.add(LogReader(source, pod, name, run, since=since, tail=arguments["tail"]))
 
     async def _log_files(self, node: ReadOnlyTree, arguments: Mapping[str, Any]) -> Any:
         """Return the contents of the files with logs of containers."""
@@ -262,7 +251,10 @@ class MachineServices:
                 name, attempt = item["metadata"]["name"], item["metadata"]["attempt"]
                 path = f"{folder}/{name}/{attempt}.log"
                 if path in paths:
-                    lines = await self._lines(pod, name, self._run(pod, item))
+                    run = self._run(pod, item)
+                    reader = LogReader(await self._open_log(pod, name, run), pod, name, run, tail=_MAX_LINES)
+                    with closing(reader.source):
+                        lines = await reader.read(self._clock.now(), pod)
                     texts[path] = "".join(map(_cri_line, lines))[-MAX_LOG_BYTES:]
         return texts
 

@@ -47,6 +47,8 @@ class NodeUnits:
         self._server = server
         self._written: dict[str, tuple[int, dict[str, StoppedUnit]]] = {}
         """The units that were written last, with the resourceVersion, by node: the cache may not have them yet."""
+        self._seen: dict[str, datetime] = {}
+        """When a container runtime was first seen stopped, by node: an annotation of a user has no time."""
         self._entries: dict[str, deque[JournalEntry]] = {}
         self._loop = ReconcileLoop(
             "node-units", self._reconcile, workers=1, clock=context.clock, metrics=context.metrics
@@ -61,7 +63,8 @@ class NodeUnits:
         if change.new is None:
             self._entries.pop(name, None)
             self._written.pop(name, None)
-        elif stopped_units(change.new):
+            self._seen.pop(name, None)
+        elif stopped_units(change.new) or name in self._seen:
             self._loop.add(Key("", name))
 
     def stopped(self, node: ReadOnlyTree) -> dict[str, StoppedUnit]:
@@ -212,8 +215,11 @@ class NodeUnits:
                 others = {name: state for name, state in stopped.items() if name != "kubelet"}
                 await self._start_unit(node, "kubelet", others)
             return timedelta(seconds=journal.RESTART_SECONDS)
-        if runtime is not None and runs_kubelet(node):
-            return await self._report_runtime(key, node, _time(runtime.since) or self._clock.now())
+        if runtime is None:
+            self._seen.pop(key.name, None)
+        elif runs_kubelet(node):
+            seen = self._seen.setdefault(key.name, self._clock.now())
+            return await self._report_runtime(key, node, _time(runtime.since) or seen)
         return None
 
     async def _report_runtime(self, key: Key, node: ReadOnlyTree, since: datetime) -> timedelta | None:

@@ -1,11 +1,13 @@
 """Requests of the programs of a node to the services of its machine: the container runtime, systemd and its journal."""
 
 from collections.abc import Generator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import orjson
 
 from mockube.container_runtime.simulated.network.calls import NodeRequest, decode_reply, encode_call
+from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     NetworkCall,
@@ -57,4 +59,5 @@ def update_logs(process: Process) -> Steps:
     except ServiceError:
         return
     for path, text in texts.items():
-        files.write_by_system(path, text.encode("utf-8", "surrogateescape"))
+        with suppress(FileError):  # there is no space for so many logs
+            files.write_by_system(path, text.encode("utf-8", "surrogateescape"))

@@ -264,19 +264,21 @@ def _logs(process: Process, options: ProgramOptions) -> Work:
     request: dict[str, Any] = {
         "id": found["id"], "tail": int(options.get("tail", "-1")), "since": since, "previous": "previous" in options,
         "timestamps": "timestamps" in options,
+        "follow": "follow" in options,
     }  # fmt: skip
-    position, remaining = 0, int(options.get("limit-bytes", "-1"))
+    reader, remaining = 0, int(options.get("limit-bytes", "-1"))
     while True:
-        answer = yield from ask(process, "cri.logs", {**request, "from": position})
+        answer = yield from ask(process, "cri.logs", {**request, "reader": reader})
         for stream, text in answer["lines"]:
             data = text.encode("utf-8", "surrogateescape")
             data = data if remaining < 0 else data[:remaining]
             remaining -= len(data) if remaining > 0 else 0
             yield Output(stream, data)
-        position = answer["position"]
-        if "follow" not in options or not answer["is_running"]:
+        reader = answer["reader"]
+        if not reader or not remaining:
             return 0
-        yield Sleep(_FOLLOW_SECONDS)
+        if answer["waits"]:
+            yield Sleep(_FOLLOW_SECONDS)
 
 
 def _since(process: Process, text: str) -> str:

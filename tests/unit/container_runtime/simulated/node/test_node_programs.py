@@ -116,7 +116,7 @@ def test_unknown_command_of_crictl(machine):
 
 
 def test_crictl_logs_prints_both_streams(machine):
-    machine.services["cri.logs"] = {"lines": [[1, "out\n"], [2, "err\n"]], "position": 2, "is_running": True}
+    machine.services["cri.logs"] = {"lines": [[1, "out\n"], [2, "err\n"]], "reader": 0, "waits": True}
     assert machine.run("crictl", "logs", "aaa") == (0, "out\n", "err\n")
     assert machine.requests[-1][1]["tail"] == -1
 
