@@ -39,6 +39,7 @@ MAX_LOG_BYTES: Final = 256 << 10
 """The last bytes of the log of a container that a file of a node has."""
 _MAX_LINES: Final = 10_000
 """The last lines of the log of a container that a file of a node has."""
+_AUTHORITY_SECONDS: Final = 10.0
 Answer = Callable[[ReadOnlyTree, Mapping[str, Any]], Awaitable[Any]]
 
 
@@ -52,6 +53,8 @@ class MachineServices:
         self._nodes = context.informers.of(NODES)
         self._pods = context.informers.of(PODS)
         self._authority = b""
+        self._authority_due = 0.0
+        """When the CA certificates are requested again, if they were not there."""
         self._sessions = ExecSessions()
         self._readers = LogReaders()
         self._tokens = BootstrapTokens(context.client, context.clock, context.random)
@@ -116,7 +119,9 @@ class MachineServices:
     async def wait_ready(self) -> None:
         await self._nodes.wait_synced()
         await self._pods.wait_synced()
-        if not self._authority:
+        now = self._clock.monotonic()
+        if not self._authority and now >= self._authority_due:
+            self._authority_due = now + _AUTHORITY_SECONDS
             with suppress(ApiError, NoResponse):
                 config_map = await self._client.get(CONFIG_MAPS, Key(_SYSTEM, ROOT_CA))
                 self._authority = str((config_map.get("data") or {}).get("ca.crt") or "").encode()

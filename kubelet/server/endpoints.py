@@ -126,8 +126,11 @@ class KubeletEndpoints:
 
     async def _dispatch(self, request: web.BaseRequest) -> web.StreamResponse:
         parts = request.path.strip("/").split("/")
+        node = request.headers.get(NODE_HEADER, "")
         pod = self._find_pod(parts)
-        node = pod.node if pod is not None else request.headers.get(NODE_HEADER, "")
+        if pod is not None and node and pod.node != node:
+            pod = None  # A kubelet knows only its own pods.
+        node = pod.node if pod is not None else node
         await self._authorize(request, node)
         if (request.method, request.path) == ("GET", USAGE_PATH):
             return await self._usage(request)
@@ -202,13 +205,17 @@ class KubeletEndpoints:
         if node is not None:
             if self._node_pages is None:
                 self._node_pages = self._make_node_pages()
-            await self._machines.refresh(name)
-            file = self._machines.find(name, CONFIG)
-            settings = None if file is None else file.data
+            settings = await self._settings(name) if request.path == "/configz" else None
             page = await self._node_pages.respond(request.path, request.query, node, settings)
         if page is None:
             raise HttpError(404, "404 page not found\n")
         return page
+
+    async def _settings(self, node: str) -> bytes | None:
+        """Return the file with the settings of a node's kubelet; None if there is none."""
+        await self._machines.refresh(node)
+        file = self._machines.find(node, CONFIG)
+        return None if file is None else file.data
 
     async def _usage(self, request: web.BaseRequest) -> web.Response:
         from .pod_usage import pod_usage_page  # noqa: PLC0415 - rarely used
@@ -230,12 +237,7 @@ class KubeletEndpoints:
         )
         usage = NodeUsage(self._pods, self._clock, sources)
         return NodePages(
-            usage,
-            pages.kwok,
-            self._clock,
-            self._probe_records,
-            pages.container_context,
-            pages.counters,
+            usage, pages.kwok, self._clock, self._probe_records, pages.container_context, pages.counters
         )
 
     async def _exec(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:

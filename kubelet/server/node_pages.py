@@ -147,9 +147,9 @@ def summary(measurement: Measurement, *, with_file_systems: bool = True) -> dict
         "cpu": _cpu(measurement, node, at),
         "memory": _memory(measurement, node, at, limit=_to_int(capacity.get("memory"))),
     }
+    size = _to_int(capacity.get("ephemeral-storage"))
+    disk = {**_disk(size, at), **_inodes(size)}
     if with_file_systems:
-        size = _to_int(capacity.get("ephemeral-storage"))
-        disk = {**_disk(size, at), **_inodes(size)}
         stats |= {"fs": disk, "runtime": {"imageFs": disk, "containerFs": disk}, "network": _network(at)}
     pods = [_pod_stats(measurement, pod, at) for pod in measurement.pods]
     if with_file_systems:

@@ -27,9 +27,9 @@ BINDING = (
 
 @pytest.fixture(scope="module")
 def cluster():
-    with Cluster(nodes=1) as started:
+    with Cluster(nodes=2) as started:
         started.apply(
-            "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: nginx}]}}"
+            "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {nodeName: node-1, containers: [{name: c, image: nginx}]}}"
         )
         started.wait("Pod", "web", "Ready")
         yield started
@@ -135,6 +135,12 @@ def test_pages_of_a_kubelet(cluster):
     assert "containers/" in send(cluster, "GET", f"{PROXY}/logs/")[1]
     settings = orjson.loads(send(cluster, "GET", f"{PROXY}/configz")[1])["kubeletconfig"]
     assert settings["staticPodPath"] == "/etc/kubernetes/manifests"
+
+
+def test_kubelet_knows_only_pods_of_its_node(cluster):
+    other = PROXY.replace("node-1", "node-2")
+    assert send(cluster, "POST", f"{other}/run/default/web/c?cmd=hostname")[0] == 404
+    assert send(cluster, "GET", f"{other}/containerLogs/default/web/c")[0] == 404
 
 
 def test_port_of_a_stopped_kubelet_refuses_connections(cluster):

@@ -18,7 +18,7 @@ class NodeFiles(FileSystem):
 
     def __init__(self, system: Mapping[str, FileEntry], on_change: Callable[[], None]) -> None:
         super().__init__(system, on_change=on_change)
-        self._system: Mapping[str, FileEntry] = dict(self._entries)
+        self._system = dict(self._entries)
         """What the system has written, by path."""
 
     @property
