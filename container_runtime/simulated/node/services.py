@@ -1,6 +1,6 @@
 """Requests of the programs of a node to the services of its machine: the container runtime, systemd and its journal."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -45,7 +45,7 @@ def update_logs(process: Process) -> Steps:
     if not isinstance(files, NodeFiles):
         return
     paths = [process.path(argument) for argument in process.arguments if not argument.startswith("-")]
-    resolved = [files.resolve(path) for path in (*paths, process.directory) if path.startswith(_LOG_FOLDER)]
+    resolved = [*_resolved_logs(files, (*paths, process.directory))]
     if not resolved:
         return
     is_wanted = tuple(f"{path.rstrip('/')}/" for path in resolved)
@@ -61,3 +61,11 @@ def update_logs(process: Process) -> Steps:
     for path, text in texts.items():
         with suppress(FileError):  # there is no space for so many logs
             files.write_by_system(path, text.encode("utf-8", "surrogateescape"))
+
+
+def _resolved_logs(files: NodeFiles, paths: Iterable[str]) -> Iterator[str]:
+    """Yield the paths below the folder of logs without symbolic links; the program reports those that lead nowhere."""
+    for path in paths:
+        if path.startswith(_LOG_FOLDER):
+            with suppress(FileError):
+                yield files.resolve(path)

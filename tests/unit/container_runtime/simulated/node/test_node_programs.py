@@ -370,3 +370,8 @@ def test_interrupt_ends_the_command_and_not_the_shell(machine, command):
     code, output, _ = machine.run("bash", lines=lines, has_terminal=True)
     assert (code, lines) == (4, [])
     assert "130\n" in output
+
+
+def test_link_of_logs_that_leads_to_itself_is_an_error_of_the_program(machine):
+    code, _, errors = machine.run("sh", "-c", "ln -s loop /var/log/loop; cat /var/log/loop")
+    assert (code, "cat: /var/log/loop: Too many levels of symbolic links" in errors) == (1, True), errors
