@@ -10,6 +10,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import run_until
+from mockube.container_runtime.config.environment import security_context
 from mockube.container_runtime.node_machine import NodeFile, NodeServices
 from mockube.container_runtime.runtime import Command, ExecRequest
 from mockube.container_runtime.start_errors import StartError
@@ -18,8 +19,9 @@ from mockube.container_runtime.streams import STDERR, ProgramStreams, Streams
 from .client_pace import ClientPace
 from .connections.pod_network import PodConnections
 from .execution import run_to_end
+from .files.process_files import may_change_root
 from .pod_files import PodFiles
-from .shell.filesystem import FileError
+from .shell.filesystem import FileError, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import OutOfMemory
 from .shell.process import NSENTER, UnknownProgram
@@ -104,18 +106,24 @@ class SimulatedMachines:
         await client.write(STDERR, f"{text}\n".encode("utf-8", "surrogateescape"))
         return _NOT_FOUND
 
-    def machine_for(self, pod: ReadOnlyTree, container: ReadOnlyTree, way: str) -> "Host | None":
-        """Return the machine of the node of a pod for chroot, or nsenter; None if the container may not enter it."""
+    def machine_for(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, way: str, root: FileSystem | None
+    ) -> "Host | None":
+        """Return the machine of the node of a pod for chroot to `root`, or for nsenter; None if the container may not enter it."""
         from .node.node_host import node_host  # noqa: PLC0415 - rarely used
 
         node = self._services.node(pod["spec"].get("nodeName") or "")
         files = None if node is None else self._files.find_node_files(meta.name(node))
         if node is None or files is None:
             return None
-        may_enter = bool((container.get("securityContext") or {}).get("privileged")) and pod["spec"].get(
-            "hostPID"
-        )
-        if way == NSENTER and not may_enter:
+        if pod["spec"].get("hostUsers") is False:
+            return None  # Root of another user namespace is not that of the node.
+        context = security_context(pod, container)
+        if way == NSENTER:
+            may_enter = bool(context.get("privileged") and pod["spec"].get("hostPID"))
+        else:
+            may_enter = root is files and may_change_root(context)
+        if not may_enter:
             return None
         return node_host(node, self._services.pods(meta.name(node)), files, self._clock.now)
 

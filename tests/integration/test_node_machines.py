@@ -153,3 +153,43 @@ async def test_tokens_are_secrets(cluster, machine):
     await machine.run(f"kubeadm token delete {token}")
     assert await machine.output("kubeadm token list") == ""
     assert "was not of the form" in await machine.output("kubeadm token create x")
+
+
+async def test_folder_of_a_volume_is_no_way_to_the_node(cluster, machine):
+    names = {"empty": "/empty", "part": "/part", "claimed": "/claimed"}
+    volumes = [
+        {"name": "empty", "emptyDir": {}},
+        {"name": "part", "hostPath": {"path": "/etc"}},
+        {"name": "claimed", "emptyDir": {"medium": "Memory"}},
+    ]
+    script = "for path in /empty /part /claimed /dev/shm /tmp /ro; do chroot $path crictl ps; done; sleep 99"
+    mounts = [{"name": name, "mountPath": path} for name, path in names.items()]
+    volumes.append({"name": "node", "hostPath": {"path": "/"}})
+    mounts.append({"name": "node", "mountPath": "/ro", "readOnly": True})
+    container = {"name": "c", "image": "busybox", "command": ["sh", "-c", script], "volumeMounts": mounts}
+    await cluster.run(containers=[{**container, "securityContext": {"privileged": True}}], volumes=volumes)
+    await cluster.manager.step(5)
+    log = await machine.output("crictl logs $(crictl ps -q)")
+    assert log.count("No such file or directory") == 5
+    assert "mounted read-only, as /ro, is not simulated" in log
+    assert "CONTAINER" not in log
+
+
+@pytest.mark.parametrize(
+    ("spec", "context", "message"),
+    [
+        ({}, {}, "node-1"),
+        ({"hostUsers": False}, {}, "Operation not permitted"),
+        ({}, {"capabilities": {"drop": ["ALL"]}}, "Operation not permitted"),
+        ({}, {"runAsUser": 1000}, "Operation not permitted"),
+    ],
+)
+async def test_only_root_of_the_node_changes_to_its_root(cluster, machine, spec, context, message):
+    container = {
+        "name": "c", "image": "busybox", "command": ["sh", "-c", "chroot /host hostname; chroot /tmp ls; sleep 99"], "securityContext": context,
+        "volumeMounts": [{"name": "host", "mountPath": "/host"}],
+    }  # fmt: skip
+    volumes = [{"name": "host", "hostPath": {"path": "/"}}]
+    await cluster.run(containers=[container], volumes=volumes, hostNetwork=not spec, hostPID=not spec, **spec)
+    await cluster.manager.step(5)
+    assert message in await machine.output("crictl logs $(crictl ps -q)")

@@ -222,8 +222,8 @@ class Host(Struct, kw_only=True):
     """The variables that a program gets that enters the machine."""
     is_node: bool = False
     """Whether it is the machine of a node itself."""
-    enter_node: "Callable[[str], Host | None]" = lambda _: None
-    """Returns the machine of the node for chroot or nsenter; None if the container may not enter it."""
+    enter_node: "Callable[[str, FileSystem | None], Host | None]" = lambda *_: None
+    """Returns the machine of the node for chroot to files, or for nsenter; None if the container may not enter it."""
     server: RunningServer | None = None
     """The server that a program of the container starts or reloads; None where nobody can connect to it."""
 

@@ -50,7 +50,16 @@ def chroot(process: Process) -> Run:
             f"cannot change root directory to '{directory}': Operation not permitted", _FAILED
         )
     mount = files.mounts().get(path)
-    inner = None if mount is None or mount.inner else host.enter_node(CHROOT)
+    is_node = mount is not None and not mount.inner and mount.files.source != files.source
+    if is_node and mount is not None and mount.read_only:
+        raise ProgramUsageError(
+            f"a root that is mounted read-only, as {directory}, is not simulated", _FAILED
+        )
+    inner = host.enter_node(CHROOT, mount.files) if mount is not None and is_node else None
+    if is_node and inner is None:
+        raise ProgramUsageError(
+            f"cannot change root directory to '{directory}': Operation not permitted", _FAILED
+        )
     if inner is None and path != "/":
         name = argv[0] if argv else "/bin/sh"
         raise ProgramUsageError(f"failed to run command '{name}': No such file or directory", _NOT_FOUND)
@@ -65,7 +74,7 @@ def nsenter(process: Process) -> Run:
         raise ProgramUsageError("no target PID specified")
     if not target.isdecimal():
         raise ProgramUsageError(f"failed to parse pid: '{target}'")
-    inner = process.host if process.host.is_node else process.host.enter_node(NSENTER)
+    inner = process.host if process.host.is_node else process.host.enter_node(NSENTER, None)
     if inner is None or int(target[:9]) != 1 or not options.has_any("ma"):
         if int(target[:9]) != 1 and inner is None:
             raise ProgramUsageError(f"cannot open /proc/{target}/ns/mnt: No such file or directory")
