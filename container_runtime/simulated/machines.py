@@ -1,6 +1,5 @@
 """The machines of simulated nodes: runs commands of root on them, and gives the kubelet their files."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -18,7 +17,7 @@ from mockube.container_runtime.streams import STDERR, ProgramStreams, Streams
 
 from .client_pace import ClientPace
 from .connections.pod_network import PodConnections
-from .execution import run_to_end
+from .execution import InterruptiblePause, run_to_end
 from .files.process_files import may_change_root
 from .pod_files import PodFiles
 from .shell.filesystem import FileError, FileSystem
@@ -74,7 +73,7 @@ class SimulatedMachines:
         host: "Host",
         argv: Sequence[str],
         environment: Mapping[str, str],
-        pause: "InterruptiblePause",
+        pause: InterruptiblePause,
         streams: Streams,
     ) -> int:
         """Execute a command until it ends, or its client leaves, as SSH does."""
@@ -88,7 +87,7 @@ class SimulatedMachines:
         host: "Host",
         argv: Sequence[str],
         environment: Mapping[str, str],
-        pause: "InterruptiblePause",
+        pause: InterruptiblePause,
         streams: Streams,
     ) -> int:
         client = ProgramStreams(streams)
@@ -152,33 +151,6 @@ class SimulatedMachines:
             return () if files is None else files.children(folder)
         except FileError:
             return ()
-
-
-class InterruptiblePause:
-    """The pauses of one command, which its user can interrupt."""
-
-    def __init__(self, clock: Clock, host: "Host") -> None:
-        self._clock = clock
-        self._host = host
-        self._interrupted = asyncio.Event()
-        self._is_sleeping = False
-
-    def interrupt(self) -> bool:
-        """Interrupt what runs; return whether it was pausing, and did not wait for input."""
-        self._host.interrupt()
-        self._interrupted.set()
-        return self._is_sleeping
-
-    async def sleep(self, seconds: float) -> float | None:
-        """Sleep; return the time after which an interrupt has ended the sleep, None without one."""
-        begin = self._clock.monotonic()
-        self._interrupted.clear()
-        self._is_sleeping = True
-        try:
-            await run_until(self._interrupted.wait(), self._clock.sleep(seconds))
-        finally:
-            self._is_sleeping = False
-        return self._clock.monotonic() - begin if self._interrupted.is_set() else None
 
 
 def pod_of_machine(node: ReadOnlyTree) -> ReadOnlyTree:

@@ -81,7 +81,7 @@ from .connections.port_answers import ReceivedRequest
 from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
 from .container_loads import ContainerLoads
-from .execution import container_command, execute, run_to_end
+from .execution import InterruptiblePause, container_command, execute, run_to_end
 from .files.absent_objects import with_absent_objects
 from .files.cgroup_files import PATH as CGROUP
 from .files.mounts import file_system_of, shared_mounts
@@ -419,8 +419,9 @@ class SimulatedRuntime:
         host.server = self._server_of(pod, container, run.restarts)
         execution = run_command(host, request.command, environment, container.get("workingDir") or "/")
         execution = self._with_memory_volumes(pod, name, execution, host)
-        work = partial(self._execute_for_client, pod, name, execution)
-        return partial(with_terminal, work, has_terminal=request.has_terminal)
+        pause = InterruptiblePause(self._clock, host)
+        work = partial(self._execute_for_client, pod, name, execution, pause)
+        return partial(with_terminal, work, has_terminal=request.has_terminal, on_interrupt=pause.interrupt)
 
     async def _join_all(self, pod: ReadOnlyTree) -> None:
         """Let the containers of a pod go on in real time: a client's command may change what they do."""
@@ -462,7 +463,7 @@ class SimulatedRuntime:
         await run.has_paused.wait()  # From now on, signals reach it.
 
     async def _execute_for_client(
-        self, pod: ReadOnlyTree, name: str, execution: Run, streams: Streams
+        self, pod: ReadOnlyTree, name: str, execution: Run, pause: InterruptiblePause, streams: Streams
     ) -> int:
         network = self._network.caller(pod)
         try:
@@ -472,6 +473,7 @@ class SimulatedRuntime:
                 self._pace(pod, name),
                 network,
                 streams,
+                pause=pause,
                 has_program=partial(predictions.has_program, container_spec(pod, name) or {}),
             )
         except OutOfMemory:
@@ -531,7 +533,9 @@ class SimulatedRuntime:
         if interactive is not None:
             with interactive.listen() as output:
                 work = partial(interactive.attach, output)
-                yield partial(with_terminal, work, has_terminal=has_terminal)
+                yield partial(
+                    with_terminal, work, has_terminal=has_terminal, on_interrupt=interactive.interrupt
+                )
             return
         with follow_log(await self.logs(pod, name, run), pod, name, run, self._pods, self._clock) as follow:
             yield partial(with_terminal, follow, has_terminal=has_terminal)
@@ -625,6 +629,7 @@ class SimulatedRuntime:
         self.loads.forget_volumes(pod, container["name"])
         execution = self._with_memory_volumes(pod, container["name"], execution, host)
         self._prepare_signals(pod, run, argv, host)
+        run.send_interrupt = lambda: host.interrupt()  # noqa: PLW0108 - the command sets it when it starts
         run.pause()  # for its input
         pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
         run.end(await run_to_end(execution, run, pace, network, sleep=run.sleep))

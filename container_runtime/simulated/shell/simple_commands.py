@@ -367,14 +367,14 @@ def _interruptible(execution: Run, process: Process) -> Run:
     reply: bytes | None = None
     try:
         while True:
+            if process.processes.take_interrupt():
+                raise Interrupted
             try:
                 effect = execution.send(reply) if reply else next(execution)
             except StopIteration as stop:
                 code: int = stop.value
                 return code
             reply = yield effect
-            if process.processes.take_interrupt():
-                raise Interrupted
     finally:
         execution.close()
 
