@@ -18,7 +18,7 @@ from mockube.container_runtime.streams import STDERR, ProgramStreams, Streams
 from .client_pace import ClientPace
 from .connections.pod_network import PodConnections
 from .execution import InterruptiblePause, run_to_end
-from .files.process_files import may_change_root
+from .files.process_files import capabilities
 from .pod_files import PodFiles
 from .shell.filesystem import FileError, FileSystem
 from .shell.invocation import run_command
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _NOT_FOUND: Final = 127
 _KILLED: Final = 137
+_SYS_CHROOT: Final = 1 << 18
+"""The capability that chroot needs."""
 _HANG_UP: Final = 129
 
 
@@ -121,7 +123,7 @@ class SimulatedMachines:
         if way == NSENTER:
             may_enter = bool(context.get("privileged") and pod["spec"].get("hostPID"))
         else:
-            may_enter = root is files and may_change_root(context)
+            may_enter = root is files and bool(capabilities(context) & _SYS_CHROOT)
         if not may_enter:
             return None
         return node_host(node, self._services.pods(meta.name(node)), files, self._clock.now)

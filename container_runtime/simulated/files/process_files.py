@@ -99,8 +99,3 @@ def capabilities(context: ReadOnlyTree) -> int:
     names = set(_CAPABILITIES) if "ALL" in added else set() if "ALL" in dropped else set(_DEFAULT)
     names = (names | added) - dropped if "ALL" not in dropped else names | added
     return sum(1 << bit for bit, name in enumerate(_CAPABILITIES) if name in names)
-
-
-def may_change_root(context: ReadOnlyTree) -> bool:
-    """Return whether a container's programs may use chroot."""
-    return bool(capabilities(context) & 1 << _CAPABILITIES.index("SYS_CHROOT"))
