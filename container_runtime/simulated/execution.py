@@ -56,6 +56,9 @@ class InterruptiblePause:
 
     async def sleep(self, seconds: float) -> float | None:
         """Sleep; return the time after which an interrupt has ended the sleep, None without one."""
+        if not self._host.has_terminal:  # Nobody can interrupt it.
+            await self._clock.sleep(seconds)
+            return None
         begin = self._clock.monotonic()
         self._interrupted.clear()
         self._is_sleeping = True
