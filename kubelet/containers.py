@@ -3,9 +3,11 @@
 from msgspec import Struct
 
 from mockube.container_runtime.image_service import ImageService
+from mockube.container_runtime.node_machine import NodeMachines
 from mockube.container_runtime.runtime import ContainerRuntime, RuntimeEvents
 
 from .kept_contents import KeptContents
+from .node_machine.services import MachineServices
 from .pod_versions import PodWatchers
 from .probes.totals import ProbeRecords
 
@@ -17,3 +19,5 @@ class Containers(Struct, frozen=True, kw_only=True):
     pods: PodWatchers
     probe_records: ProbeRecords
     contents: KeptContents
+    machines: NodeMachines
+    services: MachineServices

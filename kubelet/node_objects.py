@@ -4,14 +4,15 @@ Pure.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import NAMESPACE_DNS, uuid5
 
 from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.node_machine import UNITS
 
 from .node_shapes import SHAPE, ShapedNode
 
@@ -73,9 +74,36 @@ def is_disconnected(node: ReadOnlyTree) -> bool:
     return meta.annotations(node).get(STOP_HEARTBEATS) == "true"
 
 
+class StoppedUnit(NamedTuple):
+    """A systemd unit of a node that does not run."""
+
+    state: str
+    """stopped, failed, or cut-off for a kubelet that runs, and does not reach the API server."""
+    since: str
+
+
+def stopped_units(node: ReadOnlyTree) -> dict[str, StoppedUnit]:
+    """Return the systemd units of a node that do not run, by name; what a user has misspelled in the annotation is ignored."""
+    text = meta.annotations(node).get(wellknown.STOPPED_UNITS)
+    return dict(_parse_units(text)) if text else {}
+
+
+def _parse_units(text: str) -> Iterator[tuple[str, StoppedUnit]]:
+    for entry in text.split(","):
+        unit, _, value = entry.strip().partition("=")
+        state, _, since = value.partition("@")
+        if unit in UNITS:
+            yield unit, StoppedUnit(state if state in ("failed", "cut-off") else "stopped", since)
+
+
+def runs_kubelet(node: ReadOnlyTree) -> bool:
+    """Return whether a node has a simulated kubelet that runs and is not disconnected."""
+    return is_simulated(node) and not is_disconnected(node) and "kubelet" not in stopped_units(node)
+
+
 def has_active_kubelet(node: ReadOnlyTree) -> bool:
-    """Return whether a node has a simulated kubelet that is not disconnected."""
-    return is_simulated(node) and not is_disconnected(node)
+    """Return whether a node has a simulated kubelet that runs pods: it is not disconnected, and has a container runtime."""
+    return runs_kubelet(node) and "containerd" not in stopped_units(node)
 
 
 def internal_ip(node: ReadOnlyTree) -> str:

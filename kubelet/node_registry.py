@@ -50,6 +50,11 @@ class NodeRegistry:
         node = self._nodes.get("", name)
         return node if node is not None and node_objects.has_active_kubelet(node) else None
 
+    def node_with_kubelet(self, name: str) -> ReadOnlyTree | None:
+        """Return the node of a name; None unless it is simulated and its kubelet runs, if only without a container runtime."""
+        node = self._nodes.get("", name)
+        return node if node is not None and node_objects.runs_kubelet(node) else None
+
     def number_of(self, name: str) -> int:
         """Return the number of a node's address, or in its name; other nodes are numbered from `NODES_WITH_BLOCKS` down."""
         node = self._nodes.get("", name)

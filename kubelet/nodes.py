@@ -21,7 +21,7 @@ from .addresses import NodeAddresses
 from .effects import PatchObject
 from .kubelet_versions import KUBELET_VERSION, is_unsupported, kubelet_version
 from .node_events import NodeEvents
-from .node_objects import has_active_kubelet, internal_ip, is_simulated, node
+from .node_objects import has_active_kubelet, internal_ip, is_simulated, node, stopped_units
 from .node_pools.pool import DEFAULT_POOL
 from .node_registry import NodeRegistry
 from .node_shapes import ShapedNode, recorded_shape, shaped_nodes
@@ -170,6 +170,8 @@ class SimulatedNodes:
             return None
         if self._registry.lacks_pod_cidr(present):
             return None  # it has no network and does not become ready
+        if stopped_units(present):
+            return None  # its status stays as it is, until its units change it
         delay = await self._stages.run(key, present)
         if delay is not None:  # no stage has changed the node
             await self._correct(key, present)

@@ -68,6 +68,7 @@ class SimulatedPods:
         self._runtime = containers.runtime
         self._evictions = Evictions(containers.runtime)
         self._contents = containers.contents
+        self._units = containers.services.units
         self._probe_records = containers.probe_records
         self._started_values = reference_loader(context).started
         self._clock = context.clock
@@ -146,6 +147,7 @@ class SimulatedPods:
                 contents=self._contents.run(),
                 static_pods=self._static_pods.run(),
                 images=self._node_images.run(),
+                units=self._units.run(),
                 memory_pressure=self._memory_pressure.run(),
             )
 

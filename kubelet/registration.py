@@ -53,7 +53,7 @@ class NodeRegistration:
         self.renewals = LeaseRenewals(
             client,
             clock,
-            is_active=lambda name: registry.active_node(name) is not None,
+            is_active=lambda name: registry.node_with_kubelet(name) is not None,
             interval=self._interval,
             renew=requeue,
         )
@@ -77,7 +77,7 @@ class NodeRegistration:
 
         It is None for an inactive kubelet, and if the Lease is renewed together with others from then on.
         """
-        renewals, owner = self.renewals, self._registry.active_node(name)
+        renewals, owner = self.renewals, self._registry.node_with_kubelet(name)
         if owner is None:
             renewals.forget(name)
             return None

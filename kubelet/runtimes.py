@@ -38,6 +38,7 @@ from .containers import Containers
 from .kept_contents import KeptContents
 from .kwok_objects import kwok_objects
 from .network_view import InformerView
+from .node_machine.services import MachineServices
 from .pod_lifecycle.containers import default_program
 from .pod_versions import PodWatchers
 from .probes.totals import ProbeRecords
@@ -168,6 +169,9 @@ class ChosenImages:
     def add_image(self, node: str, image: StoredImage) -> None:
         self._simulated.add_image(node, image)
 
+    def remove_image(self, node: str, names: Sequence[str]) -> None:
+        self._simulated.remove_image(node, names)
+
     def forget_node(self, node: str) -> None:
         self._simulated.forget_node(node)
 
@@ -191,7 +195,7 @@ def _make_containers(context: KubeletContext) -> Containers:
     images += [
         load_table(path, has_processes=path == settings.process_images) for path in settings.image_files
     ]
-    contents = KeptContents(context)
+    contents, services = KeptContents(context), MachineServices(context)
     simulation = SimulationContext(
         clock=context.clock,
         events=events,
@@ -205,15 +209,21 @@ def _make_containers(context: KubeletContext) -> Containers:
         fails_unknown_programs=settings.fails_unknown_programs,
         images=images,
         contents=contents,
+        nodes=services,
     )
     machine = SimulatedRuntime(simulation)
     simulated = KwokRuntime(machine, kwok_objects(context), pods, context.clock)
     simulated_images = SimulatedImages(fails_unknown=settings.fails_unknown_images)
+    runtime: ContainerRuntime = simulated if processes is None else ChosenRuntime(processes, simulated)
+    image_service: ImageService = (
+        simulated_images if processes is None else ChosenImages(processes.image_service, simulated_images)
+    )
+    services.connect(runtime, image_service, machine.machines)
     return Containers(
-        runtime=simulated if processes is None else ChosenRuntime(processes, simulated),
-        images=simulated_images
-        if processes is None
-        else ChosenImages(processes.image_service, simulated_images),
+        runtime=runtime,
+        images=image_service,
+        machines=machine.machines,
+        services=services,
         events=events,
         pods=pods,
         probe_records=records,

@@ -13,11 +13,12 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.node_paths import DIRECTORY, FILE
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.predictions import Predictions
 
 from .start_checks import StartFailure
-from .volumes.host_paths import DIRECTORY, FILE, PathType
+from .volumes.host_paths import PathType
 
 APPARMOR_PROFILES: Final = "mockube.dev/apparmor-profiles"
 """The annotation of a node that lists the AppArmor profiles that are loaded on it, such as "k8s-apparmor-example-deny-write, web"."""

@@ -44,6 +44,7 @@ _RULES: Final = (
     _rule("", ["persistentvolumes/status", "persistentvolumeclaims/status"], ["patch", "update"]),
     _rule("storage.k8s.io", ["storageclasses", "volumeattachments"], _ALL),
     _rule("storage.k8s.io", ["volumeattachments/status"], ["patch", "update"]),
+    _rule("", ["events"], ["list"]),  # for the journals of nodes
     _rule("coordination.k8s.io", ["leases"], _ALL),
     {"verbs": ["post"], "nonResourceURLs": [lease_renewals.PATH]},
     {"verbs": ["get"], "nonResourceURLs": [clock_readings.PATH]},

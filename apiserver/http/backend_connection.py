@@ -35,6 +35,8 @@ LIMIT: Final = 64 * 1024
 """Bytes that are read ahead."""
 FINISH_SECONDS: Final = 300.0
 """How long a backend may take to read the rest of what a client has sent that has left, in seconds of the real time."""
+_MACHINE: Final = "/mockube/"
+"""The beginning of the paths of the machine of a node, which do not depend on its kubelet."""
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -240,6 +242,8 @@ class Dialer:
             return await self._open_directly(location, user)
         if gateway.port == 0 or ip_addresses.is_link_local(gateway.host):
             raise DialFailed(f"dial tcp {gateway.host}:{gateway.port}: the address is not allowed")
+        if gateway.refusing and location.is_kubelet and not location.path.startswith(_MACHINE):
+            raise DialFailed(f"dial tcp {gateway.refusing}: connect: connection refused")
         context = self._context(gateway.certificate, presents_certificate=True)
         connection = await self._connect((gateway.host, gateway.port), context, "localhost", user)
         if not location.is_kubelet:

@@ -1,9 +1,12 @@
 """Executes a simulated command for a client: sends its output, receives its input, and sleeps in real time."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
+from mockube.component_base.supervision import run_until
 from mockube.container_runtime.runtime import CommandFailed
 from mockube.container_runtime.start_errors import StartError, message_of_exec
 from mockube.container_runtime.streams import InputStream, ProgramStreams, Streams
@@ -12,7 +15,7 @@ from .client_pace import CLIENT, ClientPace
 from .network.calls import NetworkCaller
 from .programs.program import MAX_COMMANDS
 from .shell.filesystem import FileSystem
-from .shell.process import CommandStart, Effect, Input, NetworkCall, Output, Run, Sleep, UnknownProgram
+from .shell.process import CommandStart, Effect, Host, Input, NetworkCall, Output, Run, Sleep, UnknownProgram
 from .shell.syntax import ShellSyntaxError
 
 SLICE = 50
@@ -36,18 +39,49 @@ class CommandStreams(Protocol):
     async def write(self, stream: int, data: bytes) -> None: ...
 
 
-async def execute(
+class InterruptiblePause:
+    """The pauses of one command, which its user can interrupt."""
+
+    def __init__(self, clock: Clock, host: Host) -> None:
+        self._clock = clock
+        self._host = host
+        self._interrupted = asyncio.Event()
+        self._is_sleeping = False
+
+    def interrupt(self) -> bool:
+        """Interrupt what runs; return whether it was pausing, and did not wait for input."""
+        self._host.interrupt()
+        self._interrupted.set()
+        return self._is_sleeping
+
+    async def sleep(self, seconds: float) -> float | None:
+        """Sleep; return the time after which an interrupt has ended the sleep, None without one."""
+        if not self._host.has_terminal:  # Nobody can interrupt it.
+            await self._clock.sleep(seconds)
+            return None
+        begin = self._clock.monotonic()
+        self._interrupted.clear()
+        self._is_sleeping = True
+        try:
+            await run_until(self._interrupted.wait(), self._clock.sleep(seconds))
+        finally:
+            self._is_sleeping = False
+        return self._clock.monotonic() - begin if self._interrupted.is_set() else None
+
+
+async def execute(  # noqa: PLR0913 - each argument is a dependency
     execution: Run,
     container: str,
     pace: ClientPace,
     network: NetworkCaller,
     streams: Streams,
     *,
+    pause: InterruptiblePause,
     has_program: Callable[[str], bool] = lambda _: False,
 ) -> int:
     """Execute a command of a client in a container to its end; return its exit code. `has_program` says what the image has."""
     try:
-        return await run_to_end(execution, ProgramStreams(streams), pace, network)
+        return await run_to_end(execution, ProgramStreams(streams), pace, network, sleep=pause.sleep)
     except StartError as error:
         message = message_of_exec(container, error)
         raise CommandFailed(f"error executing command in container: {message}") from error

@@ -41,6 +41,8 @@ class InteractiveRun:
         self._clock = clock
         self.send_signal: Callable[[int], None] = lambda _: None
         """Sends a signal to the first process of the command."""
+        self.send_interrupt: Callable[[], None] = lambda: None
+        """Interrupts what an interactive shell of the command runs."""
         self.listed_processes: Callable[[], Sequence[ListedProcess]] = tuple
         """Returns the processes of the command."""
         self.stop_code: int | None = None
@@ -105,6 +107,16 @@ class InteractiveRun:
         if self._is_sleeping and not self._is_signalled:
             self._is_signalled = True
             self.task.cancel()
+
+    def interrupt(self) -> bool:
+        """Interrupt what runs, as Ctrl-C does; return whether it was sleeping, and did not wait for input."""
+        if self.task is None or self.state.exit is not None:
+            return False
+        self.send_interrupt()
+        if self._is_sleeping and not self._is_signalled:
+            self._is_signalled = True
+            self.task.cancel()
+        return self._is_sleeping
 
     def kill(self, reason: str = "") -> None:
         """Kill the run; `reason` is that in the status, empty for Error."""

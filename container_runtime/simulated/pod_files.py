@@ -23,6 +23,7 @@ from mockube.component_base.supervision import start
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.logs import LogLine
+from mockube.container_runtime.node_machine import NO_SERVICES, NodeServices
 from mockube.container_runtime.objects import ObjectReader
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import ContainerRun, NoLogs, run_of
@@ -42,6 +43,8 @@ from .files.mounts import SHARED_MEMORY, SharedMount, file_system_of, files_of, 
 from .files.stored_contents import BrokenContents, Contents, decode, encode
 from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
 from .live_containers import LiveContainers
+from .node.node_files import NodeFiles
+from .node.root_files import root_files
 from .programs import commands as runs
 from .programs.lasting_files import WRITE_COMMAND
 from .programs.log_replay import LogReplay, replay_memory
@@ -77,13 +80,17 @@ class PodFiles:
         live: LiveContainers,
         clock: Clock,
         contents: VolumeContents = NOTHING_KEPT,
+        nodes: NodeServices = NO_SERVICES,
     ) -> None:
         self._references = references
+        self._nodes = nodes
+        self._refreshed: dict[str, float] = {}
+        """When the files of the system of a node were brought up to date, by its name."""
         self._live = live
         self._clock = clock
         self._contents = contents
         contents.connect(self)
-        self._container_files = ContainerFiles(self._on_volume_change)
+        self._container_files = ContainerFiles(self._on_volume_change, self._create_volume)
         self._is_replaying = False
         self._replayed_until: dict[str, datetime] = {}
         """The time up to which the commands of pods were repeated, by the pod's uid."""
@@ -380,7 +387,7 @@ class PodFiles:
         if isinstance(files, FolderFileSystem):
             return await asyncio.to_thread(_encode_folder, files, self._clock.now())
         complete_until = self._replayed_until.get(volume[1]) or self._clock.now()
-        entries = tuple(files.entries("/"))
+        entries = tuple(files.changed_entries())
         if files.size <= _MAX_AT_ONCE:
             return encode(entries, complete_until)
         return await asyncio.to_thread(encode, entries, complete_until)
@@ -402,10 +409,49 @@ class PodFiles:
         data = await self._contents.load(volume)
         return None if data is None else self._decode(volume, data)
 
+    # --- files of nodes
+
+    def _create_volume(self, volume: Volume, root: FileEntry, on_change: Callable[[], None]) -> FileSystem:
+        node = self._nodes.node(volume[1]) if volume[0] == OF_NODE else None
+        if node is None:
+            return FileSystem(root=root, on_change=on_change)
+        return NodeFiles(self._system_of(node), on_change)
+
+    def _system_of(self, node: ReadOnlyTree) -> Mapping[str, FileEntry]:
+        services = self._nodes
+        pods = services.pods(meta.name(node))
+        return root_files(node, pods, server=services.api_server(), authority=services.authority())
+
+    def find_node_files(self, name: str) -> FileSystem | None:
+        """Return the files of a node, if they are in memory."""
+        return self._container_files.find_volume((OF_NODE, name))
+
+    async def files_of_node(self, name: str) -> FileSystem:
+        """Return the present files of a node."""
+        volume = (OF_NODE, name)
+        await self._nodes.wait_ready()
+        if self._container_files.find_volume(volume) is None:
+            async with self._loading:
+                await self._load_lasting_volume(volume, None)
+        files = self._container_files.volume(volume)
+        self._refresh_system(name)
+        return files
+
+    def _refresh_system(self, name: str) -> None:
+        """Bring what the system of a node writes up to date, at most once a second."""
+        now, node = self._clock.monotonic(), self._nodes.node(name)
+        files = self._container_files.find_volume((OF_NODE, name))
+        if node is not None and isinstance(files, NodeFiles) and now - self._refreshed.get(name, -2.0) > 1.0:
+            self._refreshed[name] = now
+            files.update_system(self._system_of(node))
+
     async def _load_lasting_volumes(self, mounts: Sequence[SharedMount]) -> None:
         """Load the kept contents of volumes that outlive pods, when one is mounted for the first time. A clone gets those of its origin."""
         for mount in mounts:
             volume = mount.volume
+            if volume[0] == OF_NODE:
+                await self.files_of_node(volume[1])
+                continue
             if volume[0] == OF_POD or self._container_files.find_volume(volume) is not None:
                 continue
             if self._contents.is_kept(volume) or mount.origin is not None:

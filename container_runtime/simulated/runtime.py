@@ -43,6 +43,7 @@ from mockube.container_runtime.images.table import IMAGES, Table
 from mockube.container_runtime.load import OOM_KILLED, Stats
 from mockube.container_runtime.log_stream import follow_log
 from mockube.container_runtime.logs import LogSource
+from mockube.container_runtime.node_machine import NO_SERVICES, NodeServices
 from mockube.container_runtime.objects import (
     REFRESH_SECONDS,
     ObjectReader,
@@ -80,7 +81,7 @@ from .connections.pod_network import PodConnections
 from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
 from .container_loads import ContainerLoads
-from .execution import VolumeCharge, execute, in_container, run_to_end
+from .execution import InterruptiblePause, VolumeCharge, execute, in_container, run_to_end
 from .files.absent_objects import with_absent_objects
 from .files.cgroup_files import PATH as CGROUP
 from .files.mounts import file_system_of, shared_mounts
@@ -88,6 +89,7 @@ from .files.writable import mounts_of
 from .handler_commands import HandlerRun, run_handler_command
 from .interactive import InteractiveRun
 from .live_containers import LiveContainers
+from .machines import SimulatedMachines
 from .network.view import SyncedView
 from .pod_files import PodFiles
 from .programs import commands
@@ -144,6 +146,8 @@ class SimulationContext(Struct, frozen=True, kw_only=True):
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
     contents: VolumeContents = NOTHING_KEPT
     """What keeps the contents of volumes."""
+    nodes: NodeServices = NO_SERVICES
+    """What the kubelets know of their nodes."""
     images: Sequence[Table] = ()
     """What is known of images besides the built-in ones; later tables go before earlier ones."""
 
@@ -168,7 +172,7 @@ class SimulatedRuntime:
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
         self._live = LiveContainers(context.is_process)
-        self.files = PodFiles(context.objects, self._live, context.clock, context.contents)
+        self.files = PodFiles(context.objects, self._live, context.clock, context.contents, context.nodes)
         self.loads = ContainerLoads(context.clock, self._live.command)
         self._access_logs = AccessLogs(context.clock, context.events.report_output)
         self._servers = RunningServers()
@@ -187,6 +191,10 @@ class SimulatedRuntime:
             self._responses,
             context.local_port,
             context.clock,
+            nodes=context.nodes,
+        )
+        self.machines = SimulatedMachines(
+            self.files, self._network, context.nodes, context.clock, self._kill_computed
         )
         self._responses.configured.network = self._network.caller
         self._responses.configured.write_log = self._write_log
@@ -403,6 +411,7 @@ class SimulatedRuntime:
         self._show_memory(files, pod, name)
         host = commands.host_of(pod, container, references, run.started, files=files)
         host.now, host.has_terminal, host.is_strict = self._clock.now, request.has_terminal, False
+        host.enter_node = partial(self.machines.machine_for, pod, container)
         environment = environment_of(pod, container, references)
         host.other_processes = self._processes(pod, container, environment)
         if request.has_terminal:
@@ -411,8 +420,9 @@ class SimulatedRuntime:
         host.server = self._configured.of_client(pod, container, run.restarts)
         execution = run_command(host, request.command, environment, container.get("workingDir") or "/")
         execution = in_container(execution, charge=self._volume_charge(pod, name, host))
-        work = partial(self._execute_for_client, pod, name, execution)
-        return partial(with_terminal, work, has_terminal=request.has_terminal)
+        pause = InterruptiblePause(self._clock, host)
+        work = partial(self._execute_for_client, pod, name, execution, pause)
+        return partial(with_terminal, work, has_terminal=request.has_terminal, on_interrupt=pause.interrupt)
 
     async def _join_all(self, pod: ReadOnlyTree) -> None:
         """Let the containers of a pod go on in real time: a client's command may change what they do."""
@@ -454,7 +464,7 @@ class SimulatedRuntime:
         await run.has_paused.wait()  # From now on, signals reach it.
 
     async def _execute_for_client(
-        self, pod: ReadOnlyTree, name: str, execution: Run, streams: Streams
+        self, pod: ReadOnlyTree, name: str, execution: Run, pause: InterruptiblePause, streams: Streams
     ) -> int:
         network = self._network.caller(pod)
         try:
@@ -464,6 +474,7 @@ class SimulatedRuntime:
                 self._pace(pod, name),
                 network,
                 streams,
+                pause=pause,
                 has_program=partial(predictions.has_program, container_spec(pod, name) or {}),
             )
         except OutOfMemory:
@@ -494,7 +505,9 @@ class SimulatedRuntime:
         if interactive is not None:
             with interactive.listen() as output:
                 work = partial(interactive.attach, output)
-                yield partial(with_terminal, work, has_terminal=has_terminal)
+                yield partial(
+                    with_terminal, work, has_terminal=has_terminal, on_interrupt=interactive.interrupt
+                )
             return
         with follow_log(await self.logs(pod, name, run), pod, name, run, self._pods, self._clock) as follow:
             yield partial(with_terminal, follow, has_terminal=has_terminal)
@@ -578,6 +591,7 @@ class SimulatedRuntime:
         references, files = await self._load_once(pod, run)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.now, host.is_strict = self._clock.now, False
+        host.enter_node = partial(self.machines.machine_for, pod, container)
         if not self._fails_unknown(pod):
             host.on_unknown = lambda program: self._note_unknown(pod, container["name"], program, CONTINUES)
         environment: dict[str, Any] = dict(environment_of(pod, container, references))
@@ -587,6 +601,7 @@ class SimulatedRuntime:
         self.loads.forget_volumes(pod, container["name"])
         execution = in_container(execution, charge=self._volume_charge(pod, container["name"], host))
         self._prepare_signals(pod, run, argv, host)
+        run.send_interrupt = lambda: host.interrupt()  # noqa: PLW0108 - the command sets it when it starts
         run.pause()  # for its input
         pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
         run.end(await run_to_end(execution, run, pace, network, sleep=run.sleep))
@@ -642,6 +657,7 @@ class SimulatedRuntime:
         """Execute a container's command. One that is not simulated ends, or runs on, as it does in advance."""
         container, files = run.container, host.files
         host.now = self._clock.now
+        host.enter_node = partial(self.machines.machine_for, pod, container)
         execution = in_container(
             execution,
             files,
@@ -696,6 +712,12 @@ class SimulatedRuntime:
             run.kill(OOM_KILLED)
         else:
             self.loads.kill(self._pods.latest(pod) or pod, name)
+            self._events.report_change(pod)
+
+    def _kill_computed(self, pod: ReadOnlyTree, name: str) -> None:
+        """Kill the run of a container that is not one in real time."""
+        if self.run_of(pod, name) is None:
+            self.loads.kill(self._pods.latest(pod) or pod, name, KILLED, "")
             self._events.report_change(pod)
 
     def _processes(

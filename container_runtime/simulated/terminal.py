@@ -17,8 +17,10 @@ _INTERRUPT, _END_OF_TRANSMISSION, _RETURN, _NEWLINE = 0x03, 0x04, 0x0D, 0x0A
 class Terminal:
     """The streams of a command with a terminal."""
 
-    def __init__(self, streams: Streams) -> None:
+    def __init__(self, streams: Streams, on_interrupt: Callable[[], bool] = lambda: False) -> None:
+        """`on_interrupt` is called when the user interrupts what runs, and returns whether something did."""
         self._streams = streams
+        self._on_interrupt = on_interrupt
         self.stdin: InputStream | None = InputStream() if streams.stdin is not None else None
         self.sizes = streams.sizes
         self.departure = streams.departure
@@ -53,7 +55,8 @@ class Terminal:
         elif byte == _INTERRUPT:
             line.clear()
             await self._echo(b"^C\r\n")
-            await self.stdin.feed(b"\n")
+            if not self._on_interrupt():
+                await self.stdin.feed(b"\n")
         elif byte == _END_OF_TRANSMISSION:
             if not line:
                 await self.stdin.end()
@@ -69,12 +72,16 @@ class Terminal:
 
 
 async def with_terminal(
-    work: Callable[[Streams], Coroutine[Any, Any, T]], streams: Streams, *, has_terminal: bool
+    work: Callable[[Streams], Coroutine[Any, Any, T]],
+    streams: Streams,
+    *,
+    has_terminal: bool,
+    on_interrupt: Callable[[], bool] = lambda: False,
 ) -> T:
     """Do the work with the streams, or with a terminal between them and the client."""
     if not has_terminal:
         return await work(streams)
-    terminal = Terminal(streams)
+    terminal = Terminal(streams, on_interrupt)
     if terminal.stdin is None:
         return await work(terminal)
     input_task = start("input of a terminal", terminal.forward_input())

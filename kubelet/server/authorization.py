@@ -28,14 +28,19 @@ _VERBS: Final[Mapping[str, str]] = {
     "DELETE": "delete",
 }
 _SUBRESOURCES: Final[Mapping[str, Sequence[str]]] = {
-    "pods": ("pods", "proxy"),
-    "healthz": ("healthz", "proxy"),
-    "configz": ("configz", "proxy"),
-    "metrics": ("metrics",),
-    "stats": ("stats",),
-    "logs": ("log",),
+    "/allocatedPods": ("pods", "proxy"),
+    "/pods": ("pods", "proxy"),
+    "/runningpods": ("pods", "proxy"),
+    "/healthz": ("healthz", "proxy"),
+    "/configz": ("configz", "proxy"),
+    "/flagz": ("configz",),
+    "/statusz": ("statusz",),
+    "/checkpoint": ("checkpoint",),
+    "/metrics": ("metrics",),
+    "/stats": ("stats",),
+    "/logs": ("log",),
 }
-"""The subresources of a node by the first part of the path; all other paths need nodes/proxy."""
+"""The subresources of a node by the beginning of the path; all other paths need nodes/proxy."""
 
 
 class KubeletUser(NamedTuple):
@@ -52,7 +57,7 @@ class RequestAttributes(NamedTuple):
 
 
 def request_attributes(method: str, path: str, node: str) -> RequestAttributes:
-    first = path.strip("/").partition("/")[0]
+    first = "/".join(path.split("/", 2)[:2])
     return RequestAttributes(_VERBS.get(method, ""), _SUBRESOURCES.get(first, ("proxy",)), node)
 
 

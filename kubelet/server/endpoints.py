@@ -4,9 +4,9 @@ The node of a request is that of the pod in the path, or else the one in the hea
 """
 
 from contextlib import closing, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import orjson
 from aiohttp import web
 from msgspec import Struct
 
@@ -40,14 +40,17 @@ from mockube.container_runtime.runtime import (
 from mockube.container_runtime.streams import STDIN, Streams
 from mockube.kubelet.containers import Containers
 from mockube.kubelet.kwok_objects import KwokObjects
-from mockube.kubelet.node_objects import is_disconnected, is_simulated
+from mockube.kubelet.node_machine.kubelet_start import CONFIG
+from mockube.kubelet.node_objects import is_disconnected, is_simulated, runs_kubelet
 from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
 
+from . import pod_pages
 from .authorization import KubeletAuthorizer, request_attributes, user_of
 from .container_logs import BadLogOptions, log_options
 from .http_errors import HttpError
 from .node_counters import KubeletCounters
 from .node_health import NodeHealthEndpoints
+from .node_logs import NodeLogs
 from .port_endpoints import PortEndpoints
 from .remote_command import StreamServer, stream_options
 from .sessions import Sessions
@@ -60,7 +63,7 @@ if TYPE_CHECKING:
 NODE_HEADER: Final = "Mockube-Node"
 USAGE_PATH: Final = "/mockube/usage"
 """The page of all nodes: `pod_usage`."""
-_POD_PATHS: Final = frozenset({"containerLogs", "exec", "attach", "portForward"})
+_POD_PATHS: Final = frozenset({"containerLogs", "exec", "attach", "portForward", "run", "checkpoint"})
 
 
 class NodePageSettings(Struct, frozen=True, kw_only=True):
@@ -94,6 +97,8 @@ class KubeletEndpoints:
         self._nodes = nodes
         self._versions = containers.pods
         self._runtime = containers.runtime
+        self._machines = containers.machines
+        self._logs_of_nodes = NodeLogs(containers.machines, containers.services)
         self._probe_records = containers.probe_records
         self._authorizer = authorizer
         self._clock = clock
@@ -121,22 +126,33 @@ class KubeletEndpoints:
 
     async def _dispatch(self, request: web.BaseRequest) -> web.StreamResponse:
         parts = request.path.strip("/").split("/")
+        node = request.headers.get(NODE_HEADER, "")
         pod = self._find_pod(parts)
-        node = pod.node if pod is not None else request.headers.get(NODE_HEADER, "")
+        if pod is not None and node and pod.node != node:
+            pod = None  # A kubelet knows only its own pods.
+        node = pod.node if pod is not None else node
         await self._authorize(request, node)
         if (request.method, request.path) == ("GET", USAGE_PATH):
             return await self._usage(request)
-        self._check_node(request, node)
+        self._check_node(request, parts, node)
         return await self._respond(request, parts, pod, node)
 
-    async def _respond(
+    async def _respond(  # noqa: C901, PLR0911, PLR0912 - a table of paths
         self, request: web.BaseRequest, parts: list[str], pod: PodView | None, node: str
     ) -> web.StreamResponse:
         match (request.method, parts):
             case ("GET", ["healthz", *_]) | ("GET" | "DELETE", ["metrics", "slis"]):
                 return self._health.respond(request, self._nodes.get("", node) or {})
-            case ("GET", ["pods" | "runningpods"]):
-                return self._list_pods(node)
+            case ("GET", ["pods" | "runningpods" | "allocatedPods"]):
+                return pod_pages.pod_list(parts[0], self._pods.by_index(BY_NODE, node))
+            case ("GET", ["logs", *_]):
+                return await self._logs_of_nodes.respond(request, self._nodes.get("", node) or {})
+            case (_, ["mockube", "shell"]):
+                return await self._shell(request, node)
+            case ("POST", ["run", _, name, *_, container]):
+                return await self._run(request, self._require_pod(pod, name), container)
+            case ("POST", ["checkpoint", _, name, container]):
+                return pod_pages.refuse_checkpoint(self._require_pod(pod, name), container)
             case ("GET", ["containerLogs", _, name, container]):
                 return await self._logs(request, self._require_pod(pod, name), container)
             case ("GET" | "POST", ["exec", _, name, *_, container]):
@@ -170,20 +186,18 @@ class KubeletEndpoints:
             text = f"user={user.name}, verb={attributes.verb}, resource=nodes, {subresources}"
             raise HttpError(403, f"Forbidden ({text})\n")
 
-    def _check_node(self, request: web.BaseRequest, name: str) -> None:
-        """Refuse a request for a node that is not simulated, and abort the connection to a disconnected node."""
+    def _check_node(self, request: web.BaseRequest, parts: list[str], name: str) -> None:
+        """Refuse a request for a node that is not simulated, and abort the connection if nothing would answer it.
+
+        The shell and the ports of a node do not depend on its kubelet.
+        """
         node = self._nodes.get("", name)
         if node is None or not is_simulated(node):
             raise HttpError(404, f"node {name!r} is not simulated here")
-        if is_disconnected(node):
+        if is_disconnected(node) if parts[0] in ("mockube", "connect") else not runs_kubelet(node):
             if request.transport is not None:
                 request.transport.abort()
             raise HttpError(503, "the node is disconnected")
-
-    def _list_pods(self, node: str) -> web.Response:
-        items = [pod.object for pod in self._pods.by_index(BY_NODE, node)]
-        body = orjson.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
-        return web.Response(body=body, content_type="application/json")
 
     async def _node_page(self, request: web.BaseRequest, name: str) -> web.StreamResponse:
         node = self._nodes.get("", name)
@@ -191,10 +205,17 @@ class KubeletEndpoints:
         if node is not None:
             if self._node_pages is None:
                 self._node_pages = self._make_node_pages()
-            page = await self._node_pages.respond(request.path, request.query, node)
+            settings = await self._settings(name) if request.path == "/configz" else None
+            page = await self._node_pages.respond(request.path, request.query, node, settings)
         if page is None:
             raise HttpError(404, "404 page not found\n")
         return page
+
+    async def _settings(self, node: str) -> bytes | None:
+        """Return the file with the settings of a node's kubelet; None if there is none."""
+        await self._machines.refresh(node)
+        file = self._machines.find(node, CONFIG)
+        return None if file is None else file.data
 
     async def _usage(self, request: web.BaseRequest) -> web.Response:
         from .pod_usage import pod_usage_page  # noqa: PLC0415 - rarely used
@@ -236,6 +257,27 @@ class KubeletEndpoints:
             ) or exit_status(KILLED)
 
         return await self._streams.serve(request, options, run_within_container)
+
+    async def _shell(self, request: web.BaseRequest, name: str) -> web.StreamResponse:
+        """Run a command of root on a node. Only POST is served, for which users need the verb create on nodes/proxy."""
+        node = self._nodes.get("", name)
+        if request.method != "POST" or node is None:
+            raise HttpError(405, "the shell of a node needs a POST request\n")
+        options = stream_options(request.query)
+        command = request.query.getall("command", [])
+        if not command:
+            raise HttpError(400, "you must specify a command")
+        exec_request = ExecRequest(
+            command=command, has_input=STDIN in options.streams, has_terminal=options.tty
+        )
+        execute = await self._machines.exec(node, exec_request)
+        return await self._streams.serve(request, options, partial(_status_of, execute))
+
+    async def _run(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
+        """Run a command without input, and respond with its output."""
+        running_container(pod.object, name)
+        exec_request = ExecRequest(command=request.query.get("cmd", "").split(" "))
+        return await pod_pages.run_in_container(await self._runtime.exec(pod.object, name, exec_request))
 
     async def _end_of_run(self, pod: PodView, name: str, run: ContainerRun) -> None:
         """Wait until the container has ended, with which all its commands end."""

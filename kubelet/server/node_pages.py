@@ -18,6 +18,8 @@ from mockube.component_base.exposition import metrics_text
 from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.metrics import Collected
 from mockube.kubelet.kwok_objects import KwokObjects
+from mockube.kubelet.node_machine.kubelet_start import configuration as settings_of_file
+from mockube.kubelet.node_objects import kubelet_minor
 from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
 from mockube.kubelet.probes.totals import ProbeRecords
 
@@ -36,8 +38,16 @@ from .node_usage import Measurement, NodeUsage, started_at
 from .probe_metrics import probe_metrics
 
 _CONFIGURATION: Final = Path(__file__).parent / "data" / "kubelet_configuration.json"
-"""The default configuration of a kubelet of 1.36."""
+"""The default configuration of a kubelet of 1.37."""
+_NEWEST: Final = 37
+_SINCE: Final[Mapping[str, int]] = {
+    "containerLogMaxWorkers": 30, "containerLogMonitorInterval": 30, "podLogsDir": 30, "failCgroupV1": 31, "crashLoopBackOff": 32,
+    "imagePullCredentialsVerificationPolicy": 33, "mergeDefaultEvictionSettings": 33, "memoryReservationPolicy": 36,
+}  # fmt: skip
+"""The minors since which a kubelet has a setting."""
 NANO: Final = 1_000_000_000
+_MAX_PIDS: Final = 4_194_304
+"""The number of processes that a node may have."""
 
 
 class NodePages:
@@ -57,10 +67,12 @@ class NodePages:
         self._container_context = container_context
         self._counters = counters
 
-    async def respond(self, path: str, query: Mapping[str, str], node: ReadOnlyTree) -> web.Response | None:
-        """Return the response for a path; None if the path is unknown."""
+    async def respond(
+        self, path: str, query: Mapping[str, str], node: ReadOnlyTree, settings: bytes | None = None
+    ) -> web.Response | None:
+        """Return the response for a path; None if the path is unknown. `settings` is the file with those of the kubelet."""
         if path == "/configz":
-            return _json({"kubeletconfig": configuration(node)})
+            return _json({"kubeletconfig": configuration(node, settings_of_file(settings))})
         if path == "/stats/summary":
             measurement = await self._usage.measure(node)
             return _json(summary(measurement, with_file_systems=query.get("only_cpu_and_memory") != "true"))
@@ -103,11 +115,25 @@ class NodePages:
         return None
 
 
-def configuration(node: ReadOnlyTree) -> dict[str, Any]:
-    """Return the KubeletConfiguration of a node: the defaults, with `maxPods` from its status."""
-    settings: dict[str, Any] = orjson.loads(_CONFIGURATION.read_bytes())
+def configuration(node: ReadOnlyTree, file_settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the KubeletConfiguration of a node: the defaults of its minor, what its file sets, and `maxPods` from its status."""
+    defaults: dict[str, Any] = orjson.loads(_CONFIGURATION.read_bytes())
+    minor = kubelet_minor(node) or _NEWEST
+    settings = _merged({k: v for k, v in defaults.items() if _SINCE.get(k, 0) <= minor}, file_settings or {})
     pods = ((node.get("status") or {}).get("capacity") or {}).get("pods")
     return {**settings, "maxPods": _to_int(pods)} if pods is not None else settings
+
+
+def _merged(defaults: Mapping[str, Any], file_settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings in the place of defaults. A duration of zero stands for its default."""
+    merged = dict(defaults)
+    for name, value in file_settings.items():
+        default = defaults.get(name)
+        if isinstance(value, Mapping) and isinstance(default, Mapping):
+            merged[name] = _merged(default, value)
+        elif value is not None and value not in ("0s", ""):
+            merged[name] = value
+    return merged
 
 
 def summary(measurement: Measurement, *, with_file_systems: bool = True) -> dict[str, Any]:
@@ -121,14 +147,24 @@ def summary(measurement: Measurement, *, with_file_systems: bool = True) -> dict
         "cpu": _cpu(measurement, node, at),
         "memory": _memory(measurement, node, at, limit=_to_int(capacity.get("memory"))),
     }
+    size = _to_int(capacity.get("ephemeral-storage"))
+    disk = {**_disk(size, at), **_inodes(size)}
     if with_file_systems:
-        disk = _disk(_to_int(capacity.get("ephemeral-storage")), at)
         stats |= {"fs": disk, "runtime": {"imageFs": disk, "containerFs": disk}, "network": _network(at)}
     pods = [_pod_stats(measurement, pod, at) for pod in measurement.pods]
     if with_file_systems:
+        processes = sum(len(pod["containers"]) for pod in pods)
+        stats["rlimit"] = {"time": format_time(at), "maxpid": _MAX_PIDS, "curproc": processes}
         volumes = _volumes_by_pod(measurement, at)
         for pod in pods:
-            pod |= {"network": _network(at), "volume": volumes.get(pod["podRef"]["uid"], [])}
+            volumes_of_pod = volumes.get(pod["podRef"]["uid"], [])
+            pod |= {
+                "network": _network(at), "volume": volumes_of_pod, "ephemeral-storage": disk,
+                "process_stats": {"process_count": len(pod["containers"])},
+            }  # fmt: skip
+            pod["containers"] = [
+                {**container, "rootfs": disk, "logs": disk} for container in pod["containers"]
+            ]
     return {"node": stats, "pods": pods}
 
 
@@ -142,9 +178,8 @@ def _volumes_by_pod(measurement: Measurement, at: datetime) -> dict[str, list[di
     """Return the volumes of claims by the uid of their pod."""
     volumes: dict[str, list[dict[str, Any]]] = {}
     for pod, volume, claim, size in volume_capacities(measurement):
-        inodes = int(size // BYTES_OF_INODE)
         reference = {"name": claim, "namespace": meta.namespace(pod)}
-        stats = {**_disk(int(size), at), "inodes": inodes, "inodesFree": inodes, "inodesUsed": 0}
+        stats = {**_disk(int(size), at), **_inodes(int(size))}
         volumes.setdefault(meta.uid(pod), []).append({**stats, "name": volume, "pvcRef": reference})
     return volumes
 
@@ -204,6 +239,11 @@ def _memory(
 
 def _disk(capacity: int, at: datetime) -> dict[str, Any]:
     return {"time": format_time(at), "availableBytes": capacity, "capacityBytes": capacity, "usedBytes": 0}
+
+
+def _inodes(size: int) -> dict[str, int]:
+    inodes = size // BYTES_OF_INODE
+    return {"inodes": inodes, "inodesFree": inodes, "inodesUsed": 0}
 
 
 def _to_int(amount: Any) -> int:

@@ -10,9 +10,10 @@ from mockube.apimachinery.pods import claim_name
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client import kinds
 from mockube.client.component_helpers.volumes import SIMULATED_PROVISIONERS
+from mockube.container_runtime.node_paths import DIRECTORY, FILE
 from mockube.kubelet.start_checks import ReferencedObjects, mounted_names
 
-from .host_paths import CREATED_TYPES, DIRECTORY, FILE, PathType
+from .host_paths import CREATED_TYPES, PathType
 
 _NOUNS: Final = {
     DIRECTORY: "directory",

@@ -84,6 +84,7 @@ GROUPS: Final[Mapping[str, Sequence[Command]]] = {
     "What is in a cluster": (
         Command(name="kubectl", summary="run kubectl with a cluster", module="kubectl"),
         Command(name="nodes", summary="print or change the number of simulated nodes", module="nodes"),
+        Command(name="node-shell", summary="open a shell on a simulated node", module="node_shell"),
         Command(
             name="images", summary="list, explain or add images of simulated containers", module="images"
         ),

@@ -47,6 +47,26 @@ def test_exec_returns_both_streams_and_exit_code(pods):
     assert (session.read_stdout(), session.read_stderr(), session.returncode) == ("out\n", "err\n", 3)
 
 
+def test_interrupt_ends_the_command_of_a_shell_with_a_terminal(pods):
+    session = execute(pods, "sh", stdin=True, tty=True)
+    session.write_stdin("echo be''gun; sleep 1000\n")
+    read_until(session, "begun\r\n")
+    session.write_stdin("\x03")
+    session.write_stdin("echo code $?; exit 5\n")
+    assert "code 130" in read_until(session, "code 130")
+    session.run_forever(timeout=10)
+    assert session.returncode == 5
+
+
+def read_until(session, text):
+    output = ""
+    while text not in output:
+        session.update(timeout=10)
+        assert session.is_open(), output
+        output += session.read_stdout()
+    return output
+
+
 def test_exec_streams_standard_input(pods):
     session = execute(pods, "sh", "-c", "read a; echo got $a; read b; echo and $b; read c", stdin=True)
     session.write_stdin("one\n")

@@ -3,11 +3,13 @@
 Also the query of a request for `pods/log` to a kubelet.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import errors, ip_addresses, meta, randomness, status, timestamps
 from mockube.apimachinery.gotext import int_or_none
@@ -16,6 +18,7 @@ from mockube.apimachinery.hosts import join_host_port, url_host
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError, BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import STOPPED_UNITS
 from mockube.apiserver.outgoing import PREFERRED_ADDRESSES
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import RequestContext
@@ -30,6 +33,7 @@ _KUBELETS: Final = "mockube-kubelets"
 """The ConfigMap in which the controller manager publishes the addresses of simulated kubelets."""
 _ENDPOINTS = GroupResource("", "endpoints")
 _CONFIG_MAPS: Final = GroupResource("", "configmaps")
+_STOPPED_KUBELET: Final = re.compile(r"(?:^|[\s,])kubelet(?:=(?!cut-off)|,|$)")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
@@ -42,6 +46,8 @@ class KubeletGateway(Struct, frozen=True, kw_only=True):
     """The serving certificate."""
     node: str
     """The name of the requested node."""
+    refusing: str = ""
+    """The address of the kubelet of the node if it does not run, so that its port refuses connections."""
 
 
 class Location(Struct, frozen=True, kw_only=True):
@@ -216,7 +222,13 @@ class Locator:
 def gateway_of(backend: Backend, node: ReadOnlyTree) -> KubeletGateway | None:
     """Return the listener of a simulated node; None if the node is not simulated or has no listener."""
     key, value = SIMULATED
-    return gateway(backend, meta.name(node)) if meta.annotations(node).get(key) == value else None
+    annotations = meta.annotations(node)
+    found = gateway(backend, meta.name(node)) if annotations.get(key) == value else None
+    if found is None or _STOPPED_KUBELET.search(annotations.get(STOPPED_UNITS, "")) is None:
+        return found
+    addresses = (node.get("status") or {}).get("addresses") or ()
+    address = next((each["address"] for each in addresses if each["type"] == "InternalIP"), meta.name(node))
+    return replace(found, refusing=join_host_port(address, KUBELET_PORT))
 
 
 def gateway(backend: Backend, node: str = "") -> KubeletGateway | None:

@@ -8,11 +8,14 @@ from functools import partial
 from http import HTTPStatus
 from typing import Final
 
+import orjson
+
 from mockube.apimachinery import meta
 from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.api_server import ApiServer
+from mockube.container_runtime.node_machine import NO_SERVICES, NodeServices, ServiceFailed
 from mockube.container_runtime.objects import PodVersions
 from mockube.container_runtime.simulated.client_pace import CLIENT, Backend
 from mockube.container_runtime.simulated.files.network_files import CLUSTER_DNS
@@ -22,6 +25,7 @@ from mockube.container_runtime.simulated.network.calls import (
     HttpRequest,
     Lookup,
     NetworkCaller,
+    NodeRequest,
     Reply,
     ServeNames,
     decode_call,
@@ -80,7 +84,7 @@ class _BytesClient:
 
 
 class PodConnections:
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each argument is a dependency
         self,
         view: SyncedView,
         api_server: ApiServer,
@@ -88,9 +92,12 @@ class PodConnections:
         responses: PortResponses,
         local_port: Callable[[ReadOnlyTree, int], int | None],
         clock: Clock,
+        *,
+        nodes: NodeServices = NO_SERVICES,
     ) -> None:
         """`local_port` returns the port of this machine for the port of a pod whose container runs as a process."""
         self._view = view
+        self._nodes = nodes
         self._api_server = api_server
         self._pods = pods
         self._responses = responses
@@ -120,12 +127,15 @@ class PodConnections:
     async def _answer(
         self, pod: ReadOnlyTree, request: bytes, on_unknown: Callable[[str, str], None]
     ) -> Reply:
+        call = decode_call(request)
+        if isinstance(call, NodeRequest):
+            return await self._ask_node(pod, call)
         await self._view.wait_synced()
         policy = await self._find_admin_policy()
         if policy:
             return Reply(outcome=Outcome.TIMEOUT.value, problem=f"{policy}, which is not simulated,")
         source = peer_of(pod)
-        match decode_call(request):
+        match call:
             case Lookup() as lookup:
                 return self._look_up(source, lookup)
             case ServeNames() as served:
@@ -137,6 +147,15 @@ class PodConnections:
                 return await self._connect(source, connect)
             case HttpRequest() as http:
                 return await self._send(pod, source, http, on_unknown)
+
+    async def _ask_node(self, pod: ReadOnlyTree, request: NodeRequest) -> Reply:
+        """Answer a program of the node of a pod. Only the programs of nodes send these requests."""
+        node = pod["spec"].get("nodeName") or ""
+        try:
+            answer = await self._nodes.answer(node, request.service, orjson.loads(request.arguments))
+        except ServiceFailed as error:
+            return Reply(outcome="failed", body=str(error).encode())
+        return Reply(outcome="open", body=orjson.dumps(answer))
 
     def _look_up(self, source: Peer, lookup: Lookup) -> Reply:
         if self._name_servers.serves(lookup.server):

@@ -32,6 +32,12 @@ MAX_LASTING_BYTES: Final = 256 << 20
 
 Volumes = MutableMapping[Volume, FileSystem]
 """The contents of volumes."""
+CreateVolume = Callable[[Volume, FileEntry, Callable[[], None]], FileSystem]
+"""Returns the contents of a volume at first, by its root folder and what is called after each change."""
+
+
+def empty_volume(_: Volume, root: FileEntry, on_change: Callable[[], None]) -> FileSystem:
+    return FileSystem(root=root, on_change=on_change)
 
 
 class RunKey(NamedTuple):
@@ -41,9 +47,12 @@ class RunKey(NamedTuple):
 
 
 class ContainerFiles:
-    def __init__(self, on_change: Callable[[Volume], None] = lambda _: None) -> None:
-        """`on_change` is called with a volume after each change of its contents."""
+    def __init__(
+        self, on_change: Callable[[Volume], None] = lambda _: None, create: CreateVolume = empty_volume
+    ) -> None:
+        """`on_change` is called with a volume after each change of its contents; `create` makes a volume."""
         self._on_change = on_change
+        self._create = create
         self._file_systems: OrderedDict[RunKey, FileSystem] = OrderedDict()
         self._in_use: WeakValueDictionary[RunKey, FileSystem] = WeakValueDictionary()
         """All that exist: a command that runs keeps its own, also when there are too many."""
@@ -112,7 +121,9 @@ class ContainerFiles:
 
     def mount(self, uid: str, mounts: Sequence[SharedMount]) -> Mapping[str, Mount]:
         """Return the mounts of a container by path, as `file_system` mounts them; volumes that do not exist yet are created empty."""
-        shared = mounts_of(mounts, partial(self._volumes_of, uid), self._on_change) if mounts else {}
+        shared = {}
+        if mounts:
+            shared = mounts_of(mounts, partial(self._volumes_of, uid), self._on_change, self._create)
         self._give_to_group(uid, mounts, shared)
         return shared
 
@@ -149,12 +160,15 @@ class ContainerFiles:
 
     def replace_volume(self, volume: Volume, files: Mapping[str, FileEntry]) -> None:
         """Replace the contents of a volume, also in the containers that have it now."""
+        self.volume(volume, files.get("/")).replace_contents(files)
+
+    def volume(self, volume: Volume, root: FileEntry | None = None) -> FileSystem:
+        """Return the contents of a volume; one that is not in memory is created with a root folder."""
         present = self.find_volume(volume)
         if present is None:
-            root, on_change = files.get("/") or FileEntry(mode=0o755), partial(self._on_change, volume)
-            present = FileSystem(root=root, on_change=on_change)
+            present = self._create(volume, root or FileEntry(mode=0o755), partial(self._on_change, volume))
             self._volumes_of(volume[1], volume)[volume] = present
-        present.replace_contents(files)
+        return present
 
     def _volumes_of(self, uid: str, key: Volume) -> Volumes:
         """Return the volumes of which one is: those of its pod, or those that outlive it."""
@@ -202,8 +216,9 @@ def mounts_of(
     mounts: Sequence[SharedMount],
     volumes_of: Callable[[Volume], Volumes],
     on_change: Callable[[Volume], None] = lambda _: None,
+    create: CreateVolume = empty_volume,
 ) -> dict[str, Mount]:
-    """Return a container's mounts by path; volumes that do not exist yet are created empty.
+    """Return a container's mounts by path; volumes that do not exist yet are created.
 
     `on_change` is called with a volume after each change of its contents.
     """
@@ -213,13 +228,15 @@ def mounts_of(
         files = volumes.get(mount.volume)
         if files is None:
             root = FileEntry(mode=0o755) if mount.volume[0] == OF_NODE else mount.root
-            files = volumes[mount.volume] = FileSystem(root=root, on_change=partial(on_change, mount.volume))
+            files = volumes[mount.volume] = create(mount.volume, root, partial(on_change, mount.volume))
         files.capacity = mount.capacity
+        inner = mount.inner
         # A process may have put a file into the way: what is mounted is not there then.
         with suppress(FileError):
-            if mount.inner and not files.has(mount.inner) and not mount.root.is_directory:
-                files.put(mount.inner, mount.root)
-            elif mount.inner and not files.has(mount.inner):
-                files.make_directory(mount.inner, parents=True, mode=mount.root.mode & 0o7777)
-        mounts_by_path[mount.mount_path] = Mount(files=files, inner=mount.inner, read_only=mount.read_only)
+            inner = files.resolve(inner) if inner else ""
+            if inner and not files.has(inner) and not mount.root.is_directory:
+                files.put(inner, mount.root)
+            elif inner and not files.has(inner):
+                files.make_directory(inner, parents=True, mode=mount.root.mode & 0o7777)
+        mounts_by_path[mount.mount_path] = Mount(files=files, inner=inner, read_only=mount.read_only)
     return mounts_by_path

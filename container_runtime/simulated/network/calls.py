@@ -55,14 +55,22 @@ class ServeNames(Struct, frozen=True, kw_only=True, tag=True):
     path: str
 
 
-Call = Lookup | Connect | HttpRequest | ServeNames
+class NodeRequest(Struct, frozen=True, kw_only=True, tag=True):
+    """A request of a program of a node to a service of the machine, such as the container runtime."""
+
+    service: str
+    arguments: bytes = b"{}"
+    """The arguments as JSON."""
+
+
+Call = Lookup | Connect | HttpRequest | ServeNames | NodeRequest
 
 
 class Reply(Struct, frozen=True, kw_only=True):
     """The reply to any call; only the fields that belong to the call are set."""
 
     outcome: str
-    """The value of a `services.Outcome`."""
+    """The value of a `services.Outcome`; of a service of a node "open" or "failed", whose message is the body."""
     problem: str = ""
     """What the network does not simulate, if that is why there is no other reply."""
     exists: bool = False

@@ -24,7 +24,7 @@ def is_below(path: str, folder: str) -> bool:
 
 def mounted_disks(files: FileSystem) -> list[Disk]:
     """Return the file systems of a container, those of volumes after the container's own."""
-    disks = [Disk("overlay", "overlay", "/", files.disk_size, files.used, files.is_protected("/x"))]
+    disks = [Disk(*files.source, "/", files.disk_size, files.used, files.is_protected("/x"))]
     for path, mount in sorted(files.mounts().items()):
         volume, read_only = mount.files, mount.read_only
         in_memory = volume.in_memory or files.file_system(path) == "tmpfs"

@@ -259,6 +259,11 @@ class FileSystem:
     def in_memory(self) -> bool:
         return self._entries["/"].file_system == "tmpfs"
 
+    @property
+    def source(self) -> tuple[str, str]:
+        """The device and the type of the file system: that of a container lies over its image."""
+        return "overlay", "overlay"
+
     def mounts(self) -> Mapping[str, Mount]:
         """Return the mounts by path."""
         return self._mounts
@@ -743,6 +748,10 @@ class FileSystem:
                 return entry.file_system
             path = dirname(path)
         return ""
+
+    def changed_entries(self) -> Iterator[tuple[str, FileEntry]]:
+        """Yield the entries to keep beyond the process: all."""
+        return self.entries("/")
 
     def entries(self, path: str) -> Iterator[tuple[str, FileEntry]]:
         """Yield a path and all paths below it with their entries, whatever the user's rights."""

@@ -15,13 +15,15 @@ from .filesystem import FileError, NoSuchFile
 from .interpreter import Interpreter
 from .invoking import NOT_EXECUTABLE, CommandNotFound, find_program, start_problem
 from .messages import message_of
-from .process import CommandStart, Host, Process, Run, UnknownProgram, WaitUntil, count_work
+from .process import CommandStart, Host, Interrupted, Process, Run, UnknownProgram, WaitUntil, count_work
 from .scheduling import ProcessScheduler
 from .state import OPTION_LETTERS, ShellExit
 from .streams import container_descriptors, deliver, read_line
 from .variables import ShellVariable
 
 _SCRIPT_PER_COMMAND: Final = 512
+_INTERRUPTED: Final = 130
+"""The status of a command that SIGINT ends."""
 _NO_INTERPRETER: Final = 255
 """The exit code of runc's process if the interpreter of a script does not exist."""
 _BASH: Final = frozenset({"bash", "zsh"})
@@ -32,6 +34,7 @@ def run_command(host: Host, argv: Sequence[str], environment: Mapping[str, str],
     """Run a program of a container; raise `StartError` if it has none of that name, and `UnknownProgram` if it is not simulated."""
     scheduler = ProcessScheduler(host.first_pid)
     host.send_signal, host.listed_processes = scheduler.signal_first, scheduler.listed_processes
+    host.interrupt = scheduler.interrupt
     process = Process(
         host=host,
         argv=argv,
@@ -199,18 +202,24 @@ def _run_input(shell: Interpreter) -> Run:
     text = ""
     first_line = 1
     host = shell.process.host
+    if host.has_terminal:
+        shell.process.processes.be_interactive()
     with shell.process.processes.hold(shell.descriptors):
         while True:
             if host.has_terminal:
-                yield from shell.write(1, f"{shell.process.directory} # " if not text else "> ")
+                prompt = host.prompt.format(directory=shell.process.directory)
+                yield from shell.write(1, "> " if text else prompt)
             stream = shell.descriptors.get(0)
             line = b"" if stream is None else (yield from read_line(stream, limits.MAX_SCRIPT))
             text += line.decode("utf-8", "surrogateescape")
             yield from count_work(len(text), _SCRIPT_PER_COMMAND)
             if line and len(text) < limits.MAX_SCRIPT and not parser.is_complete(text):
                 continue
+            shell.process.processes.take_interrupt()  # one before the command
             try:
                 yield from shell.run_interactively(text, first_line)
+            except Interrupted:
+                shell.status = _INTERRUPTED
             except ShellExit as stop:
                 return (yield from shell.end(stop.code))
             first_line += text.count("\n")

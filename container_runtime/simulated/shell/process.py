@@ -91,6 +91,10 @@ class UnknownProgram(Exception):
     """The program is not simulated."""
 
 
+class Interrupted(Exception):
+    """The user of a terminal has interrupted the command of an interactive shell."""
+
+
 class BrokenPipe(Exception):
     """A process writes to a pipe that no process reads: SIGPIPE ends it."""
 
@@ -127,6 +131,9 @@ class DescriptorStream(Protocol):
         ...
 
 
+CHROOT = "chroot"
+NSENTER = "nsenter"
+"""The ways from a container to the machine of its node."""
 NAMES: Mapping[int, str] = {0: "root", 1: "daemon", 65534: "nobody"}
 """The names of the accounts that nearly all images have."""
 
@@ -198,6 +205,8 @@ class Host(Struct, kw_only=True):
     """Called with the name of an unknown program that fails."""
     send_signal: SignalFirst = lambda *_, **__: None
     """Sends a signal to the first process of the command that runs."""
+    interrupt: Callable[[], None] = lambda: None
+    """Interrupts the command that runs, as Ctrl-C does."""
     listed_processes: "Callable[[], Sequence[ListedProcess]]" = lambda: ()
     """Returns the processes of the command that runs, as ps lists them."""
     changes: int = 0
@@ -207,6 +216,16 @@ class Host(Struct, kw_only=True):
     time_reads: int = 0
     """The number of times that commands have read the time."""
     memory: Memory = field(default_factory=Memory)
+    prompt: str = "{directory} # "
+    """What an interactive shell prints before it reads a line."""
+    before_program: "Callable[[Process], Steps] | None" = None
+    """Called before each program: the machine of a node brings the files up to date that the program may read."""
+    environment: "Mapping[str, str]" = field(default_factory=dict)
+    """The variables that a program gets that enters the machine."""
+    is_node: bool = False
+    """Whether it is the machine of a node itself."""
+    enter_node: "Callable[[str, FileSystem | None], Host | None]" = lambda *_: None
+    """Returns the machine of the node for chroot to files, or for nsenter; None if the container may not enter it."""
     server: RunningServer | None = None
     """The server that a program of the container starts or reloads; None where nobody can connect to it."""
 
@@ -309,6 +328,14 @@ class ProcessTable(Protocol):
         ...
 
     def first_signal(self) -> int: ...
+
+    def take_interrupt(self) -> bool:
+        """Return whether the command of the present process was interrupted, once for each interrupt."""
+        ...
+
+    def be_interactive(self) -> None:
+        """Let interrupts end the commands of the present process, and not itself."""
+        ...
 
     def next_pid(self) -> int: ...
 

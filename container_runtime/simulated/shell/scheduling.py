@@ -6,7 +6,15 @@ from math import inf
 from typing import Final, NamedTuple
 
 from . import limits
-from .process import BrokenPipe, DescriptorStream, Effect, RepeatedIteration, Run, Sleep, WaitUntil
+from .process import (
+    BrokenPipe,
+    DescriptorStream,
+    Effect,
+    RepeatedIteration,
+    Run,
+    Sleep,
+    WaitUntil,
+)
 from .state import ExpansionError
 
 _GAP: Final = 5
@@ -14,6 +22,7 @@ _GAP: Final = 5
 _SIGNAL_CODE: Final = 128
 KILL: Final = 9
 _PIPE: Final = 13
+_INTERRUPT: Final = 2
 
 
 _IGNORE: Final[Callable[[int], None]] = lambda _: None  # noqa: E731 - a constant is a value
@@ -62,6 +71,9 @@ class SimulatedProcess:
         self.caught_signals: Mapping[int, str] = {}
         """The signals that the process handles with a trap, or ignores with an empty text."""
         self.pending_signals: list[int] = []
+        self.is_interactive = False
+        """Whether an interrupt ends the command that it executes, and not the process itself."""
+        self.is_interrupted = False
         self.programs: list[Sequence[str]] = []
         """The command lines of the programs that a shell has started in it, and waits for."""
 
@@ -213,6 +225,27 @@ class ProcessScheduler:
 
     def first_signal(self) -> int:
         return self.current.pending_signals[0] if self.current is not None else 0
+
+    def interrupt(self) -> None:
+        """Interrupt what runs in the foreground, as Ctrl-C does: all processes but the shells that read commands."""
+        for process in self.children():
+            if not process.is_interactive:
+                process.send_signal(_INTERRUPT)
+            elif process.condition is None:
+                process.is_interrupted, process.wake_time = True, self.time
+
+    def take_interrupt(self) -> bool:
+        """Return whether the command of the present process was interrupted, once for each interrupt."""
+        process = self.current
+        if process is None or not process.is_interrupted:
+            return False
+        process.is_interrupted = False
+        return True
+
+    def be_interactive(self) -> None:
+        """Let interrupts end the commands of the present process, and not itself."""
+        if self.current is not None:
+            self.current.is_interactive = True
 
     def signal_first(self, number: int, *, is_protected: bool = True) -> None:
         """Send a signal to the first process of the command. The kernel protects that of a container from signals that it does not handle."""

@@ -11,7 +11,7 @@ from .filesystem import FileError
 from .invoking import NOT_EXECUTABLE, CommandNotFound, find_program, note_unknown
 from .messages import message_of, usage
 from .network_programs.bash_connections import is_connection, open_connection
-from .process import CommandStart, DescriptorStream, Effect, Process, Run, Steps
+from .process import CommandStart, DescriptorStream, Effect, Interrupted, Process, Run, Steps
 from .quoting import quote_if_needed
 from .redirection import RedirectionError, ResolvedRedirect, redirect
 from .signals import run_with_traps_of_function
@@ -356,7 +356,27 @@ def run_program(
     if is_builtin:
         return (yield from deliver(program(process), process, is_builtin=True))
     with process.processes.execute(argv, replaces_shell=is_exec or (shell.owns_process and shell.depth > 0)):
-        return (yield from deliver(program(process), process))
+        execution = deliver(program(process), process)
+        if process.host.has_terminal:
+            execution = _interruptible(execution, process)
+        return (yield from execution)
+
+
+def _interruptible(execution: Run, process: Process) -> Run:
+    """Execute a program until the user of the terminal interrupts it; raise `Interrupted` then."""
+    reply: bytes | None = None
+    try:
+        while True:
+            if process.processes.take_interrupt():
+                raise Interrupted
+            try:
+                effect = execution.send(reply) if reply else next(execution)
+            except StopIteration as stop:
+                code: int = stop.value
+                return code
+            reply = yield effect
+    finally:
+        execution.close()
 
 
 def _report_missing(shell: Shell, process: Process, error: CommandNotFound, *, is_exec: bool) -> Steps:

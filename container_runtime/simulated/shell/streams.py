@@ -297,6 +297,8 @@ def container_descriptors(host: Host) -> Mapping[int, DescriptorStream]:
 def deliver(execution: Run, process: Process, *, is_builtin: bool = False) -> Run:
     """Execute a program with its descriptors; SIGPIPE ends it, or the shell if it is a builtin."""
     processes = process.processes
+    if process.host.before_program is not None:
+        yield from process.host.before_program(process)
     try:
         with (
             processes.hold(process.descriptors),

@@ -140,6 +140,38 @@ def test_summary_has_fields_for_metrics_server():
     assert (container["memory"]["workingSetBytes"], container["memory"]["availableBytes"]) == (512, 88)
 
 
+def test_summary_has_what_a_kubelet_measures_of_each_part():
+    found = summary(measurement_of(POD))
+    [pod] = found["pods"]
+    assert {"fs", "runtime", "network", "rlimit"} <= found["node"].keys()
+    assert {"ephemeral-storage", "process_stats", "network", "volume"} <= pod.keys()
+    assert all({"rootfs", "logs", "cpu", "memory"} <= container.keys() for container in pod["containers"])
+
+
+@pytest.mark.parametrize(
+    ("version", "setting", "has"),
+    [
+        ("v1.29.0", "podLogsDir", False),
+        ("v1.37.0", "podLogsDir", True),
+        ("v1.35.1", "memoryReservationPolicy", False),
+    ],
+)
+def test_configuration_has_the_settings_of_its_minor(version, setting, has):
+    assert (setting in configuration({"status": {"nodeInfo": {"kubeletVersion": version}}})) == has
+
+
+def test_configuration_has_what_the_file_sets():
+    settings = {
+        "maxPods": 7,
+        "authentication": {"webhook": {"cacheTTL": "0s"}, "x509": {"clientCAFile": "/ca"}},
+        "clusterDNS": ["10.0.0.1"],
+    }
+    found = configuration({}, settings)
+    assert (found["maxPods"], found["clusterDNS"]) == (7, ["10.0.0.1"])
+    assert found["authentication"]["webhook"]["cacheTTL"] == "2m0s"
+    assert found["authentication"]["x509"]["clientCAFile"] == "/ca"
+
+
 def test_summary_may_omit_file_systems():
     assert "fs" not in summary(measurement_of(), with_file_systems=False)["node"]
 

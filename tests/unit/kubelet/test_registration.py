@@ -33,7 +33,7 @@ class ActiveNodes:
     def __init__(self):
         self.inactive = set()
 
-    def active_node(self, name):
+    def node_with_kubelet(self, name):
         return None if name in self.inactive else {"metadata": {"name": name}}
 
 

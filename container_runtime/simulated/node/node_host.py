@@ -1,0 +1,89 @@
+"""The machine of a node as its programs see it: files, processes, users, memory. Pure."""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.pods import every_container
+from mockube.apimachinery.quantity import scaled_value_or
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import STOPPED_UNITS
+from mockube.container_runtime.runs import container_status
+from mockube.container_runtime.simulated.files.users import identity_of
+from mockube.container_runtime.simulated.programs.other_processes import first_argv
+from mockube.container_runtime.simulated.shell.filesystem import FileSystem
+from mockube.container_runtime.simulated.shell.invoking import DEFAULT_PATH
+from mockube.container_runtime.simulated.shell.process import DEFAULT_MEMORY, Host, OtherProcess
+from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+
+from .installed_programs import node_programs
+from .programs.all_node_programs import NODE_PROGRAMS
+from .root_files import address_of, is_control_plane
+from .services import update_logs
+
+_NAMES: Final = {0: "root", 65534: "nobody"}
+KUBELET_PID: Final = 742
+CONTAINERD_PID: Final = 503
+_FIRST_CONTAINER_PID: Final = 1200
+_PIDS_OF_CONTAINER: Final = 40
+KUBELET_ARGV: Final = (
+    "/usr/bin/kubelet",
+    "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf",
+    "--kubeconfig=/etc/kubernetes/kubelet.conf",
+    "--config=/var/lib/kubelet/config.yaml",
+    "--container-runtime-endpoint=unix:///run/containerd/containerd.sock",
+)
+_SYSTEM: Final = (
+    (1, "/lib/systemd/systemd"),
+    (210, "/lib/systemd/systemd-journald"),
+    (CONTAINERD_PID, "/usr/bin/containerd"),
+    (KUBELET_PID, " ".join(KUBELET_ARGV)),
+)
+"""The processes of a node besides those of containers."""
+ADMIN: Final = "/etc/kubernetes/admin.conf"
+
+
+def node_host(
+    node: ReadOnlyTree, pods: Sequence[ReadOnlyTree], files: FileSystem, now: Callable[[], datetime]
+) -> Host:
+    """Return the machine of a node."""
+    environment = {"PATH": DEFAULT_PATH, "HOME": "/root", "USER": "root", "SHELL": "/bin/bash"}
+    if files.exists(ADMIN):
+        environment["KUBECONFIG"] = ADMIN
+    name, capacity = meta.name(node), (node.get("status") or {}).get("capacity") or {}
+    return Host(
+        name=name,
+        files=files,
+        now=now,
+        programs={**PROGRAMS, **NODE_PROGRAMS},
+        installed=node_programs(is_control_plane=is_control_plane(node)),
+        address=address_of(node),
+        user_names=_NAMES,
+        group_names=_NAMES,
+        other_processes=tuple(_processes(node, pods)),
+        cpus=max(scaled_value_or(capacity.get("cpu"), 0), 1),
+        memory_bytes=scaled_value_or(capacity.get("memory"), 0) or DEFAULT_MEMORY,
+        prompt=f"root@{name.replace('{', '').replace('}', '')}:{{directory}}# ",
+        is_node=True,
+        before_program=update_logs,
+        environment={**environment, "HOSTNAME": name},
+    )
+
+
+def _processes(node: ReadOnlyTree, pods: Sequence[ReadOnlyTree]) -> Iterator[OtherProcess]:
+    started = meta.creation_timestamp(node) or datetime.fromtimestamp(0, UTC)
+    stopped = meta.annotations(node).get(STOPPED_UNITS, "")
+    for pid, command in _SYSTEM:
+        if command.partition(" ")[0].rpartition("/")[2] not in stopped:
+            yield OtherProcess(pid, tuple(command.split()), 0, started)
+    pid = _FIRST_CONTAINER_PID
+    for pod in pods:
+        for container in every_container(pod["spec"]):
+            state = (container_status(pod, container["name"]) or {}).get("state") or {}
+            at = (state.get("running") or {}).get("startedAt")
+            if at:
+                argv, user = first_argv(pod, container, {}), identity_of(pod, container).user
+                yield OtherProcess(pid, argv, user, parse_time(at))
+                pid += _PIDS_OF_CONTAINER

@@ -1,0 +1,250 @@
+"""kubeadm, etcdctl, kubectl, kubelet and containerd as programs of a node. What they would change of the cluster is refused by name."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import orjson
+
+from mockube.container_runtime.simulated.node.root_files import KUBELET_SETTINGS
+from mockube.container_runtime.simulated.node.services import ServiceError, ask
+from mockube.container_runtime.simulated.shell.network_programs.kubectl.output import to_yaml
+from mockube.container_runtime.simulated.shell.options import parse_options
+from mockube.container_runtime.simulated.shell.process import (
+    Effect,
+    Process,
+    ProgramUsageError,
+    Run,
+    write_text,
+)
+from mockube.container_runtime.simulated.shell.programs.durations import seconds_of
+
+from .tables import human_duration, table
+
+Work = Generator[Effect, bytes | None, Any]
+_ADMIN: Final = "/etc/kubernetes/admin.conf"
+_YEAR: Final = timedelta(days=365)
+_CERTIFICATES: Final = (
+    ("admin.conf", "ca"), ("apiserver", "ca"), ("apiserver-etcd-client", "etcd-ca"), ("apiserver-kubelet-client", "ca"),
+    ("controller-manager.conf", "ca"), ("etcd-healthcheck-client", "etcd-ca"), ("etcd-peer", "etcd-ca"), ("etcd-server", "etcd-ca"),
+    ("front-proxy-client", "front-proxy-ca"), ("scheduler.conf", "ca"), ("super-admin.conf", "ca"),
+)  # fmt: skip
+_DEFAULT_TTL: Final = "24h"
+_LONG: Final = {
+    "output": "o", "print-join-command": "P", "ttl": "t", "description": "d", "kubeconfig": "k", "config": "c", "component-configs": "C",
+    "usages": "U", "groups": "G", "v": "v", "cert-dir": "D", "dry-run": "Y",
+}  # fmt: skip
+
+
+def kubeadm(process: Process) -> Run:
+    options = parse_options(process.arguments, "o:Pt:d:k:c:C:U:G:v:D:Yh", long=_LONG)
+    words = list(options.arguments)
+    for length in (2, 1):
+        run = _COMMANDS.get(" ".join(words[:length]))
+        if run is None:
+            continue
+        try:
+            return (yield from run(process, words[length:], options.values)) or 0
+        except ServiceError as error:
+            yield process.report(str(error))
+            return 1
+    if not words:
+        yield write_text("Usage:\n  kubeadm [command]\n\nAvailable Commands:\n  certs config token version\n")
+        return 0
+    if words[0] in _REFUSED:
+        yield process.report(
+            f"error: kubeadm {words[0]} is not simulated: `mockube up` and `mockube nodes` make the nodes of a cluster"
+        )
+    else:
+        yield process.report(
+            f'unknown command "{" ".join(words)}" for "kubeadm"\nTo see the stack trace of this error execute with --v=5 or higher'
+        )
+    return 1
+
+
+_REFUSED: Final = frozenset(
+    {"init", "join", "reset", "upgrade", "kubeconfig", "certs", "config", "token", "completion"}
+)
+Options = Mapping[str, Sequence[str]]
+
+
+def _last(options: Options, name: str, default: str = "") -> str:
+    return options.get(name, [default])[-1]
+
+
+def _version(process: Process, _: Sequence[str], options: Options) -> Work:
+    info = (yield from ask(process, "machine"))["version"]
+    form = _last(options, "o")
+    major, minor = info.removeprefix("v").split(".")[:2]
+    tree = {"clientVersion": {"gitVersion": info, "major": major, "minor": minor, "platform": "linux/amd64"}}
+    if form == "short":
+        yield write_text(f"{info}\n")
+    elif form == "json":
+        yield write_text(orjson.dumps(tree, option=orjson.OPT_INDENT_2).decode() + "\n")
+    elif form == "yaml":
+        yield write_text(to_yaml(tree))
+    else:
+        yield write_text(
+            f'kubeadm version: &version.Info{{Major:"{major}", Minor:"{minor}", GitVersion:"{info}", Platform:"linux/amd64"}}\n'
+        )
+
+
+def _require_admin(process: Process) -> None:
+    if not process.host.files.exists(_ADMIN):
+        raise ServiceError(
+            "failed to load admin kubeconfig: open /root/.kube/config: no such file or directory\n"
+            "To see the stack trace of this error execute with --v=5 or higher"
+        )
+
+
+def _token_list(process: Process, _: Sequence[str], __: Options) -> Work:
+    _require_admin(process)
+    tokens = yield from ask(process, "tokens")
+    now = process.host.now_running(is_shown=True)
+    rows = [("TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS")]
+    for each in tokens:
+        left, expires = "<forever>", each["expires"] or "<never>"
+        if each["expires"]:
+            seconds = (datetime.fromisoformat(each["expires"]) - now).total_seconds()
+            left = f"{int(seconds // 3600)}h" if seconds > 0 else "<invalid>"
+        rows.append(
+            (each["token"], left, expires, each["usages"], each["description"] or "<none>", each["groups"])
+        )
+    if tokens:
+        yield write_text(table(rows, width=0))
+
+
+def _token_create(process: Process, words: Sequence[str], options: Options) -> Work:
+    _require_admin(process)
+    text = _last(options, "t", _DEFAULT_TTL)
+    seconds = seconds_of([text.removesuffix("0m0s")])
+    if seconds is None:
+        raise ServiceError(f'invalid argument "{text}" for "--ttl" flag: time: invalid duration "{text}"')
+    request = {"token": words[0] if words else "", "ttl": seconds, "description": _last(options, "d")}
+    created = yield from ask(process, "token.create", request)
+    if "P" in options:
+        yield write_text(
+            f"kubeadm join {created['server']} --token {created['token']} --discovery-token-ca-cert-hash {created['hash']} \n"
+        )
+    else:
+        yield write_text(f"{created['token']}\n")
+
+
+def _token_delete(process: Process, words: Sequence[str], _: Options) -> Work:
+    _require_admin(process)
+    if not words:
+        raise ServiceError("missing argument; 'token delete' is missing token of form [\"^([a-z0-9]{6})$\"]")
+    for word in words:
+        yield from ask(process, "token.delete", {"token": word})
+        yield write_text(f'bootstrap token "{word.partition(".")[0]}" deleted\n')
+
+
+def _token_generate(process: Process, _: Sequence[str], __: Options) -> Work:
+    token = yield from ask(process, "token.generate")
+    yield write_text(f"{token}\n")
+
+
+def _check_expiration(process: Process, _: Sequence[str], __: Options) -> Work:
+    _require_admin(process)
+    machine = yield from ask(process, "machine")
+    created, now = datetime.fromisoformat(machine["created"]), process.host.now_running(is_shown=True)
+
+    def expiry(years: int) -> tuple[str, str]:
+        at = created + years * _YEAR
+        return f"{at.astimezone(UTC):%b %d, %Y %H:%M} UTC", _residual(at - now)
+
+    rows = [("CERTIFICATE", "EXPIRES", "RESIDUAL TIME", "CERTIFICATE AUTHORITY", "EXTERNALLY MANAGED")]
+    rows += [(name, *expiry(1), authority, "no") for name, authority in _CERTIFICATES]
+    authorities = [("CERTIFICATE AUTHORITY", "EXPIRES", "RESIDUAL TIME", "EXTERNALLY MANAGED")]
+    authorities += [(name, *expiry(10), "no") for name in ("ca", "etcd-ca", "front-proxy-ca")]
+    yield write_text(f"{table(rows, width=0)}\n{table(authorities, width=0)}")
+
+
+def _residual(left: timedelta) -> str:
+    return (
+        f"{left.days // 365}y"
+        if left >= 2 * _YEAR
+        else f"{left.days}d"
+        if left.days > 0
+        else human_duration(left.total_seconds())
+    )
+
+
+def _print_defaults(process: Process, _: Sequence[str], options: Options) -> Work:
+    version = (yield from ask(process, "machine"))["version"]
+    tree = {
+        "apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "clusterName": "kubernetes", "kubernetesVersion": version.removeprefix("v"),
+        "certificatesDir": "/etc/kubernetes/pki", "imageRepository": "registry.k8s.io", "certificateValidityPeriod": "8760h0m0s",
+        "caCertificateValidityPeriod": "87600h0m0s", "encryptionAlgorithm": "RSA-2048", "etcd": {"local": {"dataDir": "/var/lib/etcd"}},
+        "networking": {"dnsDomain": "cluster.local", "serviceSubnet": "10.96.0.0/12"},
+    }  # fmt: skip
+    documents = [tree, {**KUBELET_SETTINGS}] if "KubeletConfiguration" in _last(options, "C") else [tree]
+    yield write_text("---\n".join(map(to_yaml, documents)))
+
+
+_COMMANDS: Final[Mapping[str, Callable[[Process, Sequence[str], Options], Work]]] = {
+    "version": _version,
+    "token list": _token_list,
+    "token create": _token_create,
+    "token delete": _token_delete,
+    "token generate": _token_generate,
+    "certs check-expiration": _check_expiration,
+    "config print": _print_defaults,
+}
+
+
+def etcdctl(process: Process) -> Run:
+    words = [argument for argument in process.arguments if not argument.startswith("-")]
+    if words[:1] == ["version"]:
+        yield write_text("etcdctl version: 3.6.5\nAPI version: 3.6\n")
+        return 0
+    raise ProgramUsageError(
+        f"etcdctl {' '.join(words[:2])} is not simulated on a node: `mockube snapshot save FILE` on your machine saves the cluster, and "
+        "`mockube snapshot restore FILE` restores it"
+    )
+
+
+def kubectl(process: Process) -> Run:
+    """Say with which file kubectl would be authenticated: no node has a credential of an administrator."""
+    arguments = list(process.arguments)
+    if arguments[:1] == ["version"] and "--client" in arguments:
+        version = (yield from ask(process, "machine"))["version"]
+        yield write_text(f"Client Version: {version}\n")
+        return 0
+    path = next((each.partition("=")[2] for each in arguments if each.startswith("--kubeconfig=")), "")
+    path = path or process.environment.get("KUBECONFIG") or "/root/.kube/config"
+    if not process.host.files.exists(process.path(path)):
+        yield process.report(
+            "The connection to the server localhost:8080 was refused - did you specify the right host or port?"
+        )
+        return 1
+    raise ProgramUsageError(
+        f"kubectl is not simulated on a node, because the credentials in {path} are not: use kubectl on your machine"
+    )
+
+
+def kubelet(process: Process) -> Run:
+    if "--version" in process.arguments:
+        version = (yield from ask(process, "machine"))["version"]
+        yield write_text(f"Kubernetes {version}\n")
+        return 0
+    raise ProgramUsageError("the kubelet of a node is started by systemd: systemctl start kubelet")
+
+
+def containerd(process: Process) -> Run:
+    if {"--version", "-v"} & {*process.arguments}:
+        runtime = yield from ask(process, "cri.version")
+        yield write_text(f"containerd {runtime['runtimeVersion']} (simulated by {runtime['runtimeName']})\n")
+        return 0
+    raise ProgramUsageError(
+        "the container runtime of a node is started by systemd: systemctl start containerd"
+    )
+
+
+PROGRAMS: Final = {
+    "kubeadm": kubeadm,
+    "etcdctl": etcdctl,
+    "kubectl": kubectl,
+    "kubelet": kubelet,
+    "containerd": containerd,
+}

@@ -1,0 +1,114 @@
+"""The files of a node: what the system writes, and what is kept of the changes."""
+
+import pytest
+
+from mockube.container_runtime.simulated.node.node_files import NodeFiles
+from mockube.container_runtime.simulated.node.root_files import os_release, root_files
+from mockube.container_runtime.simulated.shell.filesystem import FileEntry
+from tests.support.node_machine import NODE, SERVER
+
+POD = {
+    "metadata": {"name": "web", "namespace": "default", "uid": "u1"},
+    "spec": {
+        "containers": [{"name": "c"}],
+        "volumes": [{"name": "v", "hostPath": {"path": "/data", "type": "DirectoryOrCreate"}}],
+    },
+    "status": {
+        "containerStatuses": [
+            {
+                "name": "c",
+                "restartCount": 1,
+                "containerID": "mockube://abc",
+                "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+            }
+        ]
+    },
+}
+
+
+def system(*pods, server=SERVER):
+    return root_files(NODE, pods, server=server, authority=b"CA")
+
+
+@pytest.fixture
+def changes():
+    return []
+
+
+@pytest.fixture
+def files(changes):
+    return NodeFiles(system(), lambda: changes.append(1))
+
+
+def kept(files):
+    return {path for path, _ in files.changed_entries()}
+
+
+def test_files_of_the_system_are_no_changes(files, changes):
+    assert files.read("/etc/hostname") == b"node-1\n"
+    assert (kept(files), changes) == (set(), [])
+
+
+def test_changes_and_removals_are_kept(files, changes):
+    files.write("/etc/kubernetes/manifests/web.yaml", b"kind: Pod")
+    files.remove("/etc/hosts")
+    assert kept(files) == {"/etc/kubernetes/manifests/web.yaml", "/etc/hosts"}
+    restored = NodeFiles(system(), lambda: None)
+    restored.replace_contents(dict(files.changed_entries()))
+    assert restored.read("/etc/kubernetes/manifests/web.yaml") == b"kind: Pod"
+    assert not restored.exists("/etc/hosts")
+    assert restored.exists("/etc/hostname")
+    assert changes
+
+
+def test_update_of_the_system_keeps_what_users_have_changed(files, changes):
+    files.write("/etc/hosts", b"mine\n")
+    written = len(changes)
+    files.update_system(system(POD, server="https://other:6443"))
+    assert files.read("/etc/hosts") == b"mine\n"
+    assert b"https://other:6443" in files.read("/etc/kubernetes/kubelet.conf")
+    assert files.exists("/var/log/containers/web_default_c-abc.log")
+    assert files.exists("/data")
+    assert len(changes) == written
+    files.update_system(system())
+    assert not files.exists("/var/log/pods/default_web_u1/c/1.log")
+
+
+def test_log_of_the_system_is_no_change(files):
+    files.update_system(system(POD))
+    files.write_by_system("/var/log/pods/default_web_u1/c/1.log", b"line\n")
+    assert files.read("/var/log/containers/web_default_c-abc.log") == b"line\n"
+    assert kept(files) == set()
+    files.update_system(system(POD))
+    assert kept(files) == set()
+
+
+def test_link_to_a_folder_leads_to_it(files):
+    assert files.resolve("/var/run/containerd/containerd.sock") == "/run/containerd/containerd.sock"
+    assert files.exists("/bin/crictl")
+
+
+@pytest.mark.parametrize(
+    ("image", "line"),
+    [
+        ("Ubuntu 24.04.1 LTS", "ID=ubuntu"),
+        ("Debian GNU/Linux 12 (bookworm)", 'VERSION_ID="12"'),
+        ("mockube", 'PRETTY_NAME="mockube"'),
+    ],
+)
+def test_release_file_names_the_system_of_the_node(image, line):
+    assert line in os_release(image).splitlines()
+
+
+def test_control_plane_has_a_kubeconfig_of_the_administrator():
+    labels = {"node-role.kubernetes.io/control-plane": ""}
+    node = {**NODE, "metadata": {**NODE["metadata"], "labels": labels}}
+    admin = "/etc/kubernetes/admin.conf"
+    assert admin in root_files(node, (), server=SERVER, authority=b"CA")
+    assert admin not in system()
+
+
+def test_file_without_an_owner_stays(files):
+    files.put("/root/mine", FileEntry(data=b"x"))
+    files.update_system(system())
+    assert files.read("/root/mine") == b"x"
