@@ -62,8 +62,8 @@ def read_until(session, text):
     output = ""
     while text not in output:
         session.update(timeout=10)
-        assert session.is_open(), output
-        output += session.read_stdout()
+        output += session.read_stdout(timeout=0)
+        assert text in output or session.is_open(), output
     return output
 
 
