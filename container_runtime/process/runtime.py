@@ -267,8 +267,10 @@ class ProcessRuntime:
 
         return forward
 
-    def listener(self, pod: ReadOnlyTree, port: int, *, simulated: bool = True) -> PortConnection | None:
-        del simulated
+    def listener(
+        self, pod: ReadOnlyTree, port: int, *, simulated: bool = True, source: str = "127.0.0.1"
+    ) -> PortConnection | None:
+        del simulated, source
         local = self.local_port(pod, port)
         return None if local is None else partial(connect_port, local, self._clock)
 

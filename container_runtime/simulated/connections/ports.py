@@ -23,9 +23,16 @@ _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 
 
 async def serve_port(
-    pod: ReadOnlyTree, port: int, responses: PortResponses, stream: ClientConnection
+    pod: ReadOnlyTree,
+    port: int,
+    responses: PortResponses,
+    stream: ClientConnection,
+    source: str = "127.0.0.1",
 ) -> None:
-    """Respond to requests one after the other, until the client disconnects or sends what the server does not understand."""
+    """Respond to requests one after the other, until the client disconnects or sends what the server does not understand.
+
+    `source` is the address of the client.
+    """
     opened = responses.open_port(pod, port)
     if opened is not None and opened.speaks not in ("", HTTP):
         if greeting := greeting_of(opened):
@@ -40,7 +47,7 @@ async def serve_port(
         await _skip_body(stream, reader)
         headers = {name.lower(): value for name, value in heads.pairs(head)}
         closes_connection = headers.get("connection", "").lower() == "close"
-        request = ReceivedRequest(method=head.method, path=head.target, headers=headers)
+        request = ReceivedRequest(method=head.method, path=head.target, headers=headers, client=source)
         answer = await responses.respond(pod, port, opened, request)
         if not answer.status:
             return
