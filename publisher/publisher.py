@@ -20,8 +20,15 @@ from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
 from mockube.component_base.open_files import allow_many_files
 from mockube.component_base.supervision import run_with, start
+from mockube.container_runtime.simulated.network.services import RouteTarget
+from mockube.container_runtime.simulated.network.view import peer_of
+from mockube.container_runtime.simulated.servers.listeners import listeners_of
 
 from .bindings import NAME, NONE, RECORD, PublishedPort, published_ports
+from .connections import Serve
+from .gateways import Gateways
+from .http_listeners import HttpListeners
+from .ingresses import Ingresses
 from .listeners import Listeners
 from .record import Record
 from .service_connections import ServiceConnections
@@ -39,9 +46,12 @@ class Publisher:
         self._services = context.informers.of(SERVICES)
         self._recorder = context.recorder.of(NAME)
         self._listeners = Listeners(context.clock.real)
-        self._connections = ServiceConnections(context, self._listeners.connections)
+        self._connections = ServiceConnections(context, self._listeners.connections, self._find_proxy)
         self._loop = ReconcileLoop(NAME, self._sync, workers=1, clock=context.clock, metrics=context.metrics)
         self._record = Record(context, self._loop)
+        self._http = HttpListeners(context, self._listeners, self._record, self._connections)
+        self._ingresses = Ingresses(context, self._http)
+        self._gateways = Gateways(context, self._http)
         self._published: dict[Key, list[PublishedPort]] = {}
         self._services.add_handler(self._on_service)
         context.informers.of(PODS).add_handler(self._on_pod)
@@ -52,9 +62,28 @@ class Publisher:
         await self._record.wait_synced()
         try:
             sweeping = start("idle connections", self._listeners.connections.end_idle(), endless=True)
-            await run_with(self._loop.run(), background_tasks=[sweeping])
+            ingresses = start("ingresses", self._ingresses.run(), endless=True)
+            gateways = start("gateways", self._gateways.run(), endless=True)
+            await run_with(self._loop.run(), background_tasks=[sweeping, ingresses, gateways])
         finally:
             await self._listeners.end()
+
+    def _find_proxy(self, target: RouteTarget) -> Serve | None:
+        """Return what serves connections to a pod with a simulated controller of Ingresses: they may need TLS, and lead to processes."""
+        pod = target.pod
+        if pod is None or self._context.find_listener(pod, target.port, simulated=False) is not None:
+            return None
+        for container in pod["spec"]["containers"]:
+            behavior = listeners_of(pod, container).ports.get(target.port)
+            if behavior is not None and behavior.ingress:
+                return partial(
+                    self._ingresses.serve_pod,
+                    controller=behavior.ingress,
+                    peer=peer_of(pod),
+                    port=443 if behavior.tls else 80,
+                    uses_tls=bool(behavior.tls),
+                )
+        return None
 
     def _on_service(self, change: Change) -> None:
         key = Key.of(change.last_known)

@@ -1,6 +1,7 @@
 """Connections of clients to Services: to a ready endpoint, by kube-proxy's rules and the policies of the cluster."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 
 from mockube.apimachinery import meta
@@ -13,7 +14,7 @@ from mockube.container_runtime.simulated.network.view import Peer
 
 from . import limits
 from .bindings import PublishedPort
-from .connections import Connections
+from .connections import Connections, Serve
 from .settings import PublisherContext
 from .sockets import SocketConnection
 
@@ -23,13 +24,20 @@ Refusal = Outcome
 
 
 class ServiceConnections:
-    def __init__(self, context: PublisherContext, connections: Connections) -> None:
+    def __init__(
+        self,
+        context: PublisherContext,
+        connections: Connections,
+        find_proxy: Callable[[RouteTarget], Serve | None],
+    ) -> None:
+        """`find_proxy` returns what serves connections to a pod that runs a controller of Ingresses; None for another pod."""
         self._view = context.view
         self._find_listener = context.find_listener
         self._clock = context.clock.real
         self._connections = connections
         self._turns: Counter[tuple[str, str, int]] = Counter()
         """The number of connections to each port of a Service, which are balanced in turn."""
+        self._find_proxy = find_proxy
         self._find_admin_policy = context.admin_policy
         self._admin_policy = ""
         self._admin_checked_at: float | None = None
@@ -56,7 +64,10 @@ class ServiceConnections:
             case target, connect:
                 assert target.pod is not None
                 self._connections.note_pod(connection, meta.uid(target.pod))
-                if await connect(connection):
+                proxy = self._find_proxy(target)
+                if proxy is not None:
+                    await proxy(connection)
+                elif await connect(connection):
                     connection.reset()
 
     async def find(
@@ -78,7 +89,8 @@ class ServiceConnections:
             pod = target.pod
             assert pod is not None
             source = client.address if keeps_address else str(node_address(pod) or client.address)
-            if not is_allowed(self._view, Peer(address=source, pod=client.pod), target.peer, target.port):
+            peer = Peer(address=source, pod=client.pod, node=client.node)
+            if not is_allowed(self._view, peer, target.peer, target.port):
                 return Outcome.TIMEOUT
             connect = self._find_listener(pod, target.port, source=source)
             if connect is not None:

@@ -25,7 +25,9 @@ class PublisherSettings(Struct, frozen=True, kw_only=True):
 class FindListener(Protocol):
     """Returns what connects a client to a port of a pod, as `ContainerRuntime.listener` does."""
 
-    def __call__(self, pod: ReadOnlyTree, port: int, *, source: str) -> PortConnection | None: ...
+    def __call__(
+        self, pod: ReadOnlyTree, port: int, *, simulated: bool = True, source: str = "127.0.0.1"
+    ) -> PortConnection | None: ...
 
 
 class PublisherContext(ComponentContext, frozen=True, kw_only=True):

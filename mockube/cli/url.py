@@ -57,6 +57,9 @@ def run(options: argparse.Namespace) -> int:
         _print_table(found)
     else:
         print("\n".join(each.url for each in found))
+        for each in found:
+            if each.note:
+                print_line(f"until the name of the host leads here: {each.note}")
     return 0
 
 
@@ -97,11 +100,13 @@ async def _wait_for_object(
     options: argparse.Namespace, client: Client, published: Published, clock: Clock
 ) -> Sequence[PublishedUrl]:
     """Return the URLs of one object, as soon as something answers there."""
-    _, name = addresses.parse_object(options.object)
+    kind, name = addresses.parse_object(options.object)
     key = Key(options.namespace or "default", name)
     deadline = clock.monotonic() + options.timeout
     while True:
         try:
+            if kind != addresses.SERVICE:
+                return await reading.read_http(client, published, kind, key, uses_tls=options.https)
             return await reading.read_service(
                 client, published, key, port=options.port or "", uses_tls=options.https
             )

@@ -1,8 +1,10 @@
 """The URLs of Services, Ingresses and Gateways on this machine, from their objects. Pure."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from mockube.apimachinery import meta
@@ -26,6 +28,8 @@ _KINDS: Final = {
     **dict.fromkeys(("ing", "ingress", "ingresses"), INGRESS),
     **dict.fromkeys(("gw", "gateway", "gateways"), GATEWAY),
 }
+_PATTERN: Final = re.compile(r"[][(){}*+.?|^$\\]")
+"""What a path that is a pattern has."""
 _HTTPS_PORTS: Final = (443, 8443)
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -133,6 +137,76 @@ def service_problem(service: ReadOnlyTree) -> Failure | None:
     if ports and all((port.get("protocol") or "TCP") != "TCP" for port in ports):
         return Failure(f'service "{name}" has no TCP port: mockube publishes no others')
     return None
+
+
+def ingress_urls(
+    ingress: ReadOnlyTree, published: Published, *, uses_tls: bool = False
+) -> Iterator[PublishedUrl]:
+    """Yield the URL of each host of an Ingress, with its first path."""
+    spec = ingress.get("spec") or {}
+    secure_hosts = {host for entry in spec.get("tls") or () for host in entry.get("hosts") or ()}
+    if not ((ingress.get("status") or {}).get("loadBalancer") or {}).get("ingress"):
+        yield _unserved(INGRESS, ingress)
+        return
+    seen = set[str]()
+    rules: Sequence[ReadOnlyTree] = spec.get("rules") or ({},)
+    for rule in rules:
+        host = rule.get("host") or ""
+        if host not in seen:
+            seen.add(host)
+            path = next((each.get("path") or "" for each in (rule.get("http") or {}).get("paths") or ()), "")
+            is_secure = uses_tls or host in secure_hosts
+            yield _http_url(INGRESS, ingress, published, Place(host, _plain(path), uses_tls=is_secure))
+
+
+def gateway_urls(
+    gateway: ReadOnlyTree, published: Published, *, uses_tls: bool = False
+) -> Iterator[PublishedUrl]:
+    """Yield the URL of each listener of a Gateway."""
+    if not (gateway.get("status") or {}).get("addresses"):
+        yield _unserved(GATEWAY, gateway)
+        return
+    for listener in (gateway.get("spec") or {}).get("listeners") or ():
+        is_secure = listener.get("protocol") == "HTTPS"
+        if is_secure or (listener.get("protocol") == "HTTP" and not uses_tls):
+            place = Place(listener.get("hostname") or "", "", uses_tls=is_secure)
+            yield _http_url(GATEWAY, gateway, published, place)
+
+
+def _plain(path: str) -> str:
+    """Return the part of a path before what a pattern begins with."""
+    plain = _PATTERN.split(path, maxsplit=1)[0]
+    return "" if plain == "/" else plain
+
+
+class Place(NamedTuple):
+    """Where requests for an Ingress or a Gateway go."""
+
+    host: str
+    path: str
+    uses_tls: bool
+
+
+def _unserved(kind: str, tree: ReadOnlyTree) -> PublishedUrl:
+    return PublishedUrl(
+        kind=kind,
+        namespace=meta.namespace(tree),
+        object_name=meta.name(tree),
+        port="",
+        url="",
+        note="no controller that mockube knows serves its class",
+    )
+
+
+def _http_url(kind: str, tree: ReadOnlyTree, published: Published, place: Place) -> PublishedUrl:
+    endpoint = published.http(uses_tls=place.uses_tls)
+    if endpoint is None:
+        return msgspec.structs.replace(_unserved(kind, tree), note="its port is not open")
+    name, note = place.host.replace("*", "any"), ""
+    url = url_of(endpoint, uses_tls=place.uses_tls, host=name, path=place.path)
+    if name and name != "localhost" and not name.endswith(".localhost"):
+        note = f"curl --resolve {name}:{endpoint.port}:{endpoint.address} {url}"
+    return msgspec.structs.replace(_unserved(kind, tree), port=str(endpoint.port), url=url, note=note)
 
 
 def select_port(urls: Sequence[PublishedUrl], port: str, service: str) -> Sequence[PublishedUrl]:

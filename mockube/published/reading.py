@@ -1,20 +1,29 @@
 """Reads what a cluster publishes from its API server."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.client.kinds import CONFIG_MAPS, ENDPOINT_SLICES, SERVICES
-from mockube.client.resources import Key
+from mockube.client.kinds import CONFIG_MAPS, ENDPOINT_SLICES, INGRESSES, SERVICES
+from mockube.client.resources import AnyResource, Key
 from mockube.client.verbs import Client
 from mockube.failure import Failure, Missing
 from mockube.publisher.bindings import ADDRESS, RECORD
+from mockube.publisher.gateway_kinds import GATEWAYS
 
 from . import addresses
 from .addresses import Published, PublishedUrl
 
 _SERVICE_NAME = "kubernetes.io/service-name"
+
+
+_KINDS: Final[Mapping[str, tuple[AnyResource, Callable[..., Iterable[PublishedUrl]]]]] = {
+    addresses.SERVICE: (SERVICES, addresses.service_urls),
+    addresses.INGRESS: (INGRESSES, addresses.ingress_urls),
+    addresses.GATEWAY: (GATEWAYS, addresses.gateway_urls),
+}
 
 
 class NotYet(Exception):
@@ -32,9 +41,31 @@ async def read_published(client: Client) -> Published | None:
 
 
 async def read_all(client: Client, published: Published, namespace: str) -> Sequence[PublishedUrl]:
-    services = await client.list(SERVICES, namespace)
-    found = [url for service in services.items for url in addresses.service_urls(service, published)]
+    """Return all URLs, sorted."""
+    found = list[PublishedUrl]()
+    for resource, urls in _KINDS.values():
+        try:
+            objects = await client.list(resource, namespace)
+        except NotFound:  # the definitions of Gateways are not installed
+            continue
+        found += [url for each in objects.items for url in urls(each, published)]
     return sorted(found, key=lambda each: (each.namespace, each.kind, each.object_name))
+
+
+async def read_http(
+    client: Client, published: Published, kind: str, key: Key, *, uses_tls: bool
+) -> Sequence[PublishedUrl]:
+    """Return the URLs of an Ingress or a Gateway; raise `NotYet` while nothing answers there."""
+    resource, urls = _KINDS[kind]
+    try:
+        tree = await client.get(resource, key)
+    except NotFound:
+        raise Missing(f'{resource.plural} "{key.name}" not found in namespace {key.namespace}') from None
+    found = [*urls(tree, published, uses_tls=uses_tls)]
+    for each in found:
+        if not each.url:
+            raise NotYet(f'{kind} "{key.name}" has no address: {each.note}')
+    return found
 
 
 async def read_service(

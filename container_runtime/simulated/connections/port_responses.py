@@ -10,7 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.images.table import PortBehavior
 from mockube.container_runtime.runs import running_seconds
-from mockube.container_runtime.simulated.network.ingress import backend_of
+from mockube.container_runtime.simulated.network.ingress import rewritten_path, rule_in
 from mockube.container_runtime.simulated.network.services import RouteTarget, endpoints
 from mockube.container_runtime.simulated.network.view import SyncedView
 from mockube.container_runtime.simulated.pod_files import PodFiles
@@ -104,12 +104,13 @@ class PortResponses:
         behavior = opened.behavior
         assert behavior is not None
         await self._view.wait_synced()
-        path = request.path.partition("?")[0]
+        path, mark, query = request.path.partition("?")
         host = request.headers.get("host", "").partition(":")[0]
-        backend = backend_of(self._view, behavior.ingress, host, path)
-        if backend is None or forwards >= _MAX_FORWARDS:
+        rule = rule_in(self._view, behavior.ingress, host, path)
+        if rule is None or forwards >= _MAX_FORWARDS:
             return port_answers.missing_answer(behavior)
-        target = self._backend_target(*backend)
+        request = replace(request, path=f"{rewritten_path(rule, path)}{mark}{query}")
+        target = self._backend_target(*rule.backend)
         target_port = (
             self.open_port(target.pod, target.port) if target is not None and target.pod is not None else None
         )

@@ -70,6 +70,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     },
     # sockets and TLS
     "publisher/publisher.py": {"context.clock.real": "the connections of clients on this machine"},
+    "publisher/http_listeners.py": {"context.clock.real": "the connections of clients on this machine"},
     "publisher/service_connections.py": {"context.clock.real": "the connections of clients on this machine"},
     "apiserver/http/backend_connection.py": {_NEW_REAL_CLOCK: "timeouts of connections"},
     "component_base/aiohttp_protocol.py": {
