@@ -139,9 +139,12 @@ class ChosenRuntime:
     def listener(
         self, pod: ReadOnlyTree, port: int, *, simulated: bool = True, source: str = "127.0.0.1"
     ) -> PortConnection | None:
-        return self._processes.listener(pod, port) or self._simulated.listener(
-            pod, port, simulated=simulated, source=source
-        )
+        connect = self._processes.listener(pod, port)
+        if connect is None and all(
+            self._processes.runs(pod, each["name"]) for each in pod["spec"]["containers"]
+        ):
+            return None
+        return connect or self._simulated.listener(pod, port, simulated=simulated, source=source)
 
 
 class ChosenImages:

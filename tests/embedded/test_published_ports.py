@@ -2,12 +2,19 @@
 
 import os
 import socket
+import ssl
+import sys
 import urllib.request
 
 import pytest
+from cryptography import x509
+from cryptography.x509.oid import NameOID
 from kubernetes import client as official
 
 from mockube import Cluster
+from mockube.apimachinery.randomness import SystemRandom
+from mockube.component_base.clock import RealClock
+from mockube.component_base.serving_certificates import self_signed_pair
 from tests.support.process_pods import IMAGES, create, python
 from tests.support.processes.acknowledged_writes import until
 
@@ -273,3 +280,52 @@ def test_open_connection_to_simulated_pod_breaks_with_it(cluster):
         cluster.delete("Pod", "gone")
         with pytest.raises(ConnectionResetError):
             read_all(connection)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says whose a socket is")
+def test_port_of_other_program_is_not_reached_by_pod_that_declares_it(cluster, pods):
+    with socket.create_server(("127.0.0.1", 0)) as own:
+        own.settimeout(0)
+        port = own.getsockname()[1]
+        name = create(pods, python("import time; time.sleep(1000)", ports=[{"containerPort": port}]))
+        pods.patch_namespaced_pod(name, "default", {"metadata": {"labels": {"app": "thief"}}})
+        cluster.wait("Pod", name, "Ready")
+        endpoint = publish(cluster, "thief", {}, ports=[{"port": 80, "targetPort": port}])
+        cluster.patch("Service", "thief", {"spec": {"selector": {"app": "thief"}}})
+        cluster.wait("Endpoints", "thief", lambda each: each.get("subsets"))
+        with connect(endpoint) as connection, pytest.raises(ConnectionResetError):
+            connection.recv(1)
+        with pytest.raises(BlockingIOError):
+            own.accept()
+
+
+def test_simulated_server_with_certificate_speaks_tls(cluster):
+    cluster.apply("""
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: tls}
+data: {default.conf: "server { listen 443 ssl; ssl_certificate /tls/tls.crt; ssl_certificate_key /tls/tls.key; return 200 secret; }"}
+""")
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "of the pod")])
+    names = x509.SubjectAlternativeName([x509.DNSName("tls")])
+    pair = self_signed_pair(subject, names, now=RealClock().now(), random=SystemRandom())
+    data = {key: text.decode() for key, text in zip(("tls.crt", "tls.key"), pair, strict=True)}
+    cluster.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "tls"}, "stringData": data})
+    cluster.apply("""
+apiVersion: v1
+kind: Pod
+metadata: {name: tls, labels: {app: tls}}
+spec:
+  volumes: [{name: conf, configMap: {name: tls}}, {name: tls, secret: {secretName: tls}}]
+  containers:
+  - {name: c, image: nginx, volumeMounts: [{name: conf, mountPath: /etc/nginx/conf.d}, {name: tls, mountPath: /tls}]}
+""")
+    cluster.wait("Pod", "tls", "Ready")
+    endpoint = publish(cluster, "tls", {"app": "tls"}, ports=[{"port": 80, "targetPort": 443}])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with context.wrap_socket(connect(endpoint), server_hostname="tls") as client:
+        certificate = x509.load_der_x509_certificate(client.getpeercert(binary_form=True))
+        assert certificate.subject == subject
+        client.sendall(b"GET / HTTP/1.1\r\nHost: tls\r\nConnection: close\r\n\r\n")
+        assert read_all(client).endswith(b"secret")

@@ -98,6 +98,20 @@ class NginxResponses:
             body=response.body,
         )
 
+    async def certificate(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, server: RunningServer
+    ) -> tuple[bytes, bytes] | None:
+        """Return the first certificate of a configuration with its key; None if it has none, or its files have none."""
+        files = await self._files.file_system(pod, container)
+        paths = {
+            directive.name: full_path(directive.arguments[0])
+            for directive in reversed(server.configuration.certificates if server.configuration else ())
+        }
+        try:
+            return files.read(paths["ssl_certificate"]), files.read(paths["ssl_certificate_key"])
+        except (KeyError, FileError):
+            return None
+
     async def _run(self, answering: Answering, pod: ReadOnlyTree, server: RunningServer) -> Response:
         """Send the requests that an answer needs; return the answer."""
         try:

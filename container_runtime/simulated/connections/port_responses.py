@@ -1,13 +1,18 @@
 """The HTTP responses of simulated containers, also those that depend on their files or on Ingresses."""
 
+import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
 from msgspec.structs import replace
 
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.serving_certificates import self_signed_tls_context, tls_context_of_pair
 from mockube.container_runtime.images.table import PortBehavior
 from mockube.container_runtime.runs import running_seconds
 from mockube.container_runtime.simulated.network.ingress import rewritten_path, rule_in
@@ -51,6 +56,15 @@ class PortResponses:
     def open_port(self, pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
         """Return what listens on a port of a pod; None if nothing does."""
         return port_answers.open_port(pod, port, protocol, self._servers)
+
+    async def tls_context(self, pod: ReadOnlyTree, opened: OpenPort) -> ssl.SSLContext:
+        """Return the TLS of a server: with the certificate of its configuration, or else a self-signed one."""
+        if opened.nginx is not None and opened.container is not None:
+            pair = await self.nginx.certificate(pod, opened.container, opened.nginx)
+            with suppress(ssl.SSLError):
+                if pair is not None:
+                    return _context_of(*pair)
+        return self_signed_tls_context("127.0.0.1", now=self._clock.now(), random=SystemRandom())
 
     async def reply_to(self, pod: ReadOnlyTree | None, opened: OpenPort, data: bytes) -> bytes:
         """Return what a server of another protocol than HTTP replies to data of its client."""
@@ -133,6 +147,11 @@ class PortResponses:
         if service_port is None:
             return None
         return next(iter(endpoints(self._view, service, service_port)), None)
+
+
+@lru_cache(maxsize=64)
+def _context_of(certificate: bytes, key: bytes) -> ssl.SSLContext:
+    return tls_context_of_pair(certificate, key)
 
 
 def file_response(behavior: PortBehavior, request: ReceivedRequest, files: FileSystem) -> HttpAnswer:
