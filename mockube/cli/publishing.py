@@ -46,5 +46,5 @@ def note(flags_of_run: Sequence[str], command: str) -> str:
     """Return the line that says whether a cluster publishes something."""
     publish = [flag.partition("=")[2] for flag in flags_of_run if flag.partition("=")[0] == "--publish"]
     if publish and boolean(publish[-1] or "true"):
-        return f"Node ports, load balancers and Ingresses are served on this machine: `{command}` lists them."
-    return "Nothing is served on this machine: Services are reached with `kubectl port-forward`."
+        return f"Services and Ingresses are served on this machine: `{command}` lists where."
+    return "Services and Ingresses are not served on this machine; --publish does that."
