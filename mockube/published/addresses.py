@@ -28,6 +28,7 @@ _KINDS: Final = {
     **dict.fromkeys(("ing", "ingress", "ingresses"), INGRESS),
     **dict.fromkeys(("gw", "gateway", "gateways"), GATEWAY),
 }
+_NAME: Final = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?")
 _PATTERN: Final = re.compile(r"[][(){}*+.?|^$\\]")
 """What a path that is a pattern has."""
 _HTTPS_PORTS: Final = (443, 8443)
@@ -74,11 +75,10 @@ class Published(Struct, frozen=True, kw_only=True):
 def parse_object(text: str) -> tuple[str, str]:
     """Read `svc/web`; a name alone is one of a Service."""
     kind, slash, name = text.rpartition("/")
-    if not slash:
-        return SERVICE, name
-    if kind not in _KINDS or not name:
+    kind = _KINDS.get(kind, "") if slash else SERVICE
+    if not kind or not _NAME.fullmatch(name):
         raise UsageError(f'"{text}" is none of svc/NAME, ingress/NAME and gateway/NAME')
-    return _KINDS[kind], name
+    return kind, name
 
 
 def service_urls(

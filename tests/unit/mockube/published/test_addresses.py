@@ -99,7 +99,7 @@ def test_object_is_named_as_for_kubectl(text, parsed):
     assert parse_object(text) == parsed
 
 
-@pytest.mark.parametrize("text", ["pod/web", "svc/", "a/b/c"])
+@pytest.mark.parametrize("text", ["pod/web", "svc/", "a/b/c", "", "svc/a?b", "svc/..", "Web"])
 def test_other_object_is_refused(text):
     with pytest.raises(UsageError, match="is none of svc/NAME, ingress/NAME and gateway/NAME"):
         parse_object(text)
