@@ -66,6 +66,10 @@ class Connections:
         if not present:
             self._by_pod.pop(uid, None)
 
+    def leads_to(self, uid: str) -> bool:
+        """Return whether there is a connection to a pod."""
+        return uid in self._by_pod
+
     def break_pod(self, uid: str) -> None:
         """Reset the connections to a pod that has ended."""
         for connection in [*self._by_pod.get(uid, ())]:

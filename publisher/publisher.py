@@ -97,10 +97,11 @@ class Publisher:
     def _on_pod(self, change: Change) -> None:
         """Break the connections to a pod that has ended, or whose containers have started anew."""
         old, new = change.old, change.new
-        if old is not None and (
-            new is None or new.uid != old.uid or new.is_terminal or _restarts(new) != _restarts(old)
-        ):
-            self._listeners.connections.break_pod(old.uid)
+        connections = self._listeners.connections
+        if old is None or not connections.leads_to(old.uid):
+            return
+        if new is None or new.uid != old.uid or new.is_terminal or _restarts(new) != _restarts(old):
+            connections.break_pod(old.uid)
 
     async def _sync(self, key: Key) -> timedelta | None:
         if key == RECORD:
