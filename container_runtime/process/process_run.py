@@ -121,7 +121,7 @@ class ProcessRun:
         self._objects = objects
         self.container = container
         self._field = field
-        self.image = image
+        self._image = image
         self.state = ContainerState(restarts=restarts)
         name = f"{container['name']}.{restarts}.log"
         self.log = context.folder / meta.uid(objects.pod) / "logs" / name
@@ -131,6 +131,11 @@ class ProcessRun:
         self._deadline: float | None = None
         self._stop_requested = asyncio.Event()
         self.output = ContainerOutput()
+
+    @property
+    def mapped_ports(self) -> Mapping[int, int]:
+        """The ports that the file of images maps, whatever listens there."""
+        return self._image.ports
 
     @property
     def pod(self) -> ReadOnlyTree:
@@ -257,7 +262,7 @@ class ProcessRun:
         is_root = os.geteuid() == 0
         return "", (
             folders.volume_problem(pod, container)
-            or (objects.identity_problem(container, self.image.user or 0) if is_root else "")
+            or (objects.identity_problem(container, self._image.user or 0) if is_root else "")
             or objects.environment_problem(container, references)
         )
 
@@ -272,15 +277,15 @@ class ProcessRun:
     def _create_spec(self, references: References, *, binds: bool) -> CommandSpec:
         """Create the container's files and its command. `binds`: a mount namespace can bind its volumes."""
         context, pod = self._context, self.pod
-        identity = identity_of_process(pod, self.container, self.image)
+        identity = identity_of_process(pod, self.container, self._image)
         mounts = folders.make_root(
-            context.folder, pod, self.container, references, identity, self.image.files
+            context.folder, pod, self.container, references, identity, self._image.files
         )
-        if binds := binds and not hidden_paths(self.image, mounts):
+        if binds := binds and not hidden_paths(self._image, mounts):
             mounts = folders.add_message_file(context.folder, pod, self.container, mounts)
         else:
             folders.link_mounts(context.folder, pod, mounts, identity)
-        chosen = choose_ports(self.container, self.image)
+        chosen = choose_ports(self.container, self._image)
         self.ports = chosen.ports
         for message in chosen.problems:
             self.record_event("Warning", "PortTaken", message)
@@ -294,7 +299,7 @@ class ProcessRun:
             server=context.server,
             kubeconfig=folders.write_kubeconfig(mounts, root, context.server, meta.namespace(pod), identity),
         )
-        spec = command_spec(pod, self.container, self.image, references, local_environment)
+        spec = command_spec(pod, self.container, self._image, references, local_environment)
         spec.directory.mkdir(parents=True, exist_ok=True)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         return spec
@@ -313,7 +318,7 @@ class ProcessRun:
             start("output of a container", self._copy(number, stream, log))
             for number, stream in process.outputs.items()
         ]
-        checks = self._context.checks(self, self.image.ready)
+        checks = self._context.checks(self, self._image.ready)
         check_tasks = [
             start("checks of a container", checks.run(process)),
             start("the end of a container", self._stop_when_requested(process, checks)),

@@ -281,7 +281,7 @@ class ProcessRuntime:
     def _may_connect(self, pod: ReadOnlyTree, port: int, local: int) -> bool:
         """Return whether a port of this machine is the pod's: the file of images maps it, or a process of the pod listens there."""
         record = self._pods[meta.uid(pod)]
-        is_mapped = any(port in run.image.ports for run in record.runs.values())
+        is_mapped = any(port in run.mapped_ports for run in record.runs.values())
         return is_mapped or record.port_owners.has(local)
 
     def local_port(self, pod: ReadOnlyTree, port: int) -> int | None:
