@@ -1,15 +1,14 @@
 """Run a server in a process until a signal stops it, and log its address."""
 
 import logging
-import resource
 import socket
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from ipaddress import ip_address
 
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.component_base.clock import ClusterClock
 from mockube.component_base.loop import stop_signal_event
+from mockube.component_base.open_files import allow_many_files
 
 from .config.command_line import Config
 from .config.exposure import exposure_warnings
@@ -30,7 +29,7 @@ _REMOTE_ADDRESS = ("192.0.2.1", 9)
 async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     """Serve until a signal stops it."""
     clock, random = ClusterClock(), SystemRandom()
-    _allow_many_files()
+    allow_many_files()
     stopping = stop_signal_event()
     serving, address = config.serving, _advertised_address(config.serving)
     credentials = load_credentials(config, address, now=clock.now(), random=random)
@@ -75,13 +74,6 @@ def notify_ready(environment: Mapping[str, str]) -> None:
     if address:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.sendto(READY, address.replace("@", "\0", 1) if address.startswith("@") else address)
-
-
-def _allow_many_files() -> None:
-    """Raise the limit of open files to its maximum, as programs in Go do: each connection is a file."""
-    _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):  # a sandbox may forbid it: the limit stays as it is
-        resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 
 
 def _bind(serving: Serving, credentials: Credentials) -> list[Listener]:

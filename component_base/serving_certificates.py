@@ -39,9 +39,16 @@ def self_signed_tls_context(address: str, *, now: datetime, random: Random) -> s
 
 def self_signed_certificate(address: str, *, now: datetime, random: Random) -> tuple[bytes, bytes]:
     """Return a self-signed certificate and its key, as PEM."""
-    key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     hosts = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address(address))])
+    return self_signed_pair(name, hosts, now=now, random=random)
+
+
+def self_signed_pair(
+    name: x509.Name, hosts: x509.SubjectAlternativeName, *, now: datetime, random: Random
+) -> tuple[bytes, bytes]:
+    """Return a self-signed certificate of a subject and its key, as PEM."""
+    key = ec.generate_private_key(ec.SECP256R1())
     builder = x509.CertificateBuilder(name, name, key.public_key(), int.from_bytes(random.bytes(16)) | 1)
     builder = builder.not_valid_before(now - BACKDATE).not_valid_after(now + CERTIFICATE_LIFETIME)
     certificate = builder.add_extension(hosts, critical=False).sign(key, hashes.SHA256())

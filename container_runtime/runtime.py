@@ -148,10 +148,12 @@ class ContainerRuntime(Protocol):
     async def port_forward(self, pod: ReadOnlyTree, port: int) -> PortConnection:
         """Return what connects a client to a port in the network of the pod; raise `RuntimeProblem` if nothing can listen there."""
 
-    def listener(self, pod: ReadOnlyTree, port: int, *, simulated: bool = True) -> PortConnection | None:
+    def listener(
+        self, pod: ReadOnlyTree, port: int, *, simulated: bool = True, source: str = "127.0.0.1"
+    ) -> PortConnection | None:
         """Return what connects a client to a port at the pod's address; None if nothing listens there.
 
-        Without `simulated`, only a program of this machine counts.
+        Without `simulated`, only a program of this machine counts. `source` is the address that a simulated server sees of its client.
         """
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from mockube.component_base.packs import PackError, load_pack, parts_of
 
-from .components import KUBE_SCHEDULER, SIMULATED_KUBELETS, SIMULATED_NODES, SIMULATED_PODS
+from .components import KUBE_SCHEDULER, SERVICE_PUBLISHER, SIMULATED_KUBELETS, SIMULATED_NODES, SIMULATED_PODS
 from .control.controller import Controller
 from .control.runnable import Runnable
 from .controllers.attachdetach.controller import ATTACH_DETACH
@@ -116,6 +116,7 @@ RUNNABLES: Final[tuple[Runnable, ...]] = (
     SIMULATED_NODES,
     SIMULATED_PODS,
     SIMULATED_KUBELETS,
+    SERVICE_PUBLISHER,
     SIMULATED_STORAGE_CLASS,
     SERVICE_LOAD_BALANCERS,
     TAINT_EVICTION,
@@ -128,6 +129,7 @@ WITH_SIMULATED_NODES: Final = frozenset(
         SIMULATED_NODES.name,
         SIMULATED_PODS.name,
         SIMULATED_KUBELETS.name,
+        SERVICE_PUBLISHER.name,
         PROVISIONER.name,
         ATTACHER.name,
         RESIZER.name,

@@ -2,13 +2,19 @@
 
 from typing import Final
 
+from mockube.client.component import Runner
 from mockube.client.kubeconfig import access_of
 from mockube.component_base.packs import load_packs
 from mockube.container_runtime.simulation_values import FAIL, PROCESS
+from mockube.kubelet.api_server_access import ApiServerAccess
 from mockube.kubelet.kubelets import SimulatedKubelets
+from mockube.kubelet.network_view import InformerView
 from mockube.kubelet.nodes import SimulatedNodes
 from mockube.kubelet.pods import SimulatedPods
+from mockube.kubelet.runtimes import containers_of_nodes
 from mockube.kubelet.settings import KubeletContext, KubeletSettings
+from mockube.publisher.disabled import DisabledPublisher
+from mockube.publisher.settings import PublisherContext, PublisherSettings
 from mockube.scheduler.profiles import SchedulerSettings
 from mockube.scheduler.scheduler import Scheduler
 from mockube.scheduler.settings import settings_for
@@ -84,8 +90,37 @@ def _simulated_kubelets(context: Context) -> SimulatedKubelets:
     return SimulatedKubelets(_kubelet_context(context))
 
 
+def _service_publisher(context: Context) -> Runner:
+    publishing, networks = context.options.publishing, context.options.networks
+    publisher_context = PublisherContext(
+        client=context.client,
+        informers=context.informers,
+        clock=context.clock,
+        random=context.random,
+        recorder=context.recorder,
+        metrics=context.metrics,
+        shared=context.shared,
+        settings=PublisherSettings(
+            is_enabled=publishing.publish,
+            address=publishing.publish_address,
+            balancers=networks.load_balancer_cidr,
+            http_port=publishing.publish_http_port,
+            https_port=publishing.publish_https_port,
+        ),
+        view=InformerView(context.informers),
+        find_listener=containers_of_nodes(_kubelet_context(context)).runtime.listener,
+        admin_policy=ApiServerAccess(context.client).admin_policy,
+    )
+    if not publishing.publish:
+        return DisabledPublisher(publisher_context)
+    from mockube.publisher.publisher import Publisher  # noqa: PLC0415 - most managers publish nothing
+
+    return Publisher(publisher_context)
+
+
 # None has a service account: upstream's scheduler and kubelets are users, and no role has bindings for accounts of their names.
 KUBE_SCHEDULER: Final = Runnable(name="kube-scheduler", service_account="", build=_scheduler)
 SIMULATED_NODES: Final = Runnable(name="simulated-nodes", service_account="", build=_simulated_nodes)
 SIMULATED_PODS: Final = Runnable(name="simulated-pods", service_account="", build=_simulated_pods)
 SIMULATED_KUBELETS: Final = Runnable(name="simulated-kubelets", service_account="", build=_simulated_kubelets)
+SERVICE_PUBLISHER: Final = Runnable(name="service-publisher", service_account="", build=_service_publisher)

@@ -144,8 +144,15 @@ class ChosenRuntime:
         has_process = self._processes.listener(pod, port) is not None
         return await (self._processes if has_process else self._simulated).port_forward(pod, port)
 
-    def listener(self, pod: ReadOnlyTree, port: int, *, simulated: bool = True) -> PortConnection | None:
-        return self._processes.listener(pod, port) or self._simulated.listener(pod, port, simulated=simulated)
+    def listener(
+        self, pod: ReadOnlyTree, port: int, *, simulated: bool = True, source: str = "127.0.0.1"
+    ) -> PortConnection | None:
+        connect = self._processes.listener(pod, port)
+        if connect is None and all(
+            self._processes.runs(pod, each["name"]) for each in pod["spec"]["containers"]
+        ):
+            return None
+        return connect or self._simulated.listener(pod, port, simulated=simulated, source=source)
 
 
 class ChosenImages:

@@ -112,7 +112,7 @@ install_dev() {
 compile_all() {
     [ -n "${PYTHONDONTWRITEBYTECODE:-}" ] || return 0
     set -- "$VENV/lib"
-    if [ -w . ]; then set -- "$@" apimachinery apiserver client component_base container_runtime controller_manager etcd kubelet mockube packs scheduler; fi
+    if [ -w . ]; then set -- "$@" apimachinery apiserver client component_base container_runtime controller_manager etcd kubelet mockube packs publisher scheduler; fi
     "$VENV/bin/python" -m compileall -q "$@" >/dev/null || true
 }
 

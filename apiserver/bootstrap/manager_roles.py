@@ -48,6 +48,12 @@ _RULES: Final = (
     _rule("coordination.k8s.io", ["leases"], _ALL),
     {"verbs": ["post"], "nonResourceURLs": [lease_renewals.PATH]},
     {"verbs": ["get"], "nonResourceURLs": [clock_readings.PATH]},
+    _rule("networking.k8s.io", ["ingresses/status"], ["patch"]),
+    _rule(
+        "gateway.networking.k8s.io",
+        ["gateways/status", "httproutes/status", "gatewayclasses/status"],
+        ["patch"],
+    ),
     # kwok's objects, which define the logs and the behavior of simulated containers.
     _rule("kwok.x-k8s.io", ["*"], ["get", "list"]),
 )

@@ -147,8 +147,10 @@ class KwokRuntime:
         host = target.get("address") or "127.0.0.1"
         return partial(connect_port, target["port"], self._clock, host=host)
 
-    def listener(self, pod: ReadOnlyTree, port: int, *, simulated: bool = True) -> PortConnection | None:
-        return self._simulated.listener(pod, port, simulated=simulated)
+    def listener(
+        self, pod: ReadOnlyTree, port: int, *, simulated: bool = True, source: str = "127.0.0.1"
+    ) -> PortConnection | None:
+        return self._simulated.listener(pod, port, simulated=simulated, source=source)
 
     async def _host_log(
         self, kind: KwokKind, pod: ReadOnlyTree, name: str, run: ContainerRun

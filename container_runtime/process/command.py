@@ -32,6 +32,8 @@ from .local_ports import PORT_VARIABLE
 from .mount_namespace import Mounts
 
 ROOT_VARIABLE: Final = "MOCKUBE_ROOT"
+POD_VARIABLE: Final = "MOCKUBE_POD_UID"
+"""The variable by which a process is known as one of a pod, also in another session."""
 KUBECONFIG: Final = "KUBECONFIG"
 
 
@@ -82,6 +84,7 @@ def command_spec(
         "HOME": str(root),
         "TMPDIR": str(root / "tmp"),
         ROOT_VARIABLE: str(root),
+        POD_VARIABLE: meta.uid(pod),
         **{f"{PORT_VARIABLE}{port}": str(local) for port, local in ports.items()},
         **({KUBECONFIG: str(local_environment.kubeconfig)} if local_environment.kubeconfig else {}),
     }

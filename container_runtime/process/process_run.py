@@ -136,6 +136,11 @@ class ProcessRun:
         self.output = ContainerOutput()
 
     @property
+    def mapped_ports(self) -> Mapping[int, int]:
+        """The ports that the file of images maps, whatever listens there."""
+        return self._image.ports
+
+    @property
     def pod(self) -> ReadOnlyTree:
         return self._objects.pod
 

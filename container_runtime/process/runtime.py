@@ -42,6 +42,7 @@ from .images import ImageMap
 from .local_process import GroupWatch
 from .log_files import LogFile, rotated_path
 from .mount_support import MountSupport
+from .port_owners import PortOwners
 from .process_run import PodObjects, ProcessRun, RunChecks, RunContext
 from .streams import attach_to, run_exec
 
@@ -59,6 +60,7 @@ _FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
 class _PodRecord:
     def __init__(self, objects: PodObjects) -> None:
         self.objects = objects
+        self.port_owners = PortOwners(meta.uid(objects.pod))
         self.runs: dict[str, ProcessRun] = {}
         """The latest run of each container."""
         self.tasks: set[asyncio.Task[None]] = set()
@@ -281,10 +283,20 @@ class ProcessRuntime:
 
         return forward
 
-    def listener(self, pod: ReadOnlyTree, port: int, *, simulated: bool = True) -> PortConnection | None:
-        del simulated
+    def listener(
+        self, pod: ReadOnlyTree, port: int, *, simulated: bool = True, source: str = "127.0.0.1"
+    ) -> PortConnection | None:
+        del simulated, source
         local = self.local_port(pod, port)
-        return None if local is None else partial(connect_port, local, self._clock)
+        if local is None or not self._may_connect(pod, port, local):
+            return None
+        return partial(connect_port, local, self._clock)
+
+    def _may_connect(self, pod: ReadOnlyTree, port: int, local: int) -> bool:
+        """Return whether a port of this machine is the pod's: the file of images maps it, or a process of the pod listens there."""
+        record = self._pods[meta.uid(pod)]
+        is_mapped = any(port in run.mapped_ports for run in record.runs.values())
+        return is_mapped or record.port_owners.has(local)
 
     def local_port(self, pod: ReadOnlyTree, port: int) -> int | None:
         """Return the port of this machine for a pod's port; None if no process of the pod runs."""

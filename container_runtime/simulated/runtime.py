@@ -545,12 +545,14 @@ class SimulatedRuntime:
             )
         return connect
 
-    def listener(self, pod: ReadOnlyTree, port: int, *, simulated: bool = True) -> PortConnection | None:
+    def listener(
+        self, pod: ReadOnlyTree, port: int, *, simulated: bool = True, source: str = "127.0.0.1"
+    ) -> PortConnection | None:
         if not simulated or self._responses.open_port(pod, port) is None:
             return None
 
         async def connect(client: ClientConnection) -> str:
-            await serve_port(pod, port, self._responses, client)
+            await serve_port(pod, port, self._responses, client, source)
             return ""
 
         return connect

@@ -189,11 +189,38 @@ class Networks(Struct, frozen=True, kw_only=True):
     load_balancer_cidr: Annotated[
         str,
         Flag(
-            "range of the addresses of load balancers (198.18.0.0/15)",
+            "range of the addresses of load balancers (198.18.0.0/15; `mockube up --publish` on Linux: 127.N.0.0/16)",
             network,
             metavar="CIDR",
         ),
     ] = "198.18.0.0/15"
+
+
+class Publishing(Struct, frozen=True, kw_only=True):
+    """Publishing"""
+
+    publish: Annotated[
+        bool,
+        Flag(
+            "serve node ports, load balancers, Ingresses and Gateways on this machine "
+            "(false; `mockube up` on a loopback address: true)",
+            boolean,
+            topic="Nodes and pods",
+        ),
+    ] = False
+    publish_address: Annotated[
+        str,
+        Flag(
+            "address of what --publish serves; another than a loopback one lets other machines in (127.0.0.1)",
+            address,
+        ),
+    ] = "127.0.0.1"
+    publish_http_port: Annotated[
+        int, Flag("port of Ingresses and Gateways, or 8080 or a free one if it is taken (80)", port)
+    ] = 80
+    publish_https_port: Annotated[
+        int, Flag("the same for TLS, or 8443 or a free one if it is taken (443)", port)
+    ] = 443
 
 
 class LeaderElection(Struct, frozen=True, kw_only=True):
@@ -361,6 +388,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
     "server": ClientConnectionOptions,
     "controllers": Controllers,
     "networks": Networks,
+    "publishing": Publishing,
     "signing": CertificateSigningOptions,
     "leading": LeaderElection,
     "serving": SecureServing,
@@ -376,6 +404,7 @@ class Config(Struct, frozen=True, kw_only=True):
     server: ClientConnectionOptions = field(default_factory=ClientConnectionOptions)
     controllers: Controllers = field(default_factory=Controllers)
     networks: Networks = field(default_factory=Networks)
+    publishing: Publishing = field(default_factory=Publishing)
     signing: CertificateSigningOptions = field(default_factory=CertificateSigningOptions)
     leading: LeaderElection = field(default_factory=LeaderElection)
     serving: SecureServing = field(default_factory=SecureServing)

@@ -121,6 +121,9 @@ class _Replay:
     ) -> None:
         self._examples = {url: str(folder / path) for url, path in (lesson.get("examples") or {}).items()}
         self._not_run = not_run
+        self._replacements = {
+            re.compile(pattern, re.MULTILINE): text for pattern, text in (lesson.get("replace") or {}).items()
+        }
         self._flags = flags
 
     def run(self, page: Page) -> list[Result]:
@@ -128,7 +131,8 @@ class _Replay:
         with running_cluster(self._flags) as (kubeconfig, folder), log.open("w") as output:
             shell = _Shell(folder, kubeconfig)
             results = []
-            for step in read_steps(page.text):
+            for shown in read_steps(page.text):
+                step = self._replace(shown)
                 reason = next(
                     (why for pattern, why in self._not_run.items() if pattern.search(step.command)), ""
                 )
@@ -137,6 +141,13 @@ class _Replay:
                     continue
                 results.append(self._run_step(shell, step, output))
             return results
+
+    def _replace(self, step: Step) -> Step:
+        """Return a step whose commands are those for mockube where the page has another program's."""
+        command = step.command
+        for pattern, text in self._replacements.items():
+            command = pattern.sub(text, command)
+        return step._replace(command=command)
 
     def _run_step(self, shell: "_Shell", step: Step, log) -> Result:
         command, deadline = step.command, time.monotonic() + SHOWN_SECONDS
@@ -177,9 +188,10 @@ class _Shell:
         self._folder.mkdir()
         self._state.touch()
         self._environment = {
-            "PATH": os.environ["PATH"],
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(self._folder),
             "KUBECONFIG": str(kubeconfig),
+            "MOCKUBE_KUBECONFIG": str(kubeconfig),
             "TERM": "dumb",
         }
 

@@ -48,6 +48,7 @@ from mockube.kubelet.node_pools import deprecated
 from mockube.kubelet.node_pools.pool import PoolError
 from mockube.launch import KUBEADM, MINIMAL, LaunchOptions
 
+from . import publishing
 from .detach import Reports, detach
 from .output import code_of, program_name
 from .parsing import ALL, PREFIX, CommandParser, FlagGroup
@@ -332,7 +333,11 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
             f"--secure-port={port[-1]}",
             *((f"--data-dir={data_dir}",) if data_dir else ()),
         ),
-        manager_flags=(*manager, *version_flags(options)),
+        manager_flags=(
+            *manager,
+            *publishing.flags(flags, folder, address[-1], options.simulate_nodes.count),
+            *version_flags(options),
+        ),
         store=",".join(etcd) or str(data_dir or named_cluster.MEMORY),
         data_dir=data_dir,
         profile=profile,
@@ -393,7 +398,10 @@ def _data_dir(options: argparse.Namespace, folder: ClusterFolder) -> Path | None
 
 
 def ready_message(folder: ClusterFolder, record: ClusterRecord) -> str:
-    notes = [_STORE_NOTES[record.store != named_cluster.MEMORY].format(store=record.store)]
+    notes = [
+        _STORE_NOTES[record.store != named_cluster.MEMORY].format(store=record.store),
+        publishing.note(record.flags, f"{program_name()} url{named_cluster.name_flag(folder.name)}"),
+    ]
     if shutil.which(KUBECTL) is None:
         notes.insert(0, f"kubectl is not installed: {how_to_install()}.")
     return READY.format(

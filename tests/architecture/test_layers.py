@@ -35,6 +35,7 @@ PLANTED = {
         "client/cache/planted.py",
         "import mockube.client.queue",
     ),
+    "layers of the publisher": ("publisher/sockets.py", "from mockube.publisher.listeners import Listeners"),
     "controllers import neither scheduler nor kubelets: the manager's components make these": (
         "controller_manager/controllers/cronjob/planted.py",
         "import mockube.scheduler",

@@ -111,6 +111,8 @@ class ServedConfiguration(Struct, frozen=True, kw_only=True):
     """The addresses of the names that were looked up at the start; none for one outside of the cluster."""
     not_simulated: tuple[str, ...] = ()
     """What changes answers and is left out."""
+    certificate: tuple[str, str] | None = None
+    """The files of the first certificate and of its key."""
     worker: int | None = None
     """The user as which processes read files; None if it is that of the container."""
 

@@ -94,6 +94,17 @@ class ConfiguredResponses:
             body=response.body,
         )
 
+    async def certificate(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, server: RunningServer
+    ) -> tuple[bytes, bytes] | None:
+        """Return the first certificate of a configuration with its key; None if it has none, or its files have none."""
+        files = await self._files.file_system(pod, container)
+        paths = None if server.configuration is None else server.configuration.certificate
+        try:
+            return None if paths is None else (files.read(paths[0]), files.read(paths[1]))
+        except FileError:
+            return None
+
     async def _run(
         self, answering: Answering, pod: ReadOnlyTree, server: RunningServer, searches: Sequence[str]
     ) -> Response:

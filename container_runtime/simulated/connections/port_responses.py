@@ -1,16 +1,21 @@
 """The HTTP responses of simulated containers, also those that depend on their files or on Ingresses."""
 
+import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
 from msgspec.structs import replace
 
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.serving_certificates import self_signed_tls_context, tls_context_of_pair
 from mockube.container_runtime.images.table import PortBehavior
 from mockube.container_runtime.runs import running_seconds
-from mockube.container_runtime.simulated.network.ingress import backend_of
+from mockube.container_runtime.simulated.network.ingress import rewritten_path, rule_in
 from mockube.container_runtime.simulated.network.services import RouteTarget, endpoints
 from mockube.container_runtime.simulated.network.view import SyncedView
 from mockube.container_runtime.simulated.pod_files import PodFiles
@@ -51,6 +56,15 @@ class PortResponses:
     def open_port(self, pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
         """Return what listens on a port of a pod; None if nothing does."""
         return port_answers.open_port(pod, port, protocol, self._servers)
+
+    async def tls_context(self, pod: ReadOnlyTree, opened: OpenPort) -> ssl.SSLContext:
+        """Return the TLS of a server: with the certificate of its configuration, or else a self-signed one."""
+        if opened.configured is not None and opened.container is not None:
+            pair = await self.configured.certificate(pod, opened.container, opened.configured)
+            with suppress(ssl.SSLError):
+                if pair is not None:
+                    return _context_of(*pair)
+        return self_signed_tls_context("127.0.0.1", now=self._clock.now(), random=SystemRandom())
 
     async def reply_to(self, pod: ReadOnlyTree | None, opened: OpenPort, data: bytes) -> bytes:
         """Return what a server of another protocol than HTTP replies to data of its client."""
@@ -104,12 +118,13 @@ class PortResponses:
         behavior = opened.behavior
         assert behavior is not None
         await self._view.wait_synced()
-        path = request.path.partition("?")[0]
+        path, mark, query = request.path.partition("?")
         host = request.headers.get("host", "").partition(":")[0]
-        backend = backend_of(self._view, behavior.ingress, host, path)
-        if backend is None or forwards >= _MAX_FORWARDS:
+        rule = rule_in(self._view, behavior.ingress, host, path)
+        if rule is None or forwards >= _MAX_FORWARDS:
             return port_answers.missing_answer(behavior)
-        target = self._backend_target(*backend)
+        request = replace(request, path=f"{rewritten_path(rule, path)}{mark}{query}")
+        target = self._backend_target(*rule.backend)
         target_port = (
             self.open_port(target.pod, target.port) if target is not None and target.pod is not None else None
         )
@@ -132,6 +147,11 @@ class PortResponses:
         if service_port is None:
             return None
         return next(iter(endpoints(self._view, service, service_port)), None)
+
+
+@lru_cache(maxsize=64)
+def _context_of(certificate: bytes, key: bytes) -> ssl.SSLContext:
+    return tls_context_of_pair(certificate, key)
 
 
 def file_response(behavior: PortBehavior, request: ReceivedRequest, files: FileSystem) -> HttpAnswer:

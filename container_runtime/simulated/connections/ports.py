@@ -1,5 +1,6 @@
 """The server on a simulated pod's ports, for clients outside of the cluster: port-forward and proxies."""
 
+import ssl
 from contextlib import suppress
 from typing import Final
 
@@ -9,10 +10,10 @@ from mockube.component_base.http1.heads import IncompleteMessage, MessageTooLong
 from mockube.component_base.http1.reading import END, NEED_DATA, RequestReader
 from mockube.component_base.http1.states import State
 from mockube.component_base.http1.writing import encode_response
+from mockube.component_base.tls_stream import ByteStream, TlsStream
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
-from mockube.container_runtime.streams import ClientConnection
 
-from .port_answers import HttpAnswer, ReceivedRequest, greeting_of
+from .port_answers import HttpAnswer, OpenPort, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
 
 READ: Final = 16 * 1024
@@ -23,9 +24,16 @@ _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 
 
 async def serve_port(
-    pod: ReadOnlyTree, port: int, responses: PortResponses, stream: ClientConnection
+    pod: ReadOnlyTree,
+    port: int,
+    responses: PortResponses,
+    stream: ByteStream,
+    source: str = "127.0.0.1",
 ) -> None:
-    """Respond to requests one after the other, until the client disconnects or sends what the server does not understand."""
+    """Respond to requests one after the other, until the client disconnects or sends what the server does not understand.
+
+    `source` is the address of the client.
+    """
     opened = responses.open_port(pod, port)
     if opened is not None and opened.speaks not in ("", HTTP):
         if greeting := greeting_of(opened):
@@ -36,11 +44,15 @@ async def serve_port(
                 break
         return
     reader = RequestReader()
+    secured = None if opened is None else await _accept_tls(pod, opened, responses, stream)
+    if secured is None:
+        return
+    stream = secured
     while opened is not None and (head := await _read_head(stream, reader)) is not None:
         await _skip_body(stream, reader)
         headers = {name.lower(): value for name, value in heads.pairs(head)}
         closes_connection = headers.get("connection", "").lower() == "close"
-        request = ReceivedRequest(method=head.method, path=head.target, headers=headers)
+        request = ReceivedRequest(method=head.method, path=head.target, headers=headers, client=source)
         answer = await responses.respond(pod, port, opened, request)
         if not answer.status:
             return
@@ -50,13 +62,48 @@ async def serve_port(
         reader.expect_next()
 
 
-async def _read_head(stream: ClientConnection, reader: RequestReader) -> RequestHead | None:
+class _ReadAhead:
+    """A stream whose first bytes were read already."""
+
+    def __init__(self, first: bytes, stream: ByteStream) -> None:
+        self._first = first
+        self._stream = stream
+
+    async def read(self, limit: int) -> bytes:
+        if self._first:
+            data, self._first = self._first[:limit], self._first[limit:]
+            return data
+        return await self._stream.read(limit)
+
+    async def write(self, data: bytes) -> None:
+        await self._stream.write(data)
+
+
+async def _accept_tls(
+    pod: ReadOnlyTree, opened: OpenPort, responses: PortResponses, stream: ByteStream
+) -> ByteStream | None:
+    """Return the stream inside of TLS, if the client begins with it and the server speaks it; None if the handshake fails."""
+    if not opened.uses_tls:
+        return stream
+    first = await stream.read(READ)
+    plain = _ReadAhead(first, stream)
+    if first[:1] != _TLS_HANDSHAKE:
+        return plain
+    secure = TlsStream(plain, await responses.tls_context(pod, opened), is_server=True)
+    try:
+        await secure.handshake()
+    except ssl.SSLError:
+        return None
+    return secure
+
+
+async def _read_head(stream: ByteStream, reader: RequestReader) -> RequestHead | None:
     """Return the next request; None if there is none, or one that the server does not understand."""
     try:
         while (event := reader.next_event()) is NEED_DATA:
             data = await stream.read(READ)
             if data[:1] == _TLS_HANDSHAKE:
-                return None  # TLS is not supported.
+                return None  # the server does not speak TLS
             reader.receive(data)
     except (IncompleteMessage, MessageTooLong):
         return None
@@ -68,7 +115,7 @@ async def _read_head(stream: ClientConnection, reader: RequestReader) -> Request
     return event
 
 
-async def _skip_body(stream: ClientConnection, reader: RequestReader) -> None:
+async def _skip_body(stream: ByteStream, reader: RequestReader) -> None:
     with suppress(ProtocolError):
         while (event := reader.next_event()) is not END:
             if event is NEED_DATA:

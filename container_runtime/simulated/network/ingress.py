@@ -1,57 +1,114 @@
-"""Ingresses: the backend of a request by its host and path."""
+"""Ingresses: the rule for a request, by its host and path and by the habits of the controller that serves it.
 
-from collections.abc import Iterator
+Upstream: the fields are those of the API (staging/src/k8s.io/api/networking/v1); how rules of several Ingresses are merged is the
+controllers' choice. ingress-nginx has a server for each host, so that a host with rules of its own gets none of others; Traefik has one
+list of all rules.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
+from msgspec import Struct
+
 from mockube.apimachinery import meta
+from mockube.apimachinery.regexp.engine import compile_leftmost
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .view import ClusterView
 
+NGINX: Final = "k8s.io/ingress-nginx"
+TRAEFIK: Final = "traefik.io/ingress-controller"
+ANNOTATIONS: Final = "nginx.ingress.kubernetes.io/"
+EXACT: Final = "Exact"
+PREFIX: Final = "Prefix"
+DEFAULT: Final = "default backend"
+"""In place of the type of a path: what gets the requests that no path matches."""
 _CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
+_PATTERN_MEMORY: Final = 1 << 20
+_MAX_PATH: Final = 8192
+"""The part of a path that patterns are compared with."""
 Backend = tuple[str, str, int | str]
 """The namespace, name and port of a Service; the port may be a name."""
 
 
-def backend_of(view: ClusterView, controller: str, host: str, path: str) -> Backend | None:
-    """Return the backend that a controller serves for a request; None if there is none.
+class IngressRule(Struct, frozen=True, kw_only=True):
+    """A path of an Ingress, or its default backend."""
 
-    An exact host goes before a wildcard, which goes before no host; among paths, Exact goes before the longest prefix.
-    """
-    candidates = [
-        (rank, backend)
-        for ingress in view.ingresses()
-        if controller_of(view, ingress) == controller
-        for rank, backend in _candidates(ingress, host.lower(), path)
-    ]
-    return max(candidates, key=lambda candidate: candidate[0])[1] if candidates else None
+    ingress: ReadOnlyTree
+    host: str
+    path: str
+    path_type: str
+    backend: Backend
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What may be in one Ingress only."""
+        return self.host, self.path, self.path_type
+
+    @property
+    def age(self) -> tuple[str, str, str]:
+        """The order of Ingresses: the oldest goes first."""
+        metadata = self.ingress.get("metadata") or {}
+        return (
+            metadata.get("creationTimestamp") or "",
+            meta.namespace(self.ingress),
+            meta.name(self.ingress),
+        )
+
+
+RulesOf = Callable[[str], Sequence[IngressRule]]
+"""Returns the rules of a host, the oldest first."""
+
+
+def backend_of(view: ClusterView, controller: str, host: str, path: str) -> Backend | None:
+    """Return the backend that a controller serves for a request; None if there is none."""
+    rule = rule_in(view, controller, host, path)
+    return None if rule is None else rule.backend
+
+
+def rule_in(view: ClusterView, controller: str, host: str, path: str) -> IngressRule | None:
+    """Return the rule of a controller for a request; None if there is none."""
+    rules: dict[str, list[IngressRule]] = {}
+    for ingress in view.ingresses():
+        if controller_of(view, ingress) == controller:
+            for rule in rules_of(ingress):
+                rules.setdefault(rule.host, []).append(rule)
+    for each in rules.values():
+        each.sort(key=lambda rule: rule.age)
+    return find_rule(lambda name: rules.get(name, ()), controller, host, path)
 
 
 def controller_of(view: ClusterView, ingress: ReadOnlyTree) -> str:
     """Return the controller of an Ingress's class."""
+    return view.ingress_controller(class_of(ingress))
+
+
+def class_of(ingress: ReadOnlyTree) -> str:
+    """Return the class of an Ingress; "" for the default one."""
     name = (ingress.get("spec") or {}).get("ingressClassName")
-    annotation = meta.annotations(ingress).get(_CLASS_ANNOTATION)
-    return view.ingress_controller(name or annotation or "")
+    return name or meta.annotations(ingress).get(_CLASS_ANNOTATION) or ""
 
 
-Rank = tuple[int, int, int]
-"""How well a rule matches: its host, the kind of its path, the length of its path."""
-
-
-def _candidates(ingress: ReadOnlyTree, host: str, path: str) -> Iterator[tuple[Rank, Backend]]:
+def rules_of(ingress: ReadOnlyTree) -> Iterator[IngressRule]:
+    """Yield the rules of an Ingress. Its default backend is one for each of its hosts, or for all if it has no rules."""
     namespace, spec = meta.namespace(ingress), ingress.get("spec") or {}
     default = _backend(namespace, spec.get("defaultBackend"))
-    if default is not None:
-        yield (-1, 0, 0), default
+    hosts = dict.fromkeys((rule.get("host") or "").lower() for rule in spec.get("rules") or ())
+    for host in hosts or ("",):
+        if default is not None:
+            yield IngressRule(ingress=ingress, host=host, path="", path_type=DEFAULT, backend=default)
     for rule in spec.get("rules") or ():
-        host_rank = _host_rank((rule.get("host") or "").lower(), host)
-        if host_rank is None:
-            continue
         for entry in (rule.get("http") or {}).get("paths") or ():
             backend = _backend(namespace, entry.get("backend"))
-            path_rank = _path_rank(entry.get("pathType") or "", entry.get("path") or "/", path)
-            if backend is not None and path_rank is not None:
-                yield (host_rank, *path_rank), backend
+            if backend is not None:
+                yield IngressRule(
+                    ingress=ingress,
+                    host=(rule.get("host") or "").lower(),
+                    path=entry.get("path") or "/",
+                    path_type=entry.get("pathType") or "",
+                    backend=backend,
+                )
 
 
 def _backend(namespace: str, backend: Any) -> Backend | None:
@@ -62,21 +119,113 @@ def _backend(namespace: str, backend: Any) -> Backend | None:
     return namespace, service["name"], port.get("number") or port.get("name") or 0
 
 
-def _host_rank(rule: str, host: str) -> int | None:
-    """Return how well a rule's host matches; None if it does not. A wildcard stands for one label."""
-    if not rule:
-        return 0
-    if rule == host:
-        return 2
-    if rule.startswith("*."):
-        label, dot, rest = host.partition(".")
-        return 1 if label and dot and rest == rule[2:] else None
+def find_rule(rules_of_host: RulesOf, controller: str, host: str, path: str) -> IngressRule | None:
+    """Return the rule for a request among those of a controller."""
+    host = host.lower()
+    _, dot, rest = host.partition(".")
+    servers = [host, *([f"*.{rest}"] if dot and host.partition(".")[0] else []), ""]
+    if controller != NGINX:
+        by_rank = [
+            ((-position, *rank), -index, rule)
+            for position, server in enumerate(servers)
+            for index, rule in enumerate(rules_of_host(server))
+            if (rank := _path_rank(rule, path)) is not None
+        ]
+        return max(by_rank, key=lambda entry: entry[:2])[2] if by_rank else None
+    for server in servers:
+        rules = rules_of_host(server)
+        if rules:
+            return _location(rules, path) or _default(rules) or _default(rules_of_host(""), of_all=True)
     return None
 
 
-def _path_rank(path_type: str, rule: str, path: str) -> tuple[int, int] | None:
-    if path_type == "Exact":
-        return (1, len(rule)) if rule == path else None
-    # What ImplementationSpecific means is the controller's choice; those of NGINX and Traefik match prefixes.
-    prefix = rule.rstrip("/")
-    return (0, len(prefix)) if path == prefix or path.startswith(f"{prefix}/") else None
+def _default(rules: Iterable[IngressRule], *, of_all: bool = False) -> IngressRule | None:
+    return next(
+        (
+            rule
+            for rule in rules
+            if rule.path_type == DEFAULT and not (of_all and (rule.ingress.get("spec") or {}).get("rules"))
+        ),
+        None,
+    )
+
+
+def _location(rules: Sequence[IngressRule], path: str) -> IngressRule | None:
+    """Return the location of a server of nginx for a path."""
+    paths = [rule for rule in rules if rule.path_type != DEFAULT and not is_canary(rule.ingress)]
+    if any(uses_patterns(rule) for rule in paths):
+        # One Ingress with a pattern makes patterns of all paths of its host; the longest is compared first.
+        by_length = sorted(paths, key=lambda rule: -len(rule.path))
+        return next((rule for rule in by_length if match_pattern(rule.path, path) is not None), None)
+    ranks = [
+        (rank, -index, rule)
+        for index, rule in enumerate(paths)
+        if (rank := _path_rank(rule, path)) is not None
+    ]
+    return max(ranks, key=lambda entry: entry[:2])[2] if ranks else None
+
+
+def uses_patterns(rule: IngressRule) -> bool:
+    """Return whether a rule's path is a regular expression for ingress-nginx."""
+    annotations = meta.annotations(rule.ingress)
+    target = annotations.get(f"{ANNOTATIONS}rewrite-target")
+    return annotations.get(f"{ANNOTATIONS}use-regex") == "true" or bool(target and target != rule.path)
+
+
+def is_canary(ingress: ReadOnlyTree) -> bool:
+    return meta.annotations(ingress).get(f"{ANNOTATIONS}canary") == "true"
+
+
+def match_pattern(pattern: str, path: str) -> tuple[str, ...] | None:
+    """Return the match and its groups if a pattern matches the beginning of a path, without regard to case; None if not."""
+    program = _compile(pattern)
+    if program is None:
+        return None
+    match = program.search(path[:_MAX_PATH].encode("utf-8", "replace"))
+    if match is None:
+        return None
+    return tuple((text or b"").decode("utf-8", "replace") for text in (match.group(0), *match.groups()))
+
+
+@lru_cache(maxsize=512)
+def _compile(pattern: str) -> Any:
+    """Return the program of a pattern; None if it is invalid."""
+    try:
+        return compile_leftmost(f"(?i)^(?:{pattern})", _PATTERN_MEMORY)
+    except ValueError:
+        return None
+
+
+def rewritten_path(rule: IngressRule, path: str) -> str:
+    """Return the path that the backend gets: that of `rewrite-target` with the groups of the rule's path, if there is one."""
+    target = meta.annotations(rule.ingress).get(f"{ANNOTATIONS}rewrite-target")
+    if not target or target == rule.path:
+        return path
+    groups = match_pattern(rule.path, path)
+    if groups is None:
+        return path
+    parts, rest = list[str](), target
+    while rest:
+        before, dollar, rest = rest.partition("$")
+        parts.append(before)
+        if dollar and rest[:1].isdigit():
+            number, rest = int(rest[0]), rest[1:]
+            parts.append(groups[number] if number < len(groups) else "")
+        elif dollar:
+            parts.append(dollar)
+    return "".join(parts) or "/"
+
+
+def _path_rank(rule: IngressRule, path: str) -> tuple[int, int] | None:
+    """Return how well a rule's path matches; None if it does not."""
+    if rule.path_type == DEFAULT:
+        return -1, 0
+    if rule.path_type == EXACT:
+        return (2, len(rule.path)) if rule.path == path else None
+    prefix = rule.path.rstrip("/")
+    if rule.path_type == PREFIX:
+        if path == prefix and prefix:
+            return 1, len(prefix) + 1
+        return (0, len(prefix) + 1) if path.startswith(f"{prefix}/") else None
+    # What ImplementationSpecific means is the controller's choice; those of NGINX and Traefik match any beginning.
+    return (0, len(rule.path)) if path.startswith(rule.path) else None

@@ -88,8 +88,8 @@ def _matches_peer(view: ClusterView, namespace: str, selectors: Sequence[ReadOnl
 def _selects(view: ClusterView, namespace: str, selector: ReadOnlyTree, peer: Peer) -> bool:
     block = selector.get("ipBlock")
     if block is not None:
-        return _contains(block["cidr"], peer.address) and not any(
-            _contains(cidr, peer.address) for cidr in block.get("except") or ()
+        return contains(block["cidr"], peer.address) and not any(
+            contains(cidr, peer.address) for cidr in block.get("except") or ()
         )
     if peer.pod is None:
         return False
@@ -104,7 +104,8 @@ def _selects(view: ClusterView, namespace: str, selector: ReadOnlyTree, peer: Pe
     return labels.from_label_selector(pods or {}).matches(meta.labels(peer.pod))
 
 
-def _contains(cidr: str, address: str) -> bool:
+def contains(cidr: str, address: str) -> bool:
+    """Return whether an address is in a range; nothing is in a text that is none."""
     parsed = parse_address(address)
     try:
         return parsed is not None and parsed in ip_network(cidr, strict=False)

@@ -14,10 +14,11 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .policies import TCP
+from .policies import TCP, contains
 from .view import ClusterView, Peer, parse_address, peer_of
 
 _API_SERVER: Final = ("default", "kubernetes")
+_LOCALHOST: Final = ("127.0.0.1", "::1")
 
 
 class Outcome(Enum):
@@ -56,9 +57,10 @@ def route(view: ClusterView, source: Peer, address: str, port: int, protocol: st
     parsed = parse_address(address)
     if parsed is None:
         return Route(outcome=Outcome.UNREACHABLE)
-    if parsed.is_loopback or address == source.address:
+    # A load balancer that is published on this machine has an address such as 127.10.0.1, which no pod has of its own.
+    services = () if address in _LOCALHOST else view.services_at(address)
+    if (parsed.is_loopback and not services) or address == source.address:
         return _local_route(view, source, port)
-    services = view.services_at(address)
     for service in services:
         for service_port in _ports(service):
             if service_port["port"] == port and (service_port.get("protocol") or TCP) == protocol:
@@ -133,7 +135,33 @@ def _service_route(
         targets = [target for target in targets if target.peer.node == local_to]
         if not targets:
             return Route(outcome=Outcome.TIMEOUT)
-    if spec.get("sessionAffinity") == "ClientIP":
+    return _balanced(source, service, targets)
+
+
+def external_route(
+    view: ClusterView, client: Peer, service: ReadOnlyTree, service_port: ReadOnlyTree, *, is_balanced: bool
+) -> Route:
+    """Return where a connection from outside of the cluster leads by a node port, or by the load balancer if it `is_balanced`.
+
+    It enters at a node with an endpoint, as by a load balancer that checks its nodes: then `externalTrafficPolicy: Local` leaves out
+    no endpoint. `internalTrafficPolicy` is not about it.
+    """
+    ranges = service["spec"].get("loadBalancerSourceRanges") or _ranges_of_annotation(service)
+    if is_balanced and ranges and not any(contains(cidr, client.address) for cidr in ranges):
+        return Route(outcome=Outcome.TIMEOUT)
+    return _balanced(client, service, [*endpoints(view, service, service_port)])
+
+
+def _ranges_of_annotation(service: ReadOnlyTree) -> Sequence[str]:
+    text = meta.annotations(service).get("service.beta.kubernetes.io/load-balancer-source-ranges", "")
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _balanced(source: Peer, service: ReadOnlyTree, targets: Sequence[RouteTarget]) -> Route:
+    """Return the route to some endpoints of a Service, by its session affinity."""
+    if not targets:
+        return Route(outcome=Outcome.REFUSED)
+    if service["spec"].get("sessionAffinity") == "ClientIP":
         targets = [max(targets, key=lambda target: _affinity(source, target))]
     return Route(targets=tuple(targets))
 

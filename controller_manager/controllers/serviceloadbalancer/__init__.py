@@ -1,4 +1,4 @@
 """The controller of Services with the type LoadBalancer: it allocates their external addresses.
 
-A module belongs here if it allocates or releases such addresses. They are not reachable.
+A module belongs here if it allocates or releases such addresses. What is reached there is the publisher's.
 """

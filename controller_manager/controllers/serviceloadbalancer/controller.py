@@ -216,9 +216,11 @@ class AddressPool:
 
     def _check_requested(self, uid: str, requested: str) -> None:
         try:
-            ip_address(requested)
+            address = ip_address(requested)
         except ValueError as error:
             raise AddressInUse(f"{requested} is not an IP address") from error
+        if address.is_loopback and address not in self._network:
+            raise AddressInUse(f"{requested} is an address of this machine, and not one of {self._network}")
         if self._uid_by_address.get(requested, uid) != uid:
             raise AddressInUse(f"{requested} is the address of another service")
 

@@ -69,6 +69,9 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "random.Random": "the module random of simulated scripts, whose seeds yield what Python's own yield"
     },
     # sockets and TLS
+    "publisher/publisher.py": {"context.clock.real": "the connections of clients on this machine"},
+    "publisher/http_listeners.py": {"context.clock.real": "the connections of clients on this machine"},
+    "publisher/service_connections.py": {"context.clock.real": "the connections of clients on this machine"},
     "apiserver/http/backend_connection.py": {_NEW_REAL_CLOCK: "timeouts of connections"},
     "component_base/aiohttp_protocol.py": {
         "self._loop.time": "the idle connection of a client, as aiohttp closes it",

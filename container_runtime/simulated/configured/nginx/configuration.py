@@ -176,6 +176,12 @@ class Configuration(Struct, frozen=True, kw_only=True):
     """The ports of servers in `stream`, whose answers nobody knows."""
     warnings: tuple[str, ...] = ()
 
+    def certificate(self) -> tuple[str, str] | None:
+        """Return the files of the first certificate and of its key."""
+        paths = {each.name: full_path(each.arguments[0]) for each in reversed(self.certificates)}
+        pair = paths.get("ssl_certificate"), paths.get("ssl_certificate_key")
+        return (pair[0], pair[1]) if pair[0] and pair[1] else None
+
     def log_paths(self) -> Iterator[str]:
         """Yield the files that are opened at the start, in their order."""
         yield self.error_log

@@ -297,6 +297,7 @@ class _Nginx:
                 ports=configuration.ports,
                 unknown_ports=dict.fromkeys(configuration.stream_ports, "the directive stream of nginx"),
                 addresses=addresses,
+                certificate=configuration.certificate(),
                 worker=worker_of(self._process, configuration.user or "nginx"),
                 not_simulated=tuple(f"the directive {name} of nginx" for name in configuration.not_simulated),
             )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.network.services import Outcome, route
+from mockube.container_runtime.simulated.network.services import Outcome, external_route, route
 from mockube.container_runtime.simulated.network.view import Peer, peer_of
 from tests.support.network_cluster import NetworkCluster
 
@@ -135,3 +135,50 @@ def test_node_without_kube_proxy_has_its_old_rules():
         for node in ("node-1", "node-2")
     }
     assert addresses == {"node-1": ["10.244.1.2"], "node-2": ["10.244.1.1"]}
+
+
+def external_targets(cluster, *, is_balanced=False, client="127.0.0.1", source_ranges=None, **spec):
+    cluster.services.clear()
+    cluster.endpoint_slices.clear()
+    ranges = {"loadBalancerSourceRanges": source_ranges} if source_ranges else {}
+    cluster.add_service("web", endpoints=[endpoint(1), endpoint(2)], **spec, **ranges)
+    service = cluster.services[0]
+    found = external_route(
+        cluster, Peer(address=client), service, service["spec"]["ports"][0], is_balanced=is_balanced
+    )
+    return [target.peer.address for target in found.targets] or found.outcome
+
+
+def test_connection_from_outside_enters_at_node_with_endpoint(cluster):
+    both = ["10.244.0.1", "10.244.0.2"]
+    assert external_targets(cluster) == both
+    assert external_targets(cluster, externalTrafficPolicy="Local", internalTrafficPolicy="Local") == both
+    assert len(external_targets(cluster, sessionAffinity="ClientIP")) == 1
+    cluster.services[0]["spec"]["selector"] = {}
+    cluster.endpoint_slices.clear()
+    service = cluster.services[0]
+    found = external_route(cluster, CLIENT, service, service["spec"]["ports"][0], is_balanced=False)
+    assert found.outcome is Outcome.REFUSED
+
+
+def test_source_ranges_hold_for_load_balancer_only(cluster):
+    assert external_targets(cluster, source_ranges=["10.0.0.0/8"], is_balanced=True) is Outcome.TIMEOUT
+    assert external_targets(cluster, source_ranges=["10.0.0.0/8"], is_balanced=True, client="10.1.2.3")
+    assert len(external_targets(cluster, source_ranges=["10.0.0.0/8"])) == 2
+    cluster.services[0]["metadata"]["annotations"] = {
+        "service.beta.kubernetes.io/load-balancer-source-ranges": "10.0.0.0/8, 192.0.2.0/24"
+    }
+    del cluster.services[0]["spec"]["loadBalancerSourceRanges"]
+    service = cluster.services[0]
+    for address, outcome in (("192.0.2.9", Outcome.OPEN), ("127.0.0.1", Outcome.TIMEOUT)):
+        peer = Peer(address=address)
+        found = external_route(cluster, peer, service, service["spec"]["ports"][0], is_balanced=True)
+        assert found.outcome is outcome
+
+
+def test_load_balancer_with_loopback_address_is_reached_by_pods(cluster):
+    cluster.add_service("web", endpoints=[endpoint(1)])
+    cluster.services[0]["status"] = {"loadBalancer": {"ingress": [{"ip": "127.10.0.1"}, {"ip": "127.0.0.1"}]}}
+    assert targets(cluster, "127.10.0.1", 80) == [("10.244.0.1", 80)]
+    assert targets(cluster, "127.10.0.2", 80) == [("10.244.9.9", 80)]
+    assert targets(cluster, "127.0.0.1", 80) == [("10.244.9.9", 80)]

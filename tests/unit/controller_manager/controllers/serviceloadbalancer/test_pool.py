@@ -52,3 +52,15 @@ def test_requested_address_is_allocated(pool):
 def test_range_without_usable_address_is_refused():
     with pytest.raises(AddressPoolExhausted):
         AddressPool(ip_network("198.18.0.1/32")).allocate("a", "")
+
+
+def test_address_of_this_machine_is_allocated_within_the_range_only(pool):
+    with pytest.raises(
+        AddressInUse, match=r"127.0.0.1 is an address of this machine, and not one of 198.18.0.0/"
+    ):
+        pool.allocate("a", "127.0.0.1")
+    own = AddressPool(ip_network("127.10.0.0/24"))
+    assert own.allocate("a", "127.10.0.9") == "127.10.0.9"
+    with pytest.raises(AddressInUse):
+        own.allocate("a", "127.11.0.9")
+    assert own.allocate("a", "") == "127.10.0.9"

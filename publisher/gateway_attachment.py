@@ -1,0 +1,271 @@
+"""Which HTTPRoutes are attached to which listeners of Gateways, and the status of both. Pure."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from mockube.apimachinery import labels, meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.resources import Key
+from mockube.container_runtime.simulated.network.ingress import Backend
+
+from .gateway_kinds import GROUP
+from .gateway_routing import BackendChoice, RouteMatch, matches_of, shared_host
+
+_PROTOCOLS: Final = ("HTTP", "HTTPS")
+_KIND: Final = {"group": GROUP, "kind": "HTTPRoute"}
+
+
+class Cluster(Struct, frozen=True, kw_only=True):
+    """The objects that references of routes and Gateways lead to."""
+
+    namespace_labels: Callable[[str], Mapping[str, str] | None]
+    service: Callable[[str, str], ReadOnlyTree | None]
+    grants: Sequence[ReadOnlyTree]
+    """The ReferenceGrants."""
+
+
+class Parent(Struct, frozen=True, kw_only=True):
+    """What a reference of a route to a Gateway leads to."""
+
+    reference: ReadOnlyTree
+    reason: str
+    """Accepted, or why it is not."""
+    backends_reason: str
+    listeners: Sequence[str]
+    """The names of the listeners to which the route is attached."""
+    matches: Sequence[RouteMatch] = ()
+
+
+def parents_of(
+    route: ReadOnlyTree, gateways: Callable[[str, str], ReadOnlyTree | None], cluster: Cluster
+) -> Iterator[Parent]:
+    """Yield what becomes of each reference of a route to a Gateway that is served."""
+    namespace, spec = meta.namespace(route), route.get("spec") or {}
+    declared: Sequence[ReadOnlyTree] = spec.get("rules") or ({},)
+    rules = [(rule, [*_backends(route, rule, cluster)]) for rule in declared]
+    reasons = [reason for _, backends in rules for _, reason in backends if reason]
+    for reference in spec.get("parentRefs") or ():
+        if reference.get("group", GROUP) != GROUP or reference.get("kind", "Gateway") != "Gateway":
+            continue
+        gateway = gateways(reference.get("namespace") or namespace, reference["name"])
+        if gateway is None:
+            continue
+        reason, attached = _attach(route, reference, gateway, cluster)
+        matches = [
+            RouteMatch(
+                route=route,
+                host=host,
+                is_secure=listener.get("protocol") == "HTTPS",
+                match=match,
+                rule=rule,
+                backends=[choice for choice, _ in backends],
+            )
+            for listener, host in attached
+            for rule, backends in rules
+            for match in matches_of(rule)
+        ]
+        yield Parent(
+            reference=reference,
+            reason=reason,
+            backends_reason=next(iter(reasons), "ResolvedRefs"),
+            listeners=[*dict.fromkeys(listener["name"] for listener, _ in attached)],
+            matches=matches,
+        )
+
+
+def _attach(
+    route: ReadOnlyTree, reference: ReadOnlyTree, gateway: ReadOnlyTree, cluster: Cluster
+) -> tuple[str, list[tuple[ReadOnlyTree, str]]]:
+    """Return the reason of the condition Accepted, and the listeners with the hosts of the route there."""
+    section, port = reference.get("sectionName"), reference.get("port")
+    named = [
+        listener
+        for listener in (gateway.get("spec") or {}).get("listeners") or ()
+        if section in (None, listener["name"]) and port in (None, listener["port"])
+    ]
+    if not named:
+        return "NoMatchingParent", []
+    allowed = [listener for listener in named if _allows(listener, route, gateway, cluster)]
+    if not allowed:
+        return "NotAllowedByListeners", []
+    hosts = (route.get("spec") or {}).get("hostnames") or ("",)
+    attached = [
+        (listener, host)
+        for listener in allowed
+        for each in hosts
+        if (host := shared_host(listener.get("hostname") or "", each)) is not None
+    ]
+    return ("Accepted", attached) if attached else ("NoMatchingListenerHostname", [])
+
+
+def _allows(listener: ReadOnlyTree, route: ReadOnlyTree, gateway: ReadOnlyTree, cluster: Cluster) -> bool:
+    allowed = listener.get("allowedRoutes") or {}
+    kinds = allowed.get("kinds") or ()
+    if listener.get("protocol") not in _PROTOCOLS or (
+        kinds and not any(each.get("kind") == "HTTPRoute" for each in kinds)
+    ):
+        return False
+    namespaces = allowed.get("namespaces") or {}
+    match namespaces.get("from") or "Same":
+        case "All":
+            return True
+        case "Selector":
+            selector = labels.from_label_selector(namespaces.get("selector") or {})
+            return selector.matches(cluster.namespace_labels(meta.namespace(route)) or {})
+        case "None":
+            return False
+        case _:
+            return meta.namespace(route) == meta.namespace(gateway)
+
+
+def _backends(
+    route: ReadOnlyTree, rule: ReadOnlyTree, cluster: Cluster
+) -> Iterator[tuple[BackendChoice, str]]:
+    """Yield the backends of a rule, each with what is wrong with its reference."""
+    for reference in rule.get("backendRefs") or ():
+        backend, reason = _backend(route, reference, cluster)
+        weight = reference.get("weight", 1)
+        yield BackendChoice(backend=backend, weight=weight, filters=reference.get("filters") or ()), reason
+
+
+def _backend(route: ReadOnlyTree, reference: ReadOnlyTree, cluster: Cluster) -> tuple[Backend | None, str]:
+    if reference.get("group") or reference.get("kind", "Service") != "Service":
+        return None, "InvalidKind"
+    namespace = reference.get("namespace") or meta.namespace(route)
+    target = ("", "Service", namespace, reference["name"])
+    if not is_granted((GROUP, "HTTPRoute", meta.namespace(route)), target, cluster.grants):
+        return None, "RefNotPermitted"
+    if cluster.service(namespace, reference["name"]) is None:
+        return None, "BackendNotFound"
+    return (namespace, reference["name"], reference.get("port") or 0), ""
+
+
+def is_granted(
+    source: tuple[str, str, str], target: tuple[str, str, str, str], grants: Iterable[ReadOnlyTree]
+) -> bool:
+    """Return whether an object may refer to one: it is in the same namespace, or a ReferenceGrant there allows it.
+
+    `source` is group, kind and namespace; `target` group, kind, namespace and name.
+    """
+    group, kind, namespace = source
+    to_group, to_kind, to_namespace, to_name = target
+    if namespace == to_namespace:
+        return True
+    return any(
+        meta.namespace(grant) == to_namespace
+        and any(
+            (each.get("group"), each.get("kind"), each.get("namespace")) == (group, kind, namespace)
+            for each in (grant.get("spec") or {}).get("from") or ()
+        )
+        and any(
+            (each.get("group") or "", each.get("kind")) == (to_group, to_kind)
+            and each.get("name") in (None, "", to_name)
+            for each in (grant.get("spec") or {}).get("to") or ()
+        )
+        for grant in grants
+    )
+
+
+# --- status
+
+
+def _condition(  # noqa: PLR0913 - the fields of a condition
+    present: Sequence[ReadOnlyTree],
+    kind: str,
+    reason: str,
+    message: str,
+    *,
+    holds: bool,
+    generation: int,
+    now: str,
+) -> dict[str, Any]:
+    """Return a condition, with the time of its last transition."""
+    status = "True" if holds else "False"
+    old = next((each for each in present if each.get("type") == kind), {})
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": generation,
+        "lastTransitionTime": old["lastTransitionTime"] if old.get("status") == status else now,
+    }
+
+
+def gateway_status(
+    gateway: ReadOnlyTree, address: str, attached: Mapping[str, int], problems: Mapping[str, str], now: str
+) -> dict[str, Any]:
+    """Return the status of a Gateway. `attached` are the numbers of routes by listener, `problems` reasons of certificates."""
+    present, generation = gateway.get("status") or {}, meta.generation(gateway)
+    old_listeners: dict[str, ReadOnlyTree] = {each["name"]: each for each in present.get("listeners") or ()}
+    listeners = []
+    for listener in (gateway.get("spec") or {}).get("listeners") or ():
+        name = listener["name"]
+        old = old_listeners[name].get("conditions") or () if name in old_listeners else ()
+        is_known = listener.get("protocol") in _PROTOCOLS
+        problem = problems.get(name, "")
+        facts = (
+            ("Accepted", "Accepted" if is_known else "UnsupportedProtocol", is_known),
+            ("Conflicted", "NoConflicts", False),
+            ("Programmed", "Programmed" if is_known and not problem else "Invalid", is_known and not problem),
+            ("ResolvedRefs", problem or "ResolvedRefs", not problem),
+        )
+        listeners.append(
+            {
+                "name": name,
+                "supportedKinds": [_KIND] if is_known else [],
+                "attachedRoutes": attached.get(name, 0),
+                "conditions": [
+                    _condition(old, kind, reason, "", holds=holds, generation=generation, now=now)
+                    for kind, reason, holds in facts
+                ],
+            }
+        )
+    old = present.get("conditions") or ()
+    served = f"mockube serves it at {address}"
+    return {
+        "addresses": [{"type": "IPAddress", "value": address}],
+        "conditions": [
+            _condition(old, kind, kind, served, holds=True, generation=generation, now=now)
+            for kind in ("Accepted", "Programmed")
+        ],
+        "listeners": listeners,
+    }
+
+
+def _conditions_of(parents: Sequence[ReadOnlyTree], reference: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+    """Return the conditions of a route's parent in its status."""
+    return next((each.get("conditions") or () for each in parents if each.get("parentRef") == reference), ())
+
+
+def route_status(
+    route: ReadOnlyTree, parents: Sequence[Parent], controllers: Callable[[Key], str], now: str
+) -> dict[str, Any]:
+    """Return the status of a route: its parents here, beside those of other controllers."""
+    generation, namespace = meta.generation(route), meta.namespace(route)
+    present = (route.get("status") or {}).get("parents") or ()
+    own = []
+    for parent in parents:
+        reference = parent.reference
+        controller = controllers(Key(reference.get("namespace") or namespace, reference["name"]))
+        old = _conditions_of(present, reference)
+        is_resolved = parent.backends_reason == "ResolvedRefs"
+        facts = (
+            ("Accepted", parent.reason, parent.reason == "Accepted"),
+            ("ResolvedRefs", parent.backends_reason, is_resolved),
+        )
+        own.append(
+            {
+                "parentRef": reference,
+                "controllerName": controller,
+                "conditions": [
+                    _condition(old, kind, reason, "", holds=holds, generation=generation, now=now)
+                    for kind, reason, holds in facts
+                ],
+            }
+        )
+    references = [each["parentRef"] for each in own]
+    others = [each for each in present if each.get("parentRef") not in references]
+    return {"parents": [*others, *own]}

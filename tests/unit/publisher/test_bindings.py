@@ -1,0 +1,73 @@
+"""Which ports of Services are published, and where."""
+
+import pytest
+
+from mockube.publisher.bindings import Endpoint, endpoint_of, owns_address, published_ports
+
+RANGE = "127.10.0.0/16"
+
+
+def service(kind="NodePort", *ports, ip=None, name="web", namespace="default"):
+    status = {"loadBalancer": {"ingress": [{"ip": ip}]} if ip else {}}
+    return {
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"type": kind, "ports": list(ports) or [{"port": 80, "nodePort": 30080}]},
+        "status": status,
+    }
+
+
+def endpoints(tree, address="127.0.0.1"):
+    return [
+        (port.address, port.candidates) for port in published_ports(tree, address=address, balancers=RANGE)
+    ]
+
+
+def test_node_port_is_that_of_all_nodes():
+    assert endpoints(service()) == [("127.0.0.1", (30080, 0))]
+
+
+@pytest.mark.parametrize(
+    ("ip", "address", "expected"),
+    [
+        ("127.10.0.5", "127.0.0.1", "127.10.0.5"),
+        ("198.18.0.1", "127.0.0.1", "127.0.0.1"),  # nobody on this machine has it
+        ("127.0.0.53", "127.0.0.1", "127.0.0.1"),  # the machine's own
+        ("127.10.0.5", "192.0.2.1", "192.0.2.1"),  # others reach it
+    ],
+)
+def test_load_balancer_has_own_address_in_range_only(ip, address, expected):
+    found = endpoints(service("LoadBalancer", {"port": 80}, ip=ip), address)
+    assert found == [(expected, (80, 8080, 0))]
+
+
+def test_load_balancer_without_address_has_node_port_alone():
+    assert endpoints(service("LoadBalancer", {"port": 5432, "nodePort": 30001})) == [
+        ("127.0.0.1", (30001, 0))
+    ]
+    both = endpoints(service("LoadBalancer", {"port": 5432, "nodePort": 30001}, ip="127.10.0.1"))
+    assert both == [("127.0.0.1", (30001, 0)), ("127.10.0.1", (5432, 0))]
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        service("ClusterIP"),
+        service("ExternalName"),
+        service("NodePort", {"port": 53, "nodePort": 30053, "protocol": "UDP"}),
+        service("NodePort", name="kubernetes"),
+    ],
+)
+def test_others_are_not_published(tree):
+    assert endpoints(tree) == []
+
+
+def test_replaced_port_is_read_from_record():
+    (port,) = published_ports(service(), address="::1", balancers=RANGE)
+    assert endpoint_of(port, {}) == Endpoint("::1", 30080)
+    replaced = Endpoint("::1", 41000)
+    assert str(replaced) == "[::1]:41000"
+    assert endpoint_of(port, {"default.web.80.node-port": str(replaced)}) == replaced
+
+
+def test_text_that_is_no_address_is_not_owned():
+    assert not owns_address("host.example", "127.0.0.1", RANGE)

@@ -1,0 +1,218 @@
+"""HTTPRoutes are attached to listeners, and decide about requests by their precedence."""
+
+import pytest
+
+from mockube.client.resources import Key
+from mockube.publisher.gateway_attachment import Cluster, is_granted, parents_of
+from mockube.publisher.gateway_routing import GatewayRouter, MatchTable, shared_host
+from mockube.publisher.http_routing import Forward
+from tests.unit.publisher.test_ingress_routing import request
+
+
+def gateway(*listeners, namespace="default"):
+    return {
+        "metadata": {"name": "gw", "namespace": namespace},
+        "spec": {"gatewayClassName": "c", "listeners": listeners or [listener()]},
+    }
+
+
+def listener(name="http", protocol="HTTP", port=80, **fields):
+    return {"name": name, "protocol": protocol, "port": port, **fields}
+
+
+def rule(service, *matches, **fields):
+    return {"matches": list(matches), "backendRefs": [{"name": service, "port": 80}], **fields}
+
+
+def path(value, kind="PathPrefix", **fields):
+    return {"path": {"type": kind, "value": value}, **fields}
+
+
+def route(name, *rules, hostnames=(), namespace="default", **reference):
+    return {
+        "metadata": {"name": name, "namespace": namespace, "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {
+            "parentRefs": [{"name": "gw", "namespace": "default", **reference}],
+            "hostnames": list(hostnames),
+            "rules": list(rules),
+        },
+    }
+
+
+def cluster(*missing, grants=()):
+    return Cluster(
+        namespace_labels=lambda name: {"kubernetes.io/metadata.name": name},
+        service=lambda _, name: None if name in missing else {"spec": {}},
+        grants=grants,
+    )
+
+
+def parent(tree, of_gateway, of_cluster=None):
+    (found,) = parents_of(tree, lambda *_: of_gateway, of_cluster or cluster())
+    return found
+
+
+def router(*routes, of_gateway=None, of_cluster=None, number=0):
+    table = MatchTable()
+    for each in routes:
+        table.put(Key.of(each), parent(each, of_gateway or gateway(), of_cluster).matches)
+    return GatewayRouter(table, lambda _: number)
+
+
+def decide(found, *arguments, **fields):
+    decision = found.decide(request(*arguments, **fields))
+    return decision.backend[1] if isinstance(decision, Forward) else decision.status
+
+
+@pytest.mark.parametrize(
+    ("of_listener", "of_route", "shared"),
+    [
+        ("", "a.example", "a.example"),
+        ("a.example", "", "a.example"),
+        ("*.example", "a.example", "a.example"),
+        ("*.example", "a.b.example", "a.b.example"),
+        ("a.example", "*.example", "a.example"),
+        ("*.example", "example", None),
+        ("a.example", "b.example", None),
+        ("A.example", "a.Example", "a.example"),
+    ],
+)
+def test_hosts_of_listener_and_route_are_intersected(of_listener, of_route, shared):
+    assert shared_host(of_listener, of_route) == shared
+
+
+def test_most_specific_match_decides():
+    found = router(
+        route("any", rule("any")),
+        route("wild", rule("wild"), hostnames=["*.example"]),
+        route(
+            "own",
+            rule("root", path("/")),
+            rule("long", path("/foo")),
+            rule("exact", path("/foo", "Exact")),
+            rule("post", path("/bar", method="POST")),
+            rule("header", path("/bar", headers=[{"name": "X-A", "value": "1"}])),
+            rule("query", path("/bar", queryParams=[{"name": "q", "value": "1"}])),
+            rule("pattern", path("/p/[0-9]+", "RegularExpression")),
+            hostnames=["a.example"],
+        ),
+    )
+    assert decide(found, "/", "c.test") == "any"
+    assert decide(found, "/", "b.example") == decide(found, "/", "c.b.example") == "wild"
+    assert decide(found, "/x") == "root"
+    assert decide(found, "/foo") == "exact"
+    assert decide(found, "/foo/x") == "long"
+    assert decide(found, "/foobar") == "root"
+    assert decide(found, "/bar", x_a="1") == "header"
+    assert decide(found, "/bar?q=1") == "query"
+    assert decide(found, "/bar") == "root"
+    assert decide(found, "/p/12") == "pattern"
+    assert decide(found, "/p/12/x") == "root"
+
+
+def test_backends_have_weights_and_missing_ones_fail():
+    backends = [
+        {"name": "a", "port": 80, "weight": 9},
+        {"name": "b", "port": 80},
+        {"name": "zero", "weight": 0},
+    ]
+    tree = route("r", {"backendRefs": backends})
+    assert decide(router(tree, number=8), "/") == "a"
+    assert decide(router(tree, number=9), "/") == "b"
+    assert decide(router(tree, of_cluster=cluster("b"), number=9), "/") == 500
+    assert decide(router(route("none", {"filters": []})), "/") == 500
+
+
+def test_filters_change_request_and_response():
+    filters = [
+        {"type": "URLRewrite", "urlRewrite": {"hostname": "b.test", "path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/new"}}},
+        {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "A", "value": "1"}], "add": [{"name": "B", "value": "2"}, {"name": "C", "value": "3"}], "remove": ["D"]}},
+        {"type": "ResponseHeaderModifier", "responseHeaderModifier": {"remove": ["Server"], "add": [{"name": "E", "value": "5"}]}},
+    ]  # fmt: skip
+    found = router(route("r", rule("s", path("/old"), filters=filters, timeouts={"request": "1m1s500ms"})))
+    decision = found.decide(request("/old/x?y=1", b="0"))
+    assert (decision.target, decision.host, decision.seconds) == ("/new/x?y=1", "b.test", 61.5)
+    assert {("A", "1"), ("B", "0,2"), ("D", "")} <= {*decision.headers}
+    assert decision.added_headers == [("C", "3")]
+    assert (decision.response_headers, decision.added_response_headers) == ([("Server", "")], [("E", "5")])
+
+
+@pytest.mark.parametrize(
+    ("redirect", "location"),
+    [
+        ({"scheme": "https", "statusCode": 301}, "https://a.example/old?q=1"),
+        ({"hostname": "b.test", "port": 8080}, "http://b.test:8080/old?q=1"),
+        ({"path": {"type": "ReplaceFullPath", "replaceFullPath": "/all"}}, "http://a.example/all?q=1"),
+    ],
+)
+def test_redirect(redirect, location):
+    filters = [{"type": "RequestRedirect", "requestRedirect": redirect}]
+    found = router(route("r", {"matches": [path("/old")], "filters": filters})).decide(request("/old?q=1"))
+    assert (found.status, dict(found.headers)["Location"]) == (redirect.get("statusCode", 302), location)
+
+
+def test_route_of_secure_listener_gets_requests_with_tls_only():
+    secure = gateway(listener("https", "HTTPS", 443))
+    found = router(route("r", rule("s")), of_gateway=secure)
+    assert decide(found, "/", uses_tls=True) == "s"
+    assert decide(found, "/") == 404
+
+
+@pytest.mark.parametrize(
+    ("tree", "of_gateway", "reason"),
+    [
+        (route("r", rule("s")), gateway(), "Accepted"),
+        (route("r", rule("s"), sectionName="no"), gateway(), "NoMatchingParent"),
+        (route("r", rule("s"), namespace="other"), gateway(), "NotAllowedByListeners"),
+        (
+            route("r", rule("s"), hostnames=["b.test"]),
+            gateway(listener(hostname="a.test")),
+            "NoMatchingListenerHostname",
+        ),
+        (
+            route("r", rule("s"), namespace="other"),
+            gateway(listener(allowedRoutes={"namespaces": {"from": "All"}})),
+            "Accepted",
+        ),
+        (
+            route("r", rule("s"), namespace="other"),
+            gateway(
+                listener(
+                    allowedRoutes={
+                        "namespaces": {
+                            "from": "Selector",
+                            "selector": {"matchLabels": {"kubernetes.io/metadata.name": "other"}},
+                        }
+                    }
+                )
+            ),
+            "Accepted",
+        ),
+        (route("r", rule("s")), gateway(listener(protocol="TCP")), "NotAllowedByListeners"),
+    ],
+)
+def test_route_is_attached_where_listener_allows_it(tree, of_gateway, reason):
+    assert parent(tree, of_gateway).reason == reason
+
+
+def test_reference_to_other_namespace_needs_grant():
+    tree = route("r", {"backendRefs": [{"name": "s", "namespace": "other", "port": 80}]})
+    assert parent(tree, gateway()).backends_reason == "RefNotPermitted"
+    grant = {
+        "metadata": {"name": "g", "namespace": "other"},
+        "spec": {
+            "from": [{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "default"}],
+            "to": [{"group": "", "kind": "Service"}],
+        },
+    }
+    assert parent(tree, gateway(), cluster(grants=[grant])).backends_reason == "ResolvedRefs"
+    source = ("gateway.networking.k8s.io", "HTTPRoute", "third")
+    assert not is_granted(source, ("", "Service", "other", "s"), [grant])
+
+
+def test_removed_route_matches_nothing():
+    tree = route("r", rule("s"))
+    table = MatchTable()
+    table.put(Key.of(tree), parent(tree, gateway()).matches)
+    table.put(Key.of(tree), ())
+    assert [*table.of_host("a.example")] == []

@@ -1,0 +1,212 @@
+"""What becomes of requests by the rules of Ingresses."""
+
+import pytest
+
+from mockube.client.resources import Key
+from mockube.container_runtime.simulated.network.ingress import NGINX, TRAEFIK
+from mockube.publisher.http_routing import FixedAnswer, Forward, ProxiedRequest
+from mockube.publisher.ingress_routing import IngressRouter, IngressTable, unknown_annotations
+
+
+def ingress(name, *paths, host="", created="2026-01-01T00:00:00Z", **annotations):
+    entries = [
+        {"path": path, "pathType": kind, "backend": {"service": {"name": service, "port": {"number": 80}}}}
+        for path, kind, service in paths
+    ]
+    rule = ({"host": host} if host else {}) | {"http": {"paths": entries}}
+    names = {
+        f"nginx.ingress.kubernetes.io/{key.replace('_', '-')}": value for key, value in annotations.items()
+    }
+    metadata = {"name": name, "namespace": "default", "creationTimestamp": created, "annotations": names}
+    return {"metadata": metadata, "spec": {"rules": [rule]}}
+
+
+def router(*ingresses, controller=NGINX, secure_hosts=(), https_port=443, number=0):
+    table = IngressTable()
+    for each in ingresses:
+        table.put(Key.of(each), each)
+    return IngressRouter(
+        {controller: table}, lambda host: host in secure_hosts, lambda: https_port, lambda _: number
+    )
+
+
+def request(target="/", host="a.example", *, uses_tls=False, client="127.0.0.1", **headers):
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return ProxiedRequest(
+        method="GET",
+        target=target,
+        host=host,
+        headers={"host": host, **names},
+        uses_tls=uses_tls,
+        client=client,
+        port=80,
+    )
+
+
+def backend(decision):
+    return decision.backend[1] if isinstance(decision, Forward) else decision.status
+
+
+def test_host_with_rules_gets_none_of_others_but_with_traefik():
+    own = ingress("own", ("/own", "Prefix", "own"), host="a.example")
+    shared = ingress("shared", ("/", "Prefix", "shared"))
+    assert backend(router(own, shared).decide(request("/x"))) == 404
+    assert backend(router(own, shared).decide(request("/x", "b.example"))) == "shared"
+    assert backend(router(own, shared, controller=TRAEFIK).decide(request("/x"))) == "shared"
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [("/foo", "prefix"), ("/foo/", "prefix"), ("/foobar", 404), ("/spec", "spec"), ("/special", "spec")],
+)
+def test_prefix_ends_at_slash_but_implementation_specific_does_not(target, expected):
+    paths = ("/foo", "Prefix", "prefix"), ("/spec", "ImplementationSpecific", "spec")
+    assert backend(router(ingress("i", *paths, host="a.example")).decide(request(target))) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "requested", "expected"),
+    [
+        ("/api(/|$)(.*)", "/$2", "/api/v1/x?q=1", "/v1/x?q=1"),
+        ("/api(/|$)(.*)", "/$2", "/api", "/"),
+        ("/api(/|$)(.*)", "/$2", "/API/x", "/x"),
+        ("/something", "/", "/something/else", "/"),
+        ("/a/(.*)", "/b/$1/$9/$x", "/a/c", "/b/c//$x"),
+    ],
+)
+def test_path_is_rewritten_with_groups(path, target, requested, expected):
+    found = router(
+        ingress("i", (path, "ImplementationSpecific", "s"), host="a.example", rewrite_target=target)
+    )
+    assert found.decide(request(requested)).target == expected
+
+
+def test_invalid_or_expensive_pattern_matches_nothing():
+    for path in ("/(", "/(a{1000}){1000}"):
+        found = router(
+            ingress("i", (path, "ImplementationSpecific", "s"), host="a.example", use_regex="true")
+        )
+        assert backend(found.decide(request("/a"))) == 404
+
+
+def test_oldest_ingress_is_served_and_newer_one_is_duplicate():
+    old = ingress("z", ("/", "Prefix", "old"), host="a.example")
+    new = ingress("a", ("/", "Prefix", "new"), host="a.example", created="2026-02-01T00:00:00Z")
+    table = IngressTable()
+    table.put(Key.of(new), new)
+    table.put(Key.of(old), old)
+    assert [rule.backend[1] for rule in table.duplicates(new)] == ["old"]
+    assert not [*table.duplicates(old)]
+    assert backend(router(new, old).decide(request())) == "old"
+    table.put(Key.of(old), None)
+    assert not [*table.duplicates(new)]
+    table.put(Key.of(new), None)
+    assert not len(table)
+    assert table.of_host("a.example") == ()
+
+
+def test_host_with_certificate_is_redirected_to_tls():
+    plain = ingress("i", ("/", "Prefix", "s"), host="a.example")
+    off = ingress("i", ("/", "Prefix", "s"), host="a.example", ssl_redirect="false")
+    forced = ingress("i", ("/", "Prefix", "s"), host="a.example", force_ssl_redirect="true")
+    redirected = router(plain, secure_hosts=["a.example"], https_port=8443).decide(request("/x?y=1"))
+    assert (redirected.status, dict(redirected.headers)["Location"]) == (308, "https://a.example:8443/x?y=1")
+    assert dict(router(forced).decide(request("/")).headers)["Location"] == "https://a.example/"
+    for found in (
+        router(plain).decide(request()),
+        router(off, secure_hosts=["a.example"]).decide(request()),
+        router(plain, secure_hosts=["a.example"]).decide(request(uses_tls=True)),
+        router(plain, secure_hosts=["a.example"]).decide(request(x_forwarded_proto="https")),
+    ):
+        assert backend(found) == "s"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "status", "location"),
+    [
+        ({"app_root": "/app"}, 302, "http://a.example/app"),
+        ({"permanent_redirect": "https://b.example"}, 301, "https://b.example"),
+        (
+            {"permanent_redirect": "https://b.example", "permanent_redirect_code": "308"},
+            308,
+            "https://b.example",
+        ),
+        ({"temporal_redirect": "https://b.example"}, 302, "https://b.example"),
+    ],
+)
+def test_redirects(annotations, status, location):
+    found = router(ingress("i", ("/", "Prefix", "s"), host="a.example", **annotations)).decide(request())
+    assert (found.status, dict(found.headers)["Location"]) == (status, location)
+
+
+def test_location_with_line_break_is_refused():
+    found = router(
+        ingress("i", ("/", "Prefix", "s"), host="a.example", permanent_redirect="/a\r\nSet-Cookie: b")
+    )
+    assert found.decide(request()).status == 400
+
+
+@pytest.mark.parametrize("name", ["auth-url", "auth-type", "auth-tls-secret", "enable-modsecurity"])
+def test_annotation_that_keeps_clients_out_is_refused_by_name(name):
+    found = router(ingress("i", ("/", "Prefix", "s"), host="a.example", **{name: "x"})).decide(request())
+    assert (found.status, found.body.decode()) == (
+        503,
+        f"mockube: the annotation nginx.ingress.kubernetes.io/{name} is not simulated\n",
+    )
+
+
+def test_source_ranges_keep_clients_out():
+    only = ingress(
+        "i", ("/", "Prefix", "s"), host="a.example", whitelist_source_range="10.0.0.0/8, 192.0.2.1"
+    )
+    assert router(only).decide(request()).status == 403
+    assert backend(router(only).decide(request(client="192.0.2.1"))) == "s"
+    denied = ingress("i", ("/", "Prefix", "s"), host="a.example", denylist_source_range="127.0.0.0/8")
+    assert router(denied).decide(request()).status == 403
+
+
+def test_backend_protocol_and_host_of_backend():
+    tls = ingress("i", ("/", "Prefix", "s"), host="a.example", backend_protocol="HTTPS", upstream_vhost="b")
+    found = router(tls).decide(request(uses_tls=True))
+    assert (found.uses_tls, found.host) == (True, "b")
+    assert dict(found.headers)["X-Forwarded-Proto"] == "https"
+    grpc = ingress("i", ("/", "Prefix", "s"), host="a.example", backend_protocol="GRPC")
+    assert router(grpc).decide(request()).status == 503
+
+
+@pytest.mark.parametrize(
+    ("annotations", "headers", "number", "expected"),
+    [
+        ({"canary_weight": "20"}, {}, 19, "canary"),
+        ({"canary_weight": "20"}, {}, 20, "main"),
+        ({"canary_by_header": "X-Canary"}, {"x_canary": "always"}, 99, "canary"),
+        ({"canary_by_header": "X-Canary", "canary_weight": "100"}, {"x_canary": "never"}, 0, "main"),
+        ({"canary_by_header": "X-Canary", "canary_by_header_value": "v"}, {"x_canary": "v"}, 0, "canary"),
+        ({"canary_by_header": "X-Canary", "canary_by_header_value": "v"}, {"x_canary": "w"}, 0, "main"),
+        ({"canary_by_cookie": "c"}, {"cookie": "a=b; c=always"}, 0, "canary"),
+    ],
+)
+def test_canary_gets_its_part(annotations, headers, number, expected):
+    main = ingress("main", ("/", "Prefix", "main"), host="a.example")
+    canary = ingress("canary", ("/", "Prefix", "canary"), host="a.example", canary="true", **annotations)
+    assert backend(router(canary, main, number=number).decide(request(**headers))) == expected
+
+
+@pytest.mark.parametrize(("text", "size"), [("", 1 << 20), ("8m", 8 << 20), ("0", 0), ("64k", 64 << 10)])
+def test_body_is_limited_as_by_nginx(text, size):
+    found = ingress(
+        "i", ("/", "Prefix", "s"), host="a.example", **({"proxy_body_size": text} if text else {})
+    )
+    assert router(found).decide(request()).max_body == size
+
+
+def test_unknown_annotations_are_listed():
+    tree = ingress("i", rewrite_target="/", proxy_buffering="on", server_snippet="x", limit_rps="5")
+    assert unknown_annotations(tree) == ["limit-rps", "server-snippet"]
+
+
+def test_request_without_rule_gets_page_of_controller():
+    missing = router().decide(request())
+    assert isinstance(missing, FixedAnswer)
+    assert b"<center>nginx</center>" in missing.body
+    assert router(controller=TRAEFIK).decide(request()).body == b"404 page not found\n"
