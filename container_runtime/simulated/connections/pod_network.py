@@ -13,9 +13,9 @@ from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.api_server import ApiServer
+from mockube.container_runtime.config.network_files import CLUSTER_DNS
 from mockube.container_runtime.objects import PodVersions
 from mockube.container_runtime.simulated.client_pace import CLIENT, Backend
-from mockube.container_runtime.simulated.files.network_files import CLUSTER_DNS
 from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import (
     Connect,

@@ -16,6 +16,7 @@ from mockube.apimachinery.volumes import cloned_claim
 from mockube.container_runtime.behavior import message_path
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
 from mockube.container_runtime.config.file_projection import FileProjection
+from mockube.container_runtime.config.network_files import hosts_file, resolver_file
 from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.config.volumes import (
     API_VOLUMES,
@@ -47,7 +48,6 @@ from .distributions import distribution_of
 from .fs_groups import FsGroup, fs_group_of
 from .image_places import file_places
 from .image_volumes import image_volume_content, is_whole_artifact
-from .network_files import hosts_file, resolver_file
 from .users import account_files, identity_of
 
 _OF_GROUP: Final = 0o2770

@@ -5,7 +5,8 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.config.environment import (
+
+from .environment import (
     CLUSTER_DOMAIN,
     hostname_of,
     qualified_name,
