@@ -3,6 +3,7 @@
 Everything else in the kubelet knows only the contract, `container_runtime.runtime`.
 """
 
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,7 @@ from mockube.container_runtime.runtime import (
 from mockube.container_runtime.simulated import predictions as simulated_predictions
 from mockube.container_runtime.simulated.image_service import SimulatedImages
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime, SimulationContext
+from mockube.container_runtime.simulation_values import HOST
 from mockube.container_runtime.state import ContainerKill, ContainerState
 
 from .api_server_access import ApiServerAccess
@@ -44,6 +46,7 @@ from .references import PodReferences, reference_loader
 from .settings import KubeletContext
 
 if TYPE_CHECKING:
+    from mockube.container_runtime.pod_network.network import PodNetwork
     from mockube.container_runtime.process.runtime import ProcessRuntime
 
 PREDICTIONS: Final[Predictions] = simulated_predictions
@@ -178,7 +181,8 @@ def _make_containers(context: KubeletContext) -> Containers:
     events, pods, records = RuntimeEvents(), PodWatchers(informer.lister), ProbeRecords()
     informer.add_handler(pods.on_change)
     events.on_output(pods.wake)
-    processes = _process_runtime(context, events, records)
+    network = _pod_network(context)
+    processes = _process_runtime(context, events, records, network)
     settings = context.settings
     images = [table_of(images) for images in settings.pack_images]
     images += [
@@ -192,13 +196,16 @@ def _make_containers(context: KubeletContext) -> Containers:
         pods=pods,
         view=InformerView(context.informers),
         api_server=ApiServerAccess(context.client),
-        local_port=(lambda *_: None) if processes is None else processes.local_port,
+        process_port=(lambda *_: None) if processes is None else processes.process_port,
         runs_without_program=_runs_without_program,
         fails_unknown_programs=settings.fails_unknown_programs,
         images=images,
         contents=contents,
     )
-    simulated = KwokRuntime(SimulatedRuntime(simulation), kwok_objects(context), pods, context.clock)
+    simulated_runtime = SimulatedRuntime(simulation)
+    if network is not None:
+        network.connections = simulated_runtime.connections_of_processes(network.has_address, settings.server)
+    simulated = KwokRuntime(simulated_runtime, kwok_objects(context), pods, context.clock)
     simulated_images = SimulatedImages(fails_unknown=settings.fails_unknown_images)
     return Containers(
         runtime=simulated if processes is None else ChosenRuntime(processes, simulated),
@@ -216,8 +223,18 @@ def _runs_without_program(pod: ReadOnlyTree, name: str) -> bool:
     return default_program(pod, name).seconds is None
 
 
+def _pod_network(context: KubeletContext) -> "PodNetwork | None":
+    """Return what gives pods of processes networks of their own; None if they have that of this machine."""
+    settings = context.settings
+    if settings.process_images is None or settings.pod_network == HOST or sys.platform != "linux":
+        return None
+    from mockube.container_runtime.pod_network.network import PodNetwork  # noqa: PLC0415 - for few
+
+    return PodNetwork(context.clock)
+
+
 def _process_runtime(
-    context: KubeletContext, events: RuntimeEvents, records: ProbeRecords
+    context: KubeletContext, events: RuntimeEvents, records: ProbeRecords, network: "PodNetwork | None"
 ) -> "ProcessRuntime | None":
     """Return the run-time of processes; None if no container is one."""
     path = context.settings.process_images
@@ -243,5 +260,7 @@ def _process_runtime(
         objects_of=lambda pod: PodReferences(loader, context.clock, pod),
         record_event=record_event,
         checks=lambda run, ready: ContainerChecks(run, context.clock, ready, records.processes),
+        network=network,
+        network_mode=context.settings.pod_network,
     )
     return ProcessRuntime(load_images(path), services)

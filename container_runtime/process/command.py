@@ -50,6 +50,8 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     identity: Identity
     mounts: Mounts | None = None
     """The mounts in a namespace of the container's own; None without one."""
+    network: Sequence[int] = ()
+    """The open files of the namespaces that give it the pod's network."""
 
 
 class LocalEnvironment(Struct, frozen=True, kw_only=True):
@@ -65,6 +67,8 @@ class LocalEnvironment(Struct, frozen=True, kw_only=True):
     """The URL of the API server."""
     kubeconfig: Path | None
     """The path of a kubeconfig for the container's clients; None if there is none."""
+    network: Sequence[int] = ()
+    """The open files of the namespaces that give it the pod's network."""
 
 
 def command_spec(
@@ -101,6 +105,7 @@ def command_spec(
         directory=directory,
         identity=identity_of_process(pod, container, image),
         mounts=mounts,
+        network=local_environment.network,
     )
 
 
@@ -109,6 +114,16 @@ def hidden_paths(image: LocalImage, mounts: Mounts) -> list[str]:
     program = image.command[0] if image.command else ""
     folders = [str((image.directory or image.folder).absolute())]
     return [path for path in (*folders, program) if mounts.source_of(path) is not None]
+
+
+def service_url(references: References, server: str) -> str:
+    """Return the URL of the API server's Service, in place of that of the server itself."""
+    service = next(filter(_is_server, references.services), None)
+    spec = service["spec"] if service is not None else {}
+    address = spec.get("clusterIP") or "kubernetes.default.svc"
+    port = next((port["port"] for port in spec.get("ports") or ()), 443)
+    host = f"[{address}]" if ":" in address else address
+    return f"{urlsplit(server).scheme}://{host}:{port}"
 
 
 def _with_server(references: References, server: str) -> References:

@@ -1,11 +1,13 @@
 """A script that executes a command of a container, or kills process groups after the end of its input.
 
-`container_launcher.py run PARENT USER GROUPS TERMINAL MOUNTS COMMAND...` executes the command in its place, so that it cannot
-outlive its parent. With MOUNTS (see `mount_namespace.Mounts`) the command sees the container's files at their own paths.
+`container_launcher.py run PARENT USER GROUPS TERMINAL NETWORK MOUNTS COMMAND...` executes the command in its place, so that it
+cannot outlive its parent. It enters the namespaces whose file descriptors NETWORK lists. With MOUNTS (see
+`mount_namespace.Mounts`) the command sees the container's files at their own paths.
 `container_launcher.py watch` reads a line `+GROUP` or `-GROUP` for each process group that starts or ends.
 At the end of its input, which also follows a crash of the writer, it kills the groups that have not ended.
 """
 
+import ctypes
 import fcntl
 import importlib
 import os
@@ -26,17 +28,19 @@ def run_command(
     user: int | None = None,
     groups: Sequence[int] = (),
     terminal: bool = False,
+    network: Sequence[int] = (),
     mounts: str = "",
 ) -> list[str]:
     """Return the command that this process starts to execute a command of a container as a child.
 
     The first of the `groups` is the primary one. With `terminal`, its standard input becomes the controlling terminal; it is
-    to be started in a session of its own. `mounts` is the text of the container's mounts, "" without a mount namespace.
+    to be started in a session of its own. `network` are open files of namespaces that it enters. `mounts` is the text of the container's mounts, "" without a mount namespace.
     """
     user_text = "" if user is None else str(user)
     group_texts = ",".join(map(str, groups))
     return [
-        *_SELF, "run", str(os.getpid()), user_text, group_texts, "1" if terminal else "0", mounts, *command
+        *_SELF, "run", str(os.getpid()), user_text, group_texts, "1" if terminal else "0",
+        ",".join(map(str, network)), mounts, *command,
     ]  # fmt: skip
 
 
@@ -48,11 +52,17 @@ _SELF = (sys.executable, "-I", "-S", str(Path(__file__).absolute()))
 
 
 def _execute(
-    identity: "tuple[str, str]", terminal: str, mounts: str, command: list[str], parent: int
+    identity: "tuple[str, str]",
+    terminal: str,
+    namespaces: "tuple[str, str]",
+    command: list[str],
+    parent: int,
 ) -> None:
+    network, mounts = namespaces
     launcher = _import_script("launcher", COMPONENT_BASE)
     if terminal == "1":
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    _enter_network([int(number) for number in network.split(",") if number])
     if mounts:
         try:
             _import_script("mount_namespace", Path(__file__).absolute().parent).enter(mounts)
@@ -70,6 +80,14 @@ def _import_script(name: str, folder: Path) -> Any:
         return importlib.import_module(name)
     finally:
         sys.path.pop(0)
+
+
+def _enter_network(files: Sequence[int]) -> None:
+    for file in files:
+        if ctypes.CDLL(None, use_errno=True).setns(file, 0):
+            print(f"the pod's network failed: {os.strerror(ctypes.get_errno())}", file=sys.stderr)  # noqa: T201 - it is the command's output
+            sys.exit(126)
+        os.close(file)
 
 
 def _become(user: str, group_texts: str) -> None:
@@ -99,5 +117,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "watch":
         _watch(sys.stdin)
     else:
-        parent, user, groups, terminal, mounts, *command = sys.argv[2:]
-        _execute((user, groups), terminal, mounts, command, int(parent))
+        parent, user, groups, terminal, network, mounts, *command = sys.argv[2:]
+        _execute((user, groups), terminal, (network, mounts), command, int(parent))

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start, timeout
@@ -29,6 +30,7 @@ from mockube.container_runtime.behavior import (
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.objects import ObjectsUnavailable
 from mockube.container_runtime.output import ContainerOutput
+from mockube.container_runtime.process_port import ProcessPort
 from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, StartError, message_of_start
 from mockube.container_runtime.state import ContainerState, Exit
 
@@ -40,11 +42,13 @@ from .command import (
     find_program,
     hidden_paths,
     identity_of_process,
+    service_url,
 )
 from .images import LocalImage
-from .local_ports import choose_ports
+from .local_ports import choose_ports, own_ports
 from .local_process import GroupWatch, LocalProcess, read_chunk, start_process
 from .log_files import LogWriter, log_tail
+from .process_network import ProcessNetwork, network_files
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -97,6 +101,7 @@ class RunContext(Struct, frozen=True, kw_only=True):
     folder: Path
     can_mount: Callable[[], Awaitable[bool]]
     """Returns whether processes can have mount namespaces of their own."""
+    network: ProcessNetwork
     server: str
     """The URL of the API server."""
     on_change: Callable[[ReadOnlyTree], None]
@@ -128,6 +133,8 @@ class ProcessRun:
         self.spec: CommandSpec | None = None
         self.process: LocalProcess | None = None
         self.ports: Mapping[int, int] = {}
+        self._loopback_ports: set[int] = set()
+        """The ports about which an Event says that nothing outside of the pod reaches them."""
         self._deadline: float | None = None
         self._stop_requested = asyncio.Event()
         self.output = ContainerOutput()
@@ -189,6 +196,16 @@ class ProcessRun:
 
     # --- called by the checks
 
+    def port_of(self, port: int) -> ProcessPort:
+        """Return where a port of the container is reached."""
+        process = self.process.pid if self.process is not None else None
+        reached = self._context.network.port_of(self.pod, process, self.ports.get(port, port))
+        if reached.open_socket is not None and is_loopback(reached.host) and port not in self._loopback_ports:
+            self._loopback_ports.add(port)
+            message = f"port {port}: the program listens on {reached.host} only, where nothing outside of the pod reaches it in a cluster"
+            self.record_event("Warning", "ListensOnLoopback", message)
+        return reached
+
     def update_state(self, **fields: Any) -> None:
         self.state = replace(self.state, **fields)
         self._context.on_change(self.pod)
@@ -240,7 +257,9 @@ class ProcessRun:
                 continue
             volume, problem = self._start_problem(references)
             if not problem:
-                return self._create_spec(references, binds=await self._context.can_mount())
+                binds = await self._context.can_mount()
+                network = await self._context.network.enter(self.pod)
+                return self._create_spec(references, network, binds=binds)
             if problem != reported_problem:
                 self._report_problem(volume, problem)
                 reported_problem = problem
@@ -269,7 +288,7 @@ class ProcessRun:
             self.record_event("Warning", "Failed", f"Error: {problem}")
             self.update_state(waiting_reason="CreateContainerConfigError", waiting_message=problem)
 
-    def _create_spec(self, references: References, *, binds: bool) -> CommandSpec:
+    def _create_spec(self, references: References, network: Sequence[int], *, binds: bool) -> CommandSpec:
         """Create the container's files and its command. `binds`: a mount namespace can bind its volumes."""
         context, pod = self._context, self.pod
         identity = identity_of_process(pod, self.container, self._image)
@@ -278,12 +297,15 @@ class ProcessRun:
         )
         if binds := binds and not hidden_paths(self._image, mounts):
             mounts = folders.add_message_file(context.folder, pod, self.container, mounts)
+            if network:
+                mounts = folders.add_network_files(context.folder, pod, mounts, network_files(pod))
         else:
             folders.link_mounts(context.folder, pod, mounts, identity)
-        chosen = choose_ports(self.container, self._image)
-        self.ports = chosen.ports
-        for message in chosen.problems:
-            self.record_event("Warning", "PortTaken", message)
+        server = context.server
+        if network:
+            self.ports, server = own_ports(self.container, self._image), service_url(references, server)
+        else:
+            self._choose_ports()
         folder = Path(mounts.root)
         root = Path("/") if binds else folder
         local_environment = LocalEnvironment(
@@ -291,13 +313,21 @@ class ProcessRun:
             folder=folder,
             mounts=mounts if binds else None,
             ports=self.ports,
-            server=context.server,
-            kubeconfig=folders.write_kubeconfig(mounts, root, context.server, meta.namespace(pod), identity),
+            server=server,
+            kubeconfig=folders.write_kubeconfig(mounts, root, server, meta.namespace(pod), identity),
+            network=network,
         )
         spec = command_spec(pod, self.container, self._image, references, local_environment)
         spec.directory.mkdir(parents=True, exist_ok=True)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         return spec
+
+    def _choose_ports(self) -> None:
+        """Choose ports of this machine in place of those of the container."""
+        chosen = choose_ports(self.container, self._image)
+        self.ports = chosen.ports
+        for message in chosen.problems:
+            self.record_event("Warning", "PortTaken", message)
 
     async def _run_process(self, spec: CommandSpec) -> None:
         self.spec = spec

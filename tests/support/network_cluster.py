@@ -98,6 +98,13 @@ class NetworkCluster:
         hosted = (pod for pod in self.pods if pod["spec"].get("hostNetwork"))
         return [pod for pod in hosted if pod["spec"].get("nodeName") == node]
 
+    def pods_on_node(self, node):
+        return [
+            pod
+            for pod in self.pods
+            if pod["spec"].get("nodeName") == node and not pod["spec"].get("hostNetwork")
+        ]
+
     def policies(self, namespace):
         return [policy for policy in self.network_policies if meta.namespace(policy) == namespace]
 
