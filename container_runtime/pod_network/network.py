@@ -81,7 +81,7 @@ class PodNetwork:
                 try:
                     await live.start()
                 except OSError as error:
-                    await live.close()
+                    await cancel_and_wait(live.end())
                     self.problem = str(error)
                     raise NetworkProblem(self.problem) from error
                 self._live = live
@@ -111,10 +111,10 @@ class PodNetwork:
         return await self._live.namespaces.open_socket(family, link=link)
 
     async def close(self) -> None:
-        async with self._lock:
-            live, self._live = self._live, None
-            if live is not None:
-                await live.close()
+        """End all namespaces at once, and then wait for what used them."""
+        live, self._live = self._live, None
+        if live is not None:
+            await cancel_and_wait(live.end())
 
     def _report_lost(self, pods: Sequence[ReadOnlyTree]) -> None:
         for pod in pods:
@@ -128,7 +128,7 @@ class PodNetwork:
             self._report_lost(
                 [pod for attachment in live.by_link.values() for pod in attachment.pods.values()]
             )
-            live.begin_end()
+            live.end()
 
 
 class _LiveNetwork:
@@ -195,15 +195,14 @@ class _LiveNetwork:
         )
         self._transports.append(transport)
 
-    def begin_end(self) -> None:
-        self._run("the end of a network", self.close())
-
-    async def close(self) -> None:
+    def end(self) -> "list[asyncio.Task[Any]]":
+        """End the holder, close all that is open, and cancel the tasks; return these."""
         loop = asyncio.get_running_loop()
         if self._queue is not None:
             loop.remove_reader(self._queue)
-        tasks = [task for task in self._tasks if task is not asyncio.current_task()]
-        await cancel_and_wait(tasks)
+        tasks = [*self._tasks]
+        for task in tasks:
+            task.cancel()
         for server in self._servers:
             server.close()
         for transport in self._transports:
@@ -221,6 +220,7 @@ class _LiveNetwork:
             attachment.namespace.close()
         self.by_link.clear()
         self.namespaces.close()
+        return tasks
 
     # --- pods
 

@@ -120,9 +120,10 @@ class ProcessRuntime:
             finally:
                 try:
                     await self._end_all()
-                    await self._network.close()
                 finally:  # also if this is cancelled, because there is no time left
+                    network_end = start("the end of the pods' network", self._network.close())
                     await watch.end()
+                    await network_end
 
     def runs(self, pod: ReadOnlyTree, name: str) -> bool:
         return name in self.states(pod)
