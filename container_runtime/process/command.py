@@ -52,6 +52,8 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     """The mounts in a namespace of the container's own; None without one."""
     network: Sequence[int] = ()
     """The open files of the namespaces that give it the pod's network."""
+    hostname: str = ""
+    """The host name that it has with a network of its own."""
 
 
 class LocalEnvironment(Struct, frozen=True, kw_only=True):
@@ -95,8 +97,10 @@ def command_spec(
     environment = environment_of(
         pod, container, _with_server(references, local_environment.server), {**base, **image_variables}
     )
-    command = image.command or container.get("command") or ()
-    arguments = container.get("args") or image.args
+    own = container.get("command") or ()
+    command = image.command or own or image.entrypoint
+    # As of an image, whose CMD does not follow the command of a pod.
+    arguments = container.get("args") or (() if own and image.entrypoint else image.args)
     argv = expand_references([*command, *arguments], environment)
     directory = _directory(container, image, local_environment.folder)
     return CommandSpec(
@@ -106,6 +110,7 @@ def command_spec(
         identity=identity_of_process(pod, container, image),
         mounts=mounts,
         network=local_environment.network,
+        hostname=hostname_of(pod),
     )
 
 
@@ -168,6 +173,11 @@ def find_program(
         if not os.access(source, os.X_OK):
             raise StartError(not_executable(name) if Path(source).exists() else no_such_file(name))
         return name
+    if "/" not in name and mounts is not None:
+        for directory in (environment.get("PATH") or "").split(os.pathsep):
+            source = mounts.source_of(f"{directory}/{name}")
+            if source is not None and Path(source).is_file() and os.access(source, os.X_OK):
+                return f"{directory}/{name}"
     path = str(folder / name) if "/" in name else name
     program = shutil.which(path, path=environment.get("PATH"))
     if program is None:

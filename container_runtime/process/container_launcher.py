@@ -1,7 +1,8 @@
 """A script that executes a command of a container, or kills process groups after the end of its input.
 
 `container_launcher.py run PARENT USER GROUPS TERMINAL NETWORK MOUNTS COMMAND...` executes the command in its place, so that it
-cannot outlive its parent. It enters the namespaces whose file descriptors NETWORK lists. With MOUNTS (see
+cannot outlive its parent. With NETWORK, which is the host name of its pod and the file
+descriptors of namespaces, it has these. With MOUNTS (see
 `mount_namespace.Mounts`) the command sees the container's files at their own paths.
 `container_launcher.py watch` reads a line `+GROUP` or `-GROUP` for each process group that starts or ends.
 At the end of its input, which also follows a crash of the writer, it kills the groups that have not ended.
@@ -19,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+_CLONE_NEWUTS = 0x04000000
 COMPONENT_BASE = Path(__file__).absolute().parents[3] / "component_base"
 
 
@@ -29,18 +31,20 @@ def run_command(
     groups: Sequence[int] = (),
     terminal: bool = False,
     network: Sequence[int] = (),
+    hostname: str = "",
     mounts: str = "",
 ) -> list[str]:
     """Return the command that this process starts to execute a command of a container as a child.
 
     The first of the `groups` is the primary one. With `terminal`, its standard input becomes the controlling terminal; it is
-    to be started in a session of its own. `network` are open files of namespaces that it enters. `mounts` is the text of the container's mounts, "" without a mount namespace.
+    to be started in a session of its own. `network` are open files of namespaces that it enters, and has the
+    `hostname` then. `mounts` is the text of the container's mounts, "" without a mount namespace.
     """
     user_text = "" if user is None else str(user)
     group_texts = ",".join(map(str, groups))
     return [
         *_SELF, "run", str(os.getpid()), user_text, group_texts, "1" if terminal else "0",
-        ",".join(map(str, network)), mounts, *command,
+        ",".join((hostname, *map(str, network))) if network else "", mounts, *command,
     ]  # fmt: skip
 
 
@@ -62,7 +66,9 @@ def _execute(
     launcher = _import_script("launcher", COMPONENT_BASE)
     if terminal == "1":
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    _enter_network([int(number) for number in network.split(",") if number])
+    if network:
+        hostname, *files = network.split(",")
+        _enter_network(hostname, [int(number) for number in files])
     if mounts:
         try:
             _import_script("mount_namespace", Path(__file__).absolute().parent).enter(mounts)
@@ -82,12 +88,16 @@ def _import_script(name: str, folder: Path) -> Any:
         sys.path.pop(0)
 
 
-def _enter_network(files: Sequence[int]) -> None:
+def _enter_network(hostname: str, files: Sequence[int]) -> None:
+    """Enter the namespaces of the pod's network, and a new one of its host name."""
+    library = ctypes.CDLL(None, use_errno=True)
     for file in files:
-        if ctypes.CDLL(None, use_errno=True).setns(file, 0):
+        if library.setns(file, 0):
             print(f"the pod's network failed: {os.strerror(ctypes.get_errno())}", file=sys.stderr)  # noqa: T201 - it is the command's output
-            sys.exit(126)
+            sys.exit(_import_script("launcher", COMPONENT_BASE).NOT_EXECUTED)
         os.close(file)
+    if not library.unshare(_CLONE_NEWUTS):
+        library.sethostname(hostname.encode(), len(hostname.encode()))
 
 
 def _become(user: str, group_texts: str) -> None:

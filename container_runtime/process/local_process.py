@@ -154,6 +154,7 @@ async def start_process(spec: CommandSpec, *, stdin: bool = False, terminal: boo
         groups=spec.identity.groups,
         terminal=terminal,
         network=spec.network,
+        hostname=spec.hostname,
         mounts="" if spec.mounts is None else spec.mounts.text(),
     )
     options: dict[str, Any] = {
