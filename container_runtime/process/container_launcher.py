@@ -24,7 +24,7 @@ _CLONE_NEWUTS = 0x04000000
 COMPONENT_BASE = Path(__file__).absolute().parents[3] / "component_base"
 
 
-def run_command(
+def run_command(  # noqa: PLR0913 - each is a part of what the command is given
     command: Sequence[str],
     *,
     user: int | None = None,

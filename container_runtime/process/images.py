@@ -32,7 +32,9 @@ from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.container_runtime.images.table import is_description
 
 MAX_BYTES: Final = 1 << 20
-_FIELDS: Final = frozenset({"command", "entrypoint", "args", "env", "ports", "ready", "directory", "files", "user"})
+_FIELDS: Final = frozenset(
+    {"command", "entrypoint", "args", "env", "ports", "ready", "directory", "files", "user"}
+)
 _USER: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}))?")
 _HANDLERS: Final = frozenset({"exec", "httpGet", "tcpSocket", "grpc"})
 

@@ -1,6 +1,8 @@
 """The network of each container that runs as a process: that of its pod, or that of this machine."""
 
 import logging
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +14,6 @@ from mockube.container_runtime.pod_network.network import PodNetwork, addresses_
 from mockube.container_runtime.process_port import LOOPBACK, ProcessPort
 from mockube.container_runtime.simulation_values import NAMESPACES
 from mockube.container_runtime.start_errors import StartError
-
-from .listeners import listens_on_loopback_only
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -50,16 +50,12 @@ class ProcessNetwork:
     def has_own(self, pod: ReadOnlyTree) -> bool:
         return self._pods is not None and self._pods.has(pod)
 
-    def port_of(self, pod: ReadOnlyTree, process: int | None, port: int) -> ProcessPort:
+    def port_of(self, pod: ReadOnlyTree, port: int, find_loopback: Callable[[], str]) -> ProcessPort:
         """Return where a port of a process of the pod is reached."""
         if self._pods is None or not self._pods.has(pod):
             return ProcessPort(LOOPBACK, port)
         pods = self._pods
-        host = addresses_of(pod)[0]
-        if process is not None and (loopback := listens_on_loopback_only(process, port)):
-            host = loopback
-
-        return ProcessPort(host, port, lambda: pods.open_socket(pod, host))
+        return ProcessPort(addresses_of(pod)[0], port, partial(pods.open_socket, pod), find_loopback)
 
     async def release(self, pod: ReadOnlyTree) -> None:
         if self._pods is not None:

@@ -9,6 +9,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -16,7 +17,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start, timeout
@@ -45,6 +45,7 @@ from .command import (
     service_url,
 )
 from .images import LocalImage
+from .listeners import listens_on_loopback_only
 from .local_ports import choose_ports, own_ports
 from .local_process import GroupWatch, LocalProcess, read_chunk, start_process
 from .log_files import LogWriter, log_tail
@@ -198,13 +199,17 @@ class ProcessRun:
 
     def port_of(self, port: int) -> ProcessPort:
         """Return where a port of the container is reached."""
-        process = self.process.pid if self.process is not None else None
-        reached = self._context.network.port_of(self.pod, process, self.ports.get(port, port))
-        if reached.open_socket is not None and is_loopback(reached.host) and port not in self._loopback_ports:
+        own = self.ports.get(port, port)
+        return self._context.network.port_of(self.pod, own, partial(self._find_loopback, own))
+
+    def _find_loopback(self, port: int) -> str:
+        """Return the loopback address on which alone a program of the pod listens, and record an Event about it."""
+        loopback = "" if self.process is None else listens_on_loopback_only(self.process.pid, port)
+        if loopback and port not in self._loopback_ports:
             self._loopback_ports.add(port)
-            message = f"port {port}: the program listens on {reached.host} only, where nothing outside of the pod reaches it in a cluster"
+            message = f"port {port}: the program listens on {loopback} only, where nothing outside of the pod reaches it in a cluster"
             self.record_event("Warning", "ListensOnLoopback", message)
-        return reached
+        return loopback
 
     def update_state(self, **fields: Any) -> None:
         self.state = replace(self.state, **fields)

@@ -62,7 +62,9 @@ def main() -> int:
     others = [spec for spec in specs if spec not in serving]
     results = run_in_cluster(suite, others, folder, options, jobs=options.jobs)
     # Their pods listen on the same ports.
-    results |= run_in_cluster(suite, serving, folder / "serving", options, jobs=1, agnhost=suite.agnhost_files)
+    results |= run_in_cluster(
+        suite, serving, folder / "serving", options, jobs=1, agnhost=suite.agnhost_files
+    )
     status, passed = report(specs, passing, results)
     if options.update:
         path = lists(options.minor) / "passing.txt"
@@ -71,7 +73,13 @@ def main() -> int:
 
 
 def run_in_cluster(
-    suite: Suite, specs: Sequence[str], folder: Path, options, *, jobs: int, agnhost: Mapping[str, Path] | None = None
+    suite: Suite,
+    specs: Sequence[str],
+    folder: Path,
+    options,
+    *,
+    jobs: int,
+    agnhost: Mapping[str, Path] | None = None,
 ) -> dict[str, Result]:
     """Run specs in an existing cluster, or in a new one."""
     if not specs:
@@ -126,8 +134,10 @@ def cluster(minor: str, agnhost: Mapping[str, Path] | None = None) -> Iterator[P
         if agnhost is not None:
             images = Path(folder) / "images.yaml"
             files = {path: str(file.absolute()) for path, file in agnhost.items()}
-            program = {"entrypoint": ["/agnhost"], "args": ["pause"], "files": files}
-            images.write_text(yaml.safe_dump({"images": {AGNHOST: program, **dict.fromkeys(SHELLS, {})}}))
+            program = {"entrypoint": ["/agnhost"], "args": ["pause"], "directory": "/", "files": files}
+            images.write_text(
+                yaml.safe_dump({"images": {AGNHOST: program, **{shell: {} for shell in SHELLS}}})
+            )
             flags += ["--container-runtime=process", f"--images={images}"]
         try:
             done = mockube.run(

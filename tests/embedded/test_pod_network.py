@@ -248,3 +248,20 @@ while True:
     until(lambda: ("SandboxChanged", message) in events(cluster, name), "an Event")
     cluster.wait("Pod", name, lambda pod: status_of(pod).get("restartCount") == 1 and status_of(pod)["ready"])
     assert execute(pods, name, "import socket; print(socket.if_nametoindex('eth0'))") == "2"
+
+
+def test_pods_and_services_have_addresses_of_both_families():
+    ranges = "--service-cluster-ip-range=10.0.0.0/24,fd00:10:96::/112"
+    manager_flags = [ranges, "--cluster-cidr=10.244.0.0/16,fd00:10:244::/56", "--allocate-node-cidrs=true"]
+    with Cluster(nodes=1, images=IMAGES, flags=[ranges], manager_flags=manager_flags) as cluster:
+        pods = official.CoreV1Api(cluster.kubernetes())
+        name, _ = serve(cluster, pods, labels={"app": "dual"})
+        _, second = (entry["ip"] for entry in cluster.get("Pod", name)["status"]["podIPs"])
+        service = expose(cluster, "dual", "dual", ipFamilyPolicy="RequireDualStack")
+        _, six = service["spec"]["clusterIPs"]
+        wait_for_endpoints(cluster, "dual", 2)
+        expression = f"""
+            [tcp("{second}", 8080).split()[0], tcp("{six}", 80).split()[0], tcp("{six}", 81, 1),
+             {{entry[0].name for entry in socket.getaddrinfo("dual", 80, type=socket.SOCK_STREAM)}}.__len__()]
+        """
+        assert run(cluster, pods, expression) == [name, name, "TimeoutError", 2]

@@ -87,7 +87,8 @@ class NetworkCluster:
 
     def pod_at(self, address):
         own = (pod for pod in self.pods if not pod["spec"].get("hostNetwork"))
-        return next((pod for pod in own if pod["status"]["podIP"] == address), None)
+        addresses = ((pod, pod["status"].get("podIPs") or [{"ip": pod["status"]["podIP"]}]) for pod in own)
+        return next((pod for pod, entries in addresses if {"ip": address} in entries), None)
 
     def node_at(self, address):
         return next(

@@ -53,6 +53,7 @@ async def connect_locally(port: ProcessPort, data: bytes, clock: Clock) -> Reply
 
 async def send_locally(port: ProcessPort, request: HttpRequest) -> Reply:
     """Send an HTTP request to a port of a process. Certificates are not verified: nobody knows which CA the client trusts."""
+    port = port.at_listener()
     scheme = "https" if request.uses_tls else "http"
     url = URL(f"{scheme}://{url_host(port.host)}:{port.port}{request.path}", encoded=True)
     headers = [(name, value) for name, value in request.headers if name.lower() not in _SKIPPED]
@@ -90,7 +91,7 @@ async def send_locally(port: ProcessPort, request: HttpRequest) -> Reply:
 
 async def _connector(port: ProcessPort) -> TCPConnector:
     """Return what connects to the port in its own network."""
-    opened = None if port.open_socket is None else await port.open_socket()
+    opened = None if port.open_socket is None else await port.open_socket(port.host)
     return TCPConnector(socket_factory=None if opened is None else lambda _: opened)
 
 

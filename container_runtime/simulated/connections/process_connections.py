@@ -85,7 +85,7 @@ class ProcessConnections:
         if target.is_api_server:
             return await self._connect(self._server)
         process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
-        if process_port is not None and process_port.open_socket is not None:
+        if process_port is not None and process_port.has_own_network:
             direct = self._address_of(target, address)
             return Direct(direct, process_port.port) if direct else Refusal.REFUSED
         if is_query:

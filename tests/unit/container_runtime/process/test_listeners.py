@@ -2,13 +2,14 @@
 
 import os
 import socket
+from pathlib import Path
 
 import pytest
 
 from mockube.container_runtime.process.listeners import listens_on_loopback_only, parse_address
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/net/tcp"), reason="needs /proc/net/tcp of Linux")
+@pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="needs /proc/net/tcp of Linux")
 @pytest.mark.parametrize(("host", "loopback"), [("127.0.0.1", "127.0.0.1"), ("", "")])
 def test_listener_of_process_is_found(host, loopback):
     with socket.create_server((host, 0)) as server:
