@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start
@@ -43,7 +44,6 @@ _SWEEP_SECONDS: Final = 60.0
 _MAX_EXPECTED: Final = 4096
 """Connections that have a verdict and are not accepted yet."""
 _BACKLOG: Final = 4096
-_LOCALHOST: Final = {4: "127.0.0.1", 6: "::1"}
 
 
 class _Attachment:
@@ -106,7 +106,7 @@ class PodNetwork:
         attachment = self._live.find(pod) if self._live is not None else None
         if self._live is None or attachment is None:
             raise NetworkProblem("the pod has no network")
-        link = attachment.namespace.link if host in _LOCALHOST.values() else 0
+        link = attachment.namespace.link if is_loopback(host) else 0
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return await self._live.namespaces.open_socket(family, link=link)
 

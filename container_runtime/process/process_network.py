@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from mockube.apimachinery.hosts import LOCAL, is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.network_files import hosts_file, resolver_file
 from mockube.container_runtime.pod_network.name_server import RESOLVER_FILE, machine_servers
@@ -56,6 +57,17 @@ class ProcessNetwork:
             return ProcessPort(LOOPBACK, port)
         pods = self._pods
         return ProcessPort(addresses_of(pod)[0], port, partial(pods.open_socket, pod), find_loopback)
+
+    def port_at(self, pod: ReadOnlyTree, host: str, port: int) -> ProcessPort:
+        """Return where a port of a host is reached from the node of a pod."""
+        pods = self._pods
+        if pods is None or not pods.has(pod):
+            return ProcessPort(host, port)
+        if host == LOCAL:
+            host = LOOPBACK
+        if not (is_loopback(host) or pods.has_address(host)):
+            return ProcessPort(host, port)
+        return ProcessPort(host, port, partial(pods.open_socket, pod))
 
     async def release(self, pod: ReadOnlyTree) -> None:
         if self._pods is not None:

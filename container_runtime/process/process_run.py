@@ -197,9 +197,11 @@ class ProcessRun:
 
     # --- called by the checks
 
-    def port_of(self, port: int) -> ProcessPort:
-        """Return where a port of the container is reached."""
+    def port_of(self, port: int, host: str = "") -> ProcessPort:
+        """Return where a port of the container is reached, or of a host that is not its pod."""
         own = self.ports.get(port, port)
+        if host:
+            return self._context.network.port_at(self.pod, host, own)
         return self._context.network.port_of(self.pod, own, partial(self._find_loopback, own))
 
     def _find_loopback(self, port: int) -> str:

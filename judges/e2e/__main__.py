@@ -38,7 +38,7 @@ SERVING = re.compile(
     r"|should be restarted with a (/healthz http|GRPC) liveness probe|monotonically increasing restart count"
     r"|\[sig-network\] (DNS should (provide|resolve)|Networking Granular|Proxy version|Services should|HostPort)"
     r"|EndpointSlice should support a Service|should serve a basic image on each replica|PreStop should"
-    r"|lifecycle hook should|Projected PodCertificate|KubeletManagedEtcHosts"
+    r"|lifecycle hook should|Projected PodCertificate|Guestbook application|readiness probe that fails should never be ready"
 )
 """Specs whose pods answer each other, the API server or probes: their images run as processes, and all others are simulated."""
 

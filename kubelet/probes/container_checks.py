@@ -41,8 +41,8 @@ class CheckedRun(Protocol):
 
     async def execute(self, command: Sequence[str]) -> tuple[int, str]: ...
 
-    def port_of(self, port: int) -> ProcessPort:
-        """Return where a port of the container is reached."""
+    def port_of(self, port: int, host: str = "") -> ProcessPort:
+        """Return where a port of the container is reached, or of a host that is not its pod."""
 
 
 class CheckedProcess(Protocol):

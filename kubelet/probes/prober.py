@@ -55,14 +55,13 @@ class ProbeTarget(Struct, frozen=True, kw_only=True):
     """The container of a probe or hook."""
 
     spec: ReadOnlyTree
-    port_of: Callable[[int], ProcessPort]
-    """Returns where a port of the container is reached."""
+    port_of: Callable[[int, str], ProcessPort]
+    """Returns where a port of the container is reached, or of a host that is not its pod."""
     execute: Execute
 
     def port(self, action: ReadOnlyTree) -> ProcessPort:
         """Return where the port of an action is reached: at the container, or at a host that the action names."""
-        port, host = self.port_of(resolve_port(action["port"], self.spec)), action.get("host") or ""
-        return port if host in ("", port.host) else ProcessPort(host, port.port)
+        return self.port_of(resolve_port(action["port"], self.spec), action.get("host") or "")
 
 
 async def run_handler(

@@ -7,7 +7,16 @@ from typing import Final
 
 from mockube.apimachinery.schema import minors
 from mockube.component_base.release_options import read_minor
-from mockube.container_runtime.simulation_values import AUTO, FAIL, HOST, NAMESPACES, PROCESS, RUN, SIMULATED, SUCCEED
+from mockube.container_runtime.simulation_values import (
+    AUTO,
+    FAIL,
+    HOST,
+    NAMESPACES,
+    PROCESS,
+    RUN,
+    SIMULATED,
+    SUCCEED,
+)
 from mockube.kubelet.node_pools.flag import read_nodes
 from mockube.kubelet.node_pools.pool import NodePools
 from mockube.launch import DEFAULT_NODES, NAME, NODES, PACKS

@@ -265,3 +265,16 @@ def test_pods_and_services_have_addresses_of_both_families():
              {{entry[0].name for entry in socket.getaddrinfo("dual", 80, type=socket.SOCK_STREAM)}}.__len__()]
         """
         assert run(cluster, pods, expression) == [name, name, "TimeoutError", 2]
+
+
+def test_hook_reaches_another_pod(cluster, pods):
+    script = SERVER.replace(
+        "connection.send(",
+        'print("called", flush=True); connection.recv(9); connection.send(b"HTTP/1.1 200 OK\\r\\n\\r\\n"); (',
+    )
+    name = create(pods, python(script, readinessProbe={"exec": {"command": ["true"]}}))
+    address = cluster.wait("Pod", name, "Ready")["status"]["podIP"]
+    hook = {"postStart": {"httpGet": {"host": address, "port": 8080, "path": "/"}}}
+    caller = create(pods, python("import time; time.sleep(1000)", lifecycle=hook))
+    cluster.wait("Pod", caller, "Ready")
+    assert "called" in pods.read_namespaced_pod_log(name, "default")

@@ -22,7 +22,7 @@ def target(port=0, *, execute=fail_on_command):
     spec = {"ports": [{"name": "web", "containerPort": 8080}]}
     return ProbeTarget(
         spec=spec,
-        port_of=lambda number: ProcessPort(LOOPBACK, {8080: port}.get(number, number)),
+        port_of=lambda number, host="": ProcessPort(host or LOOPBACK, {8080: port}.get(number, number)),
         execute=execute,
     )
 
