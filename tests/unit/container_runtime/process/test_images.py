@@ -111,7 +111,10 @@ NONE = "no images: add at least one, with its command"
         ("images: [", ""),
         ("{images: {a: }, other: 1}", "other must be below `images:`; only `folder:` may be beside it"),
         ("{folder: src, app: {}}", "app must be below `images:`; only `folder:` may be beside it"),
-        ("app: run", "app: must be a map of command, entrypoint, args, env, ports, ready, directory, files and user"),
+        (
+            "app: run",
+            "app: must be a map of command, entrypoint, args, env, ports, ready, directory, files and user",
+        ),
     ],
 )
 def test_invalid_image_map_file_is_refused(tmp_path, text, problem):
