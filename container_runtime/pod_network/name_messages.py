@@ -99,15 +99,15 @@ def encode_failure(query: Query) -> bytes:
 
 
 def _encode_records(records: Sequence[tuple[str, str, str]]) -> Iterable[bytes]:
-    for name, kind, value in records:
-        data = _encode_value(kind, value)
+    for name, record_type, value in records:
+        data = _encode_value(record_type, value)
         if data is not None:
-            fields = struct.pack("!HHIH", TYPES[kind], _INTERNET, _SECONDS, len(data))
+            fields = struct.pack("!HHIH", TYPES[record_type], _INTERNET, _SECONDS, len(data))
             yield _encode_name(name) + fields + data
 
 
-def _encode_value(kind: str, value: str) -> bytes | None:
-    match kind:
+def _encode_value(record_type: str, value: str) -> bytes | None:
+    match record_type:
         case "A" | "AAAA":
             return ip_address(value).packed
         case "CNAME" | "PTR":

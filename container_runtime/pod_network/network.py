@@ -64,12 +64,15 @@ class PodNetwork:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.connections: Connections = NoConnections()
-        self.on_lost: Callable[[ReadOnlyTree], None] = lambda _: None
-        """Called with each pod whose network somebody has removed."""
+        self._on_lost: list[Callable[[ReadOnlyTree], None]] = []
         self._lock = asyncio.Lock()
         self._live: _LiveNetwork | None = None
         self.problem = ""
         """What the machine lacks for it; "" if it has not been tried, or works."""
+
+    def on_lost(self, handler: Callable[[ReadOnlyTree], None]) -> None:
+        """Call the handler with each pod whose network somebody has removed."""
+        self._on_lost.append(handler)
 
     async def attach(self, pod: ReadOnlyTree) -> PodNamespace:
         """Return the namespace of a pod, which is made for its first container; raise `NetworkProblem` if that is not possible."""
@@ -118,7 +121,8 @@ class PodNetwork:
 
     def _report_lost(self, pods: Sequence[ReadOnlyTree]) -> None:
         for pod in pods:
-            self.on_lost(pod)
+            for handler in self._on_lost:
+                handler(pod)
 
     def _report_end(self) -> None:
         """The holder has died; the next container starts another one."""

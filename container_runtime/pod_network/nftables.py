@@ -129,8 +129,8 @@ def _message(kind: int, family: int, body: bytes) -> bytes:
 
 
 def _chain(family: int, name: bytes, kind: bytes, hook: int, priority: int) -> bytes:
-    where = nested(4, _number(1, hook), attribute(2, struct.pack("!i", priority)))
-    return _message(_NEW_CHAIN, family, attribute(1, TABLE) + attribute(3, name) + where + attribute(7, kind))
+    place = nested(4, _number(1, hook), attribute(2, struct.pack("!i", priority)))
+    return _message(_NEW_CHAIN, family, attribute(1, TABLE) + attribute(3, name) + place + attribute(7, kind))
 
 
 def _rule(family: int, chain: bytes, *expressions: bytes) -> bytes:

@@ -97,7 +97,7 @@ class ProcessRuntime:
         self._context: RunContext | None = None
         self._network = ProcessNetwork(services.network, services.network_mode)
         if services.network is not None:
-            services.network.on_lost = self._restart_without_network
+            services.network.on_lost(self._restart_without_network)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -31,6 +31,7 @@ HERE = Path(__file__).parent
 PER_PROCESS = 12
 """How many specs one process of the suite runs at most: it takes seconds to start."""
 AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:*"
+PAUSE = "registry.k8s.io/pause:*"
 SHELLS = [f"registry.k8s.io/e2e-test-images/{name}:*" for name in ("busybox", "glibc-dns-testing")]
 """Images of whose programs this machine has its own."""
 SERVING = re.compile(
@@ -39,6 +40,8 @@ SERVING = re.compile(
     r"|\[sig-network\] (DNS should (provide|resolve)|Networking Granular|Proxy version|Services should|HostPort)"
     r"|EndpointSlice should support a Service|should serve a basic image on each replica|PreStop should"
     r"|lifecycle hook should|Projected PodCertificate|Guestbook application|readiness probe that fails should never be ready"
+    r"|Container Runtime blackbox|cat /tmp/health|succeed in writing subpaths|ConfigMap binary data"
+    r"|(ConfigMap|Secrets|Projected (configMap|secret)) optional updates"
 )
 """Specs whose pods answer each other, the API server or probes: their images run as processes, and all others are simulated."""
 
@@ -136,7 +139,9 @@ def cluster(minor: str, agnhost: Mapping[str, Path] | None = None) -> Iterator[P
             files = {path: str(file.absolute()) for path, file in agnhost.items()}
             program = {"entrypoint": ["/agnhost"], "args": ["pause"], "directory": "/", "files": files}
             images.write_text(
-                yaml.safe_dump({"images": {AGNHOST: program, **{shell: {} for shell in SHELLS}}})
+                yaml.safe_dump(
+                    {"images": {AGNHOST: program, PAUSE: program, **{shell: {} for shell in SHELLS}}}
+                )
             )
             flags += ["--container-runtime=process", f"--images={images}"]
         try:

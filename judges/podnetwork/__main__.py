@@ -21,6 +21,7 @@ from pathlib import Path
 import yaml
 
 from tests.support.pod_network import missing
+from tests.support.processes.acknowledged_writes import until
 from tests.support.processes.commands import Mockube
 from tests.support.processes.process import ROOT
 
@@ -81,7 +82,11 @@ def check_coredns(folder: Path) -> None:
         names = kubectl("exec", "tools", "--", "getent", "hosts", "kubernetes.default", "only.coredns.knows")
         expect("kubernetes.default.svc.cluster.local" in names and "1.2.3.4" in names, names)
         kubectl("-n", "kube-system", "scale", "deployment", "coredns", "--replicas=0")
-        wait("the end of CoreDNS", lambda: not kubectl("-n", "kube-system", "get", "pods", "-o", "name"))
+        until(
+            lambda: not kubectl("-n", "kube-system", "get", "pods", "-o", "name"),
+            "the end of CoreDNS",
+            seconds=SECONDS,
+        )
         lookup = ("exec", "tools", "--", "timeout", "5", "getent", "hosts", "kubernetes.default")
         expect(not kubectl(*lookup, fails=True), "names resolve without CoreDNS")
 
@@ -120,21 +125,23 @@ def check_database(folder: Path) -> None:
             command = ("psql", "-h", "/controller/run", "-U", "postgres", "-Atc", text)
             return kubectl("exec", pod, "-c", "postgres", "--", *command, fails=True)
 
-        wait(
-            "the operator's webhook",
+        until(
             lambda: kubectl("apply", "-f", "-", text=json.dumps(DATABASE), fails=True),
+            "the operator's webhook",
+            seconds=SECONDS,
         )
-        wait("three instances", lambda: field("readyInstances") == "3")
+        until(lambda: field("readyInstances") == "3", "three instances", seconds=SECONDS)
         primary = field("currentPrimary")
         sql(primary, "create table t (x int); insert into t values (42)")
         kubectl("delete", "pod", primary, "--grace-period=0", "--force")
-        wait("another primary", lambda: field("currentPrimary") not in ("", primary))
+        until(lambda: field("currentPrimary") not in ("", primary), "another primary", seconds=SECONDS)
         successor = field("currentPrimary")
-        wait(
-            "the row in the successor",
+        until(
             lambda: sql(successor, "select x from t where not pg_is_in_recovery()") == "42",
+            "the row in the successor",
+            seconds=SECONDS,
         )
-        wait("three instances again", lambda: field("readyInstances") == "3")
+        until(lambda: field("readyInstances") == "3", "three instances again", seconds=SECONDS)
 
 
 def build_operator() -> tuple[Path, Path]:
@@ -182,14 +189,6 @@ def go(*words: str, folder: Path | None = None, **environment: str) -> str:
     return done.stdout
 
 
-def wait(name: str, condition: Callable[[], object]) -> None:
-    end = time.monotonic() + SECONDS
-    while not condition():
-        if time.monotonic() > end:
-            raise Failure(f"{name} did not come within {SECONDS:g} seconds")
-        time.sleep(0.2)
-
-
 def expect(condition: object, found: str) -> None:
     if not condition:
         raise Failure(found)
@@ -213,7 +212,7 @@ def main() -> int:
                 try:
                     check(Path(text))
                     result = "ok  "
-                except Failure as failure:
+                except (Failure, AssertionError) as failure:
                     failed, result = True, "FAIL"
                     print(failure)
             print(f"{result} {time.monotonic() - started:6.1f}s {name}", flush=True)
