@@ -6,8 +6,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
-MAX_RELAYS: Final = 1024
-"""The pairs of a pod's port and an outer address that exchange datagrams at the same time."""
+MAX_RELAYS: Final = 128
+"""The pairs of a pod's port and an outer address that exchange datagrams at the same time; further ones replace the oldest."""
+MIN_SECONDS: Final = 1.0
+"""How long a relay is not replaced, so that a pod that sends to all the world occupies only a part of the manager's time."""
 
 
 class Receiver(asyncio.DatagramProtocol):
@@ -23,7 +25,8 @@ class Receiver(asyncio.DatagramProtocol):
 class DatagramRelay:
     """Forwards the datagrams of one port of a pod to one address outside, and the answers back."""
 
-    def __init__(self) -> None:
+    def __init__(self, opened_at: float) -> None:
+        self.opened_at = opened_at
         self._inner: asyncio.DatagramTransport | None = None
         self._outer: asyncio.DatagramTransport | None = None
         self._client: Any = None

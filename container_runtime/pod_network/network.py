@@ -1,7 +1,6 @@
 """The network of the pods whose containers run as processes: gives each its namespace, and each new connection its verdict."""
 
 import asyncio
-import errno
 import logging
 import socket
 from collections import OrderedDict
@@ -18,7 +17,7 @@ from mockube.container_runtime.runtime import PortConnection
 
 from . import nftables, packet_queue
 from .accepted import AcceptedConnection
-from .datagrams import MAX_RELAYS, DatagramRelay, Receiver
+from .datagrams import MAX_RELAYS, MIN_SECONDS, DatagramRelay, Receiver
 from .decisions import (
     ClusterNames,
     Connections,
@@ -279,10 +278,8 @@ class _LiveNetwork:
         assert self._queue is not None
         try:
             waiting = [*packet_queue.read(self._queue)]
-        except OSError as error:
-            if error.errno not in (errno.ENOBUFS, errno.EAGAIN):
-                raise
-            return  # the kernel dropped packets, whose senders try again
+        except BlockingIOError:
+            return
         for packet in waiting:
             if isinstance(packet, int):
                 self._give_verdict(packet, DROP)
@@ -395,13 +392,17 @@ class _LiveNetwork:
     # --- datagrams to the outside
 
     async def _open_relay(self, packet: NewConnection, target: Forwarded, gateway: str) -> int:
-        """Return the port of the relay of a pod's port to an address outside; 0 if there are too many."""
+        """Return the port of the relay of a pod's port to an address outside; 0 if there are too many new ones."""
         key = (packet.source, packet.source_port, target.address, target.port)
         if key in self._relays:
             return self._relay_ports[key]
+        now = self._clock.real.monotonic()
         if len(self._relays) >= MAX_RELAYS:
-            return 0
-        relay = self._relays[key] = DatagramRelay()
+            oldest = next(iter(self._relays))
+            if now - self._relays[oldest].opened_at < MIN_SECONDS:
+                return 0
+            self._close_relay(oldest)
+        relay = self._relays[key] = DatagramRelay(now)
         try:
             inner = await self.namespaces.open_socket(
                 socket.AF_INET6 if ":" in gateway else socket.AF_INET, socket.SOCK_DGRAM
@@ -412,10 +413,16 @@ class _LiveNetwork:
         except BaseException:
             self._close_relay(key)
             raise
+        if key not in self._relays:
+            relay.close()
+            raise NetworkProblem("too many datagrams to addresses outside")
         return self._relay_ports[key]
 
     def _close_relay(self, key: tuple[str, int, str, int]) -> None:
-        self._relays.pop(key).close()
+        relay = self._relays.pop(key, None)
+        if relay is None:  # another one has replaced it
+            return
+        relay.close()
         port = self._relay_ports.pop(key, None)
         if port is not None and self._targets is not None:
             self._targets.remove((GATEWAYS[_version(key[0])],), port)

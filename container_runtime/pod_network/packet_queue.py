@@ -17,6 +17,7 @@ _COPIED: Final = 128
 """The bytes of a packet that are read: its headers."""
 MAX_WAITING: Final = 4096
 """The packets that wait for a verdict; the kernel drops further ones, and their senders try again."""
+_SOL_NETLINK, _NETLINK_NO_ENOBUFS = 270, 5
 DROP, ACCEPT = 0, 1
 ICMP: Final = "ICMP"
 _PROTOCOLS: Final = {1: ICMP, 6: "TCP", 17: "UDP", 58: ICMP, 132: "SCTP"}
@@ -41,6 +42,8 @@ class NewConnection(NamedTuple):
 def bind(connection: socket.socket) -> None:
     """Make the socket the reader of the queue."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    # An event loop would take a lost packet for the end of the socket, and libuv never poll it again.
+    connection.setsockopt(_SOL_NETLINK, _NETLINK_NO_ENOBUFS, 1)
     parts = (
         attribute(_CFG_CMD, struct.pack("!BxH", _BIND, 0)),
         attribute(_CFG_PARAMS, struct.pack("!IB", _COPIED, _COPY_PACKET)),

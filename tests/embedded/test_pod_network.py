@@ -278,3 +278,18 @@ def test_hook_reaches_another_pod(cluster, pods):
     caller = create(pods, python("import time; time.sleep(1000)", lifecycle=hook))
     cluster.wait("Pod", caller, "Ready")
     assert "called" in pods.read_namespaced_pod_log(name, "default")
+
+
+def test_pod_that_sends_to_many_addresses_outside_stays_connected(cluster, pods):
+    script = (
+        PREAMBLE
+        + """
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+    for number in range(3000):
+        sender.sendto(b"x", (f"192.0.2.{number % 250 + 1}", 1000 + number))
+print(socket.gethostbyname("kubernetes.default"))
+"""
+    )
+    name = create(pods, python(script), policy="Never")
+    cluster.wait("Pod", name, is_over)
+    assert pods.read_namespaced_pod_log(name, "default") == "10.0.0.1\n"
