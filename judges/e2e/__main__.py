@@ -39,7 +39,7 @@ SERVING = re.compile(
     r"|should be restarted with a (/healthz http|GRPC) liveness probe|monotonically increasing restart count"
     r"|\[sig-network\] (DNS should (provide|resolve)|Networking Granular|Proxy version|Services should|HostPort)"
     r"|EndpointSlice should support a Service|should serve a basic image on each replica|PreStop should"
-    r"|lifecycle hook should|Projected PodCertificate|Guestbook application|readiness probe that fails should never be ready"
+    r"|lifecycle hook should|server and client pods to establish an mTLS|Guestbook application|readiness probe that fails should never be ready"
     r"|Container Runtime blackbox|cat /tmp/health|succeed in writing subpaths|ConfigMap binary data"
     r"|(ConfigMap|Secrets|Projected (configMap|secret)) optional updates"
 )
