@@ -87,6 +87,9 @@ tasks: environment ## Run public tasks with something broken and their checks; T
 lessons: environment ## Replay public pages and exercises; LESSONS=DIR names a folder of repositories, ARGS="--only ckad"
 	@"$(BIN)/python" -m judges.lessons $(if $(LESSONS),--lessons "$(LESSONS)") $(ARGS)
 
+podnetwork: environment ## Run CoreDNS and CloudNativePG, built from source, in pods with networks of their own (needs Go; root and postgresql): ARGS="--only coredns"
+	@"$(BIN)/python" -m judges.podnetwork $(ARGS)
+
 suites: environment ## Run public test suites (needs Go, Maven, cargo); SUITES=DIR names a folder of checkouts, ARGS="--only jobset"
 	@"$(BIN)/python" -m judges.suites $(if $(SUITES),--suites "$(SUITES)") $(ARGS)
 
@@ -153,4 +156,4 @@ lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade 
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment runtime up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons suites definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean
+.PHONY: help setup environment runtime up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean

@@ -7,6 +7,10 @@ from mockube.apimachinery.gotext import quote
 
 SIMULATED: Final = "simulated"
 PROCESS: Final = "process"
+AUTO: Final = "auto"
+NAMESPACES: Final = "namespaces"
+HOST: Final = "host"
+"""The networks of pods whose containers run as processes."""
 SUCCEED: Final = "succeed"
 FAIL: Final = "fail"
 """What programs do that are not simulated."""
@@ -17,6 +21,12 @@ RUN: Final = "run"
 def parse_container_runtime(text: str) -> str:
     if text not in (SIMULATED, PROCESS):
         raise ArgumentTypeError(f"{quote(text)} is neither {SIMULATED} nor {PROCESS}")
+    return text
+
+
+def parse_pod_network(text: str) -> str:
+    if text not in (AUTO, NAMESPACES, HOST):
+        raise ArgumentTypeError(f"{quote(text)} is neither {AUTO} nor {NAMESPACES} nor {HOST}")
     return text
 
 

@@ -121,6 +121,12 @@ class InformerView:
         pods = self._informers.of(kinds.PODS).lister.by_index(BY_NODE, node)
         return [pod.object for pod in pods if pod.object["spec"].get("hostNetwork") and not pod.is_terminal]
 
+    def pods_on_node(self, node: str) -> Sequence[ReadOnlyTree]:
+        pods = self._informers.of(kinds.PODS).lister.by_index(BY_NODE, node)
+        return [
+            pod.object for pod in pods if not pod.object["spec"].get("hostNetwork") and not pod.is_terminal
+        ]
+
     def policies(self, namespace: str) -> Sequence[ReadOnlyTree]:
         return self._informers.of(kinds.NETWORK_POLICIES).lister.in_namespace(namespace)
 
@@ -189,6 +195,9 @@ class RulesOfNode:
 
     def pods_on_host(self, node: str) -> Sequence[ReadOnlyTree]:
         return self._present.pods_on_host(node)
+
+    def pods_on_node(self, node: str) -> Sequence[ReadOnlyTree]:
+        return self._present.pods_on_node(node)
 
     def policies(self, namespace: str) -> Sequence[ReadOnlyTree]:
         return self._present.policies(namespace)

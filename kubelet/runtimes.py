@@ -3,6 +3,7 @@
 Everything else in the kubelet knows only the contract, `container_runtime.runtime`.
 """
 
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,7 @@ from mockube.container_runtime.runtime import (
 from mockube.container_runtime.simulated import predictions as simulated_predictions
 from mockube.container_runtime.simulated.image_service import SimulatedImages
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime, SimulationContext
+from mockube.container_runtime.simulation_values import HOST
 from mockube.container_runtime.state import ContainerKill, ContainerState
 from mockube.container_runtime.volume_folders import VolumeFolders
 
@@ -46,6 +48,7 @@ from .references import PodReferences, reference_loader
 from .settings import KubeletContext
 
 if TYPE_CHECKING:
+    from mockube.container_runtime.pod_network.network import PodNetwork
     from mockube.container_runtime.process.runtime import ProcessRuntime
 
 PREDICTIONS: Final[Predictions] = simulated_predictions
@@ -196,7 +199,8 @@ def _make_containers(context: KubeletContext) -> Containers:
     events, pods, records = RuntimeEvents(), PodWatchers(informer.lister), ProbeRecords()
     informer.add_handler(pods.on_change)
     events.on_output(pods.wake)
-    processes = _process_runtime(context, events, records, lambda: machine.files)
+    network = _pod_network(context)
+    processes = _process_runtime(context, events, records, network, lambda: machine.files)
     settings = context.settings
     images = [table_of(images) for images in settings.pack_images]
     images += [
@@ -210,7 +214,7 @@ def _make_containers(context: KubeletContext) -> Containers:
         pods=pods,
         view=InformerView(context.informers),
         api_server=ApiServerAccess(context.client),
-        local_port=(lambda *_: None) if processes is None else processes.local_port,
+        process_port=(lambda *_: None) if processes is None else processes.process_port,
         is_process=None if processes is None else processes.runs,
         runs_without_program=_runs_without_program,
         fails_unknown_programs=settings.fails_unknown_programs,
@@ -219,6 +223,8 @@ def _make_containers(context: KubeletContext) -> Containers:
         nodes=services,
     )
     machine = SimulatedRuntime(simulation)
+    if network is not None:
+        network.connections = machine.connections_of_processes(network.has_address, settings.server)
     simulated = KwokRuntime(machine, kwok_objects(context), pods, context.clock)
     simulated_images = SimulatedImages(fails_unknown=settings.fails_unknown_images)
     runtime: ContainerRuntime = simulated if processes is None else ChosenRuntime(processes, simulated)
@@ -242,10 +248,21 @@ def _runs_without_program(pod: ReadOnlyTree, name: str) -> bool:
     return default_program(pod, name).seconds is None
 
 
+def _pod_network(context: KubeletContext) -> "PodNetwork | None":
+    """Return what gives pods of processes networks of their own; None if they have that of this machine."""
+    settings = context.settings
+    if settings.process_images is None or settings.pod_network == HOST or sys.platform != "linux":
+        return None
+    from mockube.container_runtime.pod_network.network import PodNetwork  # noqa: PLC0415 - for few
+
+    return PodNetwork(context.clock)
+
+
 def _process_runtime(
     context: KubeletContext,
     events: RuntimeEvents,
     records: ProbeRecords,
+    network: "PodNetwork | None",
     volumes: Callable[[], VolumeFolders],
 ) -> "ProcessRuntime | None":
     """Return the run-time of processes; None if no container is one. `volumes` returns what has the contents of volumes."""
@@ -273,5 +290,7 @@ def _process_runtime(
         record_event=record_event,
         checks=lambda run, ready: ContainerChecks(run, context.clock, ready, records.processes),
         volumes=volumes,
+        network=network,
+        network_mode=context.settings.pod_network,
     )
     return ProcessRuntime(load_images(path), services)

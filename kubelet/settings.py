@@ -25,6 +25,8 @@ class KubeletSettings(Struct, frozen=True, kw_only=True):
     allow_host_access: bool
     process_images: Path | None
     """The file with the images that run as processes of this machine; None if all containers are simulated."""
+    pod_network: str
+    """Which network the pods of processes have."""
     fails_unknown_programs: bool
     fails_unknown_images: bool
     image_files: Sequence[Path]

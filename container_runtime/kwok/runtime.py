@@ -13,8 +13,9 @@ from mockube.container_runtime.load import Stats
 from mockube.container_runtime.log_stream import follow_log
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.objects import PodVersions
+from mockube.container_runtime.port_connections import connect_port
 from mockube.container_runtime.port_probe import PortAnswer, PortProbe
-from mockube.container_runtime.process.connections import connect_port
+from mockube.container_runtime.process_port import LOOPBACK, ProcessPort
 from mockube.container_runtime.runs import ContainerRun, running_container
 from mockube.container_runtime.runtime import (
     Attachment,
@@ -144,8 +145,8 @@ class KwokRuntime:
         target = entry.get("target")
         if entry.get("command") or not target:
             raise RuntimeProblem("a PortForward with a command is not supported: give it a target")
-        host = target.get("address") or "127.0.0.1"
-        return partial(connect_port, target["port"], self._clock, host=host)
+        host = target.get("address") or LOOPBACK
+        return partial(connect_port, ProcessPort(host, target["port"]), self._clock)
 
     def listener(
         self, pod: ReadOnlyTree, port: int, *, simulated: bool = True, source: str = "127.0.0.1"

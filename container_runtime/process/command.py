@@ -52,6 +52,10 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     identity: Identity
     mounts: Mounts | None = None
     """The mounts in a namespace of the container's own; None without one."""
+    network: Sequence[int] = ()
+    """The open files of the namespaces that give it the pod's network."""
+    hostname: str = ""
+    """The host name that it has with a network of its own."""
 
 
 class LocalEnvironment(Struct, frozen=True, kw_only=True):
@@ -67,6 +71,8 @@ class LocalEnvironment(Struct, frozen=True, kw_only=True):
     """The URL of the API server."""
     kubeconfig: Path | None
     """The path of a kubeconfig for the container's clients; None if there is none."""
+    network: Sequence[int] = ()
+    """The open files of the namespaces that give it the pod's network."""
 
 
 def command_spec(
@@ -94,8 +100,10 @@ def command_spec(
     environment = environment_of(
         pod, container, _with_server(references, local_environment.server), {**base, **image_variables}
     )
-    command = image.command or container.get("command") or ()
-    arguments = container.get("args") or image.args
+    own = container.get("command") or ()
+    command = image.command or own or image.entrypoint
+    # As of an image, whose CMD does not follow the command of a pod.
+    arguments = container.get("args") or (() if own and image.entrypoint else image.args)
     argv = expand_references([*command, *arguments], environment)
     directory = _directory(container, image, local_environment.folder)
     return CommandSpec(
@@ -104,6 +112,8 @@ def command_spec(
         directory=directory,
         identity=identity_of_process(pod, container, image),
         mounts=mounts,
+        network=local_environment.network,
+        hostname=hostname_of(pod),
     )
 
 
@@ -112,6 +122,16 @@ def hidden_paths(image: LocalImage, mounts: Mounts) -> list[str]:
     program = image.command[0] if image.command else ""
     folders = [str((image.directory or image.folder).absolute())]
     return [path for path in (*folders, program) if mounts.source_of(path) is not None]
+
+
+def service_url(references: References, server: str) -> str:
+    """Return the URL of the API server's Service, in place of that of the server itself."""
+    service = next(filter(_is_server, references.services), None)
+    spec = service["spec"] if service is not None else {}
+    address = spec.get("clusterIP") or "kubernetes.default.svc"
+    port = next((port["port"] for port in spec.get("ports") or ()), 443)
+    host = f"[{address}]" if ":" in address else address
+    return f"{urlsplit(server).scheme}://{host}:{port}"
 
 
 def _with_server(references: References, server: str) -> References:
@@ -156,6 +176,11 @@ def find_program(
         if not os.access(source, os.X_OK):
             raise StartError(not_executable(name) if Path(source).exists() else no_such_file(name))
         return name
+    if "/" not in name and mounts is not None:
+        for directory in (environment.get("PATH") or "").split(os.pathsep):
+            source = mounts.source_of(f"{directory}/{name}")
+            if source is not None and Path(source).is_file() and os.access(source, os.X_OK):
+                return f"{directory}/{name}"
     path = str(folder / name) if "/" in name else name
     program = shutil.which(path, path=environment.get("PATH"))
     if program is None:

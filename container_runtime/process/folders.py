@@ -3,6 +3,7 @@
 POD/volumes/NAME         a volume of the pod; the files of a ConfigMap and the like are replaced atomically by the link `..data`
 claims/UID               a PersistentVolume, and nodes/NAME the host paths of a simulated node: they outlive the pod
 POD/containers/NAME      the root of a container; a volume is bound at each mount path in it, or a link there leads to the volume
+POD/network/NAME         the files about names of a pod with a network of its own
 POD/termination-messages/NAME   the termination message of a container whose mounts are bound
 """
 
@@ -168,6 +169,21 @@ def add_message_file(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, mou
     path.chmod(0o666)
     bind = Bind(str(path), absolute_path(message_path(container)), read_only=False)
     return mounts._replace(binds=(*mounts.binds, bind))
+
+
+def add_network_files(base: Path, pod: ReadOnlyTree, mounts: Mounts, files: Mapping[str, str]) -> Mounts:
+    """Add files with their texts, which all containers of a pod share, to the mounts of a namespace, unless a volume is there."""
+    folder = base / meta.uid(pod) / "network"
+    folder.mkdir(parents=True, exist_ok=True)
+    present = {bind.path for bind in mounts.binds}
+    added = []
+    for path, text in files.items():
+        source = folder / Path(path).name
+        source.write_text(text)
+        source.chmod(0o644)
+        if path not in present:
+            added.append(Bind(str(source), path, read_only=False))
+    return mounts._replace(binds=tuple(sorted((*mounts.binds, *added), key=lambda bind: len(bind.path))))
 
 
 def link_mounts(base: Path, pod: ReadOnlyTree, mounts: Mounts, identity: Identity) -> None:

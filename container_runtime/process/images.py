@@ -4,6 +4,7 @@ folder: .                           the base of relative paths; the default is t
 images:
   example.org/operator:*:           an image name as in pods; `*` matches any characters
     command: [python3, operator.py] the command in place of the image's entrypoint and a pod's `command`
+    entrypoint: [/server]           the command of a pod that has none of its own, as in an image
     args: [--port=$(MOCKUBE_PORT_8080)]  the arguments for a pod that has no `args`
     env: {LOG_LEVEL: debug}         variables of the image; those of a pod override them
     ports: {8080: 0}                the port of this machine for a container's port; 0 chooses a free port
@@ -31,7 +32,9 @@ from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.container_runtime.images.table import is_description
 
 MAX_BYTES: Final = 1 << 20
-_FIELDS: Final = frozenset({"command", "args", "env", "ports", "ready", "directory", "files", "user"})
+_FIELDS: Final = frozenset(
+    {"command", "entrypoint", "args", "env", "ports", "ready", "directory", "files", "user"}
+)
 _USER: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}))?")
 _HANDLERS: Final = frozenset({"exec", "httpGet", "tcpSocket", "grpc"})
 
@@ -43,6 +46,8 @@ class ImageMapError(ValueError):
 class LocalImage(Struct, frozen=True, kw_only=True):
     command: Sequence[str] = ()
     """The command; empty for the pod's own command."""
+    entrypoint: Sequence[str] = ()
+    """The command of a pod that has none."""
     args: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     ports: Mapping[int, int] = field(default_factory=dict)
@@ -131,7 +136,7 @@ def _image(name: str, tree: Any, folder: Path) -> LocalImage:
         tree = {}
     if not isinstance(tree, Mapping):
         raise ImageMapError(
-            f"{name}: must be a map of command, args, env, ports, ready, directory, files and user"
+            f"{name}: must be a map of command, entrypoint, args, env, ports, ready, directory, files and user"
         )
     unknown = sorted(str(key) for key in tree.keys() - _FIELDS)
     if unknown:
@@ -144,6 +149,7 @@ def _image(name: str, tree: Any, folder: Path) -> LocalImage:
         user=user,
         group=group,
         command=_parse_words(name, "command", tree.get("command")),
+        entrypoint=_parse_words(name, "entrypoint", tree.get("entrypoint")),
         args=_parse_words(name, "args", tree.get("args")),
         env=_variables(name, tree.get("env")),
         ports=_ports(name, tree.get("ports")),

@@ -37,6 +37,11 @@ def choose_ports(container: ReadOnlyTree, image: LocalImage) -> ChosenPorts:
     return ChosenPorts(ports, problems)
 
 
+def own_ports(container: ReadOnlyTree, image: LocalImage) -> dict[int, int]:
+    """Return the port on which a container with a network of its own listens, for each of its ports."""
+    return {port: local_port or port for port, local_port in local_ports(container, image).items()}
+
+
 def local_ports(container: ReadOnlyTree, image: LocalImage) -> dict[int, int]:
     """Return the port of this machine for each port of a container; 0 for a free port that is chosen later."""
     declared = [

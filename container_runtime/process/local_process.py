@@ -153,12 +153,15 @@ async def start_process(spec: CommandSpec, *, stdin: bool = False, terminal: boo
         user=spec.identity.user,
         groups=spec.identity.groups,
         terminal=terminal,
+        network=spec.network,
+        hostname=spec.hostname,
         mounts="" if spec.mounts is None else spec.mounts.text(),
     )
     options: dict[str, Any] = {
         "cwd": spec.directory,
         "env": dict(spec.environment),
         "start_new_session": True,
+        "pass_fds": spec.network,
     }
     if terminal:
         return await _start_in_terminal(command, options)

@@ -9,6 +9,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -29,6 +30,7 @@ from mockube.container_runtime.behavior import (
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.objects import ObjectsUnavailable
 from mockube.container_runtime.output import ContainerOutput
+from mockube.container_runtime.process_port import ProcessPort
 from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, StartError, message_of_start
 from mockube.container_runtime.state import ContainerState, Exit
 from mockube.container_runtime.volume_folders import VolumeFolders
@@ -41,11 +43,14 @@ from .command import (
     find_program,
     hidden_paths,
     identity_of_process,
+    service_url,
 )
 from .images import LocalImage
-from .local_ports import choose_ports
+from .listeners import listens_on_loopback_only
+from .local_ports import choose_ports, own_ports
 from .local_process import GroupWatch, LocalProcess, read_chunk, start_process
 from .log_files import LogWriter, log_tail
+from .process_network import ProcessNetwork, network_files
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -100,6 +105,7 @@ class RunContext(Struct, frozen=True, kw_only=True):
     """Returns whether processes can have mount namespaces of their own."""
     volumes: VolumeFolders
     """Has the contents of volumes that containers may write."""
+    network: ProcessNetwork
     server: str
     """The URL of the API server."""
     on_change: Callable[[ReadOnlyTree], None]
@@ -131,6 +137,8 @@ class ProcessRun:
         self.spec: CommandSpec | None = None
         self.process: LocalProcess | None = None
         self.ports: Mapping[int, int] = {}
+        self._loopback_ports: set[int] = set()
+        """The ports about which an Event says that nothing outside of the pod reaches them."""
         self._deadline: float | None = None
         self._stop_requested = asyncio.Event()
         self.output = ContainerOutput()
@@ -197,6 +205,22 @@ class ProcessRun:
 
     # --- called by the checks
 
+    def port_of(self, port: int, host: str = "") -> ProcessPort:
+        """Return where a port of the container is reached, or of a host that is not its pod."""
+        own = self.ports.get(port, port)
+        if host:
+            return self._context.network.port_at(self.pod, host, own)
+        return self._context.network.port_of(self.pod, own, partial(self._find_loopback, own))
+
+    def _find_loopback(self, port: int) -> str:
+        """Return the loopback address on which alone a program of the pod listens, and record an Event about it."""
+        loopback = "" if self.process is None else listens_on_loopback_only(self.process.pid, port)
+        if loopback and port not in self._loopback_ports:
+            self._loopback_ports.add(port)
+            message = f"port {port}: the program listens on {loopback} only, where nothing outside of the pod reaches it in a cluster"
+            self.record_event("Warning", "ListensOnLoopback", message)
+        return loopback
+
     def update_state(self, **fields: Any) -> None:
         self.state = replace(self.state, **fields)
         self._context.on_change(self.pod)
@@ -250,7 +274,9 @@ class ProcessRun:
             if not problem:
                 context = self._context
                 writable = await context.volumes.mount(self.pod, self.container, references, context.folder)
-                return self._create_spec(references, writable, binds=await context.can_mount())
+                binds = await context.can_mount()
+                network = await context.network.enter(self.pod)
+                return self._create_spec(references, writable, network, binds=binds)
             if problem != reported_problem:
                 self._report_problem(volume, problem)
                 reported_problem = problem
@@ -280,7 +306,7 @@ class ProcessRun:
             self.update_state(waiting_reason="CreateContainerConfigError", waiting_message=problem)
 
     def _create_spec(
-        self, references: References, writable: Mapping[str, Path], *, binds: bool
+        self, references: References, writable: Mapping[str, Path], network: Sequence[int], *, binds: bool
     ) -> CommandSpec:
         """Create the container's files and its command. `binds`: a mount namespace can bind its volumes.
 
@@ -292,12 +318,15 @@ class ProcessRun:
         mounts = folders.make_root(context.folder, pod, self.container, references, identity, sources)
         if binds := binds and not hidden_paths(self._image, mounts):
             mounts = folders.add_message_file(context.folder, pod, self.container, mounts)
+            if network:
+                mounts = folders.add_network_files(context.folder, pod, mounts, network_files(pod))
         else:
             folders.link_mounts(context.folder, pod, mounts, identity)
-        chosen = choose_ports(self.container, self._image)
-        self.ports = chosen.ports
-        for message in chosen.problems:
-            self.record_event("Warning", "PortTaken", message)
+        server = context.server
+        if network:
+            self.ports, server = own_ports(self.container, self._image), service_url(references, server)
+        else:
+            self._choose_ports()
         folder = Path(mounts.root)
         root = Path("/") if binds else folder
         local_environment = LocalEnvironment(
@@ -305,13 +334,21 @@ class ProcessRun:
             folder=folder,
             mounts=mounts if binds else None,
             ports=self.ports,
-            server=context.server,
-            kubeconfig=folders.write_kubeconfig(mounts, root, context.server, meta.namespace(pod), identity),
+            server=server,
+            kubeconfig=folders.write_kubeconfig(mounts, root, server, meta.namespace(pod), identity),
+            network=network,
         )
         spec = command_spec(pod, self.container, self._image, references, local_environment)
         spec.directory.mkdir(parents=True, exist_ok=True)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         return spec
+
+    def _choose_ports(self) -> None:
+        """Choose ports of this machine in place of those of the container."""
+        chosen = choose_ports(self.container, self._image)
+        self.ports = chosen.ports
+        for message in chosen.problems:
+            self.record_event("Warning", "PortTaken", message)
 
     async def _run_process(self, spec: CommandSpec) -> None:
         self.spec = spec

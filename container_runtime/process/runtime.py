@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -20,8 +20,11 @@ from mockube.container_runtime.disk_usage import DiskUsage, has_disk_limits
 from mockube.container_runtime.load import Stats
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.objects import REFRESH_SECONDS, ObjectsUnavailable
+from mockube.container_runtime.pod_network.network import PodNetwork
 from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.port_connections import connect_port
 from mockube.container_runtime.port_probe import PortAnswer, PortProbe
+from mockube.container_runtime.process_port import ProcessPort
 from mockube.container_runtime.runs import ContainerNotFound, ContainerRun
 from mockube.container_runtime.runtime import (
     Attachment,
@@ -31,11 +34,11 @@ from mockube.container_runtime.runtime import (
     RuntimeEvents,
     RuntimeProblem,
 )
+from mockube.container_runtime.simulation_values import AUTO
 from mockube.container_runtime.state import NEVER_RAN, ContainerKill, ContainerState
 from mockube.container_runtime.streams import ClientConnection
 from mockube.container_runtime.volume_folders import VolumeFolders
 
-from .connections import connect_port
 from .folders import write_volumes
 from .image_service import ProcessImages
 from .images import ImageMap
@@ -43,6 +46,7 @@ from .local_process import GroupWatch
 from .log_files import LogFile, rotated_path
 from .mount_support import MountSupport
 from .port_owners import PortOwners
+from .process_network import ProcessNetwork
 from .process_run import PodObjects, ProcessRun, RunChecks, RunContext
 from .streams import attach_to, run_exec
 
@@ -80,6 +84,9 @@ class ProcessServices(Struct, frozen=True, kw_only=True):
     checks: Callable[[ProcessRun, ReadOnlyTree | None], RunChecks]
     volumes: Callable[[], VolumeFolders]
     """Returns what has the contents of volumes that containers may write."""
+    network: PodNetwork | None = None
+    """What gives pods networks of their own; None if processes have that of this machine."""
+    network_mode: str = AUTO
 
 
 class ProcessRuntime:
@@ -93,6 +100,9 @@ class ProcessRuntime:
         self._pods: dict[str, _PodRecord] = {}
         self._cleanup_tasks: set[asyncio.Task[None]] = set()
         self._context: RunContext | None = None
+        self._network = ProcessNetwork(services.network, services.network_mode)
+        if services.network is not None:
+            services.network.on_lost(self._restart_without_network)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -106,6 +116,7 @@ class ProcessRuntime:
                 folder=folder,
                 can_mount=MountSupport(folder).check,
                 volumes=services.volumes(),
+                network=self._network,
                 server=services.server,
                 on_change=services.events.report_change,
                 on_output=services.events.report_output,
@@ -117,7 +128,9 @@ class ProcessRuntime:
                     await self._end_all()
                     await services.volumes().release()
                 finally:  # also if this is cancelled, because there is no time left
+                    network_end = start("the end of the pods' network", self._network.close())
                     await watch.end()
+                    await network_end
 
     def runs(self, pod: ReadOnlyTree, name: str) -> bool:
         return name in self.states(pod)
@@ -216,13 +229,27 @@ class ProcessRuntime:
         record = self._pods.get(meta.uid(pod))
         if record is not None:
             record.objects.pod = pod
+            if _has_ended(pod) and not record.tasks:  # its address is free
+                self._start_cleanup("the end of a pod's network", self._network.release(pod))
 
     def remove_pod(self, uid: str) -> None:
         record = self._pods.pop(uid, None)
         if record is not None:
-            task = start("the end of a pod", self._clean_up(uid, record))
-            self._cleanup_tasks.add(task)
-            task.add_done_callback(self._cleanup_tasks.discard)
+            self._start_cleanup("the end of a pod", self._clean_up(uid, record))
+
+    def _start_cleanup(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        task = start(name, work)
+        self._cleanup_tasks.add(task)
+        task.add_done_callback(self._cleanup_tasks.discard)
+
+    def _restart_without_network(self, pod: ReadOnlyTree) -> None:
+        """End the processes of a pod whose network is gone, as a kubelet does; their next runs have another one."""
+        record = self._pods.get(meta.uid(pod))
+        for run in record.runs.values() if record is not None else ():
+            if run.process is not None and run.state.exit is None:
+                message = "Pod sandbox changed, it will be killed and re-created."
+                run.record_event("Normal", "SandboxChanged", message)
+                run.process.kill()
 
     # --- commands, output and ports
 
@@ -287,23 +314,26 @@ class ProcessRuntime:
         self, pod: ReadOnlyTree, port: int, *, simulated: bool = True, source: str = "127.0.0.1"
     ) -> PortConnection | None:
         del simulated, source
-        local = self.local_port(pod, port)
-        if local is None or not self._may_connect(pod, port, local):
+        process_port = self.process_port(pod, port)
+        if process_port is None or not self._may_connect(pod, port, process_port):
             return None
-        return partial(connect_port, local, self._clock)
+        return partial(connect_port, process_port, self._clock)
 
-    def _may_connect(self, pod: ReadOnlyTree, port: int, local: int) -> bool:
-        """Return whether a port of this machine is the pod's: the file of images maps it, or a process of the pod listens there."""
+    def _may_connect(self, pod: ReadOnlyTree, port: int, process_port: ProcessPort) -> bool:
+        """Return whether a port is the pod's: in its own network, mapped by the file of images, or one on which a process of it listens."""
+        if process_port.has_own_network:
+            return True
         record = self._pods[meta.uid(pod)]
         is_mapped = any(port in run.mapped_ports for run in record.runs.values())
-        return is_mapped or record.port_owners.has(local)
+        return is_mapped or record.port_owners.has(process_port.port)
 
-    def local_port(self, pod: ReadOnlyTree, port: int) -> int | None:
-        """Return the port of this machine for a pod's port; None if no process of the pod runs."""
+
+    def process_port(self, pod: ReadOnlyTree, port: int) -> ProcessPort | None:
+        """Return where a pod's port is reached; None if no process of the pod runs."""
         record = self._pods.get(meta.uid(pod))
         alive = [run for run in record.runs.values() if run.state.is_alive] if record else []
-        mapped_port = next((run.ports[port] for run in alive if port in run.ports), None)
-        return mapped_port or (port if alive else None)
+        run = next((run for run in alive if port in run.ports), next(iter(alive), None))
+        return None if run is None else run.port_of(port)
 
     def _latest_run(self, pod: ReadOnlyTree, name: str) -> ProcessRun | None:
         record = self._pods.get(meta.uid(pod))
@@ -350,6 +380,7 @@ class ProcessRuntime:
             await _end_runs(record, FORCED_GRACE)
         finally:
             await cancel_and_wait([*record.tasks])
+            await self._network.release(record.objects.pod)
             shutil.rmtree(self._context.folder / uid, ignore_errors=True)
 
     async def _end_all(self) -> None:
@@ -363,6 +394,10 @@ async def _end_runs(record: _PodRecord, grace: float) -> None:
     for run in record.runs.values():
         run.stop(grace)
     await asyncio.gather(*record.tasks)
+
+
+def _has_ended(pod: ReadOnlyTree) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 def _containers(pod: ReadOnlyTree) -> Iterator[tuple[str, ReadOnlyTree]]:

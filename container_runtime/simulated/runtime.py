@@ -53,6 +53,7 @@ from mockube.container_runtime.objects import (
 )
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.port_probe import PortAnswer, PortProbe
+from mockube.container_runtime.process_port import ProcessPort
 from mockube.container_runtime.runs import (
     ContainerNotFound,
     ContainerRun,
@@ -80,6 +81,7 @@ from .connections.access_logs import AccessLogs
 from .connections.pod_network import PodConnections
 from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
+from .connections.process_connections import ProcessConnections
 from .container_loads import ContainerLoads
 from .execution import InterruptiblePause, VolumeCharge, execute, in_container, run_to_end
 from .files.absent_objects import with_absent_objects
@@ -136,8 +138,8 @@ class SimulationContext(Struct, frozen=True, kw_only=True):
     view: SyncedView
     """The objects of the cluster that the network reads."""
     api_server: ApiServer
-    local_port: Callable[[ReadOnlyTree, int], int | None] = lambda *_: None
-    """Returns the port of this machine for the port of a pod whose container runs as a process."""
+    process_port: Callable[[ReadOnlyTree, int], ProcessPort | None] = lambda *_: None
+    """Returns where a port of a pod is reached whose container runs as a process."""
     is_process: Callable[[ReadOnlyTree, str], bool] | None = None
     """Returns whether a container of a pod runs as a process; None if none does."""
     runs_without_program: Callable[[ReadOnlyTree, str], bool] = lambda *_: True
@@ -169,6 +171,7 @@ class SimulatedRuntime:
         self._objects = context.objects
         self._pods = context.pods
         self._view = context.view
+        self._context = context
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
         self._live = LiveContainers(context.is_process)
@@ -189,7 +192,7 @@ class SimulatedRuntime:
             context.api_server,
             context.pods,
             self._responses,
-            context.local_port,
+            context.process_port,
             context.clock,
             nodes=context.nodes,
         )
@@ -219,6 +222,20 @@ class SimulatedRuntime:
             yield
         finally:
             await cancel_and_wait([*self._tasks])
+
+    def connections_of_processes(self, has_address: Callable[[str], bool], server: str) -> ProcessConnections:
+        """Return what decides on the connections of processes with networks of their own, at addresses that these have."""
+        context = self._context
+        return ProcessConnections(
+            self._network,
+            context.view,
+            context.pods,
+            self._responses,
+            context.process_port,
+            has_address,
+            server,
+            context.clock,
+        )
 
     def runs(self, pod: ReadOnlyTree, name: str) -> bool:
         return container_spec(pod, name) is not None

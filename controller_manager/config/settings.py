@@ -334,6 +334,15 @@ class Simulation(Struct, frozen=True, kw_only=True):
             topic="Nodes and pods",
         ),
     ] = simulation_values.SIMULATED
+    pod_network: Annotated[
+        str,
+        Flag(
+            "network of pods whose containers run as processes: namespaces gives each its own address, loopback and ports, "
+            "host has those of this machine, and auto is namespaces where the kernel permits them (auto)",
+            simulation_values.parse_pod_network,
+            topic="Nodes and pods",
+        ),
+    ] = simulation_values.AUTO
     simulate_unknown_programs: Annotated[
         str,
         Flag(

@@ -4,6 +4,7 @@
 
 A spec that `passing.txt` lists and that fails makes the exit code 1. The specs that `failing.yaml` lists, with the reason, are
 left out unless `--all` is given or `--focus` names them. `--update` rewrites `passing.txt` with what passes now as well.
+The pods of some specs run as processes, in networks of their own: they use `nc` of OpenBSD, `curl` and `dig` of this machine.
 `--minor 1.36` runs the suite of an older minor against a cluster of that minor; its lists are in the folder `1.36`.
 """
 
@@ -14,7 +15,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,11 +31,19 @@ HERE = Path(__file__).parent
 PER_PROCESS = 12
 """How many specs one process of the suite runs at most: it takes seconds to start."""
 AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:*"
+PAUSE = "registry.k8s.io/pause:*"
+SHELLS = [f"registry.k8s.io/e2e-test-images/{name}:*" for name in ("busybox", "glibc-dns-testing")]
+"""Images of whose programs this machine has its own."""
 SERVING = re.compile(
     r"AdmissionWebhook|CustomResourceConversionWebhook|CustomResourceFieldSelectors"
     r"|should be restarted with a (/healthz http|GRPC) liveness probe|monotonically increasing restart count"
+    r"|\[sig-network\] (DNS should (provide|resolve)|Networking Granular|Proxy version|Services should|HostPort)"
+    r"|EndpointSlice should support a Service|should serve a basic image on each replica|PreStop should"
+    r"|lifecycle hook should|server and client pods to establish an mTLS|Guestbook application|readiness probe that fails should never be ready"
+    r"|Container Runtime blackbox|cat /tmp/health|succeed in writing subpaths|ConfigMap binary data"
+    r"|(ConfigMap|Secrets|Projected (configMap|secret)) optional updates"
 )
-"""Specs whose pods answer the API server or probes: their image runs as processes, and all others are simulated."""
+"""Specs whose pods answer each other, the API server or probes: their images run as processes, and all others are simulated."""
 
 
 def main() -> int:
@@ -56,7 +65,9 @@ def main() -> int:
     others = [spec for spec in specs if spec not in serving]
     results = run_in_cluster(suite, others, folder, options, jobs=options.jobs)
     # Their pods listen on the same ports.
-    results |= run_in_cluster(suite, serving, folder / "serving", options, jobs=1, agnhost=suite.agnhost)
+    results |= run_in_cluster(
+        suite, serving, folder / "serving", options, jobs=1, agnhost=suite.agnhost_files
+    )
     status, passed = report(specs, passing, results)
     if options.update:
         path = lists(options.minor) / "passing.txt"
@@ -65,7 +76,13 @@ def main() -> int:
 
 
 def run_in_cluster(
-    suite: Suite, specs: Sequence[str], folder: Path, options, *, jobs: int, agnhost: Path | None = None
+    suite: Suite,
+    specs: Sequence[str],
+    folder: Path,
+    options,
+    *,
+    jobs: int,
+    agnhost: Mapping[str, Path] | None = None,
 ) -> dict[str, Result]:
     """Run specs in an existing cluster, or in a new one."""
     if not specs:
@@ -112,16 +129,20 @@ def _run_all(
 
 
 @contextlib.contextmanager
-def cluster(minor: str, agnhost: Path | None = None) -> Iterator[Path]:
+def cluster(minor: str, agnhost: Mapping[str, Path] | None = None) -> Iterator[Path]:
     """Start a cluster of a minor as `mockube up` does, on a free port; a local program may replace the image."""
     with tempfile.TemporaryDirectory(prefix="mockube-e2e-") as folder:
         mockube = Mockube(Path(folder))
         flags = [f"--kubernetes-version={minor}"]
         if agnhost is not None:
             images = Path(folder) / "images.yaml"
-            # `command` of a pod is replaced whole: the probes' pods without `args` name the server of health checks there.
-            program = {"command": [str(agnhost.absolute())], "args": ["grpc-health-checking"]}
-            images.write_text(yaml.safe_dump({"images": {AGNHOST: program}}))
+            files = {path: str(file.absolute()) for path, file in agnhost.items()}
+            program = {"entrypoint": ["/agnhost"], "args": ["pause"], "directory": "/", "files": files}
+            images.write_text(
+                yaml.safe_dump(
+                    {"images": {AGNHOST: program, PAUSE: program, **{shell: {} for shell in SHELLS}}}
+                )
+            )
             flags += ["--container-runtime=process", f"--images={images}"]
         try:
             done = mockube.run(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from tools.minors.gomodules import AGNHOST, SUITE_PROGRAM, build_suite
+from tools.minors.gomodules import AGNHOST, AGNHOST_FILES, SUITE_PROGRAM, build_suite
 from tools.minors.releases import CURRENT, OLDER
 
 RELEASES = (CURRENT, *OLDER)
@@ -36,12 +36,12 @@ class Suite:
     def __init__(self, folder: Path, minor: str):
         self._release = next(release for release in RELEASES if release.minor == minor)
         self._folder, self._program = folder, folder / SUITE_PROGRAM
-        self.agnhost = folder / AGNHOST
-        """What the suite's pods serve."""
+        self.agnhost_files = {f"/{name}": folder / name for name in (AGNHOST, *AGNHOST_FILES)}
+        """The files of the image of the suite's pods, by their paths there."""
 
     def build(self) -> None:
         """Compile the suite and the program of its pods, unless they exist."""
-        if not (self._program.exists() and self.agnhost.exists()):
+        if not (self._program.exists() and all(file.exists() for file in self.agnhost_files.values())):
             build_suite(self._release, self._folder)
 
     def conformance_specs(self) -> list[str]:

@@ -1,7 +1,7 @@
 """The hooks and probes of one run of a container, from its start to its end."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, Protocol
 
@@ -9,6 +9,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start
+from mockube.container_runtime.process_port import ProcessPort
 from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.pod_lifecycle import probing
 from mockube.kubelet.pod_lifecycle.containers import grace_seconds
@@ -28,7 +29,6 @@ class CheckedRun(Protocol):
 
     container: ReadOnlyTree
     state: ContainerState
-    ports: Mapping[int, int]
 
     @property
     def pod(self) -> ReadOnlyTree: ...
@@ -40,6 +40,9 @@ class CheckedRun(Protocol):
     def record_event(self, kind: str, reason: str, message: str) -> None: ...
 
     async def execute(self, command: Sequence[str]) -> tuple[int, str]: ...
+
+    def port_of(self, port: int, host: str = "") -> ProcessPort:
+        """Return where a port of the container is reached, or of a host that is not its pod."""
 
 
 class CheckedProcess(Protocol):
@@ -100,7 +103,7 @@ class ContainerChecks:
 
     def _target(self) -> ProbeTarget:
         run = self._run
-        return ProbeTarget(spec=run.container, ports=run.ports, execute=run.execute)
+        return ProbeTarget(spec=run.container, port_of=run.port_of, execute=run.execute)
 
     async def _pass_post_start_hook(self, hook: ReadOnlyTree) -> bool:
         result = await run_handler(hook, self._target(), self._clock, HOOK_SECONDS)

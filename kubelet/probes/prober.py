@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, unquote_to_bytes, urljoin, urlsplit
 from urllib.parse import quote as percent_encode
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -20,6 +21,7 @@ from mockube.component_base.http1.reading import NEED_DATA, ResponseReader
 from mockube.component_base.http1.writing import InvalidHead, encode_request
 from mockube.component_base.supervision import timeout
 from mockube.container_runtime.port_probe import USER_AGENT
+from mockube.container_runtime.process_port import ProcessPort
 from mockube.kubelet.pod_lifecycle.probing import UnresolvedPort, resolve_port
 
 from .grpc_health import GrpcError, check_health
@@ -29,7 +31,6 @@ READ: Final = 16 << 10
 _VALID_PATH: Final = re.compile(r"(?:[0-9A-Za-z$&+,/:;=@._~!'()*\[\]-]|%[0-9A-Fa-f]{2})*")
 _SWITCHING_PROTOCOLS: Final = 101
 MAX_REDIRECTS: Final = 10
-LOOPBACK: Final = "127.0.0.1"
 
 
 class HandlerResult(Struct, frozen=True, kw_only=True):
@@ -54,13 +55,13 @@ class ProbeTarget(Struct, frozen=True, kw_only=True):
     """The container of a probe or hook."""
 
     spec: ReadOnlyTree
-    ports: Mapping[int, int]
-    """The port of this machine for each port of the container."""
+    port_of: Callable[[int, str], ProcessPort]
+    """Returns where a port of the container is reached, or of a host that is not its pod."""
     execute: Execute
 
-    def local_port(self, value: object) -> int:
-        port = resolve_port(value, self.spec)
-        return self.ports.get(port, port)
+    def port(self, action: ReadOnlyTree) -> ProcessPort:
+        """Return where the port of an action is reached: at the container, or at a host that the action names."""
+        return self.port_of(resolve_port(action["port"], self.spec), action.get("host") or "")
 
 
 async def run_handler(
@@ -79,7 +80,8 @@ async def run_handler(
                 f'command timed out: "{" ".join(handler["exec"].get("command") or ())}" timed out after {seconds:g}s',
             )
         if "grpc" in handler:
-            address = f"{LOOPBACK}:{target.local_port(handler['grpc']['port'])}"
+            port = target.port(handler["grpc"])
+            address = f"{port.host}:{port.port}"
             return _failure(
                 f'timeout: failed to connect service "{address}" within {seconds:g}s: context deadline exceeded',
             )
@@ -105,27 +107,27 @@ async def _run_handler(handler: ReadOnlyTree, target: ProbeTarget, clock: Clock)
 
 
 async def _connect(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
-    port = target.local_port(action["port"])
+    port = target.port(action)
     try:
-        _, writer = await asyncio.open_connection(action.get("host") or LOOPBACK, port)
+        _, writer = await port.connect()
     except OSError as error:
-        return _failure(_dial_error(f"{action.get('host') or LOOPBACK}:{port}", error))
+        return _failure(_dial_error(f"{port.host}:{port.port}", error))
     await _close(writer)
     return SUCCESS
 
 
 async def _check_grpc(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
-    port = target.local_port(action["port"])
+    port = target.port({"port": action["port"]})
+    address = f"{port.host}:{port.port}"
     tls = _unverified_tls("h2") if action.get("mode") == "TLS" else None
     try:
-        reader, writer = await asyncio.open_connection(LOOPBACK, port, ssl=tls)
+        reader, writer = await port.connect(ssl=tls)
     except OSError as error:
-        address = f"{LOOPBACK}:{port}"
         return _failure(f'failed to connect service "{address}": {_dial_error(address, error)}')
     try:
         scheme = "http" if tls is None else "https"
         service = action.get("service") or ""
-        status = await check_health(reader, writer, f"{LOOPBACK}:{port}", service, scheme)
+        status = await check_health(reader, writer, address, service, scheme)
     except (GrpcError, OSError, EOFError) as error:
         return _failure(f"error: health rpc failed: {error}")
     finally:
@@ -135,14 +137,15 @@ async def _check_grpc(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResul
 
 async def _get(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
     scheme = str(action.get("scheme") or "HTTP").lower()
-    host = action.get("host") or LOOPBACK
-    url = f"{scheme}://{host}:{target.local_port(action['port'])}{_with_slash(action.get('path') or '/')}"
+    port = target.port(action)
+    host = f"[{port.host}]" if ":" in port.host else port.host
+    url = f"{scheme}://{host}:{port.port}{_with_slash(action.get('path') or '/')}"
     headers = {header["name"]: header.get("value") or "" for header in action.get("httpHeaders") or ()}
     first = url
     for _ in range(MAX_REDIRECTS):
         try:
             request = _request_http2 if action.get("protocol") == "HTTP2" else _request
-            code, location = await request(url, headers)
+            code, location = await request(url, headers, port)
         except (OSError, EOFError, ValueError, ProtocolError) as error:
             return _failure(f"Get {quote(first)}: {_get_error(urlsplit(url).netloc, error)}")
         next_url = urljoin(url, location) if location and 300 <= code < 400 else ""
@@ -150,6 +153,7 @@ async def _get(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
             output = f"HTTP probe failed with statuscode: {code}"
             return HandlerResult(success=200 <= code < 400, output=output)
         url = next_url
+        port = replace(port, port=urlsplit(url).port or (443 if urlsplit(url).scheme == "https" else 80))
     return _failure(f"Get {quote(first)}: stopped after {MAX_REDIRECTS} redirects")
 
 
@@ -168,11 +172,10 @@ def _with_slash(path: str) -> str:
     return path if path.startswith("/") else f"/{path}"
 
 
-async def _request(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
+async def _request(url: str, headers: Mapping[str, str], port: ProcessPort) -> tuple[int, str]:
     """Send a GET request; return the status code and the location of a redirect."""
     parts = urlsplit(url)
     tls = _unverified_tls() if parts.scheme == "https" else None
-    port = parts.port or (443 if tls else 80)
     request_headers = {
         "Host": parts.netloc,
         "User-Agent": USER_AGENT,
@@ -181,7 +184,7 @@ async def _request(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
         "Connection": "close",
     }
     request = encode_request("GET", _target(parts), request_headers.items())
-    reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=tls)
+    reader, writer = await port.connect(ssl=tls)
     try:
         writer.write(request)
         await writer.drain()
@@ -202,10 +205,10 @@ async def _read_head(reader: asyncio.StreamReader) -> ResponseHead:
             response.receive(await reader.read(READ))
 
 
-async def _request_http2(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
+async def _request_http2(url: str, headers: Mapping[str, str], port: ProcessPort) -> tuple[int, str]:
     """Send a GET request in HTTP/2; redirects are not read."""
     parts = urlsplit(url)
-    reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
+    reader, writer = await port.connect()
     try:
         sent = {"User-Agent": USER_AGENT, "Accept": "*/*", **headers}
         return await get_status(reader, writer, parts.netloc, _target(parts), sent), ""

@@ -136,6 +136,7 @@ def manager_flags(options: argparse.Namespace) -> Sequence[str]:
         *version_flags(options),
         *_level_flags(options),
         f"--container-runtime={options.container_runtime}",
+        f"--pod-network={options.pod_network}",
         f"--simulate-unknown-programs={options.simulate_unknown_programs}",
         f"--unknown-images={options.unknown_images}",
         *images,

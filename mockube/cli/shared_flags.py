@@ -9,7 +9,16 @@ from typing import Final
 from mockube.apimachinery.schema import minors
 from mockube.component_base.flags import non_negative_int
 from mockube.component_base.release_options import read_minor
-from mockube.container_runtime.simulation_values import FAIL, PROCESS, RUN, SIMULATED, SUCCEED
+from mockube.container_runtime.simulation_values import (
+    AUTO,
+    FAIL,
+    HOST,
+    NAMESPACES,
+    PROCESS,
+    RUN,
+    SIMULATED,
+    SUCCEED,
+)
 from mockube.failure import UsageError
 from mockube.kubelet.installation import MAX_CONTROL_PLANES
 from mockube.kubelet.node_pools.flag import read_nodes
@@ -131,6 +140,14 @@ def add_runtime(flags: FlagGroup) -> None:
         default=SIMULATED,
         metavar="RUNTIME",
         help=f"{SIMULATED}, or {PROCESS}: see --images ({SIMULATED})",
+    )
+    flags.add_argument(
+        "--pod-network",
+        choices=[AUTO, NAMESPACES, HOST],
+        default=AUTO,
+        metavar="NETWORK",
+        help=f"network of pods whose containers run as processes: {NAMESPACES}, {HOST}, or {AUTO}, which is the first where "
+        f"the kernel permits it ({AUTO})",
     )
     flags.add_argument(
         "--simulate-unknown-programs",

@@ -212,8 +212,10 @@ def test_user_of_the_image_counts_as_not_root(cluster, pods):
     assert text == f"{USER}\n{USER}\n"
 
 
-def test_taken_port_is_replaced_if_command_names_it(cluster, pods):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+def test_taken_port_of_machine_is_replaced_if_command_names_it():
+    on_host = Cluster(nodes=1, images=IMAGES, manager_flags=["--pod-network=host"])
+    with on_host as cluster, socket.create_server(("127.0.0.1", 0)) as listener:
+        pods = official.CoreV1Api(cluster.kubernetes())
         port = listener.getsockname()[1]
         ports = [{"containerPort": port}]
         told = python(f"import os; print(os.environ['MOCKUBE_PORT_{port}'] != '{port}')", ports=ports)

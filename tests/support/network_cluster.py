@@ -91,7 +91,8 @@ class NetworkCluster:
 
     def pod_at(self, address):
         own = (pod for pod in self.pods if not pod["spec"].get("hostNetwork"))
-        return next((pod for pod in own if pod["status"]["podIP"] == address), None)
+        addresses = ((pod, pod["status"].get("podIPs") or [{"ip": pod["status"]["podIP"]}]) for pod in own)
+        return next((pod for pod, entries in addresses if {"ip": address} in entries), None)
 
     def node_at(self, address):
         return next(
@@ -101,6 +102,13 @@ class NetworkCluster:
     def pods_on_host(self, node):
         hosted = (pod for pod in self.pods if pod["spec"].get("hostNetwork"))
         return [pod for pod in hosted if pod["spec"].get("nodeName") == node]
+
+    def pods_on_node(self, node):
+        return [
+            pod
+            for pod in self.pods
+            if pod["spec"].get("nodeName") == node and not pod["spec"].get("hostNetwork")
+        ]
 
     def policies(self, namespace):
         return [policy for policy in self.network_policies if meta.namespace(policy) == namespace]

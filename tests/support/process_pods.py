@@ -38,11 +38,11 @@ def python(script, **fields):
     return {"name": "c", "image": "example.org/python:3", "args": [script], **fields}
 
 
-def create(pods, *containers, policy="Always", **spec):
+def create(pods, *containers, policy="Always", labels=None, **spec):
     name = next(NAMES)
     spec = {"containers": list(containers), "restartPolicy": policy, **spec}
     spec.setdefault("terminationGracePeriodSeconds", 5)
-    pods.create_namespaced_pod("default", {"metadata": {"name": name}, "spec": spec})
+    pods.create_namespaced_pod("default", {"metadata": {"name": name, "labels": labels or {}}, "spec": spec})
     return name
 
 

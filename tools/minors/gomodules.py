@@ -122,16 +122,21 @@ def _version_flags(release: Release) -> str:
 SUITE: Final = "k8s.io/kubernetes/test/e2e"
 SUITE_PROGRAM: Final = "e2e.test"
 AGNHOST: Final = "agnhost"
+AGNHOST_SOURCE: Final = "k8s.io/kubernetes/test/images/agnhost"
+AGNHOST_FILES: Final = ("localhost.crt", "localhost.key")
+"""The certificate and the key that are in the image of the suite's pods."""
 
 
 def build_suite(release: Release, target: Path) -> None:
     """Build the end-to-end suite of a release into a folder, with the program that its pods serve."""
     target.mkdir(parents=True, exist_ok=True)
     flags = f"-s -w {_version_flags(release)}"
-    with _module_of("agnhost", [], release) as folder:
+    with _module_of("suite", [], release) as folder:
         suite, program = (str(target.resolve() / name) for name in (SUITE_PROGRAM, AGNHOST))
         go("test", "-c", "-ldflags", flags, "-o", suite, SUITE, folder=folder)
-        go("build", "-ldflags", flags, "-o", program, ".", folder=folder)
+        go("build", "-ldflags", flags, "-o", program, AGNHOST_SOURCE, folder=folder)
+    for name in AGNHOST_FILES:
+        shutil.copyfile(release.source / "test/images/agnhost/porter" / name, target / name)
 
 
 def additions(release: Release) -> dict[str, Any]:

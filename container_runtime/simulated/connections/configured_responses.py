@@ -9,6 +9,7 @@ from mockube.apimachinery.hosts import is_address
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.config.environment import hostname_of
+from mockube.container_runtime.config.network_files import CLUSTER_DNS
 from mockube.container_runtime.simulated.configured.contract import (
     Answering,
     ProxyCall,
@@ -17,7 +18,6 @@ from mockube.container_runtime.simulated.configured.contract import (
     Response,
     RunningServer,
 )
-from mockube.container_runtime.simulated.files.network_files import CLUSTER_DNS
 from mockube.container_runtime.simulated.network.calls import (
     HttpRequest,
     Lookup,

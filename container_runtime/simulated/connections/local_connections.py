@@ -1,6 +1,5 @@
 """Connections of programs in simulated containers to containers that run as processes of this machine."""
 
-import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
@@ -13,16 +12,18 @@ from aiohttp import (
     ClientSession,
     ClientTimeout,
     DummyCookieJar,
+    TCPConnector,
 )
 from yarl import URL
 
+from mockube.apimachinery.hosts import url_host
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
 from mockube.container_runtime import limits
+from mockube.container_runtime.process_port import ProcessPort
 from mockube.container_runtime.simulated.network.calls import HttpRequest, Reply
 from mockube.container_runtime.simulated.network.services import Outcome
 
-_LOCAL: Final = "127.0.0.1"
 _SECONDS: Final = 60.0
 _REPLY_SECONDS: Final = 5.0
 _SKIPPED: Final = frozenset({"connection", "content-length", "transfer-encoding"})
@@ -30,10 +31,10 @@ _DECODED: Final = frozenset({"content-encoding", "transfer-encoding", "content-l
 _REFUSED: Final = Reply(outcome=Outcome.REFUSED.value)
 
 
-async def connect_locally(port: int, data: bytes, clock: Clock) -> Reply:
-    """Connect to a port of this machine, send data, and return what the server replies first."""
+async def connect_locally(port: ProcessPort, data: bytes, clock: Clock) -> Reply:
+    """Connect to a port of a process, send data, and return what the server replies first."""
     try:
-        reader, writer = await asyncio.open_connection(_LOCAL, port)
+        reader, writer = await port.connect()
     except OSError:
         return _REFUSED
     body = b""
@@ -50,14 +51,16 @@ async def connect_locally(port: int, data: bytes, clock: Clock) -> Reply:
     return Reply(outcome=Outcome.OPEN.value, body=body)
 
 
-async def send_locally(port: int, request: HttpRequest) -> Reply:
-    """Send an HTTP request to a port of this machine. Certificates are not verified: nobody knows which CA the client trusts."""
-    url = URL(f"{'https' if request.uses_tls else 'http'}://{_LOCAL}:{port}{request.path}", encoded=True)
+async def send_locally(port: ProcessPort, request: HttpRequest) -> Reply:
+    """Send an HTTP request to a port of a process. Certificates are not verified: nobody knows which CA the client trusts."""
+    port = port.at_listener()
+    scheme = "https" if request.uses_tls else "http"
+    url = URL(f"{scheme}://{url_host(port.host)}:{port.port}{request.path}", encoded=True)
     headers = [(name, value) for name, value in request.headers if name.lower() not in _SKIPPED]
     opened, uses_tls = Outcome.OPEN.value, request.uses_tls
     try:
         async with (
-            ClientSession(cookie_jar=DummyCookieJar()) as session,
+            ClientSession(cookie_jar=DummyCookieJar(), connector=await _connector(port)) as session,
             session.request(
                 request.method,
                 url,
@@ -84,6 +87,12 @@ async def send_locally(port: int, request: HttpRequest) -> Reply:
         return _REFUSED
     except (ClientError, TimeoutError, OSError, ValueError):
         return Reply(outcome=opened, uses_tls=uses_tls)
+
+
+async def _connector(port: ProcessPort) -> TCPConnector:
+    """Return what connects to the port in its own network."""
+    opened = None if port.open_socket is None else await port.open_socket(port.host)
+    return TCPConnector(socket_factory=None if opened is None else lambda _: opened)
 
 
 async def _read(response: ClientResponse) -> bytes:

@@ -8,7 +8,7 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.simulated.files.network_files import CLUSTER_DNS
+from mockube.container_runtime.config.network_files import CLUSTER_DNS
 from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import ServeNames
 from mockube.container_runtime.simulated.network.coredns import NameServer, Query

@@ -15,10 +15,11 @@ from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.api_server import ApiServer
+from mockube.container_runtime.config.network_files import CLUSTER_DNS
 from mockube.container_runtime.node_machine import NO_SERVICES, NodeServices, ServiceFailed
 from mockube.container_runtime.objects import PodVersions
+from mockube.container_runtime.process_port import ProcessPort
 from mockube.container_runtime.simulated.client_pace import CLIENT, Backend
-from mockube.container_runtime.simulated.files.network_files import CLUSTER_DNS
 from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import (
     Connect,
@@ -90,18 +91,18 @@ class PodConnections:
         api_server: ApiServer,
         pods: PodVersions,
         responses: PortResponses,
-        local_port: Callable[[ReadOnlyTree, int], int | None],
+        process_port: Callable[[ReadOnlyTree, int], ProcessPort | None],
         clock: Clock,
         *,
         nodes: NodeServices = NO_SERVICES,
     ) -> None:
-        """`local_port` returns the port of this machine for the port of a pod whose container runs as a process."""
+        """`process_port` returns where a port of a pod is reached whose container runs as a process."""
         self._view = view
         self._nodes = nodes
         self._api_server = api_server
         self._pods = pods
         self._responses = responses
-        self._local_port = local_port
+        self._process_port = process_port
         self._clock = clock
         self._databases = responses.databases
         self._turns: Counter[tuple[str, int]] = Counter()
@@ -190,15 +191,15 @@ class PodConnections:
         return Reply(outcome=(Outcome.OPEN if allowed else Outcome.TIMEOUT).value)
 
     async def _connect(self, source: Peer, connect: Connect) -> Reply:
-        opened = self._open(source, connect.address, connect.port, connect.protocol)
+        opened = self.open(source, connect.address, connect.port, connect.protocol)
         if isinstance(opened, Reply):
             return opened
         target, port = opened
         if target.is_api_server:
             return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=True)
-        local_port = self._local_port(target.pod, target.port) if target.pod is not None else None
-        if local_port is not None:
-            return await connect_locally(local_port, connect.data, self._clock)
+        process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
+        if process_port is not None:
+            return await connect_locally(process_port, connect.data, self._clock)
         return Reply(
             outcome=Outcome.OPEN.value,
             speaks=port.speaks,
@@ -218,7 +219,7 @@ class PodConnections:
         await serve_port(target.pod, target.port, self._responses, client)
         return bytes(client.received)
 
-    def _open(
+    def open(
         self, source: Peer, address: str, number: int, protocol: str = "TCP"
     ) -> tuple[RouteTarget, OpenPort] | Reply:
         """Open a connection; return its target with the port, or the failure."""
@@ -236,7 +237,7 @@ class PodConnections:
             return Reply(outcome=Outcome.TIMEOUT.value)
         if target.is_api_server:
             return target, OpenPort(speaks=HTTP, uses_tls=True)
-        if target.pod is not None and self._local_port(target.pod, target.port) is not None:
+        if target.pod is not None and self._process_port(target.pod, target.port) is not None:
             return target, OpenPort(uses_tls=None)
         return (target, port) if port is not None else Reply(outcome=Outcome.REFUSED.value)
 
@@ -261,16 +262,16 @@ class PodConnections:
         request: HttpRequest,
         on_unknown: Callable[[str, str], None],
     ) -> Reply:
-        opened = self._open(source, request.address, request.port)
+        opened = self.open(source, request.address, request.port)
         if isinstance(opened, Reply):
             return opened
         target, port = opened
         if target.is_api_server:
             return await self._send_to_api_server(pod, request)
         assert target.pod is not None
-        local_port = self._local_port(target.pod, target.port)
-        if local_port is not None:
-            return await send_locally(local_port, request)
+        process_port = self._process_port(target.pod, target.port)
+        if process_port is not None:
+            return await send_locally(process_port, request)
         uses_tls = request.uses_tls if port.uses_tls is None else port.uses_tls
         if port.speaks not in ("", HTTP) or uses_tls is not request.uses_tls:
             return Reply(outcome=Outcome.OPEN.value, speaks=port.speaks, uses_tls=uses_tls)

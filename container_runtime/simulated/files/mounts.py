@@ -21,6 +21,7 @@ from mockube.container_runtime.config.file_projection import (
     FileProjection,
     payload_folder,
 )
+from mockube.container_runtime.config.network_files import hosts_file, resolver_file
 from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.config.volumes import (
     API_VOLUMES,
@@ -54,7 +55,6 @@ from .distributions import distribution_of
 from .fs_groups import FsGroup, fs_group_of
 from .image_places import file_places
 from .image_volumes import image_volume_content, is_whole_artifact
-from .network_files import hosts_file, resolver_file
 from .users import account_files, identity_of
 
 _OF_GROUP: Final = 0o2770

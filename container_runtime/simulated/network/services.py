@@ -17,6 +17,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from .policies import TCP, contains
 from .view import ClusterView, Peer, parse_address, peer_of
 
+_ANY_ADDRESS: Final = frozenset({None, "", "0.0.0.0", "::"})  # noqa: S104 - of a port of a node
 _API_SERVER: Final = ("default", "kubernetes")
 _LOCALHOST: Final = ("127.0.0.1", "::1")
 
@@ -60,7 +61,7 @@ def route(view: ClusterView, source: Peer, address: str, port: int, protocol: st
     # A load balancer that is published on this machine has an address such as 127.10.0.1, which no pod has of its own.
     services = () if address in _LOCALHOST else view.services_at(address)
     if (parsed.is_loopback and not services) or address == source.address:
-        return _local_route(view, source, port)
+        return _local_route(view, source, port, protocol)
     for service in services:
         for service_port in _ports(service):
             if service_port["port"] == port and (service_port.get("protocol") or TCP) == protocol:
@@ -76,17 +77,34 @@ def route(view: ClusterView, source: Peer, address: str, port: int, protocol: st
     return Route(outcome=Outcome.OUTSIDE if parsed.is_global else Outcome.UNREACHABLE)
 
 
-def _local_route(view: ClusterView, source: Peer, port: int) -> Route:
+def _local_route(view: ClusterView, source: Peer, port: int, protocol: str) -> Route:
     if source.pod is not None:
         return Route(targets=(RouteTarget(peer=source, port=port, pod=source.pod),))
-    return _host_route(view, source.node, source.address, port)
+    return _host_route(view, source.node, source.address, port, protocol)
 
 
-def _host_route(view: ClusterView, node: str, address: str, port: int) -> Route:
+def _host_route(view: ClusterView, node: str, address: str, port: int, protocol: str) -> Route:
     """Return the route to a port that a pod serves in the network of its node, or that the node maps to a pod."""
+    mapped = next(_targets_at_host_port(view, node, address, port, protocol), None)
+    if mapped is not None:
+        return Route(targets=(mapped,))
     peer = Peer(address=address, node=node)
     targets = [RouteTarget(peer=peer, port=port, pod=pod) for pod in view.pods_on_host(node)]
     return Route(targets=tuple(targets)) if targets else Route(outcome=Outcome.REFUSED)
+
+
+def _targets_at_host_port(
+    view: ClusterView, node: str, address: str, port: int, protocol: str
+) -> Iterator[RouteTarget]:
+    for pod in view.pods_on_node(node):
+        for container in pod["spec"]["containers"]:
+            for declared in container.get("ports") or ():
+                if (
+                    declared.get("hostPort") == port
+                    and (declared.get("protocol") or TCP) == protocol
+                    and declared.get("hostIP") in _ANY_ADDRESS | {address}
+                ):
+                    yield RouteTarget(peer=peer_of(pod), port=declared["containerPort"], pod=pod)
 
 
 def _node_route(view: ClusterView, source: Peer, node: ReadOnlyTree, port: int, protocol: str) -> Route:
@@ -105,7 +123,7 @@ def _node_route(view: ClusterView, source: Peer, node: ReadOnlyTree, port: int, 
         ),
         "",
     )
-    return _host_route(view, meta.name(node), address, port)
+    return _host_route(view, meta.name(node), address, port, protocol)
 
 
 def _ports(service: ReadOnlyTree) -> Sequence[ReadOnlyTree]:

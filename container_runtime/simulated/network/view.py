@@ -42,6 +42,9 @@ class ClusterView(Protocol):
     def pods_on_host(self, node: str) -> Sequence[ReadOnlyTree]:
         """Return the pods that use the network of a node."""
 
+    def pods_on_node(self, node: str) -> Sequence[ReadOnlyTree]:
+        """Return the pods of a node that have networks of their own, and have not ended."""
+
     def policies(self, namespace: str) -> Sequence[ReadOnlyTree]:
         """Return the NetworkPolicies of a namespace."""
 

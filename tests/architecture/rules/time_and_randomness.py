@@ -90,7 +90,10 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "client/clock_follower.py": {"*clock.real": "the connection over which the clock is followed"},
     "client/transport.py": {_NEW_REAL_CLOCK: "timeouts of connections, and TLS"},
     "container_runtime/simulated/connections/local_connections.py": _SOCKET,
-    "container_runtime/process/connections.py": _SOCKET,
+    "container_runtime/simulated/connections/process_connections.py": _SOCKET,
+    "container_runtime/pod_network/name_server.py": _SOCKET,
+    "container_runtime/pod_network/network.py": _SOCKET,
+    "container_runtime/port_connections.py": _SOCKET,
     "kubelet/server/remote_command.py": _SOCKET,
     # requests
     "apiserver/admission/podsecurity/plugin.py": _DEADLINE,

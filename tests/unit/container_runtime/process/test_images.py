@@ -48,7 +48,7 @@ def test_exact_image_precedes_pattern(name, found):
         ),
         ({"ready": {"path": "/"}}, "app: ready must be a probe with one of exec, grpc, httpGet, tcpSocket"),
         ({"directory": 3}, "app: directory must be the path of a folder"),
-        ([], "app: must be a map of command, args, env, ports, ready, directory, files and user"),
+        ([], "app: must be a map of command, entrypoint, args, env, ports, ready, directory, files and user"),
         *(
             (
                 {"files": files},
@@ -111,7 +111,10 @@ NONE = "no images: add at least one, with its command"
         ("images: [", ""),
         ("{images: {a: }, other: 1}", "other must be below `images:`; only `folder:` may be beside it"),
         ("{folder: src, app: {}}", "app must be below `images:`; only `folder:` may be beside it"),
-        ("app: run", "app: must be a map of command, args, env, ports, ready, directory, files and user"),
+        (
+            "app: run",
+            "app: must be a map of command, entrypoint, args, env, ports, ready, directory, files and user",
+        ),
     ],
 )
 def test_invalid_image_map_file_is_refused(tmp_path, text, problem):

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from mockube.component_base.clock import ClusterClock, RealClock, SteppedClock
+from mockube.container_runtime.process_port import LOOPBACK, ProcessPort
 from mockube.kubelet.probes.prober import HandlerResult, ProbeTarget, run_handler
 from tests.support.event_loop import yield_to_loop
 from tests.support.server.webhook_server import credentials
@@ -19,7 +20,11 @@ async def fail_on_command(_):
 
 def target(port=0, *, execute=fail_on_command):
     spec = {"ports": [{"name": "web", "containerPort": 8080}]}
-    return ProbeTarget(spec=spec, ports={8080: port}, execute=execute)
+    return ProbeTarget(
+        spec=spec,
+        port_of=lambda number, host="": ProcessPort(host or LOOPBACK, {8080: port}.get(number, number)),
+        execute=execute,
+    )
 
 
 async def result_and_request(probe, answer, *, clock=CLOCK, tls=None):

@@ -1,11 +1,12 @@
 """The files about names that a kubelet writes into a container: /etc/hosts and /etc/resolv.conf. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.config.environment import (
+
+from .environment import (
     CLUSTER_DOMAIN,
     hostname_of,
     qualified_name,
@@ -49,8 +50,11 @@ def _alias_lines(aliases: Iterable[ReadOnlyTree]) -> Iterator[str]:
         yield f"{line}\n"
 
 
-def resolver_file(pod: ReadOnlyTree) -> str:
-    """Return resolv.conf by the pod's DNS policy and DNS config; a simulated node has no name server."""
+def resolver_file(pod: ReadOnlyTree, node_servers: Sequence[str] = ("127.0.0.1",)) -> str:
+    """Return resolv.conf by the pod's DNS policy and DNS config; `node_servers` are the name servers of its node.
+
+    A simulated node has none.
+    """
     spec = pod["spec"]
     policy, pod_config = spec.get("dnsPolicy") or "ClusterFirst", spec.get("dnsConfig") or {}
     servers, searches, options = list[str](), list[str](), dict[str, str]()
@@ -63,7 +67,7 @@ def resolver_file(pod: ReadOnlyTree) -> str:
         ]
         options = {"ndots": "5"}
     elif policy != "None":
-        servers, searches = ["127.0.0.1"], ["."]
+        servers, searches = [*(node_servers or (CLUSTER_DNS,))], ["."]
     servers = [*dict.fromkeys((*servers, *(pod_config.get("nameservers") or ())))][:_MAX_NAMESERVERS]
     searches = [*dict.fromkeys((*searches, *(pod_config.get("searches") or ())))][:_MAX_SEARCHES]
     options |= {

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.container_runtime.config.environment import hostname_of
-from mockube.container_runtime.simulated.files.network_files import hosts_file, resolver_file
+from mockube.container_runtime.config.network_files import hosts_file, resolver_file
 
 CLUSTER = (
     "search n.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.0.0.10\noptions ndots:5\n"

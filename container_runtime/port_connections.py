@@ -1,4 +1,4 @@
-"""Connections of clients to ports of this machine."""
+"""Connections of clients to ports of processes, and to others that this process has opened."""
 
 import asyncio
 from contextlib import suppress
@@ -6,21 +6,30 @@ from typing import Final
 
 from mockube.component_base import supervision
 from mockube.component_base.clock import Clock
-from mockube.container_runtime.streams import ClientConnection, StreamsClosed
+
+from .process_port import ProcessPort
+from .streams import ClientConnection, StreamsClosed
 
 READ: Final = 32 << 10
 LEAVE_SECONDS: Final = 1.0
 
 
-async def connect_port(port: int, clock: Clock, client: ClientConnection, host: str = "127.0.0.1") -> str:
-    """Connect a client to a port of this machine until both have ended; return the error, or "".
+async def connect_port(port: ProcessPort, clock: Clock, client: ClientConnection) -> str:
+    """Connect a client to a port until both have ended; return the error, or ""."""
+    try:
+        reader, writer = await port.connect()
+    except OSError:
+        return f"dial tcp4 {port.host}:{port.port}: connect: connection refused"
+    return await relay(reader, writer, clock, client)
+
+
+async def relay(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, clock: Clock, client: ClientConnection
+) -> str:
+    """Forward between a client and an open connection until both have ended; return "".
 
     When one has left, all that it sent is delivered. The other one can still send for a second, as with containerd.
     """
-    try:
-        reader, writer = await asyncio.open_connection(host, port)
-    except OSError:
-        return f"dial tcp4 {host}:{port}: connect: connection refused"
     sender = supervision.start("a connection to a process", _send_to(writer, client))
     receiver = supervision.start("a connection from a process", _receive_from(reader, client))
 

@@ -1,0 +1,125 @@
+"""Queries of name servers and their answers, as on the wire (RFC 1035). Pure."""
+
+import struct
+from collections.abc import Iterable, Sequence
+from ipaddress import ip_address
+from typing import Final
+
+from msgspec import Struct
+
+from .decisions import Names
+
+TYPES: Final = {"A": 1, "CNAME": 5, "PTR": 12, "TXT": 16, "AAAA": 28, "SRV": 33}
+_NAMES_OF_TYPES: Final = {number: name for name, number in TYPES.items()}
+_HEADER: Final = struct.Struct("!HHHHHH")
+_RESPONSE, _AUTHORITATIVE, _TRUNCATED, _RECURSION_DESIRED, _RECURSION_AVAILABLE = (
+    0x8000,
+    0x400,
+    0x200,
+    0x100,
+    0x80,
+)
+_OPCODE: Final = 0x7800
+_NO_SUCH_NAME, _NOT_IMPLEMENTED, SERVER_FAILURE = 3, 4, 2
+_INTERNET: Final = 1
+_OPT: Final = 41
+_SECONDS: Final = 30
+"""The time to live of a record, as in the Corefile of kubeadm."""
+MAX_DATAGRAM: Final = 512
+_MAX_LABEL: Final = 63
+_SRV_FIELDS: Final = 4
+
+
+class InvalidQuery(Exception):
+    """A message is not a query."""
+
+
+class Query(Struct, frozen=True, kw_only=True):
+    number: int
+    flags: int
+    name: str
+    kind: int
+    question: bytes
+    """The question as it was sent, which the answer repeats."""
+    size: int
+    """The bytes of the longest datagram that the client takes."""
+
+    @property
+    def record_type(self) -> str:
+        """Return the type of the records; "" if the cluster has none of it."""
+        return _NAMES_OF_TYPES.get(self.kind, "")
+
+
+def parse_query(data: bytes) -> Query:
+    try:
+        number, flags, questions, _, _, additional = _HEADER.unpack_from(data)
+        if flags & _RESPONSE or questions != 1:
+            raise InvalidQuery
+        labels, offset = list[str](), _HEADER.size
+        while length := data[offset]:
+            if length > _MAX_LABEL:
+                raise InvalidQuery
+            labels.append(data[offset + 1 : offset + 1 + length].decode("ascii"))
+            offset += 1 + length
+        kind, _ = struct.unpack_from("!HH", data, offset + 1)
+        end = offset + 5
+        size = _datagram_size(data, end) if additional else MAX_DATAGRAM
+    except (IndexError, struct.error, UnicodeDecodeError) as error:
+        raise InvalidQuery from error
+    question = data[_HEADER.size : end]
+    return Query(number=number, flags=flags, name=".".join(labels), kind=kind, question=question, size=size)
+
+
+def _datagram_size(data: bytes, offset: int) -> int:
+    """Return what the record of EDNS says after the question."""
+    root, kind, size = struct.unpack_from("!BHH", data, offset)
+    return max(size, MAX_DATAGRAM) if root == 0 and kind == _OPT else MAX_DATAGRAM
+
+
+def encode_answer(query: Query, names: Names, *, is_datagram: bool = False) -> bytes:
+    flags = _RESPONSE | _AUTHORITATIVE | _RECURSION_AVAILABLE | query.flags & _RECURSION_DESIRED
+    if query.flags & _OPCODE:
+        return (
+            _HEADER.pack(query.number, flags | query.flags & _OPCODE | _NOT_IMPLEMENTED, 1, 0, 0, 0)
+            + query.question
+        )
+    records = [*_encode_records(names.records)]
+    code = 0 if names.exists else _NO_SUCH_NAME
+    text = (
+        _HEADER.pack(query.number, flags | code, 1, len(records), 0, 0) + query.question + b"".join(records)
+    )
+    if is_datagram and len(text) > query.size:
+        return _HEADER.pack(query.number, flags | _TRUNCATED, 1, 0, 0, 0) + query.question
+    return text
+
+
+def encode_failure(query: Query) -> bytes:
+    flags = _RESPONSE | _RECURSION_AVAILABLE | query.flags & _RECURSION_DESIRED | SERVER_FAILURE
+    return _HEADER.pack(query.number, flags, 1, 0, 0, 0) + query.question
+
+
+def _encode_records(records: Sequence[tuple[str, str, str]]) -> Iterable[bytes]:
+    for name, record_type, value in records:
+        data = _encode_value(record_type, value)
+        if data is not None:
+            fields = struct.pack("!HHIH", TYPES[record_type], _INTERNET, _SECONDS, len(data))
+            yield _encode_name(name) + fields + data
+
+
+def _encode_value(record_type: str, value: str) -> bytes | None:
+    match record_type:
+        case "A" | "AAAA":
+            return ip_address(value).packed
+        case "CNAME" | "PTR":
+            return _encode_name(value)
+        case "SRV" if len(fields := value.split()) == _SRV_FIELDS:
+            return struct.pack("!HHH", *map(int, fields[:3])) + _encode_name(fields[3])
+        case "TXT":
+            return bytes([len(value)]) + value.encode()
+        case _:
+            return None
+
+
+def _encode_name(name: str) -> bytes:
+    labels = [label.encode("ascii", "replace")[:_MAX_LABEL] for label in name.rstrip(".").split(".") if label]
+    return b"".join(bytes([len(label)]) + label for label in labels) + b"\0"

@@ -1,0 +1,177 @@
+"""Where the connections of processes with networks of their own lead: as those of simulated pods, and outside of the cluster, too."""
+
+import errno
+from collections.abc import Callable
+from functools import partial
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import timeout
+from mockube.container_runtime.config.network_files import CLUSTER_DNS
+from mockube.container_runtime.objects import PodVersions
+from mockube.container_runtime.pod_network.decisions import (
+    ClusterNames,
+    Decision,
+    Direct,
+    Echoed,
+    Forwarded,
+    Names,
+    Refusal,
+    Served,
+)
+from mockube.container_runtime.pod_network.packet_queue import ICMP, NewConnection
+from mockube.container_runtime.port_connections import relay
+from mockube.container_runtime.process_port import ProcessPort
+from mockube.container_runtime.simulated.network.calls import Lookup, Reply, decode_reply, encode_call
+from mockube.container_runtime.simulated.network.policies import is_allowed
+from mockube.container_runtime.simulated.network.services import Outcome, RouteTarget
+from mockube.container_runtime.simulated.network.view import Peer, SyncedView, parse_address, peer_of
+from mockube.container_runtime.streams import ClientConnection
+
+from .pod_network import PodConnections
+from .port_responses import PortResponses
+from .ports import serve_port
+
+_DNS_PORT: Final = 53
+_CONNECT_SECONDS: Final = 120.0
+"""How long an address outside of the cluster has to accept a connection; the pod's own attempt ends by then."""
+MAX_ATTEMPTS: Final = 512
+"""The connections to addresses outside that are attempted at the same time."""
+_UNREACHABLE: Final = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL})
+_NO_TYPE: Final = "NONE"
+
+
+class ProcessConnections:
+    """The `Connections` of a `PodNetwork`."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - its parts are those of the run-time
+        self,
+        network: PodConnections,
+        view: SyncedView,
+        pods: PodVersions,
+        responses: PortResponses,
+        process_port: Callable[[ReadOnlyTree, int], ProcessPort | None],
+        has_address: Callable[[str], bool],
+        server: str,
+        clock: Clock,
+    ) -> None:
+        """`has_address` returns whether a process has a network with an address; `server` is the URL of the API server."""
+        self._network = network
+        self._view = view
+        self._pods = pods
+        self._responses = responses
+        self._process_port = process_port
+        self._has_address = has_address
+        url = urlsplit(server)
+        self._server = ProcessPort(url.hostname or "", url.port or 443)
+        self._clock = clock
+        self._attempts = 0
+
+    async def decide(self, pod: ReadOnlyTree, connection: NewConnection) -> Decision:  # noqa: PLR0911 - one for each case
+        await self._view.wait_synced()
+        source, address = peer_of(self._pods.latest(pod) or pod), connection.address
+        if connection.protocol == ICMP:
+            return self._echo(source, address)
+        is_query = address == CLUSTER_DNS and connection.port == _DNS_PORT
+        if is_query and not self._view.services_at(address):
+            return ClusterNames()
+        opened = self._network.open(source, address, connection.port, connection.protocol)
+        if isinstance(opened, Reply):
+            return await self._closed(source, connection, Outcome(opened.outcome))
+        target, _ = opened
+        if target.is_api_server:
+            return await self._connect(self._server)
+        process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
+        if process_port is not None and process_port.has_own_network:
+            direct = self._address_of(target, address)
+            return Direct(direct, process_port.port) if direct else Refusal.REFUSED
+        if is_query:
+            return ClusterNames()
+        if connection.protocol != "TCP" or target.pod is None:
+            return Refusal.DROPPED  # nobody knows what a simulated pod sends in datagrams
+        if process_port is not None:
+            return await self._connect(process_port)
+        return Served(partial(self._serve, target.pod, target.port))
+
+    async def look_up(self, pod: ReadOnlyTree, name: str, record_type: str) -> Names:
+        call = encode_call(Lookup(server=CLUSTER_DNS, name=name, record_type=record_type or _NO_TYPE))
+        reply = decode_reply(await self._network.caller(pod)(call))
+        outcome = Outcome(reply.outcome)
+        return Names(
+            exists=reply.exists,
+            records=reply.records,
+            is_outside=outcome is Outcome.OUTSIDE,
+            is_dropped=outcome is Outcome.TIMEOUT,
+        )
+
+    def _echo(self, source: Peer, address: str) -> Decision:
+        if self._view.services_at(address):
+            return Refusal.DROPPED
+        pod = self._view.pod_at(address)
+        if pod is None and self._view.node_at(address) is None:
+            return Refusal.DROPPED  # echo requests to the outside need rights that this process may lack
+        target = peer_of(pod) if pod is not None else Peer(address=address)
+        if not is_allowed(self._view, source, target, 0, ICMP):
+            return Refusal.DROPPED
+        return Direct(address, 0) if self._has_address(address) else Echoed()
+
+    async def _closed(self, source: Peer, connection: NewConnection, outcome: Outcome) -> Decision:
+        match outcome:
+            case Outcome.REFUSED if self._has_address(connection.address):
+                return Direct(connection.address, connection.port)  # a node's own network knows
+            case Outcome.REFUSED:
+                return Refusal.REFUSED
+            case Outcome.UNREACHABLE | Outcome.OUTSIDE:
+                return await self._outside(source, connection)
+            case _:
+                return Refusal.DROPPED
+
+    async def _outside(self, source: Peer, connection: NewConnection) -> Decision:
+        """Connect to an address that is not one of the cluster, as this machine can."""
+        address, port = connection.address, connection.port
+        parsed = ip_address(address)
+        if parsed.is_multicast or parsed.is_unspecified or address == source.address:
+            return Refusal.DROPPED
+        if not is_allowed(self._view, source, Peer(address=address), port, connection.protocol):
+            return Refusal.DROPPED
+        if connection.protocol == "UDP":
+            return Forwarded(address, port)
+        return (
+            await self._connect(ProcessPort(address, port))
+            if connection.protocol == "TCP"
+            else Refusal.DROPPED
+        )
+
+    async def _connect(self, port: ProcessPort) -> Decision:
+        """Connect in the place of a pod, which gets its answer when the other end has answered."""
+        if self._attempts >= MAX_ATTEMPTS:
+            return Refusal.DROPPED
+        self._attempts += 1
+        try:
+            async with timeout(self._clock.real, _CONNECT_SECONDS):
+                reader, writer = await port.connect()
+        except ConnectionRefusedError:
+            return Refusal.REFUSED
+        except TimeoutError:
+            return Refusal.DROPPED
+        except OSError as error:
+            return Refusal.UNREACHABLE if error.errno in _UNREACHABLE else Refusal.DROPPED
+        finally:
+            self._attempts -= 1
+        return Served(partial(relay, reader, writer, self._clock), abandon=writer.close)
+
+    async def _serve(self, pod: ReadOnlyTree, port: int, client: ClientConnection) -> str:
+        await serve_port(pod, port, self._responses, client)
+        return ""
+
+    def _address_of(self, target: RouteTarget, address: str) -> str:
+        """Return the target's address of the family that a client uses; "" if it has none."""
+        status = (target.pod or {}).get("status") or {}
+        is_hosted = target.peer.pod is None
+        entries = status.get("hostIPs" if is_hosted else "podIPs") or [{"ip": target.peer.address}]
+        is_six = ":" in address
+        found = next((entry["ip"] for entry in entries if (":" in entry["ip"]) is is_six), "")
+        return str(parse_address(found)) if found else ""

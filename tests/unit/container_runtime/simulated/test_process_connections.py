@@ -1,0 +1,166 @@
+"""Where the connections of processes with networks of their own lead."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from mockube.component_base.clock import RealClock
+from mockube.container_runtime.pod_network.decisions import (
+    ClusterNames,
+    Direct,
+    Echoed,
+    Forwarded,
+    Refusal,
+    Served,
+)
+from mockube.container_runtime.pod_network.packet_queue import ICMP, NewConnection
+from mockube.container_runtime.process_port import ProcessPort
+from mockube.container_runtime.simulated.connections.pod_network import PodConnections
+from mockube.container_runtime.simulated.connections.port_answers import OpenPort
+from mockube.container_runtime.simulated.connections.process_connections import ProcessConnections
+from tests.support.network_cluster import NetworkCluster
+
+DNS, OUTSIDE, PROCESS, SIMULATED, OWN = "10.0.0.10", "192.0.2.1", "10.244.0.3", "10.244.0.4", "10.244.0.2"
+
+
+class SyncedCluster(NetworkCluster):
+    async def wait_synced(self):
+        pass
+
+
+class Pods:
+    def latest(self, pod):
+        return pod
+
+
+class ApiServer:
+    async def admin_policy(self):
+        return ""
+
+
+async def open_socket(_):
+    raise AssertionError("the kernel connects")
+
+
+def process_port(pod, port):
+    """Pods with the label `process` are processes; port 443 is port 9443 of its process."""
+    if "process" not in pod["metadata"]["labels"]:
+        return None
+    return ProcessPort(pod["status"]["podIP"], {443: 9443}.get(port, port), open_socket)
+
+
+@pytest.fixture
+def cluster():
+    cluster = SyncedCluster()
+    cluster.add_pod("client", OWN, labels={"process": ""})
+    two = {"podIP": PROCESS, "podIPs": [{"ip": PROCESS}, {"ip": "fd00::3"}]}
+    cluster.add_pod("server", PROCESS, labels={"process": "", "app": "server"})["status"] = two
+    cluster.add_pod("nginx", SIMULATED)
+    return cluster
+
+
+@pytest.fixture
+def connections(cluster):
+    ports = SimpleNamespace(
+        databases=None,
+        open_port=lambda _, port, protocol="TCP": OpenPort() if (port, protocol) == (80, "TCP") else None,
+    )
+    clock = RealClock()
+    network = PodConnections(cluster, ApiServer(), Pods(), ports, process_port, clock)
+    addresses = {OWN, PROCESS}
+    return ProcessConnections(
+        network, cluster, Pods(), ports, process_port, addresses.__contains__, "https://127.0.0.1:1", clock
+    )
+
+
+@pytest.fixture
+def decide(connections, cluster):
+    client = cluster.pods[0]
+
+    async def decide(address, port=80, protocol="TCP"):
+        packet = NewConnection(1, 2, protocol, OWN, 40000, address, port)
+        return await connections.decide(client, packet)
+
+    return decide
+
+
+@pytest.mark.parametrize(
+    ("address", "port", "protocol", "expected"),
+    [
+        (PROCESS, 8080, "TCP", Direct(PROCESS, 8080)),
+        (PROCESS, 443, "TCP", Direct(PROCESS, 9443)),
+        (PROCESS, 53, "UDP", Direct(PROCESS, 53)),
+        ("fd00::3", 8080, "TCP", Direct("fd00::3", 8080)),
+        (SIMULATED, 81, "TCP", Refusal.REFUSED),
+        (SIMULATED, 80, "UDP", Refusal.REFUSED),
+        (PROCESS, 0, ICMP, Direct(PROCESS, 0)),
+        (SIMULATED, 0, ICMP, Echoed()),
+        (OUTSIDE, 0, ICMP, Refusal.DROPPED),
+        (OUTSIDE, 53, "UDP", Forwarded(OUTSIDE, 53)),
+        (OUTSIDE, 5, "SCTP", Refusal.DROPPED),
+        ("224.0.0.1", 5, "UDP", Refusal.DROPPED),
+        (DNS, 53, "UDP", ClusterNames()),
+        (DNS, 53, "TCP", ClusterNames()),
+    ],
+)
+async def test_decision_on_address(decide, address, port, protocol, expected):
+    assert await decide(address, port, protocol) == expected
+
+
+async def test_simulated_pod_is_served_here(decide):
+    assert isinstance(await decide(SIMULATED), Served)
+
+
+async def test_service_leads_to_its_endpoints(cluster, decide):
+    cluster.add_service("web", endpoints=[PROCESS], ports=[{"port": 80, "to": 8080}], clusterIP="10.0.0.5")
+    cluster.add_service("none", clusterIP="10.0.0.6")
+    assert await decide("10.0.0.5") == Direct(PROCESS, 8080)
+    assert await decide("10.0.0.5", 81) is Refusal.DROPPED
+    assert await decide("10.0.0.6") is Refusal.REFUSED
+
+
+async def test_name_server_in_a_pod_answers_in_place_of_the_clusters(cluster, decide):
+    ports = [{"port": 53, "protocol": "UDP"}]
+    cluster.add_service("kube-dns", endpoints=[PROCESS], ports=ports, clusterIP=DNS)
+    assert await decide(DNS, 53, "UDP") == Direct(PROCESS, 53)
+
+
+async def test_policy_closes_pods_and_the_outside(cluster, decide):
+    cluster.network_policies.append(
+        {
+            "metadata": {"name": "closed", "namespace": "default"},
+            "spec": {
+                "podSelector": {},
+                "policyTypes": ["Egress"],
+                "egress": [{"to": [{"podSelector": {"matchLabels": {"app": "server"}}}]}],
+            },
+        }
+    )
+    assert await decide(PROCESS) == Direct(PROCESS, 80)
+    assert await decide(SIMULATED) is Refusal.DROPPED
+    assert await decide(OUTSIDE, 53, "UDP") is Refusal.DROPPED
+    assert await decide(SIMULATED, 0, ICMP) is Refusal.DROPPED
+
+
+async def test_port_of_node_leads_to_the_pod_that_declares_it(cluster, decide):
+    cluster.nodes.append(
+        {
+            "metadata": {"name": "node-1"},
+            "status": {"addresses": [{"type": "InternalIP", "address": "172.18.0.1"}]},
+        }
+    )
+    cluster.pods[1]["spec"]["nodeName"] = "node-1"
+    cluster.pods[1]["spec"]["containers"][0]["ports"] = [{"containerPort": 8080, "hostPort": 9090}]
+    assert await decide("172.18.0.1", 9090) == Direct(PROCESS, 8080)
+    assert await decide("172.18.0.1", 9091) is Refusal.REFUSED
+
+
+async def test_outside_answers_before_the_pod(connections):
+    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    outside = ProcessPort("127.0.0.1", server.sockets[0].getsockname()[1])
+    async with server:
+        served = await connections._connect(outside)
+    assert isinstance(served, Served)
+    served.abandon()
+    assert await connections._connect(outside) is Refusal.REFUSED
