@@ -85,6 +85,15 @@ class NetworkCluster:
             if any(address in endpoint["addresses"] for endpoint in tree["endpoints"])
         ]
 
+    def pods_with_host_port(self, node, port):
+        return [
+            pod
+            for pod in self.pods
+            if pod["spec"].get("nodeName") == node
+            and not pod["spec"].get("hostNetwork")
+            and any(declared.get("hostPort") == port for declared in pod["spec"]["containers"][0]["ports"])
+        ]
+
     def pod_at(self, address):
         own = (pod for pod in self.pods if not pod["spec"].get("hostNetwork"))
         return next((pod for pod in own if pod["status"]["podIP"] == address), None)
