@@ -35,6 +35,8 @@ SERVING = re.compile(
     r"|should be restarted with a (/healthz http|GRPC) liveness probe|monotonically increasing restart count"
 )
 """Specs whose pods answer the API server or probes: their image runs as processes, and all others are simulated."""
+STRICT = re.compile(r"should support proportional scaling")
+"""Specs that need an image that does not exist: in their cluster, images that are not known cannot be pulled."""
 
 
 def main() -> int:
@@ -53,10 +55,14 @@ def main() -> int:
     folder = Path(options.output or built / "reports").absolute()
     folder.mkdir(parents=True, exist_ok=True)
     serving = [spec for spec in specs if SERVING.search(spec)]
-    others = [spec for spec in specs if spec not in serving]
+    strict = [spec for spec in specs if STRICT.search(spec)]
+    others = [spec for spec in specs if spec not in (*serving, *strict)]
     results = run_in_cluster(suite, others, folder, options, jobs=options.jobs)
     # Their pods listen on the same ports.
     results |= run_in_cluster(suite, serving, folder / "serving", options, jobs=1, agnhost=suite.agnhost)
+    results |= run_in_cluster(
+        suite, strict, folder / "strict", options, jobs=1, flags=["--unknown-images=fail"]
+    )
     status, passed = report(specs, passing, results)
     if options.update:
         path = lists(options.minor) / "passing.txt"
@@ -65,13 +71,20 @@ def main() -> int:
 
 
 def run_in_cluster(
-    suite: Suite, specs: Sequence[str], folder: Path, options, *, jobs: int, agnhost: Path | None = None
+    suite: Suite,
+    specs: Sequence[str],
+    folder: Path,
+    options,
+    *,
+    jobs: int,
+    agnhost: Path | None = None,
+    flags: Sequence[str] = (),
 ) -> dict[str, Result]:
     """Run specs in an existing cluster, or in a new one."""
     if not specs:
         return {}
     own = contextlib.nullcontext(options.kubeconfig)
-    with own if options.kubeconfig else cluster(options.minor, agnhost) as kubeconfig:
+    with own if options.kubeconfig else cluster(options.minor, agnhost, flags) as kubeconfig:
         return run(suite, specs, Path(kubeconfig), folder, options, jobs=jobs)
 
 
@@ -112,11 +125,11 @@ def _run_all(
 
 
 @contextlib.contextmanager
-def cluster(minor: str, agnhost: Path | None = None) -> Iterator[Path]:
+def cluster(minor: str, agnhost: Path | None = None, more_flags: Sequence[str] = ()) -> Iterator[Path]:
     """Start a cluster of a minor as `mockube up` does, on a free port; a local program may replace the image."""
     with tempfile.TemporaryDirectory(prefix="mockube-e2e-") as folder:
         mockube = Mockube(Path(folder))
-        flags = [f"--kubernetes-version={minor}"]
+        flags = [f"--kubernetes-version={minor}", *more_flags]
         if agnhost is not None:
             images = Path(folder) / "images.yaml"
             # `command` of a pod is replaced whole: the probes' pods without `args` name the server of health checks there.

@@ -6,10 +6,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.images.table import PortBehavior
-from mockube.container_runtime.runs import running_seconds
+from mockube.container_runtime.runs import container_status, running_seconds
 from mockube.container_runtime.simulated.network.ingress import backend_of
 from mockube.container_runtime.simulated.network.services import RouteTarget, endpoints
 from mockube.container_runtime.simulated.network.view import SyncedView
@@ -20,6 +21,7 @@ from mockube.container_runtime.simulated.shell.filesystem import FileError, File
 
 from . import port_answers
 from .access_logs import AccessLogs
+from .agnhost_responses import AgnhostResponses
 from .databases import REDIS, Databases
 from .nginx_responses import NginxResponses
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest
@@ -46,6 +48,7 @@ class PortResponses:
         self._clock = clock
         self._servers = servers
         self.nginx = NginxResponses(files, clock)
+        self.agnhost = AgnhostResponses(files, clock)
         self.databases = Databases(files, clock)
 
     def open_port(self, pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
@@ -57,6 +60,17 @@ class PortResponses:
         if pod is not None and opened.container is not None and opened.speaks == REDIS:
             return await self.databases.reply(pod, opened.container, data) if data else b""
         return port_answers.reply_to(opened.behavior, data)
+
+    async def reply_to_datagram(
+        self, pod: ReadOnlyTree, port: int, opened: OpenPort, data: bytes, client: str
+    ) -> bytes:
+        """Return the datagram with which a pod answers another one; empty if it sends none."""
+        if opened.container is None or opened.behavior is None:
+            return b""
+        await self._work(pod, opened.container)
+        return await self.agnhost.reply_to_datagram(
+            pod, opened.container, opened.behavior, port, data, client
+        )
 
     async def respond(
         self, pod: ReadOnlyTree, port: int, opened: OpenPort, request: ReceivedRequest, forwards: int = 0
@@ -77,6 +91,10 @@ class PortResponses:
             elapsed=running_seconds(pod, container["name"], now) or 0.0,
             time=f"{now:%Y-%m-%d %H:%M:%S.%f} +0000 UTC",
         )
+        if behavior.handled_by:
+            restarts = (container_status(pod, container["name"]) or {}).get("restartCount") or 0
+            request = replace(request, run=(meta.uid(pod), container["name"], restarts))
+            return await self.agnhost.respond(pod, container, behavior, port, request)
         answer = port_answers.fixed_answer(pod, port, opened, request)
         if answer is None:
             answer = await self._answer(pod, opened, request, forwards)

@@ -1,5 +1,6 @@
 """The server on a simulated pod's ports, for clients outside of the cluster: port-forward and proxies."""
 
+import re
 from contextlib import suppress
 from typing import Final
 
@@ -10,6 +11,7 @@ from mockube.component_base.http1.reading import END, NEED_DATA, RequestReader
 from mockube.component_base.http1.states import State
 from mockube.component_base.http1.writing import encode_response
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
+from mockube.container_runtime.simulated.shell.limits import MAX_SENT
 from mockube.container_runtime.streams import ClientConnection
 
 from .port_answers import HttpAnswer, ReceivedRequest, greeting_of
@@ -18,7 +20,11 @@ from .port_responses import PortResponses
 READ: Final = 16 * 1024
 _TLS_HANDSHAKE: Final = b"\x16"
 """The first byte of a TLS connection."""
-_BAD_REQUEST: Final = encode_response(400, [("Connection", "close"), ("Content-Length", "0")])
+_BAD_REQUEST: Final = encode_response(
+    400, [("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close")], b"400 Bad Request"
+)
+_REQUEST_LINE: Final = re.compile(rb"(?:\r?\n)*[A-Za-z]+ [^\n]* HTTP/\d")
+_CLIENT: Final = "127.0.0.1:40000"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -37,10 +43,12 @@ async def serve_port(
         return
     reader = RequestReader()
     while opened is not None and (head := await _read_head(stream, reader)) is not None:
-        await _skip_body(stream, reader)
+        body = await _read_body(stream, reader)
         headers = {name.lower(): value for name, value in heads.pairs(head)}
         closes_connection = headers.get("connection", "").lower() == "close"
-        request = ReceivedRequest(method=head.method, path=head.target, headers=headers)
+        request = ReceivedRequest(
+            method=head.method, path=head.target, headers=headers, client=_CLIENT, body=body
+        )
         answer = await responses.respond(pod, port, opened, request)
         if not answer.status:
             return
@@ -52,11 +60,16 @@ async def serve_port(
 
 async def _read_head(stream: ClientConnection, reader: RequestReader) -> RequestHead | None:
     """Return the next request; None if there is none, or one that the server does not understand."""
+    begin = b""
     try:
         while (event := reader.next_event()) is NEED_DATA:
             data = await stream.read(READ)
             if data[:1] == _TLS_HANDSHAKE:
                 return None  # TLS is not supported.
+            begin += data[: READ - len(begin)]
+            if b"\n" in begin and not _REQUEST_LINE.match(begin):
+                await stream.write(_BAD_REQUEST)  # without waiting for the headers
+                return None
             reader.receive(data)
     except (IncompleteMessage, MessageTooLong):
         return None
@@ -68,11 +81,16 @@ async def _read_head(stream: ClientConnection, reader: RequestReader) -> Request
     return event
 
 
-async def _skip_body(stream: ClientConnection, reader: RequestReader) -> None:
+async def _read_body(stream: ClientConnection, reader: RequestReader) -> bytes:
+    """Read a body to its end; return what of it is within the limit."""
+    body = bytearray()
     with suppress(ProtocolError):
         while (event := reader.next_event()) is not END:
             if event is NEED_DATA:
                 reader.receive(await stream.read(READ))
+            elif isinstance(event, bytes):
+                body += event[: MAX_SENT - len(body)]
+    return bytes(body)
 
 
 def _encode(answer: HttpAnswer, method: str, *, closes_connection: bool) -> bytes:

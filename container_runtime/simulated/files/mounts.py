@@ -47,7 +47,7 @@ from .distributions import distribution_of
 from .fs_groups import FsGroup, fs_group_of
 from .image_places import file_places
 from .image_volumes import image_volume_content, is_whole_artifact
-from .network_files import hosts_file, resolver_file
+from .network_files import HOSTS, hosts_file, node_hosts_file, resolver_file
 from .users import account_files, identity_of
 
 _OF_GROUP: Final = 0o2770
@@ -133,7 +133,8 @@ def volume_root(pod: ReadOnlyTree, volume: ReadOnlyTree) -> FileEntry:
     source = volume.get(kind) or {}
     group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
     if kind == "hostPath" and source.get("type") in _FILE_TYPES:
-        return FileEntry(data=b"")
+        is_hosts = normpath(source.get("path") or "") == HOSTS
+        return FileEntry(data=node_hosts_file(pod).encode() if is_hosts else b"")
     return _root(
         kind,
         source.get("mode") if kind == "emptyDir" else None,

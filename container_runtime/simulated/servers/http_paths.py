@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Struct
 
+from mockube.apimachinery.gotext import int_or_none
 from mockube.container_runtime.images.table import HttpRoute, PortBehavior
 
 HTTP: Final = "http"
@@ -34,6 +35,13 @@ def location_of(route: HttpRoute, path: str) -> str:
         return route.location
     query = parse_qs(urlsplit(path).query)
     return PLACEHOLDER.sub(lambda match: next(iter(query.get(match[1], ())), ""), route.location)
+
+
+def status_of(route: HttpRoute, path: str) -> int:
+    """Return the status of a route's response, which a parameter of the request's query may name."""
+    values = parse_qs(urlsplit(path).query).get(route.status_parameter) if route.status_parameter else None
+    status = int_or_none(values[0]) if values else None
+    return route.status if status is None else status
 
 
 class ServedFile(Struct, frozen=True, kw_only=True):

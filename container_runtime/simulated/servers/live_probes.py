@@ -13,7 +13,14 @@ from mockube.container_runtime.simulated.shell.filesystem import FileError, File
 
 from .http_paths import KindOfFile
 from .listeners import listeners_of
-from .probe_answers import answer_of, concurrent_containers, has_fixed_files, server_of_files
+from .probe_answers import (
+    answer_of,
+    concurrent_containers,
+    handled_server_on,
+    has_fixed_files,
+    server_of_files,
+)
+from .server_programs import ACTIONS
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
 _CREDENTIALS: Final = "/var/run/secrets/"
@@ -47,6 +54,20 @@ def live_port_probes(
         port = port_number(container, action["port"])
         served = server_of_files(pod, port) if port else None
         if served is not None and (is_changed(served[0]["name"]) or not has_fixed_files(*served)):
+            yield field
+
+
+def fields_of_actions(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[str]:
+    """Yield the fields of httpGet probes and hooks whose requests have an effect in the server that answers them."""
+    fields = [(field, container[field]) for field in _PROBES if field in container]
+    for field, handler in (*fields, *(container.get("lifecycle") or {}).items()):
+        action = handler.get("httpGet")
+        if not action or action.get("host"):
+            continue
+        if field in _PROBES and not str(action.get("path") or "").partition("?")[0].endswith(ACTIONS):
+            continue
+        port = port_number(container, action["port"])
+        if port and handled_server_on(pod, port) is not None:
             yield field
 
 
