@@ -1,7 +1,10 @@
 """The HTTP responses of simulated containers, also those that depend on their files or on Ingresses."""
 
+import ssl
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from http import HTTPStatus
+from posixpath import normpath
 from typing import Final
 
 from msgspec.structs import replace
@@ -16,6 +19,7 @@ from mockube.container_runtime.simulated.network.services import RouteTarget, en
 from mockube.container_runtime.simulated.network.view import SyncedView
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.servers.http_paths import KindOfFile, served_file
+from mockube.container_runtime.simulated.servers.live_probes import may_be_of_image
 from mockube.container_runtime.simulated.servers.running_servers import RunningServers
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 
@@ -25,6 +29,7 @@ from .agnhost_responses import AgnhostResponses
 from .databases import REDIS, Databases
 from .nginx_responses import NginxResponses
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest
+from .tls_streams import self_signed_context
 
 _MAX_FORWARDS: Final = 4
 """The number of Ingress controllers behind each other."""
@@ -50,6 +55,11 @@ class PortResponses:
         self.nginx = NginxResponses(files, clock)
         self.agnhost = AgnhostResponses(files, clock)
         self.databases = Databases(files, clock)
+
+    @cached_property
+    def tls_context(self) -> ssl.SSLContext:
+        """The context of the servers that have certificates of their own."""
+        return self_signed_context(self._clock)
 
     def open_port(self, pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
         """Return what listens on a port of a pod; None if nothing does."""
@@ -115,7 +125,12 @@ class PortResponses:
         if request.method not in ("GET", "HEAD"):
             return port_answers.missing_answer(behavior, 405)
         files = await self._files.file_system(pod, container)
-        return file_response(behavior, request, files)
+        answer = file_response(behavior, request, files)
+        path = normpath("/" + request.path.partition("?")[0].lstrip("/"))
+        if answer.status == HTTPStatus.NOT_FOUND and may_be_of_image(container, behavior, path):
+            text = f"mockube: {path} of the image {container.get('image')} is not simulated\n"
+            return HttpAnswer(status=HTTPStatus.NOT_IMPLEMENTED, body=text.encode())
+        return answer
 
     async def _forward(self, opened: OpenPort, request: ReceivedRequest, forwards: int) -> HttpAnswer:
         """Return the response of the backend that an Ingress names for the request."""

@@ -16,10 +16,9 @@ from mockube.container_runtime.streams import ClientConnection
 
 from .port_answers import HttpAnswer, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
+from .tls_streams import HANDSHAKE, TlsStream, UnreadStream
 
 READ: Final = 16 * 1024
-_TLS_HANDSHAKE: Final = b"\x16"
-"""The first byte of a TLS connection."""
 _BAD_REQUEST: Final = encode_response(
     400, [("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close")], b"400 Bad Request"
 )
@@ -41,6 +40,11 @@ async def serve_port(
             if not reply:
                 break
         return
+    if opened is not None and opened.behavior is not None and opened.behavior.tls:
+        first = await stream.read(READ)
+        stream = UnreadStream(stream, first)
+        if first.startswith(HANDSHAKE):
+            stream = TlsStream(stream, responses.tls_context)
     reader = RequestReader()
     while opened is not None and (head := await _read_head(stream, reader)) is not None:
         body = await _read_body(stream, reader)
@@ -64,7 +68,7 @@ async def _read_head(stream: ClientConnection, reader: RequestReader) -> Request
     try:
         while (event := reader.next_event()) is NEED_DATA:
             data = await stream.read(READ)
-            if data[:1] == _TLS_HANDSHAKE:
+            if data[:1] == HANDSHAKE:
                 return None  # TLS is not supported.
             begin += data[: READ - len(begin)]
             if b"\n" in begin and not _REQUEST_LINE.match(begin):

@@ -1,7 +1,7 @@
 """How an HTTP server answers a path: by a route of its data, or by a file. Pure."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from posixpath import normpath
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -42,6 +42,14 @@ def status_of(route: HttpRoute, path: str) -> int:
     values = parse_qs(urlsplit(path).query).get(route.status_parameter) if route.status_parameter else None
     status = int_or_none(values[0]) if values else None
     return route.status if status is None else status
+
+
+def is_of_image(behavior: PortBehavior, path: str, known: Iterable[str]) -> bool:
+    """Return whether a path that does not exist may be one of the image, whose files are not all known: its server serves all of them.
+
+    `known` are the files of the image that are known, and the mounts of volumes.
+    """
+    return behavior.root == "/" and not any(f"{path}/".startswith(f"{each.rstrip('/')}/") for each in known)
 
 
 class ServedFile(Struct, frozen=True, kw_only=True):
