@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Struct, field
@@ -84,7 +84,7 @@ class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """What a server of another protocol replies to a text of its client."""
     grpc_health: Mapping[str, str] | None = None
     """The statuses of the services in its gRPC health service, such as `"": SERVING`; None for a server without it."""
-    handled_by: str = ""
+    handled_by: Literal["", "netexec", "guestbook", "nettest", "no-snat-test"] = ""
     """The program whose own rules answer the requests of clients, such as netexec; probes are answered by the routes."""
     override: str = ""
     """The path that such a program answers in place of each other one."""

@@ -23,7 +23,7 @@ from mockube.container_runtime.config.environment import environment_of, hostnam
 from mockube.container_runtime.images.table import MAX_PORT, PortBehavior
 from mockube.container_runtime.simulated.network.calls import NetworkCaller
 from mockube.container_runtime.simulated.pod_files import PodFiles
-from mockube.container_runtime.simulated.servers.http_paths import route_of
+from mockube.container_runtime.simulated.servers.http_paths import route_of, sniffed_type
 from mockube.container_runtime.simulated.servers.server_programs import option
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 
@@ -241,12 +241,10 @@ class AgnhostResponses:
     async def _echo(self, exchange: _Exchange) -> HttpAnswer:
         text, code = exchange.form.get("msg", ""), exchange.form.get("code", "")
         self._log(exchange.pod, exchange.container, f"GET /echo?msg={text}&code={code}")
-        if not code:
-            return HttpAnswer(body=text.encode())
-        status = int_or_none(code)
+        status = int_or_none(code) if code else int(HTTPStatus.OK)
         if status is None:
             return HttpAnswer(body=_not_an_integer(code))
-        return _with_status(status, HttpAnswer(body=text.encode()))
+        return _with_status(status, HttpAnswer(content_type=sniffed_type(text), body=text.encode()))
 
     async def _redirect(self, exchange: _Exchange) -> HttpAnswer:
         location, code = exchange.form.get("location", ""), exchange.form.get("code", "")

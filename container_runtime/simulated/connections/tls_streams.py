@@ -3,7 +3,8 @@
 import asyncio
 import ssl
 from collections.abc import Callable
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.streams import ClientConnection
@@ -11,6 +12,7 @@ from mockube.container_runtime.streams import ClientConnection
 HANDSHAKE: Final = b"\x16"
 """The first byte of a TLS connection."""
 _READ: Final = 16 * 1024
+Result = TypeVar("Result", bytes, int)
 
 
 def self_signed_context(clock: Clock) -> ssl.SSLContext:
@@ -53,7 +55,7 @@ class TlsStream:
 
     async def read(self, limit: int) -> bytes:
         try:
-            return await self._run(lambda: self._tls.read(limit))
+            return await self._run(partial(self._tls.read, limit))
         except ssl.SSLError:
             await self._flush()  # an alert
             return b""
@@ -61,12 +63,12 @@ class TlsStream:
     async def write(self, data: bytes) -> None:
         for start in range(0, len(data), _READ):
             piece = data[start : start + _READ]
-            await self._run(lambda piece=piece: self._tls.write(piece) and b"")
+            await self._run(partial(self._tls.write, piece))
 
     async def end(self) -> bool:
         return await self._stream.end()
 
-    async def _run(self, operation: Callable[[], bytes]) -> bytes:
+    async def _run(self, operation: Callable[[], Result]) -> Result:
         while True:
             try:
                 result = operation()

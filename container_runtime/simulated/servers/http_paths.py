@@ -37,6 +37,19 @@ def location_of(route: HttpRoute, path: str) -> str:
     return PLACEHOLDER.sub(lambda match: next(iter(query.get(match[1], ())), ""), route.location)
 
 
+_HTML: Final = re.compile(
+    r"[\t\n\f\r ]*<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p|!--)[ >]",
+    re.IGNORECASE,
+)
+_XML: Final = re.compile(r"[\t\n\f\r ]*<\?xml", re.IGNORECASE)
+
+
+def sniffed_type(text: str) -> str:
+    """Return the content type that a server in Go finds for a text of which it has none (net/http/sniff.go)."""
+    kind = "html" if _HTML.match(text) else "xml" if _XML.match(text) else "plain"
+    return f"text/{kind}; charset=utf-8"
+
+
 def status_of(route: HttpRoute, path: str) -> int:
     """Return the status of a route's response, which a parameter of the request's query may name."""
     values = parse_qs(urlsplit(path).query).get(route.status_parameter) if route.status_parameter else None

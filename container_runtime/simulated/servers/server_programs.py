@@ -10,6 +10,8 @@ from mockube.apimachinery import gotext
 from mockube.apimachinery.gotext import int_or_none, marshal
 from mockube.container_runtime.images.table import MAX_PORT, HttpRoute, PortBehavior
 
+from .http_paths import sniffed_type
+
 Behaviors = Mapping[int, PortBehavior | None]
 """What a server does on each of its ports; None if nobody knows."""
 Environment = Mapping[str, str]
@@ -227,7 +229,7 @@ def _porter(environment: Environment, *, is_json: bool) -> Behaviors:
         match = re.fullmatch(r"SERVE_(TCP_|TLS_)?PORT_(\d+)", name)
         number = port_number(match[2]) if match else None
         if match and number is not None:
-            route = HttpRoute(body=value)
+            route = HttpRoute(body=value, content_type=sniffed_type(value))
             if is_json:
                 body = f'{{"Method":"$(method)","Body":{marshal(value)}}}'
                 route = HttpRoute(body=body, content_type="application/json")

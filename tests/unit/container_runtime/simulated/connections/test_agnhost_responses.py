@@ -142,6 +142,15 @@ async def test_paths_of_netexec(path, status, body, log):
     assert not machine.ends
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("<a href=x>", "html"), (" <B>", "html"), ("<abc>", "plain"), ("<?xml x", "xml"), ("a", "plain")],
+)
+async def test_content_type_is_found_in_the_text(text, kind):
+    machine = Machine("porter", SERVE_PORT_80=text)
+    assert open_port(machine.pod, 80).behavior.routes[0].content_type == f"text/{kind}; charset=utf-8"
+
+
 async def test_netexec_redirects():
     answer = await Machine("netexec").get("/redirect?location=/a%3Fb&code=307")
     assert (answer.status, answer.location) == (307, "/a?b")
