@@ -546,5 +546,5 @@ def _error(text: str, status: int) -> HttpAnswer:
     return HttpAnswer(status=status, body=f"{text}\n".encode())
 
 
-def _not_simulated(what: str) -> HttpAnswer:
-    return _error(f"mockube: {what} is not simulated", HTTPStatus.NOT_IMPLEMENTED)
+def _not_simulated(name: str) -> HttpAnswer:
+    return _error(f"mockube: {name} is not simulated", HTTPStatus.NOT_IMPLEMENTED)

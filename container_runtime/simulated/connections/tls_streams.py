@@ -20,7 +20,7 @@ def self_signed_context(clock: Clock) -> ssl.SSLContext:
     from mockube.apimachinery.randomness import SystemRandom  # noqa: PLC0415 - for few
     from mockube.component_base.serving_certificates import self_signed_tls_context  # noqa: PLC0415
 
-    return self_signed_tls_context("127.0.0.1", now=clock.real.now(), random=SystemRandom())
+    return self_signed_tls_context("127.0.0.1", now=clock.now(), random=SystemRandom())
 
 
 class UnreadStream:

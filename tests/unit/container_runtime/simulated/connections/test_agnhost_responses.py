@@ -302,7 +302,7 @@ async def test_guestbook_passes_requests_on():
     assert (await machine.get("/guestbook?cmd=x", port=80)).status == 400
 
 
-async def test_nettest_records_its_contacts_and_says_that_it_contacts_nobody():
+async def test_nettest_records_contacts_and_refuses_a_status():
     machine = Machine("nettest")
     await machine.get("/write", method="POST", body=b'{"Source": "prestop"}')
     await machine.get("/write", method="POST", body=b"no JSON")
