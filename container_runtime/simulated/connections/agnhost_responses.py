@@ -37,6 +37,9 @@ _DATAGRAM: Final = 2048
 _STDERR: Final = 2
 _MAX_STATUS: Final = 999
 _GUESTBOOK_PORT: Final = 6379
+_MAX_KEYS: Final = 1000
+_MAX_REPLICAS: Final = 100
+_MAX_ERRORS: Final = 500
 _CONTACTS: Final = "the part of nettest that contacts its peers"
 
 
@@ -374,7 +377,8 @@ class AgnhostResponses:
         self._log(exchange.pod, exchange.container, f"GET /register?host={address}")
         guestbook = self._guestbook_of(exchange)
         answer = HttpAnswer(body=marshal({"data": _sorted(guestbook.store)}).encode())
-        guestbook.replicas.append(address)
+        if address not in guestbook.replicas and len(guestbook.replicas) < _MAX_REPLICAS:
+            guestbook.replicas.append(address)
         self._log(exchange.pod, exchange.container, f"Node '{address}' registered.")
         return answer
 
@@ -391,6 +395,8 @@ class AgnhostResponses:
         if not key:
             return _error("cannot set with empty key.", 400)
         guestbook = self._guestbook_of(exchange)
+        if key not in guestbook.store and len(guestbook.store) >= _MAX_KEYS:
+            return _not_simulated(f"a guestbook with more than {_MAX_KEYS} keys")
         guestbook.store[key] = value
         client = await self._client_of(exchange)
         for replica in tuple(guestbook.replicas):
@@ -433,10 +439,11 @@ class AgnhostResponses:
         except msgspec.DecodeError as error:
             contacts.errors.append(str(error))
             source = ""
-        if source:
+        if source and (source in contacts.received or len(contacts.received) < _MAX_KEYS):
             contacts.received[source] = contacts.received.get(source, 0) + 1
         else:
             contacts.errors.append(f"{hostname_of(exchange.pod)}: Got request with no source")
+            del contacts.errors[:-_MAX_ERRORS]
         return HttpAnswer(body=f"{marshal({'Hostname': hostname_of(exchange.pod)})}\n".encode())
 
     async def _read_contacts(self, exchange: _Exchange) -> HttpAnswer:

@@ -1,11 +1,14 @@
 """The requests that a server written in Go sends over the network of its pod: names, redirects, time-outs, and the texts of errors."""
 
+from collections import Counter
+from contextvars import ContextVar
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.hosts import is_address, join_host_port
 from mockube.component_base.clock import Clock
+from mockube.component_base.loop import yield_to_loop
 from mockube.container_runtime.simulated.network.calls import (
     Call,
     Connect,
@@ -20,6 +23,11 @@ from mockube.container_runtime.simulated.network.services import Outcome
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.network_programs.network import hosts_in, resolver_settings_in
 
+MAX_CALLS: Final = 5000
+"""The calls of the network that one request of a client may cause, also by servers that send requests to each other."""
+_MAX_HOPS: Final = 8
+_HOPS: ContextVar[int] = ContextVar("hops", default=0)
+_CALLS: ContextVar[Counter[str]] = ContextVar("calls")
 _TIMEOUT: Final = 5.0
 _CLIENT_PORT: Final = 40000
 _MAX_REDIRECTS: Final = 10
@@ -42,6 +50,8 @@ class GoClient:
         self._files = files
         self._clock = clock
         self._address = address
+        if not _HOPS.get():
+            _CALLS.set(Counter())
 
     async def resolve(self, host: str) -> str:
         """Return the address of a host; without a name it is the client's own."""
@@ -126,4 +136,14 @@ class GoClient:
         raise Failed(f"reading from {protocol} connection failed. err:'{problem}'")
 
     async def _call(self, call: Call) -> Reply:
-        return decode_reply(await self._network(encode_call(call)))
+        """Use the network; a server that asks others which ask others ends after the calls that one request may cause."""
+        hops, calls = _HOPS.get(), _CALLS.get()
+        calls["made"] += 1
+        if hops >= _MAX_HOPS or calls["made"] > MAX_CALLS:
+            raise Failed("mockube: servers that send requests to each other without an end are not simulated")
+        await yield_to_loop()
+        token = _HOPS.set(hops + 1)
+        try:
+            return decode_reply(await self._network(encode_call(call)))
+        finally:
+            _HOPS.reset(token)

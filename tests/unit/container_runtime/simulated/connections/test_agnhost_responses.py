@@ -229,6 +229,18 @@ async def test_dial_drops_responses_if_the_last_attempt_failed():
     assert machine.sent[0] == Connect(address="10.0.0.8", port=81, protocol="UDP", data=b"hostname")
 
 
+async def test_servers_that_dial_each_other_end():
+    machine = Machine("netexec")
+
+    async def call(_data):
+        answer = await machine.get("/dial?host=10.0.0.8&port=80&request=dial&tries=1000")
+        return encode_reply(http(answer.body.decode()))
+
+    machine.call = call
+    answer = await machine.get("/dial?host=10.0.0.8&port=80&request=dial&tries=3")
+    assert b"without an end are not simulated" in answer.body
+
+
 async def test_dial_waits_for_a_server_that_does_not_answer():
     machine = Machine("netexec")
     machine.replies = [Reply(outcome="timeout")]
