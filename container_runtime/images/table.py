@@ -74,6 +74,8 @@ class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """Whether the server has no other paths than its routes: then a probe of another path fails. Otherwise nobody knows."""
     lists_folders: bool = False
     """Whether a request for a folder of `root` without an index.html gets a list of its files."""
+    serves_image: bool = False
+    """Whether `root` has files of the image that are not known: a path that does not exist may be one of them."""
     plain_status: int = 400
     """The status with which a server with TLS answers a request without; 0 if it closes the connection."""
     access_log: str = ""

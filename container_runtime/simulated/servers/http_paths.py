@@ -62,7 +62,7 @@ def is_of_image(behavior: PortBehavior, path: str, known: Iterable[str]) -> bool
 
     `known` are the files of the image that are known, and the mounts of volumes.
     """
-    return behavior.root == "/" and not any(f"{path}/".startswith(f"{each.rstrip('/')}/") for each in known)
+    return behavior.serves_image and not any(f"{path}/".startswith(f"{each.rstrip('/')}/") for each in known)
 
 
 class ServedFile(Struct, frozen=True, kw_only=True):

@@ -297,7 +297,7 @@ _SERVERS: Final[Mapping[str, tuple[str, int, PortBehavior | None]]] = {
     "nettest": ("--port", 8080, _NETTEST),
     "no-snat-test": ("--port", 8080, _NO_SNAT_TEST),
     "serve-hostname": ("--port", 9376, _HOSTNAME),
-    "test-webserver": ("--port", 80, PortBehavior(root="/", lists_folders=True)),
+    "test-webserver": ("--port", 80, PortBehavior(root="/", lists_folders=True, serves_image=True)),
 }
 """The option for the port of each subcommand with one server, its default, and what it answers."""
 
