@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client import kinds
 from mockube.client.cache.informer import Informers
@@ -29,6 +30,7 @@ _PROXY: Final = re.compile(r"(?:^|/)kube-proxy(?:-amd64)?(?:[:@]|$)")
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
 _DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
 _BY_ADDRESS: Final = "network-address"
+_BY_HOST_PORT: Final = "network-host-port"
 _BY_NODE_PORT: Final = "network-node-port"
 _BY_SERVICE: Final = "network-service"
 
@@ -51,6 +53,7 @@ class InformerView:
             of = self._informers.of
             of(kinds.PODS).add_index(BY_NODE, node_of_pod)
             of(kinds.PODS).add_index(_BY_ADDRESS, _addresses_of_pod)
+            of(kinds.PODS).add_index(_BY_HOST_PORT, _host_ports_of_pod)
             of(kinds.NODES).add_index(_BY_ADDRESS, _addresses_of_node)
             of(kinds.SERVICES).add_index(_BY_ADDRESS, _addresses_of_service)
             of(kinds.SERVICES).add_index(_BY_NODE_PORT, _node_ports)
@@ -121,11 +124,9 @@ class InformerView:
         pods = self._informers.of(kinds.PODS).lister.by_index(BY_NODE, node)
         return [pod.object for pod in pods if pod.object["spec"].get("hostNetwork") and not pod.is_terminal]
 
-    def pods_on_node(self, node: str) -> Sequence[ReadOnlyTree]:
-        pods = self._informers.of(kinds.PODS).lister.by_index(BY_NODE, node)
-        return [
-            pod.object for pod in pods if not pod.object["spec"].get("hostNetwork") and not pod.is_terminal
-        ]
+    def pods_with_host_port(self, node: str, port: int) -> Sequence[ReadOnlyTree]:
+        pods = self._informers.of(kinds.PODS).lister.by_index(_BY_HOST_PORT, f"{node}/{port}")
+        return [pod.object for pod in pods]
 
     def policies(self, namespace: str) -> Sequence[ReadOnlyTree]:
         return self._informers.of(kinds.NETWORK_POLICIES).lister.in_namespace(namespace)
@@ -196,8 +197,8 @@ class RulesOfNode:
     def pods_on_host(self, node: str) -> Sequence[ReadOnlyTree]:
         return self._present.pods_on_host(node)
 
-    def pods_on_node(self, node: str) -> Sequence[ReadOnlyTree]:
-        return self._present.pods_on_node(node)
+    def pods_with_host_port(self, node: str, port: int) -> Sequence[ReadOnlyTree]:
+        return self._present.pods_with_host_port(node, port)
 
     def policies(self, namespace: str) -> Sequence[ReadOnlyTree]:
         return self._present.policies(namespace)
@@ -241,6 +242,17 @@ def _addresses_of_pod(pod: PodView) -> Iterable[str]:
     status = pod.object.get("status") or {}
     addresses = [entry.get("ip") for entry in status.get("podIPs") or ()] or [status.get("podIP")]
     yield from (_canonical(address) for address in addresses if address)
+
+
+def _host_ports_of_pod(pod: PodView) -> Iterable[str]:
+    """Yield the node and each of its ports that it maps to a pod, unless that uses the network of the node itself."""
+    spec = pod.object["spec"]
+    if pod.is_terminal or spec.get("hostNetwork"):
+        return
+    for container in every_container(spec):
+        for port in container.get("ports") or ():
+            if port.get("hostPort"):
+                yield f"{spec.get('nodeName')}/{port['hostPort']}"
 
 
 def _addresses_of_node(node: ReadOnlyTree) -> Iterable[str]:

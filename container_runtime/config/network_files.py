@@ -13,6 +13,7 @@ from .environment import (
     short_hostname,
 )
 
+HOSTS: Final = "/etc/hosts"
 CLUSTER_DNS: Final = "10.0.0.10"
 _MAX_NAMESERVERS: Final = 3
 _MAX_SEARCHES: Final = 32
@@ -24,6 +25,12 @@ fe00::0\tip6-mcastprefix
 fe00::1\tip6-allnodes
 fe00::2\tip6-allrouters
 """
+
+
+def node_hosts_file(pod: ReadOnlyTree) -> str:
+    """Return the file of the node on which a pod runs."""
+    status, node = pod.get("status") or {}, pod["spec"].get("nodeName") or ""
+    return f"{_LOCAL}{status['hostIP']}\t{node}\n" if status.get("hostIP") else _LOCAL
 
 
 def hosts_file(pod: ReadOnlyTree) -> str:

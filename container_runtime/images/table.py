@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Struct, field
@@ -49,6 +49,8 @@ class HttpRoute(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknow
     """The body; $(hostname), $(namespace), $(address), $(client), $(method), $(path), $(host), $(headers), $(elapsed) and $(time) are replaced."""
     location: str = ""
     """The target of a redirect; $(loc) and $(location) are the values of these parameters of the request's query."""
+    status_parameter: str = ""
+    """The parameter of the request's query that may name another status."""
     since: float = 0.0
     """The seconds of a run after which the route exists; it then goes before those that follow it."""
 
@@ -72,6 +74,8 @@ class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """Whether the server has no other paths than its routes: then a probe of another path fails. Otherwise nobody knows."""
     lists_folders: bool = False
     """Whether a request for a folder of `root` without an index.html gets a list of its files."""
+    serves_image: bool = False
+    """Whether `root` has files of the image that are not known: a path that does not exist may be one of them."""
     plain_status: int = 400
     """The status with which a server with TLS answers a request without; 0 if it closes the connection."""
     access_log: str = ""
@@ -82,6 +86,10 @@ class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """What a server of another protocol replies to a text of its client."""
     grpc_health: Mapping[str, str] | None = None
     """The statuses of the services in its gRPC health service, such as `"": SERVING`; None for a server without it."""
+    handled_by: Literal["", "netexec", "guestbook", "nettest", "no-snat-test"] = ""
+    """The program whose own rules answer the requests of clients, such as netexec; probes are answered by the routes."""
+    override: str = ""
+    """The path that such a program answers in place of each other one."""
     served_by: tuple[str, ...] = ()
     """The programs that serve the port, of an image with several servers; empty for all of them."""
     options: tuple[str, ...] = ()

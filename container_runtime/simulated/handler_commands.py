@@ -4,6 +4,7 @@ Its result is None where it is unknown: a program is not simulated, unless such 
 image's; or it sends requests to the pod's own server, which is not simulated.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from math import inf
@@ -35,6 +36,7 @@ from .shell.memory import OutOfMemory
 from .shell.process import OtherProcess, UnknownProgram
 from .shell.syntax import ShellSyntaxError
 
+_URL: Final = re.compile(r"/https?:(?:/|$)")
 _MAX_ANSWERS: Final = 5
 """The responses of a server that is not simulated after which the result of a command is unknown."""
 
@@ -69,6 +71,8 @@ class _PresentFiles(FileSystem):
         self._unknown_folders = unknown_folders
 
     def may_exist(self, path: str) -> bool:
+        if _URL.search(path):
+            return False  # The pattern of a shell, as in curl http://web/?a=b; no image has such a folder.
         in_unknown_folder = path.startswith(self._unknown_folders) and not self._is_in_volume(path)
         if self.is_partial and (in_unknown_folder or super().may_exist(path)):
             raise UnknownFile(path)

@@ -126,6 +126,13 @@ class InteractiveRun:
             self.stop_code, self._is_signalled = None, False
             self.task.cancel()
 
+    def exit(self, code: int) -> None:
+        """End the run as a process does that exits."""
+        if self.task is not None and self.state.exit is None:
+            self.state = replace(self.state, is_stopping=True)
+            self.stop_code, self._is_signalled = code, False
+            self.task.cancel()
+
     def kill_by(self, deadline: datetime) -> None:
         """Kill the run at a time, unless it ends or is to be killed earlier."""
         if self.state.exit is not None or (self._kill_at is not None and self._kill_at <= deadline):

@@ -52,7 +52,7 @@ from mockube.container_runtime.objects import (
     retry_until_available,
 )
 from mockube.container_runtime.pod_script import script_of
-from mockube.container_runtime.port_probe import PortAnswer, PortProbe
+from mockube.container_runtime.port_probe import REFUSED, USER_AGENT, PortAnswer, PortProbe
 from mockube.container_runtime.process_port import ProcessPort
 from mockube.container_runtime.runs import (
     ContainerNotFound,
@@ -78,7 +78,9 @@ from . import predictions
 from .client_pace import ClientPace
 from .configured_containers import ConfiguredContainers
 from .connections.access_logs import AccessLogs
+from .connections.agnhost_responses import ContainerAccess
 from .connections.pod_network import PodConnections
+from .connections.port_answers import OpenPort, ReceivedRequest
 from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
 from .connections.process_connections import ProcessConnections
@@ -101,9 +103,14 @@ from .programs.object_values import uses_objects
 from .programs.other_processes import other_processes
 from .programs.program import default_reaction, is_first_process, termination_message
 from .run_log import JoinableLog, RunLogReader, lost_log
-from .servers.live_probes import answer_from_files, fields_of_port_probes, live_port_probes
+from .servers.live_probes import (
+    answer_from_files,
+    fields_of_actions,
+    fields_of_port_probes,
+    live_port_probes,
+)
 from .servers.port_conflicts import failed_bind, occupied_ports, process_without_port
-from .servers.probe_answers import concurrent_containers, server_of_files
+from .servers.probe_answers import concurrent_containers, handled_server_on, server_of_files
 from .servers.running_servers import RunningServers
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
@@ -204,6 +211,12 @@ class SimulatedRuntime:
         self._configured = ConfiguredContainers(
             self._servers, self._responses, self._write_log, self._note_unknown
         )
+        self._responses.agnhost.access = ContainerAccess(
+            network=self._network.caller,
+            write_log=self._write_log,
+            run_command=self._run_for_server,
+            end=self._end_container,
+        )
         self._runs: dict[str, dict[str, list[InteractiveRun]]] = {}
         """The latest two runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -297,7 +310,8 @@ class SimulatedRuntime:
         if any(self._configured.is_configured(pod, other) for other in concurrent_containers(pod)):
             port_probes = [*fields_of_port_probes(container)]
         else:
-            port_probes = [*live_port_probes(pod, container, is_changed)]
+            actions = fields_of_actions(pod, container)
+            port_probes = [*live_port_probes(pod, container, is_changed), *actions]
         return {**handlers, **dict.fromkeys(port_probes, ())} if port_probes else handlers
 
     # --- starting and stopping
@@ -353,6 +367,7 @@ class SimulatedRuntime:
         self._access_logs.forget(uid)
         self._servers.forget(uid)
         self._responses.databases.forget(uid)
+        self._responses.agnhost.forget(uid)
         self._unknown_programs.pop(uid, None)
         self._handler_references.pop(uid, None)
         for runs in self._runs.pop(uid, {}).values():
@@ -406,6 +421,8 @@ class SimulatedRuntime:
         await self._wait_for_servers(pod, concurrent_containers(pod))
         if started := self._configured.started(pod):
             return await self._configured.probe(self._pods.latest(pod) or pod, request, started)
+        if request.path is not None and handled_server_on(pod, request.port) is not None:
+            return await self._probe_handled(pod, request)
         served = server_of_files(pod, request.port)
         if served is None:
             seconds = running_seconds(pod, name, self._clock.now()) or 0.0
@@ -417,6 +434,27 @@ class SimulatedRuntime:
         files = await self.files.file_system(pod, container, restarts=run, references=references)
         others = self._live.without_processes(pod)
         return answer_from_files(others, container, behavior, request, seconds, files)
+
+    async def _probe_handled(self, pod: ReadOnlyTree, request: PortProbe) -> PortAnswer:
+        """Return the answer of a server whose program has rules of its own."""
+        latest = self._pods.latest(pod) or pod
+        opened = self._responses.open_port(latest, request.port)
+        if opened is None or request.path is None:
+            return REFUSED
+        answer = PortAnswer(speaks=opened.speaks, uses_tls=opened.uses_tls)
+        return await self._ask(latest, request, request.path, opened, answer)
+
+    async def _ask(
+        self, pod: ReadOnlyTree, request: PortProbe, path: str, opened: OpenPort, answer: PortAnswer
+    ) -> PortAnswer:
+        """Send a kubelet's request to a server, and complete the answer with its response."""
+        address = (pod.get("status") or {}).get("podIP") or ""
+        headers = {"host": f"{address}:{request.port}", "user-agent": USER_AGENT, "accept": "*/*"}
+        client = (pod.get("status") or {}).get("hostIP") or address
+        received = ReceivedRequest(method="GET", path=path, headers=headers, client=f"{client}:40000")
+        response = await self._responses.respond(pod, request.port, opened, received)
+        body = response.body.decode("utf-8", "replace")
+        return replace(answer, status=response.status, location=response.location, body=body)
 
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         container, run = running_container(pod, name)
@@ -737,6 +775,24 @@ class SimulatedRuntime:
         """Kill the run of a container that is not one in real time."""
         if self.run_of(pod, name) is None:
             self.loads.kill(self._pods.latest(pod) or pod, name, KILLED, "")
+
+    async def _run_for_server(
+        self, pod: ReadOnlyTree, name: str, argv: Sequence[str], seconds: float
+    ) -> CommandResult | None:
+        """Run a command that the server of a container starts."""
+
+        def note_unknown(program: str) -> None:
+            self._note_unknown(pod, name, program, "the server says so to its client")
+
+        return await self.exec_sync(pod, name, argv, seconds, on_unknown=note_unknown)
+
+    def _end_container(self, pod: ReadOnlyTree, name: str, code: int) -> None:
+        """End the first process of a container, which exits by itself."""
+        run = self.run_of(pod, name)
+        if run is not None and run.state.exit is None:
+            run.exit(code)
+        else:
+            self.loads.kill(self._pods.latest(pod) or pod, name, code, "")
             self._events.report_change(pod)
 
     def _processes(

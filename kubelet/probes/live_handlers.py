@@ -37,10 +37,10 @@ from mockube.kubelet.pod_lifecycle.observations import (
     ProbeHistory,
     ProbeResult,
 )
-from mockube.kubelet.pod_lifecycle.port_probes import port_result
+from mockube.kubelet.pod_lifecycle.port_probes import port_result, request_fails
 from mockube.kubelet.pod_lifecycle.probe_results import exec_result, scripted_results
 from mockube.kubelet.pod_lifecycle.probed_runs import attempt_time
-from mockube.kubelet.pod_lifecycle.probing import Probe, probe_times
+from mockube.kubelet.pod_lifecycle.probing import Probe, UnresolvedPort, probe_times
 
 from .totals import TotalsByPod
 
@@ -236,9 +236,14 @@ class LiveHandlers:
     async def _run_hook(self, run: _LiveRun, hook: Hook) -> None:
         began = self._clock.now()
         is_success = False
+        execute = (
+            partial(self._execute, run, hook, inf)
+            if run.commands[hook]
+            else partial(self._send_request, run, hook)
+        )
         try:
             result = await retry_until_available(
-                partial(self._execute, run, hook, inf),
+                execute,
                 self._clock,
                 _RETRY_SECONDS,
                 f"the {hook} hook of {run.name}",
@@ -309,6 +314,23 @@ class LiveHandlers:
                 return result
             self._note_unknown(run, probe.value, result)
             return SUCCESS
+
+    async def _send_request(self, run: _LiveRun, hook: Hook) -> CommandResult:
+        """Send the request of a hook; the result is that of a command."""
+        action = run.container["lifecycle"][hook]["httpGet"]
+        answers: dict[PortProbe, PortAnswer] = {}
+        pod_ip = (run.pod.get("status") or {}).get("podIP") or ""
+        while True:
+            try:
+                fails = request_fails(run.pod, run.container, action, pod_ip, partial(_answer, answers))
+            except _NotAnswered as error:
+                answers[error.request] = await self._runtime.probe_port(
+                    run.pod, run.container["name"], error.request, restarts=run.restarts
+                )
+            except UnresolvedPort:
+                return CommandResult(exit_code=1)
+            else:
+                return CommandResult(exit_code=int(fails))
 
     async def _execute(self, run: _LiveRun, field: str, limit: float) -> CommandResult | None:
         return await self._runtime.exec_sync(

@@ -89,6 +89,15 @@ class NetworkCluster:
     def rules_on(self, node):
         return self.node_rules.get(node, self)
 
+    def pods_with_host_port(self, node, port):
+        return [
+            pod
+            for pod in self.pods
+            if pod["spec"].get("nodeName") == node
+            and not pod["spec"].get("hostNetwork")
+            and any(declared.get("hostPort") == port for declared in pod["spec"]["containers"][0]["ports"])
+        ]
+
     def pod_at(self, address):
         own = (pod for pod in self.pods if not pod["spec"].get("hostNetwork"))
         addresses = ((pod, pod["status"].get("podIPs") or [{"ip": pod["status"]["podIP"]}]) for pod in own)

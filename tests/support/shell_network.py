@@ -30,6 +30,8 @@ class ShellNetwork:
         self.paths = {"/": Reply(outcome="open", speaks="http", status=200, reason="OK", body=b"hello\n")}
         self.dropped = {("10.0.0.7", 81)}
         self.speaks = {("10.0.0.8", 6379): "redis"}
+        self.replies = {}
+        """What ends of connections send back, by address and port."""
         self.dns_outcome = "open"
         self.occupied_ports = frozenset()
 
@@ -57,7 +59,8 @@ class ShellNetwork:
         target = call.address, call.port
         outcome = "open" if target in SERVED else "timeout" if target in self.dropped else "refused"
         speaks = self.speaks.get(target, "")
-        return Reply(outcome=outcome, speaks=speaks, body=b"+PONG\r\n" if speaks == "redis" else b"")
+        body = b"+PONG\r\n" if speaks == "redis" else self.replies.get(target, b"")
+        return Reply(outcome=outcome, speaks=speaks, body=body)
 
     def _respond(self, call):
         uses_tls = call.port == 443

@@ -145,7 +145,7 @@ class PodConnections:
             case Connect(protocol="ICMP") as connect:
                 return self._echo(source, connect)
             case Connect() as connect:
-                return await self._connect(source, connect)
+                return await self._connect(source, connect, on_unknown)
             case HttpRequest() as http:
                 return await self._send(pod, source, http, on_unknown)
 
@@ -172,7 +172,7 @@ class PodConnections:
             outcome = Outcome.OUTSIDE if answer.is_outside else Outcome.OPEN
             return Reply(outcome=outcome.value)
         server = Peer(address=CLUSTER_DNS, pod=_DNS_POD)
-        if not is_allowed(self._view, source, server, _DNS_PORT, "UDP"):
+        if not is_allowed(self._view, source, server, _DNS_PORT, lookup.protocol):
             return Reply(outcome=Outcome.TIMEOUT.value)
         answer = dns.resolve(self._view, lookup.name, lookup.record_type)
         outcome = Outcome.OUTSIDE if answer.is_outside else Outcome.OPEN
@@ -190,13 +190,15 @@ class PodConnections:
         allowed = is_allowed(self._view, source, target, 0, "ICMP")
         return Reply(outcome=(Outcome.OPEN if allowed else Outcome.TIMEOUT).value)
 
-    async def _connect(self, source: Peer, connect: Connect) -> Reply:
+    async def _connect(self, source: Peer, connect: Connect, on_unknown: Callable[[str, str], None]) -> Reply:
         opened = self.open(source, connect.address, connect.port, connect.protocol)
         if isinstance(opened, Reply):
             return opened
         target, port = opened
         if target.is_api_server:
             return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=True)
+        if connect.protocol != "TCP":
+            return await self._send_datagram(source, connect, opened, on_unknown)
         process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
         if process_port is not None:
             return await connect_locally(process_port, connect.data, self._clock)
@@ -208,6 +210,27 @@ class PodConnections:
             and await self._databases.denies(target.pod, port, connect.login),
             body=await self._first_reply(target, port, connect.data),
         )
+
+    async def _send_datagram(
+        self,
+        source: Peer,
+        connect: Connect,
+        opened: tuple[RouteTarget, OpenPort],
+        on_unknown: Callable[[str, str], None],
+    ) -> Reply:
+        """Send a datagram; the reply is empty if nothing answers it, or nobody knows what does."""
+        target, port = opened
+        body = b""
+        if target.pod is not None and connect.data:
+            if port.unknown:
+                name = meta.namespaced_name(target.pod)
+                answer = f"no datagram of port {target.port} of pod {name} comes back"
+                on_unknown(port.unknown, answer)
+            address = connect.address if is_loopback(connect.address) else source.address
+            body = await self._responses.reply_to_datagram(
+                target.pod, target.port, port, connect.data, f"{address}:{_CLIENT_PORT}"
+            )
+        return Reply(outcome=Outcome.OPEN.value, body=body)
 
     async def _first_reply(self, target: RouteTarget, port: OpenPort, data: bytes) -> bytes:
         """Return what a server sends to a client that has connected and sends some data."""
@@ -237,7 +260,8 @@ class PodConnections:
             return Reply(outcome=Outcome.TIMEOUT.value)
         if target.is_api_server:
             return target, OpenPort(speaks=HTTP, uses_tls=True)
-        if target.pod is not None and self._process_port(target.pod, target.port) is not None:
+        is_process = target.pod is not None and self._process_port(target.pod, target.port) is not None
+        if is_process and protocol == "TCP":
             return target, OpenPort(uses_tls=None)
         return (target, port) if port is not None else Reply(outcome=Outcome.REFUSED.value)
 

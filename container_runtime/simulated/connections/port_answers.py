@@ -13,7 +13,13 @@ from mockube.container_runtime.images.table import PortBehavior
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_spec, container_status
 from mockube.container_runtime.simulated.configured.contract import RunningServer
-from mockube.container_runtime.simulated.servers.http_paths import HTTP, PLACEHOLDER, location_of, route_of
+from mockube.container_runtime.simulated.servers.http_paths import (
+    HTTP,
+    PLACEHOLDER,
+    location_of,
+    route_of,
+    status_of,
+)
 from mockube.container_runtime.simulated.servers.listeners import Listeners, listeners_of
 from mockube.container_runtime.simulated.servers.probe_answers import server_name
 from mockube.container_runtime.simulated.servers.running_servers import RunningServers
@@ -43,6 +49,8 @@ class ReceivedRequest(Struct, frozen=True, kw_only=True):
     """The seconds since the start of the container."""
     time: str = ""
     body: bytes = b""
+    run: tuple[str, str, int] = ("", "", 0)
+    """The run that receives it: the pod's uid, the container's name and its restarts."""
 
 
 class HttpAnswer(Struct, frozen=True, kw_only=True):
@@ -89,8 +97,9 @@ def open_port(
         if container["name"] in running_servers:
             continue
         listeners = listeners_of(pod, container)
-        if protocol == "TCP" and port in listeners.ports:
-            return _opened_by(container, port, listeners)
+        ports = listeners.ports if protocol == "TCP" else (listeners.datagrams or {}).get(protocol, {})
+        if port in ports:
+            return _opened_by(container, port, listeners, ports[port])
         declared = next(
             (
                 entry
@@ -99,14 +108,15 @@ def open_port(
             ),
             None,
         )
-        if declared is not None and (protocol != "TCP" or listeners.may_listen(port)):
+        if declared is not None and listeners.may_listen(port, protocol):
             unknown = listeners.unknown or f"the image {container.get('image')}"
             return OpenPort(uses_tls=None, container=container, unknown=unknown)
     return None
 
 
-def _opened_by(container: ReadOnlyTree, port: int, listeners: Listeners) -> OpenPort:
-    behavior = listeners.ports[port]
+def _opened_by(
+    container: ReadOnlyTree, port: int, listeners: Listeners, behavior: PortBehavior | None
+) -> OpenPort:
     if behavior is None:
         unknown = listeners.unknown or server_name(container, port)
         return OpenPort(uses_tls=None, container=container, unknown=unknown)
@@ -149,14 +159,19 @@ def fixed_answer(
     route = route_of(behavior, request.path, request.elapsed)
     if route is None:
         return None
-    body = PLACEHOLDER.sub(lambda match: _value(match[1], pod, request), route.body)
+    body = placeholder_text(route.body, pod, request)
     return HttpAnswer(
-        status=route.status,
+        status=status_of(route, request.path),
         content_type=route.content_type,
         server=behavior.server,
         location=location_of(route, request.path),
         body=body.encode(),
     )
+
+
+def placeholder_text(text: str, pod: ReadOnlyTree, request: ReceivedRequest) -> str:
+    """Return the text of a route with the values of a request."""
+    return PLACEHOLDER.sub(lambda match: _value(match[1], pod, request), text)
 
 
 def _value(name: str, pod: ReadOnlyTree, request: ReceivedRequest) -> str:

@@ -5,26 +5,30 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import lru_cache
 from http import HTTPStatus
+from posixpath import normpath
 from typing import Final
 
 from msgspec.structs import replace
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.serving_certificates import self_signed_tls_context, tls_context_of_pair
 from mockube.container_runtime.images.table import PortBehavior
-from mockube.container_runtime.runs import running_seconds
+from mockube.container_runtime.runs import container_status, running_seconds
 from mockube.container_runtime.simulated.network.ingress import rewritten_path, rule_in
 from mockube.container_runtime.simulated.network.services import RouteTarget, endpoints
 from mockube.container_runtime.simulated.network.view import SyncedView
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.servers.http_paths import KindOfFile, served_file
+from mockube.container_runtime.simulated.servers.live_probes import may_be_of_image
 from mockube.container_runtime.simulated.servers.running_servers import RunningServers
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 
 from . import port_answers
 from .access_logs import AccessLogs
+from .agnhost_responses import AgnhostResponses
 from .configured_responses import ConfiguredResponses
 from .databases import REDIS, Databases
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest
@@ -51,6 +55,7 @@ class PortResponses:
         self._clock = clock
         self._servers = servers
         self.configured = ConfiguredResponses(files, clock)
+        self.agnhost = AgnhostResponses(files, clock)
         self.databases = Databases(files, clock)
 
     def open_port(self, pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
@@ -72,6 +77,17 @@ class PortResponses:
             return await self.databases.reply(pod, opened.container, data) if data else b""
         return port_answers.reply_to(opened.behavior, data)
 
+    async def reply_to_datagram(
+        self, pod: ReadOnlyTree, port: int, opened: OpenPort, data: bytes, client: str
+    ) -> bytes:
+        """Return the datagram with which a pod answers another one; empty if it sends none."""
+        if opened.container is None or opened.behavior is None:
+            return b""
+        await self._work(pod, opened.container)
+        return await self.agnhost.reply_to_datagram(
+            pod, opened.container, opened.behavior, port, data, client
+        )
+
     async def respond(
         self, pod: ReadOnlyTree, port: int, opened: OpenPort, request: ReceivedRequest, forwards: int = 0
     ) -> HttpAnswer:
@@ -91,6 +107,10 @@ class PortResponses:
             elapsed=running_seconds(pod, container["name"], now) or 0.0,
             time=f"{now:%Y-%m-%d %H:%M:%S.%f} +0000 UTC",
         )
+        if behavior.handled_by:
+            restarts = (container_status(pod, container["name"]) or {}).get("restartCount") or 0
+            request = replace(request, run=(meta.uid(pod), container["name"], restarts))
+            return await self.agnhost.respond(pod, container, behavior, port, request)
         answer = port_answers.fixed_answer(pod, port, opened, request)
         if answer is None:
             answer = await self._answer(pod, opened, request, forwards)
@@ -111,7 +131,12 @@ class PortResponses:
         if request.method not in ("GET", "HEAD"):
             return port_answers.missing_answer(behavior, 405)
         files = await self._files.file_system(pod, container)
-        return file_response(behavior, request, files)
+        answer = file_response(behavior, request, files)
+        path = normpath("/" + request.path.partition("?")[0].lstrip("/"))
+        if answer.status == HTTPStatus.NOT_FOUND and may_be_of_image(container, behavior, path):
+            text = f"mockube: {path} of the image {container.get('image')} is not simulated\n"
+            return HttpAnswer(status=HTTPStatus.NOT_IMPLEMENTED, body=text.encode())
+        return answer
 
     async def _forward(self, opened: OpenPort, request: ReceivedRequest, forwards: int) -> HttpAnswer:
         """Return the response of the backend that an Ingress names for the request."""

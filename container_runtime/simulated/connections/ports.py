@@ -1,5 +1,6 @@
 """The server on a simulated pod's ports, for clients outside of the cluster: port-forward and proxies."""
 
+import re
 import ssl
 from contextlib import suppress
 from typing import Final
@@ -12,6 +13,7 @@ from mockube.component_base.http1.states import State
 from mockube.component_base.http1.writing import encode_response
 from mockube.component_base.tls_stream import ByteStream, TlsStream
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
+from mockube.container_runtime.simulated.shell.limits import MAX_SENT
 
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
@@ -19,7 +21,10 @@ from .port_responses import PortResponses
 READ: Final = 16 * 1024
 _TLS_HANDSHAKE: Final = b"\x16"
 """The first byte of a TLS connection."""
-_BAD_REQUEST: Final = encode_response(400, [("Connection", "close"), ("Content-Length", "0")])
+_BAD_REQUEST: Final = encode_response(
+    400, [("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close")], b"400 Bad Request"
+)
+_REQUEST_LINE: Final = re.compile(rb"(?:\r?\n)*[A-Za-z]+ [^\n]* HTTP/\d")
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -49,10 +54,12 @@ async def serve_port(
         return
     stream = secured
     while opened is not None and (head := await _read_head(stream, reader)) is not None:
-        await _skip_body(stream, reader)
+        body = await _read_body(stream, reader)
         headers = {name.lower(): value for name, value in heads.pairs(head)}
         closes_connection = headers.get("connection", "").lower() == "close"
-        request = ReceivedRequest(method=head.method, path=head.target, headers=headers, client=source)
+        request = ReceivedRequest(
+            method=head.method, path=head.target, headers=headers, client=source, body=body
+        )
         answer = await responses.respond(pod, port, opened, request)
         if not answer.status:
             return
@@ -99,11 +106,16 @@ async def _accept_tls(
 
 async def _read_head(stream: ByteStream, reader: RequestReader) -> RequestHead | None:
     """Return the next request; None if there is none, or one that the server does not understand."""
+    begin = b""
     try:
         while (event := reader.next_event()) is NEED_DATA:
             data = await stream.read(READ)
             if data[:1] == _TLS_HANDSHAKE:
                 return None  # the server does not speak TLS
+            begin += data[: READ - len(begin)]
+            if b"\n" in begin and not _REQUEST_LINE.match(begin):
+                await stream.write(_BAD_REQUEST)  # without waiting for the headers
+                return None
             reader.receive(data)
     except (IncompleteMessage, MessageTooLong):
         return None
@@ -115,11 +127,16 @@ async def _read_head(stream: ByteStream, reader: RequestReader) -> RequestHead |
     return event
 
 
-async def _skip_body(stream: ByteStream, reader: RequestReader) -> None:
+async def _read_body(stream: ByteStream, reader: RequestReader) -> bytes:
+    """Read a body to its end; return what of it is within the limit."""
+    body = bytearray()
     with suppress(ProtocolError):
         while (event := reader.next_event()) is not END:
             if event is NEED_DATA:
                 reader.receive(await stream.read(READ))
+            elif isinstance(event, bytes):
+                body += event[: MAX_SENT - len(body)]
+    return bytes(body)
 
 
 def _encode(answer: HttpAnswer, method: str, *, closes_connection: bool) -> bytes:

@@ -50,7 +50,10 @@ def _distribution_of_image(image: str) -> Distribution:
         return _BUSYBOX
     if repository == "ubuntu":
         return _UBUNTU
-    return _UNKNOWN if behavior_of_image(image) is None else _DEBIAN_RELEASE
+    entry = behavior_of_image(image)
+    if entry is None:
+        return _UNKNOWN
+    return _ALPINE if "alpine" in (entry.programs or ()) else _DEBIAN_RELEASE
 
 
 def distribution_of(container: Mapping[str, Any]) -> Distribution:

@@ -21,7 +21,7 @@ from mockube.container_runtime.config.file_projection import (
     FileProjection,
     payload_folder,
 )
-from mockube.container_runtime.config.network_files import hosts_file, resolver_file
+from mockube.container_runtime.config.network_files import HOSTS, hosts_file, node_hosts_file, resolver_file
 from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.config.volumes import (
     API_VOLUMES,
@@ -142,7 +142,8 @@ def volume_root(pod: ReadOnlyTree, volume: ReadOnlyTree) -> FileEntry:
     source = volume.get(kind) or {}
     group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
     if kind == "hostPath" and source.get("type") in _FILE_TYPES:
-        return FileEntry(data=b"")
+        is_hosts = normpath(source.get("path") or "") == HOSTS
+        return FileEntry(data=node_hosts_file(pod).encode() if is_hosts else b"")
     return _root(
         kind,
         folder_mode(kind, source),

@@ -15,6 +15,7 @@ class Lookup(Struct, frozen=True, kw_only=True, tag=True):
     server: str
     name: str
     record_type: str = "A"
+    protocol: str = "UDP"
 
 
 class Login(Struct, frozen=True, kw_only=True):

@@ -12,14 +12,16 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .policies import TCP, contains
 from .view import ClusterView, Peer, parse_address, peer_of
 
-_ANY_ADDRESS: Final = frozenset({None, "", "0.0.0.0", "::"})  # noqa: S104 - of a port of a node
 _API_SERVER: Final = ("default", "kubernetes")
 _LOCALHOST: Final = ("127.0.0.1", "::1")
+_ANY_ADDRESS: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
+"""The `hostIP` of ports that a node maps at each of its addresses."""
 
 
 class Outcome(Enum):
@@ -61,7 +63,7 @@ def route(view: ClusterView, source: Peer, address: str, port: int, protocol: st
     # A load balancer that is published on this machine has an address such as 127.10.0.1, which no pod has of its own.
     services = () if address in _LOCALHOST else view.services_at(address)
     if (parsed.is_loopback and not services) or address == source.address:
-        return _local_route(view, source, port, protocol)
+        return _local_route(view, source, address, port, protocol)
     for service in services:
         for service_port in _ports(service):
             if service_port["port"] == port and (service_port.get("protocol") or TCP) == protocol:
@@ -73,41 +75,42 @@ def route(view: ClusterView, source: Peer, address: str, port: int, protocol: st
         return Route(targets=(RouteTarget(peer=peer_of(pod), port=port, pod=pod),))
     node = view.node_at(address)
     if node is not None:
-        return _node_route(view, source, node, port, protocol)
+        return _node_route(view, source, node, address, port, protocol)
     return Route(outcome=Outcome.OUTSIDE if parsed.is_global else Outcome.UNREACHABLE)
 
 
-def _local_route(view: ClusterView, source: Peer, port: int, protocol: str) -> Route:
+def _local_route(view: ClusterView, source: Peer, address: str, port: int, protocol: str) -> Route:
     if source.pod is not None:
         return Route(targets=(RouteTarget(peer=source, port=port, pod=source.pod),))
-    return _host_route(view, source.node, source.address, port, protocol)
+    node = view.node_at(source.address)
+    if node is None:
+        return _host_route(view, source.node, address, port, protocol)
+    return _node_route(view, source, node, address, port, protocol)
 
 
 def _host_route(view: ClusterView, node: str, address: str, port: int, protocol: str) -> Route:
-    """Return the route to a port that a pod serves in the network of its node, or that the node maps to a pod."""
-    mapped = next(_targets_at_host_port(view, node, address, port, protocol), None)
-    if mapped is not None:
-        return Route(targets=(mapped,))
+    """Return the route to a port that the node maps to a pod, or that a pod serves in the network of its node."""
+    for pod in view.pods_with_host_port(node, port):
+        for declared in _host_ports(pod):
+            if (declared["hostPort"], declared.get("protocol") or TCP) == (port, protocol) and (
+                declared.get("hostIP") or address
+            ) in (address, *_ANY_ADDRESS):
+                target = RouteTarget(peer=peer_of(pod), port=declared["containerPort"], pod=pod)
+                return Route(targets=(target,))
     peer = Peer(address=address, node=node)
     targets = [RouteTarget(peer=peer, port=port, pod=pod) for pod in view.pods_on_host(node)]
     return Route(targets=tuple(targets)) if targets else Route(outcome=Outcome.REFUSED)
 
 
-def _targets_at_host_port(
-    view: ClusterView, node: str, address: str, port: int, protocol: str
-) -> Iterator[RouteTarget]:
-    for pod in view.pods_on_node(node):
-        for container in pod["spec"]["containers"]:
-            for declared in container.get("ports") or ():
-                if (
-                    declared.get("hostPort") == port
-                    and (declared.get("protocol") or TCP) == protocol
-                    and declared.get("hostIP") in _ANY_ADDRESS | {address}
-                ):
-                    yield RouteTarget(peer=peer_of(pod), port=declared["containerPort"], pod=pod)
+def _host_ports(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    """Yield the ports of a pod's containers that its node maps to them."""
+    for container in every_container(pod["spec"]):
+        yield from (port for port in container.get("ports") or () if port.get("hostPort"))
 
 
-def _node_route(view: ClusterView, source: Peer, node: ReadOnlyTree, port: int, protocol: str) -> Route:
+def _node_route(
+    view: ClusterView, source: Peer, node: ReadOnlyTree, address: str, port: int, protocol: str
+) -> Route:
     for service in view.services_on_node_port(port):
         for service_port in _ports(service):
             if service_port.get("nodePort") == port and (service_port.get("protocol") or TCP) == protocol:
@@ -115,14 +118,6 @@ def _node_route(view: ClusterView, source: Peer, node: ReadOnlyTree, port: int, 
                 return _service_route(
                     view, source, service, service_port, local_to=meta.name(node) if is_local else None
                 )
-    address = next(
-        (
-            entry["address"]
-            for entry in (node.get("status") or {}).get("addresses") or ()
-            if entry.get("type") == "InternalIP"
-        ),
-        "",
-    )
     return _host_route(view, meta.name(node), address, port, protocol)
 
 

@@ -42,8 +42,8 @@ class ClusterView(Protocol):
     def pods_on_host(self, node: str) -> Sequence[ReadOnlyTree]:
         """Return the pods that use the network of a node."""
 
-    def pods_on_node(self, node: str) -> Sequence[ReadOnlyTree]:
-        """Return the pods of a node that have networks of their own, and have not ended."""
+    def pods_with_host_port(self, node: str, port: int) -> Sequence[ReadOnlyTree]:
+        """Return the pods with networks of their own to which a node maps one of its ports."""
 
     def policies(self, namespace: str) -> Sequence[ReadOnlyTree]:
         """Return the NetworkPolicies of a namespace."""

@@ -56,6 +56,7 @@ _NETWORK_PROGRAM: Final = re.compile(
     rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host', *NETWORK_SERVERS}))})(?![\w.-])|/dev/(?:tcp|udp)/"
 )
 """The name of a program that uses the network, in a command or a script; `host` is more often an ordinary word, and `nginx` a name."""
+_AGNHOST: Final = ("agnhost", "agnhost-2")
 _PYTHON: Final = re.compile(r"(?<![\w.-])python(?:3(?:\.\d+)?)?(?![\w.-])")
 _SURROUNDINGS: Final = re.compile(
     r"(?<![\w./-])(?:whoami|id|groups|chown|chgrp|getent|df|mount|free|nproc|top|ps|pgrep|pidof)(?![\w=./-])"
@@ -309,7 +310,14 @@ def _has_command(container: ReadOnlyTree) -> bool:
 @lru_cache(maxsize=4096)
 def mentions_network(argv: tuple[str, ...]) -> bool:
     """Return whether a command names a program that uses the network."""
-    return any(_NETWORK_PROGRAM.search(argument) for argument in argv)
+    return any(_NETWORK_PROGRAM.search(argument) for argument in argv) or _is_client_of_agnhost(argv)
+
+
+def _is_client_of_agnhost(argv: tuple[str, ...]) -> bool:
+    """Return whether a command is one of agnhost that connects to others when it starts."""
+    if not argv or argv[0].rpartition("/")[2] not in _AGNHOST:
+        return False
+    return "connect" in argv[1:2] or any(argument.startswith("--replicaof") for argument in argv)
 
 
 def _reads_files_of_network(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:

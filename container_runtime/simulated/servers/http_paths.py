@@ -1,13 +1,14 @@
 """How an HTTP server answers a path: by a route of its data, or by a file. Pure."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from posixpath import normpath
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Struct
 
+from mockube.apimachinery.gotext import int_or_none
 from mockube.container_runtime.images.table import HttpRoute, PortBehavior
 
 HTTP: Final = "http"
@@ -34,6 +35,34 @@ def location_of(route: HttpRoute, path: str) -> str:
         return route.location
     query = parse_qs(urlsplit(path).query)
     return PLACEHOLDER.sub(lambda match: next(iter(query.get(match[1], ())), ""), route.location)
+
+
+_HTML: Final = re.compile(
+    r"[\t\n\f\r ]*<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p|!--)[ >]",
+    re.IGNORECASE,
+)
+_XML: Final = re.compile(r"[\t\n\f\r ]*<\?xml", re.IGNORECASE)
+
+
+def sniffed_type(text: str) -> str:
+    """Return the content type that a server in Go finds for a text of which it has none (net/http/sniff.go)."""
+    kind = "html" if _HTML.match(text) else "xml" if _XML.match(text) else "plain"
+    return f"text/{kind}; charset=utf-8"
+
+
+def status_of(route: HttpRoute, path: str) -> int:
+    """Return the status of a route's response, which a parameter of the request's query may name."""
+    values = parse_qs(urlsplit(path).query).get(route.status_parameter) if route.status_parameter else None
+    status = int_or_none(values[0]) if values else None
+    return route.status if status is None else status
+
+
+def is_of_image(behavior: PortBehavior, path: str, known: Iterable[str]) -> bool:
+    """Return whether a path that does not exist may be one of the image, whose files are not all known: its server serves all of them.
+
+    `known` are the files of the image that are known, and the mounts of volumes.
+    """
+    return behavior.serves_image and not any(f"{path}/".startswith(f"{each.rstrip('/')}/") for each in known)
 
 
 class ServedFile(Struct, frozen=True, kw_only=True):

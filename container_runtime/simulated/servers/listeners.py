@@ -39,7 +39,7 @@ from mockube.container_runtime.simulated.shell.options import has_letter
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 from .http_paths import HTTP
-from .server_programs import SERVERS, Behaviors, port_number
+from .server_programs import DATAGRAM_SERVERS, SERVERS, Behaviors, port_number
 
 _SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 _WRAPPERS: Final = frozenset(
@@ -67,9 +67,13 @@ class Listeners(Struct, frozen=True, kw_only=True):
     """What may listen on other ports, such as an image that is not known; "" if nothing does."""
     possible: frozenset[int] = frozenset()
     """Ports that arguments or variables name, and on which it may listen."""
+    datagrams: Mapping[str, Behaviors] | None = None
+    """What it does on its ports of UDP and SCTP, by the protocol; None if nobody knows."""
 
-    def may_listen(self, port: int) -> bool:
+    def may_listen(self, port: int, protocol: str = "TCP") -> bool:
         """Return whether the program listens on a port, or may do so."""
+        if protocol != "TCP":
+            return self.datagrams is None or port in self.datagrams.get(protocol, {})
         return bool(self.unknown) or port in self.ports or port in self.possible
 
 
@@ -227,6 +231,7 @@ def _of_command(
 ) -> Listeners:
     """Return the ports of all programs that a command runs, in a script of a shell, too."""
     found: dict[int, PortBehavior | None] = {}
+    datagrams: dict[str, Behaviors] | None = None
     unknown, possible = "", frozenset[int]()
     folder = key.folder or (image.workdir if image is not None else "") or "/"
     for command in _simple_commands(words):
@@ -235,10 +240,13 @@ def _of_command(
         listeners = _of_simple_command(command, key, image, environment, folder)
         found |= listeners.ports
         unknown, possible = unknown or listeners.unknown, possible | listeners.possible
+        for protocol, ports in (listeners.datagrams or {}).items():
+            datagrams = datagrams or {}
+            datagrams[protocol] = {**datagrams.get(protocol, {}), **ports}
     script = "\0".join(words)
     if image is not None and any(path in script for path in image.configuration):
         return Listeners(ports=dict.fromkeys(found), unknown=f"the configuration of the image {key.image}")
-    return Listeners(ports=found, unknown=unknown, possible=possible)
+    return Listeners(ports=found, unknown=unknown, possible=possible, datagrams=datagrams)
 
 
 def _simple_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -307,7 +315,10 @@ def _of_simple_command(
     server = SERVERS.get(program)
     ports = server(arguments, environment, folder) if server is not None else None
     if ports is not None:
-        return Listeners(ports=ports)
+        datagrams = DATAGRAM_SERVERS.get(program)
+        return Listeners(
+            ports=ports, datagrams=None if datagrams is None else datagrams(arguments, environment)
+        )
     is_quiet = program in _QUIET and program not in _EVALUATED
     is_client = program in PROGRAMS and program not in NETWORK_SERVERS and server is None
     if is_quiet or is_client or program.startswith("#"):

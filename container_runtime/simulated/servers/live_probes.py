@@ -1,19 +1,27 @@
 """The probes at ports whose answers depend on files, so that they are asked in real time: servers of files with volumes, or changed by clients."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from posixpath import normpath
 from typing import Final
 
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
-from mockube.container_runtime.images.table import PortBehavior
+from mockube.container_runtime.images.table import PortBehavior, behavior_of
 from mockube.container_runtime.port_probe import PortAnswer, PortProbe, port_number
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 
-from .http_paths import KindOfFile
+from .http_paths import KindOfFile, is_of_image
 from .listeners import listeners_of
-from .probe_answers import answer_of, concurrent_containers, has_fixed_files, server_of_files
+from .probe_answers import (
+    answer_of,
+    concurrent_containers,
+    handled_server_on,
+    has_fixed_files,
+    server_of_files,
+)
+from .server_programs import ACTIONS
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
 _CREDENTIALS: Final = "/var/run/secrets/"
@@ -50,6 +58,20 @@ def live_port_probes(
             yield field
 
 
+def fields_of_actions(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[str]:
+    """Yield the fields of httpGet probes and hooks whose requests have an effect in the server that answers them."""
+    fields = [(field, container[field]) for field in _PROBES if field in container]
+    for field, handler in (*fields, *(container.get("lifecycle") or {}).items()):
+        action = handler.get("httpGet")
+        if not action or action.get("host"):
+            continue
+        if field in _PROBES and not str(action.get("path") or "").partition("?")[0].endswith(ACTIONS):
+            continue
+        port = port_number(container, action["port"])
+        if port and handled_server_on(pod, port) is not None:
+            yield field
+
+
 def fields_of_port_probes(container: ReadOnlyTree) -> Iterator[str]:
     """Yield the fields of the probes of a container at ports of its pod."""
     for field in _PROBES:
@@ -81,21 +103,29 @@ def answer_from_files(
 ) -> PortAnswer:
     """Return the answer of a server with its present files; unknown where a program that is not simulated may have written the file."""
     try:
-        return answer_of(
-            container, behavior, request, elapsed, _kind(files, _unknown_folders(pod, container))
-        )
+        kind = _kind(files, _unknown_folders(pod, container), partial(may_be_of_image, container, behavior))
+        return answer_of(container, behavior, request, elapsed, kind)
     except FileNotKnown as error:
         return PortAnswer(unknown=f"what writes {error} in the image {container.get('image')}")
 
 
-def _kind(files: FileSystem, unknown_folders: tuple[str, ...]) -> KindOfFile:
+def may_be_of_image(container: ReadOnlyTree, behavior: PortBehavior, path: str) -> bool:
+    """Return whether a path that does not exist in a container may be one of its image."""
+    image = behavior_of(container)
+    mounts = (mount["mountPath"] for mount in container.get("volumeMounts") or ())
+    return is_of_image(behavior, path, (*(() if image is None else image.files), *mounts))
+
+
+def _kind(
+    files: FileSystem, unknown_folders: tuple[str, ...], is_unknown: Callable[[str], bool]
+) -> KindOfFile:
     def kind(path: str) -> str:
         try:
             if files.exists(path):
                 return "folder" if files.entry(path).is_directory else "file"
         except FileError:
             return ""
-        if f"{path}/".startswith(unknown_folders):
+        if f"{path}/".startswith(unknown_folders) or is_unknown(path):
             raise FileNotKnown(path)
         return ""
 

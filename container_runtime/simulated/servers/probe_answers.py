@@ -10,8 +10,9 @@ from mockube.container_runtime.images.table import PortBehavior, behavior_of
 from mockube.container_runtime.pod_script import Script
 from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
 
-from .http_paths import HTTP, KindOfFile, location_of, route_of, served_file
+from .http_paths import HTTP, KindOfFile, location_of, route_of, served_file, status_of
 from .listeners import listeners_of, overlaps
+from .server_programs import ACTIONS
 
 _GRPC: Final = "grpc"
 _SETTINGS: Final = "\0\0\x06\x04\0\0\0\0\0\0\x05\0\0@\0"
@@ -63,6 +64,12 @@ def server_of_files(pod: ReadOnlyTree, port: int) -> tuple[ReadOnlyTree, PortBeh
     """Return the container that serves its files on a port, with what it does there; None if none does."""
     server = _server_on(pod, port)
     return server if server is not None and server[1].root else None
+
+
+def handled_server_on(pod: ReadOnlyTree, port: int) -> ReadOnlyTree | None:
+    """Return the container whose program has rules of its own for the requests to a port; None if none has."""
+    server = _server_on(pod, port)
+    return server[0] if server is not None and server[1].handled_by else None
 
 
 def _server_on(pod: ReadOnlyTree, port: int) -> tuple[ReadOnlyTree, PortBehavior] | None:
@@ -119,7 +126,11 @@ def answer_of(
     route = route_of(behavior, request.path, elapsed)
     if route is not None:
         location = location_of(route, request.path)
-        return replace(answer, status=route.status, location=location, body=route.body)
+        if behavior.handled_by and route.path in ACTIONS:
+            unknown = f"the path {route.path} on port {request.port} of the image {container.get('image')}"
+            return replace(answer, unknown=unknown)
+        status = status_of(route, request.path)
+        return replace(answer, status=status, location=location, body=route.body)
     if behavior.root:
         served = served_file(behavior, request.path, kind)
         return replace(answer, status=served.status, location=served.location)

@@ -4,8 +4,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from mockube.apimachinery.gotext import int_or_none
+from msgspec.structs import replace
+
+from mockube.apimachinery import gotext
+from mockube.apimachinery.gotext import int_or_none, marshal
 from mockube.container_runtime.images.table import MAX_PORT, HttpRoute, PortBehavior
+
+from .http_paths import sniffed_type
 
 Behaviors = Mapping[int, PortBehavior | None]
 """What a server does on each of its ports; None if nobody knows."""
@@ -140,14 +145,22 @@ def _http(*routes: HttpRoute) -> PortBehavior:
 
 
 _HOSTNAME: Final = _http(HttpRoute(body="$(hostname)"))
-_NETEXEC: Final = _http(
-    _get("/hostname", "$(hostname)"),
-    _get("/hostName", "$(hostname)"),
-    _get("/clientip", "$(client)"),
-    _get("/healthz"),
-    _get("/readyz", "ok"),
-    _get("/redirect", status=302, location="$(location)"),
-    HttpRoute(body="NOW: $(time)"),
+ACTIONS: Final = ("/dial", "/exit", "/shell", "/shutdown", "/upload")
+"""The paths of netexec whose responses depend on what they do."""
+_NETEXEC: Final = PortBehavior(
+    handled_by="netexec",
+    only_routes=True,
+    routes=(
+        _get("/hostname", "$(hostname)"),
+        _get("/hostName", "$(hostname)"),
+        _get("/clientip", "$(client)"),
+        _get("/healthz"),
+        _get("/readyz", "ok"),
+        HttpRoute(path="/echo", exact=True, status_parameter="code"),
+        HttpRoute(path="/redirect", exact=True, status=302, status_parameter="code", location="$(location)"),
+        *map(_get, ACTIONS),
+        HttpRoute(body="NOW: $(time)"),
+    ),
 )
 _LIVENESS: Final = _http(
     _get("/started", "$(elapsed)s"),
@@ -155,8 +168,23 @@ _LIVENESS: Final = _http(
     _get("/healthz", "ok"),
     _get("/redirect", status=302, location="$(loc)"),
 )
-_GUESTBOOK: Final = _http(
-    *(HttpRoute(path=f"/{name}", exact=True) for name in ("register", "get", "set", "guestbook"))
+_GUESTBOOK: Final = PortBehavior(
+    handled_by="guestbook",
+    only_routes=True,
+    routes=tuple(
+        HttpRoute(path=f"/{name}", exact=True, status=status)
+        for name, status in (("register", 200), ("get", 200), ("set", 400), ("guestbook", 400))
+    ),
+)
+_NETTEST: Final = PortBehavior(
+    handled_by="nettest",
+    only_routes=True,
+    routes=(_get("/read"), _get("/write"), _get("/status", status=501), _get("/quit")),
+)
+_NO_SNAT_TEST: Final = PortBehavior(
+    handled_by="no-snat-test",
+    only_routes=True,
+    routes=(_get("/whoami", "$(client)"), _get("/checknosnat", status=500)),
 )
 _SERVING: Final = "SERVING"
 
@@ -166,7 +194,7 @@ def _agnhost(arguments: Sequence[str], environment: Environment, _: str) -> Beha
     if name in _NO_SERVERS:
         return {}
     if name == "porter":
-        return _porter(environment)
+        return _porter(environment, is_json=_is_on(arguments, "--json-response"))
     if name == "grpc-health-checking":
         service = option(arguments, "--service") or ""
         grpc = PortBehavior(speaks="grpc", grpc_health={service: _SERVING})
@@ -182,22 +210,68 @@ def _agnhost(arguments: Sequence[str], environment: Environment, _: str) -> Beha
         and option(arguments, "--tls-cert-file")
         and behavior is not None
     ):
-        behavior = PortBehavior(routes=behavior.routes, only_routes=True, tls=True)
+        behavior = replace(behavior, tls=True)
+    if name == "netexec" and behavior is not None and (path := option(arguments, "--http-override")):
+        behavior = replace(behavior, override=path)
+    if name == "netexec" and behavior is not None and option(arguments, "--udp-port") == "-1":
+        routes = (_get("/healthz", status=412), _get("/readyz", status=412), *behavior.routes)
+        behavior = replace(behavior, routes=routes)
     if name == "serve-hostname" and option(arguments, "--http") == "false":
+        if not _is_on(arguments, "--tcp"):
+            return {}
         behavior = None
     return _ports(behavior, option(arguments, option_name), default)
 
 
-def _porter(environment: Environment) -> Behaviors:
+def _porter(environment: Environment, *, is_json: bool) -> Behaviors:
     ports: dict[int, PortBehavior | None] = {}
     for name, value in environment.items():
         match = re.fullmatch(r"SERVE_(TCP_|TLS_)?PORT_(\d+)", name)
         number = port_number(match[2]) if match else None
         if match and number is not None:
-            ports[number] = PortBehavior(
-                routes=(HttpRoute(body=value),), only_routes=True, tls=match[1] == "TLS_"
-            )
+            route = HttpRoute(body=value, content_type=sniffed_type(value))
+            if is_json:
+                body = f'{{"Method":"$(method)","Body":{marshal(value)}}}'
+                route = HttpRoute(body=body, content_type="application/json")
+            ports[number] = PortBehavior(routes=(route,), only_routes=True, tls=match[1] == "TLS_")
     return ports
+
+
+def _agnhost_datagrams(arguments: Sequence[str], environment: Environment) -> Mapping[str, Behaviors]:
+    """Return the ports of UDP and SCTP of agnhost's servers."""
+    name = next((argument for argument in arguments if not argument.startswith("-")), "")
+    udp, sctp = dict[int, PortBehavior | None](), dict[int, PortBehavior | None]()
+    if name == "netexec":
+        for ports, text in (
+            (udp, option(arguments, "--udp-port") or "8081"),
+            (sctp, option(arguments, "--sctp-port")),
+        ):
+            if text and (number := port_number(text)) is not None:
+                ports[number] = PortBehavior(speaks=_DATAGRAMS, handled_by="netexec")
+    elif name == "porter":
+        for variable, value in environment.items():
+            match = re.fullmatch(r"SERVE_(UDP|SCTP)_PORT_(\d+)", variable)
+            if match and (number := port_number(match[2])) is not None:
+                ports = udp if match[1] == "UDP" else sctp
+                ports[number] = PortBehavior(speaks=_DATAGRAMS, routes=(HttpRoute(body=value),))
+    elif name == "serve-hostname" and _is_on(arguments, "--udp"):
+        number = port_number(option(arguments, "--port") or "9376")
+        if number is not None:
+            udp[number] = PortBehavior(speaks=_DATAGRAMS, routes=_HOSTNAME.routes)
+    return {"UDP": udp, "SCTP": sctp}
+
+
+def _is_on(arguments: Sequence[str], name: str) -> bool:
+    """Return whether an option is on that needs no value."""
+    return any(
+        gotext.BOOLEANS.get(value, False) if separator else True
+        for argument in arguments
+        for key, separator, value in (argument.partition("="),)
+        if key == name
+    )
+
+
+_DATAGRAMS: Final = "datagrams"
 
 
 _NO_SERVERS: Final = frozenset(
@@ -220,9 +294,10 @@ _SERVERS: Final[Mapping[str, tuple[str, int, PortBehavior | None]]] = {
     "guestbook": ("--http-port", 80, _GUESTBOOK),
     "liveness": ("--port", 8080, _LIVENESS),
     "netexec": ("--http-port", 8080, _NETEXEC),
-    "no-snat-test": ("--port", 8080, None),
+    "nettest": ("--port", 8080, _NETTEST),
+    "no-snat-test": ("--port", 8080, _NO_SNAT_TEST),
     "serve-hostname": ("--port", 9376, _HOSTNAME),
-    "test-webserver": ("--port", 80, PortBehavior(root="/", lists_folders=True)),
+    "test-webserver": ("--port", 80, PortBehavior(root="/", lists_folders=True, serves_image=True)),
 }
 """The option for the port of each subcommand with one server, its default, and what it answers."""
 
@@ -234,3 +309,8 @@ SERVERS: Final[Mapping[str, Server]] = {
     "http-echo": _http_echo,
     "socat": _socat,
 }
+
+DATAGRAM_SERVERS: Final[Mapping[str, Callable[[Sequence[str], Environment], Mapping[str, Behaviors]]]] = (
+    dict.fromkeys(("agnhost", "agnhost-2"), _agnhost_datagrams)
+)
+"""The servers whose ports of UDP and SCTP are known."""

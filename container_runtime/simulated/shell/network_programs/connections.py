@@ -31,6 +31,7 @@ _NC: Final = {
     "-q": "quit=",
     "-N": "shutdown",
     "-4": "ignored",
+    "-t": "ignored",
 }
 _PING: Final = {
     "-c": "count=",
@@ -108,6 +109,8 @@ def _connect(
         yield Output(2, f"{name} ({address}:{port}) open\n".encode())
     if reply.body:
         yield Output(1, reply.body)
+    if protocol == "UDP" and data and limit < _NO_LIMIT:
+        yield Sleep(limit)  # Datagrams have no end: the client waits for another one.
     return 0
 
 

@@ -56,6 +56,7 @@ OPTIONS: Final = {
     "-m": "max-time=",
     "--max-time": "max-time=",
     "--connect-timeout": "connect-timeout=",
+    "--interface": "interface=",
     "--retry": "retry=",
     "--retry-delay": "retry-delay=",
     "--retry-max-time": "retry-max-time=",

@@ -3,6 +3,8 @@
 from collections.abc import Generator, Sequence
 from typing import Final
 
+from msgspec import Struct, field
+
 from mockube.apimachinery.hosts import is_address
 from mockube.container_runtime.simulated.network.calls import Lookup, Reply
 from mockube.container_runtime.simulated.network.dns import reverse_name
@@ -19,6 +21,8 @@ from mockube.container_runtime.simulated.shell.process import (
 from . import network
 
 _RECORD_TYPES: Final = frozenset({"A", "AAAA", "CNAME", "PTR", "SRV", "TXT"})
+_SECTIONS: Final = ("comments", "question", "answer", "stats")
+"""The parts of a report of dig."""
 _NO_SERVER: Final = ";; connection timed out; no servers could be reached\n"
 _NOT_FOUND: Final = 2
 
@@ -29,9 +33,11 @@ def _query(
     name: str,
     record_type: str,
     seconds: float = network.QUERY_SECONDS * network.ATTEMPTS,
+    protocol: str = "UDP",
 ) -> Generator[Effect, bytes | None, Reply | None]:
     """Query a server; return None after the time of a query that nobody answers."""
-    reply = yield from network.call(process, Lookup(server=server, name=name, record_type=record_type))
+    lookup = Lookup(server=server, name=name, record_type=record_type, protocol=protocol)
+    reply = yield from network.call(process, lookup)
     if reply.outcome == "outside":
         raise UnknownProgram(f"{process.name} of {name}, which is outside of the cluster,")
     if not reply.is_open:
@@ -206,45 +212,109 @@ def _host_line(name: str, record_type: str, value: str) -> str:
     return f"{name} {texts[record_type]} {value}\n"
 
 
-def _dig_arguments(process: Process) -> tuple[str, str, str, set[str]]:
-    """Return the name, the type of records, the server and the flags."""
-    name, record_type, server, flags = "", "A", "", set[str]()
-    for argument in process.arguments:
+class _DigOptions(Struct, kw_only=True):
+    """What the arguments of dig say."""
+
+    name: str = ""
+    record_type: str = "A"
+    server: str = ""
+    is_short: bool = False
+    searches: bool = False
+    protocol: str = "UDP"
+    seconds: float = float(network.QUERY_SECONDS)
+    tries: int = network.ATTEMPTS
+    sections: set[str] = field(default_factory=lambda: set(_SECTIONS))
+    """The parts of the report."""
+
+
+def _dig_options(process: Process) -> _DigOptions:  # noqa: C901 - a list of options
+    options, arguments = _DigOptions(), list(process.arguments)
+    while arguments:
+        argument = arguments.pop(0)
         if argument.startswith("@"):
-            server = argument[1:]
-        elif argument in ("+short", "+search", "+nosearch"):
-            flags.add(argument)
+            options.server = argument[1:]
+        elif argument.startswith("+"):
+            if not _set_flag(options, argument[1:]):
+                raise UnknownProgram(f"dig {argument}")
+        elif argument == "-q" and arguments:
+            options.name = arguments.pop(0)
+        elif argument == "-t" and arguments:
+            options.record_type = arguments.pop(0).upper()
+        elif argument == "-x" and arguments and is_address(arguments[0]):
+            options.name, options.record_type = reverse_name(arguments.pop(0)), "PTR"
         elif argument.upper() in _RECORD_TYPES:
-            record_type = argument.upper()
-        elif argument.startswith(("-", "+")) or name:
+            options.record_type = argument.upper()
+        elif argument.startswith("-") or options.name:
             raise UnknownProgram(f"dig {argument}")
         else:
-            name = argument
-    return name, record_type, server, flags
+            options.name = argument
+    if options.record_type not in _RECORD_TYPES:
+        raise UnknownProgram(f"dig of type {options.record_type}")
+    return options
+
+
+def _set_flag(options: _DigOptions, flag: str) -> bool:
+    """Set what a flag such as +noall says; return whether it is known."""
+    word, _, value = flag.partition("=")
+    is_on, word = not word.startswith("no"), word.removeprefix("no")
+    match word:
+        case "short":
+            options.is_short = is_on
+        case "search" | "defname":
+            options.searches = is_on
+        case "tcp" | "vc":
+            options.protocol = "TCP" if is_on else "UDP"
+        case "all":
+            options.sections = set(_SECTIONS) if is_on else set()
+        case "time" | "timeout" | "tries" | "retry" if value.isdecimal():
+            if word in ("time", "timeout"):
+                options.seconds = float(max(int(value), 1))
+            else:
+                options.tries = max(int(value) + (word == "retry"), 1)
+        case "cmd" | "authority" | "additional" | "recurse" | "edns" | "dnssec" | "cookie" | "ignore":
+            pass  # Nothing of it is in a report here.
+        case _ if word in _SECTIONS:
+            (options.sections.add if is_on else options.sections.discard)(word)
+        case _:
+            return False
+    return True
 
 
 def dig(process: Process) -> Run:
     """Query a name without a search list, unless +search is set. The report has the answers only, or all of `+short`."""
-    name, record_type, server, flags = _dig_arguments(process)
-    settings = network.resolver_settings(process)
-    server = server or settings.server
+    options = _dig_options(process)
+    name, settings = options.name, network.resolver_settings(process)
+    server = options.server or settings.server
+    if not is_address(server):
+        server = next(iter((yield from network.resolve(process, server)).addresses), "")
+        if not server:
+            text = f"dig: couldn't get address for '{options.server}': not found\n"
+            yield Output(2, text.encode())
+            return 10
     reply: Reply | None = None
-    for query in settings.queries(name) if "+search" in flags else [name.rstrip(".")]:
-        reply = yield from _query(process, server, query, record_type)
+    for query in settings.queries(name) if options.searches else [name.rstrip(".")]:
+        seconds = options.seconds * options.tries
+        reply = yield from _query(process, server, query, options.record_type, seconds, options.protocol)
         if reply is None:
             yield Output(1, f";; communications error to {server}#53: timed out\n{_NO_SERVER}".encode())
             return 9
         if reply.exists:
             break
     records = reply.records if reply is not None else ()
-    if "+short" in flags:
+    if options.is_short:
         yield write_text("".join(f"{value}\n" for _, _, value in records))
         return 0
     status = "NOERROR" if reply is not None and reply.exists else (reply and reply.code) or "NXDOMAIN"
     answers = "".join(f"{owner}.\t30\tIN\t{record_type}\t{value}\n" for owner, record_type, value in records)
-    yield write_text(
-        f";; ->>HEADER<<- opcode: QUERY, status: {status}, id: 1\n\n;; QUESTION SECTION:\n;{name.rstrip('.')}.\t\tIN\t{record_type}\n"
-        + (f"\n;; ANSWER SECTION:\n{answers}" if answers else "")
-        + f"\n;; SERVER: {server}#53({server}) (UDP)\n"
-    )
+    if options.sections == {"answer"}:
+        yield write_text(answers)
+        return 0
+    question = f"{name.rstrip('.')}.\t\tIN\t{options.record_type}"
+    report = {
+        "comments": f";; ->>HEADER<<- opcode: QUERY, status: {status}, id: 1\n\n",
+        "question": f";; QUESTION SECTION:\n;{question}\n",
+        "answer": f"\n;; ANSWER SECTION:\n{answers}" if answers else "",
+        "stats": f"\n;; SERVER: {server}#53({server}) ({options.protocol})\n",
+    }
+    yield write_text("".join(text for part, text in report.items() if part in options.sections))
     return 0

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.hosts import is_address
 from mockube.container_runtime.simulated.network.calls import Call, Lookup, Reply, decode_reply, encode_call
-from mockube.container_runtime.simulated.shell.filesystem import FileError
+from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     NetworkCall,
@@ -79,8 +79,12 @@ def resolve(
 
 
 def hosts(process: Process) -> Iterator[tuple[str, list[str]]]:
+    return hosts_in(process.host.files)
+
+
+def hosts_in(files: FileSystem) -> Iterator[tuple[str, list[str]]]:
     """Yield the addresses in /etc/hosts with their names."""
-    for line in _lines(process, "/etc/hosts"):
+    for line in _lines(files, "/etc/hosts"):
         fields = line.partition("#")[0].split()
         if len(fields) > 1:
             yield fields[0], [name.lower() for name in fields[1:]]
@@ -102,8 +106,13 @@ class ResolverSettings(Struct, frozen=True, kw_only=True):
 
 
 def resolver_settings(process: Process) -> ResolverSettings:
+    return resolver_settings_in(process.host.files)
+
+
+def resolver_settings_in(files: FileSystem) -> ResolverSettings:
+    """Return the settings in /etc/resolv.conf."""
     servers, search, dots = list[str](), list[str](), 1
-    for line in _lines(process, "/etc/resolv.conf"):
+    for line in _lines(files, "/etc/resolv.conf"):
         match line.split():
             case ["nameserver", server, *_]:
                 servers.append(server)
@@ -119,9 +128,9 @@ def resolver_settings(process: Process) -> ResolverSettings:
     return ResolverSettings(server=servers[0] if servers else "127.0.0.1", search=tuple(search), dots=dots)
 
 
-def _lines(process: Process, path: str) -> list[str]:
+def _lines(files: FileSystem, path: str) -> list[str]:
     try:
-        return process.host.files.read(path).decode("utf-8", "replace").splitlines()
+        return files.read(path).decode("utf-8", "replace").splitlines()
     except FileError:
         return []
 

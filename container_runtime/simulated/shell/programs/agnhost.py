@@ -3,7 +3,7 @@
 Commands that only print, wait or work on files are executed. Servers run forever; some of them answer on their ports.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
 from typing import Final
@@ -12,7 +12,12 @@ from mockube.apimachinery import gotext
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.gotext import int_or_none
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
+from mockube.container_runtime.simulated.shell.network_programs.agnhost_clients import (
+    connect,
+    register_at_primary,
+)
 from mockube.container_runtime.simulated.shell.process import (
+    Output,
     Process,
     Program,
     Run,
@@ -30,7 +35,17 @@ _STICKY: Final = 0o1000
 _SET_GID: Final = 0o2000
 _BITS: Final = "rwxrwxrwx"
 _ANSWERED: Final = frozenset(
-    ["grpc-health-checking", "guestbook", "liveness", "netexec", "porter", "serve-hostname", "test-webserver"]
+    [
+        "grpc-health-checking",
+        "guestbook",
+        "liveness",
+        "netexec",
+        "nettest",
+        "no-snat-test",
+        "porter",
+        "serve-hostname",
+        "test-webserver",
+    ]
 )
 """The servers whose ports answer, see `servers.server_programs`."""
 Options = Mapping[str, str]
@@ -49,7 +64,7 @@ def _options(process: Process, short: Mapping[str, str]) -> dict[str, str]:
     options: dict[str, str] = {}
     name = ""
     for argument in process.arguments[1:]:
-        if argument.startswith("-"):
+        if argument.startswith("-") and not (name and argument[1:].isdecimal()):
             option, separator, value = argument.lstrip("-").partition("=")
             name = short.get(option, option)
             options[name] = value if separator else "true"
@@ -64,6 +79,11 @@ def _print_arguments(process: Process) -> Run:
     return 0
 
 
+def _print_user(process: Process) -> Run:
+    yield write_text(f"Effective uid: {process.host.user}\n")
+    return 0
+
+
 def _pause(_: Process) -> Run:
     yield write_text("Paused\nSignals registered\n")
     yield Sleep(FOREVER)
@@ -71,11 +91,43 @@ def _pause(_: Process) -> Run:
 
 
 def _serve(process: Process) -> Run:
-    name = process.arguments[0]
-    end = "" if name in _ANSWERED else " and serves nothing"
-    yield write_text(f"mockube: agnhost {name} is simulated: it runs until it is stopped{end}\n")
+    """Run a server: what it answers is not done here, but by `servers.server_programs` and `connections.agnhost_responses`."""
+    name, options = process.arguments[0], _options(process, {})
+    if name not in _ANSWERED:
+        text = f"mockube: agnhost {name} is simulated: it runs until it is stopped and serves nothing\n"
+        yield write_text(text)
+    now = process.host.now_running(is_shown=True)
+    for line in _start_lines(name, options):
+        yield Output(2, f"{now:%Y/%m/%d %H:%M:%S} {line}\n".encode())
+    if (
+        name == "guestbook"
+        and "replicaof" in options
+        and not (yield from register_at_primary(process, options))
+    ):
+        return 1
     yield Sleep(FOREVER)
     return 0
+
+
+def _start_lines(name: str, options: Options) -> Iterator[str]:
+    """Yield what a server logs when it starts."""
+    if name == "netexec":
+        yield f"Started HTTP server on port {options.get('http-port', '8080')}"
+        udp = options.get("udp-port", "8081")
+        if udp != "-1":
+            yield f"Started UDP server on port  {udp}"
+    elif name == "serve-hostname":
+        yield f"Serving on port {options.get('port', '9376')}."
+
+
+def _connect(process: Process) -> Run:
+    options = _options(process, {})
+    values = set(options.values())
+    destinations = [word for word in process.arguments[1:] if not word.startswith("-") and word not in values]
+    if len(destinations) != 1:
+        yield Output(2, f"Error: accepts 1 arg(s), received {len(destinations)}\n".encode())
+        return 1
+    return (yield from connect(process, destinations[0], options))
 
 
 def _print_hosts(process: Process) -> Run:
@@ -252,12 +304,14 @@ _SERVERS: Final = (
 )
 _COMMANDS: Final[Mapping[str, Program]] = {
     **dict.fromkeys(_SERVERS.split(), _serve),
+    "connect": _connect,
     "dns-server-list": _print_resolver("nameserver"),
     "dns-suffix": _print_resolver("search"),
     "entrypoint-tester": _print_arguments,
     "etc-hosts": _print_hosts,
     "logs-generator": _generate_logs,
     "mounttest": _test_mounts,
+    "nonewprivs": _print_user,
     "pause": _pause,
 }
 PROGRAMS: Final[Mapping[str, Program]] = {"agnhost": agnhost, "agnhost-2": agnhost}

@@ -1,7 +1,12 @@
 """The server on a simulated pod's ports: requests one after another, and what it does not understand."""
 
-import pytest
+import asyncio
+import ssl
 
+import pytest
+from mockube.container_runtime.simulated.connections.tls_streams import self_signed_context
+
+from mockube.component_base.clock import SteppedClock
 from mockube.container_runtime.simulated.connections.port_answers import HttpAnswer, open_port, reply_to
 from mockube.container_runtime.simulated.connections.ports import serve_port
 
@@ -114,3 +119,72 @@ async def test_incomplete_request_is_not_answered():
 async def test_endless_head_ends_connection():
     requests, answer = await served(b"GET / HTTP/1.1\r\nX: ", *[b"a" * 4096] * 20)
     assert (requests, answer) == ([], b"")
+
+
+async def test_line_that_is_no_request_is_refused_before_the_headers():
+    requests, received = await served(b"hostName\n")
+    assert not requests
+    assert received.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert received.endswith(b"400 Bad Request")
+
+
+class TlsClient:
+    """A client within TLS: what the server sends goes into its connection, and what that answers comes back."""
+
+    def __init__(self, data):
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.incoming, self.outgoing)
+        self.departure = asyncio.Event()
+        self.data = data
+        self.received = b""
+        self.step()
+
+    def step(self):
+        try:
+            self.tls.do_handshake()
+            if self.data:
+                self.tls.write(self.data)
+                self.data = b""
+            self.received += self.tls.read(1 << 16)
+        except ssl.SSLWantReadError:
+            pass
+
+    async def read(self, limit):
+        return self.outgoing.read(limit)
+
+    async def write(self, data):
+        self.incoming.write(data)
+        self.step()
+
+
+TLS_POD = {
+    **POD,
+    "spec": {
+        "containers": [
+            {
+                "name": "c",
+                "image": "agnhost",
+                "args": ["porter"],
+                "env": [{"name": "SERVE_TLS_PORT_443", "value": "x"}],
+            }
+        ]
+    },
+}
+
+
+async def test_server_with_a_certificate_of_its_own_answers_within_tls():
+    client, responses = TlsClient(GET), Responses()
+    responses.tls_context = self_signed_context(SteppedClock())
+    await serve_port(TLS_POD, 443, responses, client)
+    assert responses.requests == [("GET", "/b", {})]
+    assert client.received.endswith(b"\r\n\r\nok")
+
+
+async def test_bytes_that_are_no_tls_end_the_connection():
+    client, responses = Client(b"\x16garbage"), Responses()
+    client.departure = asyncio.Event()
+    responses.tls_context = self_signed_context(SteppedClock())
+    await serve_port(TLS_POD, 443, responses, client)
+    assert not responses.requests

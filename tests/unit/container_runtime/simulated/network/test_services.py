@@ -111,6 +111,36 @@ def test_pod_in_the_network_of_its_node_serves_at_the_node(cluster):
     assert target.pod["metadata"]["name"] == "agent"
 
 
+@pytest.mark.parametrize(
+    ("address", "protocol", "source", "found"),
+    [
+        ("172.18.0.1", "TCP", CLIENT, ("10.244.0.5", 8080)),
+        ("172.18.0.1", "UDP", CLIENT, ("10.244.0.6", 53)),
+        ("172.18.0.2", "TCP", CLIENT, Outcome.REFUSED),
+        ("127.0.0.1", "TCP", Peer(address="172.18.0.1", node="node-1"), ("10.244.0.7", 9090)),
+        ("172.18.0.1", "TCP", Peer(address="172.18.0.1", node="node-1"), ("10.244.0.5", 8080)),
+    ],
+)
+def test_host_port_leads_to_its_pod_by_protocol_and_address(cluster, address, protocol, source, found):
+    for name, pod_ip, port in (
+        ("a", "10.244.0.5", {"containerPort": 8080, "hostIP": "172.18.0.1"}),
+        ("b", "10.244.0.6", {"containerPort": 53, "protocol": "UDP"}),
+        ("c", "10.244.0.7", {"containerPort": 9090, "hostIP": "127.0.0.1"}),
+    ):
+        cluster.add_pod(name, pod_ip, nodeName="node-1", ports=[{"hostPort": 5000, **port}])
+    assert targets(cluster, address, 5000, protocol, source) == (
+        [found] if isinstance(found, tuple) else found
+    )
+
+
+def test_node_port_is_open_for_pods_in_the_network_of_the_node_itself(cluster):
+    cluster.add_service(
+        "web", clusterIP="10.0.0.7", ports=[{"port": 80, "nodePort": 30080}], endpoints=[endpoint(1)]
+    )
+    own = Peer(address="172.18.0.2", node="node-2")
+    assert targets(cluster, "172.18.0.2", 30080, source=own) == [("10.244.0.1", 80)]
+
+
 @pytest.mark.parametrize("endpoints", [["192.0.2.9"], []])
 def test_kubernetes_service_leads_to_the_api_server(cluster, endpoints):
     cluster.add_service(

@@ -1,9 +1,12 @@
 """nc, ping and the pings of databases report whether a server answers."""
 
+from math import inf
+
 import pytest
 
+from mockube.container_runtime.simulated.network.calls import HttpRequest, Reply
 from mockube.container_runtime.simulated.shell.process import UnknownProgram
-from tests.support.shell_network import run_script
+from tests.support.shell_network import ShellNetwork, run_script
 
 
 @pytest.mark.parametrize(
@@ -22,6 +25,55 @@ from tests.support.shell_network import run_script
 def test_nc_scans_ports(arguments, code, err):
     result = run_script(f"nc {arguments}")
     assert (result.code, result.err) == (code, err)
+
+
+def test_nc_waits_for_another_datagram_until_its_limit():
+    network = ShellNetwork()
+    network.replies = {("10.0.0.7", 80): b"web-1"}
+    result = run_script("echo hostname | nc -u -w 3 web 80", network)
+    assert (result.code, result.out) == (0, "web-1")
+    assert 3 <= result.seconds < 4
+    assert network.calls[-1].data == b"hostname\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "err", "seconds"),
+    [
+        ("web:80", 0, "", 0),
+        ("web:82", 1, "REFUSED\n", 0),
+        ("web:81 --timeout=2s", 1, "TIMEOUT\n", 2),
+        ("--timeout 2s web:81", 1, "TIMEOUT\n", 2),
+        ("none:80", 1, "DNS: lookup none: no such host\n", 0),
+        ("web", 1, "UNKNOWN: address web: missing port in address\n", 0),
+        ("web:80 --protocol=udp --timeout=2s", 1, "TIMEOUT\n", 2),
+        ("web:80 --protocol=udp --timeout=x", 1, 'Error: invalid argument for "--timeout" flag', 0),
+        ("web:80 --protocol=x", 1, "Unsupported protocol\nx", 0),
+        ("web:80 db:80", 1, "Error: accepts 1 arg(s), received 2\n", 0),
+    ],
+)
+def test_agnhost_connect_says_why_it_cannot(arguments, code, err, seconds):
+    result = run_script(f"agnhost connect {arguments}")
+    assert result.code == code
+    assert result.err.startswith(err)
+    assert seconds <= result.seconds < seconds + 1
+
+
+def test_replica_of_a_guestbook_takes_over_what_its_primary_has():
+    network = ShellNetwork()
+    body = b'{"data":{"a":"b c"}}'
+    network.paths = {"/register?host=": Reply(outcome="open", status=200, speaks="http", body=body)}
+    result = run_script("agnhost guestbook --replicaof=web --backend-port=80 --http-port=5432", network)
+    assert result.seconds == inf
+    assert [(call.address, call.path) for call in network.calls if isinstance(call, HttpRequest)] == [
+        ("10.0.0.7", "/register?host="),
+        ("127.0.0.1", "/set?key=a&value=b+c"),
+    ]
+
+
+def test_replica_of_a_guestbook_ends_without_its_primary():
+    result = run_script("agnhost guestbook --replicaof=web --backend-port=82")
+    assert (result.code, int(result.seconds)) == (1, 15)
+    assert result.err.endswith("Timed out while registering to primary.\n")
 
 
 def test_ping_counts_replies():
