@@ -42,6 +42,9 @@ class ImageService(Protocol):
     def add_image(self, node: str, image: StoredImage) -> None:
         """Store an image on a node: one that was pulled, or that the node has had before."""
 
+    def remove_image(self, node: str, image: StoredImage) -> None:
+        """Remove an image from a node, with all of its names."""
+
     def forget_node(self, node: str) -> None:
         """Drop the images of a node that was deleted."""
 
@@ -63,6 +66,10 @@ class NodeStores:
         images = self._nodes.setdefault(node, {})
         for name in image.names:
             images[name] = image
+
+    def remove(self, node: str, image: StoredImage) -> None:
+        for name in image.names:
+            self._nodes.get(node, {}).pop(name, None)
 
     def forget(self, node: str) -> None:
         self._nodes.pop(node, None)

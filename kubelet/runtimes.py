@@ -75,6 +75,9 @@ class ChosenRuntime:
     def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
         return self._simulated.disk_usage(pod)
 
+    def node_disk_use(self, node: str) -> int:
+        return self._simulated.node_disk_use(node)
+
     def node_path_type(self, node: str, path: str) -> str:
         return self._simulated.node_path_type(node, path)
 
@@ -99,6 +102,10 @@ class ChosenRuntime:
     def update_pod(self, pod: ReadOnlyTree) -> None:
         for runtime in self._all:
             runtime.update_pod(pod)
+
+    def remove_containers(self, uid: str) -> None:
+        for runtime in self._all:
+            runtime.remove_containers(uid)
 
     def remove_pod(self, uid: str) -> None:
         for runtime in self._all:
@@ -161,6 +168,9 @@ class ChosenImages:
 
     def add_image(self, node: str, image: StoredImage) -> None:
         self._simulated.add_image(node, image)
+
+    def remove_image(self, node: str, image: StoredImage) -> None:
+        self._simulated.remove_image(node, image)
 
     def forget_node(self, node: str) -> None:
         self._simulated.forget_node(node)

@@ -34,5 +34,8 @@ class ProcessImages:
     def add_image(self, node: str, image: StoredImage) -> None:
         """Ignore it: no node has images of its own."""
 
+    def remove_image(self, node: str, image: StoredImage) -> None:
+        """Ignore it, as above."""
+
     def forget_node(self, node: str) -> None:
         """Ignore it, as above."""

@@ -138,6 +138,11 @@ class ProcessRuntime:
         del pod
         return None
 
+    def node_disk_use(self, node: str) -> int:
+        """Return 0, as above."""
+        del node
+        return 0
+
     def node_path_type(self, node: str, path: str) -> str:
         """Return "": processes write to the disk of this machine."""
         del node, path
@@ -206,6 +211,9 @@ class ProcessRuntime:
         record = self._pods.get(meta.uid(pod))
         if record is not None:
             record.objects.pod = pod
+
+    def remove_containers(self, uid: str) -> None:
+        """Do nothing, as above: `remove_pod` drops the files."""
 
     def remove_pod(self, uid: str) -> None:
         record = self._pods.pop(uid, None)

@@ -40,6 +40,9 @@ class SimulatedImages:
     def add_image(self, node: str, image: StoredImage) -> None:
         self._stores.add(node, image)
 
+    def remove_image(self, node: str, image: StoredImage) -> None:
+        self._stores.remove(node, image)
+
     def forget_node(self, node: str) -> None:
         self._stores.forget(node)
 

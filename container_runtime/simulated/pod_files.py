@@ -37,6 +37,7 @@ from mockube.container_runtime.volume_folders import folder_path
 
 from .files.folder_file_system import FolderFileSystem
 from .files.mounts import SHARED_MEMORY, SharedMount, file_system_of, files_of, shared_mounts, shared_volumes
+from .files.node_disks import NodeDisks
 from .files.stored_contents import BrokenContents, Contents, decode, encode
 from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
 from .live_containers import LiveContainers
@@ -75,13 +76,20 @@ class PodFiles:
         live: LiveContainers,
         clock: Clock,
         contents: VolumeContents = NOTHING_KEPT,
+        on_scarce_disk: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`on_scarce_disk` is called with the name of a node whose disk becomes scarce."""
         self._references = references
         self._live = live
         self._clock = clock
         self._contents = contents
         contents.connect(self)
         self._container_files = ContainerFiles(self._on_volume_change)
+        self.disks = NodeDisks(
+            self._container_files.disk_usage,
+            lambda node: self._container_files.find_volume((OF_NODE, node)),
+            on_scarce_disk,
+        )
         self._is_replaying = False
         self._replayed_until: dict[str, datetime] = {}
         """The time up to which the commands of pods were repeated, by the pod's uid."""
@@ -190,9 +198,14 @@ class PodFiles:
             return ""
         return "Directory" if files.entry(path).is_directory else "File"
 
-    def forget(self, uid: str) -> None:
-        """Drop the files of a deleted pod."""
+    def drop_files(self, uid: str) -> None:
+        """Drop the files of a pod whose containers are removed."""
         self._container_files.forget(uid)
+        self.disks.forget(uid)
+
+    def forget(self, uid: str) -> None:
+        """Drop all of a deleted pod."""
+        self.drop_files(uid)
         self._contents.forget(uid)
         self._replayed_until.pop(uid, None)
         self._early.pop(uid, None)
@@ -223,6 +236,12 @@ class PodFiles:
         entries = files_of(pod, container, references) | process_entries(pod, container, references)
         files = self._container_files.file_system(
             key, entries, mounts, partial(file_system_of, pod, container, references, files=entries)
+        )
+        self.disks.place(
+            pod["spec"].get("nodeName") or "",
+            references.disk_bytes,
+            key.uid,
+            (files, *(mount.files for mount in files.mounts().values())),
         )
         if is_new:
             self._drop_replays()

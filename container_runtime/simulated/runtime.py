@@ -168,7 +168,13 @@ class SimulatedRuntime:
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
         self._live = LiveContainers(context.is_process)
-        self.files = PodFiles(context.objects, self._live, context.clock, context.contents)
+        self.files = PodFiles(
+            context.objects,
+            self._live,
+            context.clock,
+            context.contents,
+            on_scarce_disk=context.events.report_scarce_disk,
+        )
         self.loads = ContainerLoads(context.clock, self._live.command)
         self._access_logs = AccessLogs(context.clock, context.events.report_output)
         self._servers = RunningServers()
@@ -239,6 +245,9 @@ class SimulatedRuntime:
         return {
             name: sum(run.log.disk_usage for run in runs) for name, runs in self._runs.get(uid, {}).items()
         }
+
+    def node_disk_use(self, node: str) -> int:
+        return self.files.disks.used(node)
 
     def node_path_type(self, node: str, path: str) -> str:
         return self.files.node_path_type(node, path)
@@ -313,6 +322,9 @@ class SimulatedRuntime:
         for runs in self._runs.get(meta.uid(pod), {}).values():
             if runs[-1].state.is_stopping:
                 runs[-1].kill_by(deadline)
+
+    def remove_containers(self, uid: str) -> None:
+        self.files.drop_files(uid)
 
     def remove_pod(self, uid: str) -> None:
         self.files.forget(uid)

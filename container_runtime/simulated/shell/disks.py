@@ -24,7 +24,7 @@ def is_below(path: str, folder: str) -> bool:
 
 def mounted_disks(files: FileSystem) -> list[Disk]:
     """Return the file systems of a container, those of volumes after the container's own."""
-    disks = [Disk("overlay", "overlay", "/", files.disk_size, files.used, files.is_protected("/x"))]
+    disks = [Disk("overlay", "overlay", "/", files.disk_size, files.disk_used, files.is_protected("/x"))]
     for path, mount in sorted(files.mounts().items()):
         volume, read_only = mount.files, mount.read_only
         in_memory = volume.in_memory or files.file_system(path) == "tmpfs"
@@ -35,5 +35,5 @@ def mounted_disks(files: FileSystem) -> list[Disk]:
         elif volume.capacity is not None:
             disks.append(Disk("/dev/sdb", "ext4", path, volume.capacity, volume.used, read_only))
         else:
-            disks.append(Disk("/dev/vda1", "ext4", path, volume.disk_size, volume.used, read_only))
+            disks.append(Disk("/dev/vda1", "ext4", path, volume.disk_size, volume.disk_used, read_only))
     return disks

@@ -1,0 +1,47 @@
+"""What containers write on the disk of their node: it is shared, it fills up, and that is reported."""
+
+import pytest
+
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.runtime import ExecRequest
+from mockube.container_runtime.simulated import predictions
+from tests.support.container_runtimes import ClientStreams, running_machine
+
+GIBIBYTE = 1 << 30
+
+
+async def execute(machine, pod, script):
+    command = await machine.runtime.exec(pod, "c", ExecRequest(command=["sh", "-c", script]))
+    streams = ClientStreams()
+    code = await command(streams)
+    return code, (streams.received[1] + streams.received[2]).decode()
+
+
+async def test_pods_of_a_node_share_its_disk():
+    async with running_machine("simulated") as machine:
+        reports = []
+        machine.events.on_scarce_disk(reports.append)
+        first = await machine.start(machine.pod("read line", uid="1"))
+        second = await machine.start(machine.pod("read line", uid="2"))
+        assert await execute(machine, first, "fallocate -l 60G /tmp/x") == (0, "")
+        assert reports == []
+        code, output = await execute(machine, second, "fallocate -l 60G /tmp/x")
+        assert (code, output) == (1, "fallocate: fallocate '/tmp/x': No space left on device\n")
+        assert (await execute(machine, second, "fallocate -l 30G /tmp/y; df -h / | tail -n 1"))[0] == 0
+        assert (reports, machine.runtime.node_disk_use("") // GIBIBYTE) == ([""], 90)
+        machine.runtime.remove_containers("1")
+        assert machine.runtime.node_disk_use("") // GIBIBYTE == 30
+
+
+@pytest.mark.parametrize(
+    ("script", "is_certain"),
+    [
+        ("dd if=/dev/zero of=/tmp/x bs=1M count=2; sleep 9", True),
+        ("dd if=/dev/zero of=/tmp/x bs=1M count=20; sleep 9", False),
+        ("dd if=/dev/zero of=/tmp/x bs=1M count=20; rm /tmp/x; sleep 9", False),
+    ],
+)
+def test_command_that_writes_much_runs_in_real_time(script, is_certain):
+    container = {"name": "c", "image": "busybox:1.36", "command": ["sh", "-c", script]}
+    pod = {"metadata": {"name": "p", "uid": "1"}, "spec": {"containers": [container]}}
+    assert predictions.program_of_run(pod, container, script_of({}))().is_certain is is_certain
