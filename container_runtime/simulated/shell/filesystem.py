@@ -264,6 +264,11 @@ class FileSystem:
     def in_memory(self) -> bool:
         return self._entries["/"].file_system == "tmpfs"
 
+    @property
+    def known_folders(self) -> tuple[str, ...]:
+        """The folders of which all files are known: volumes with the files of API objects."""
+        return tuple(path.rstrip("/") for path in self._volumes)
+
     def mounts(self) -> Mapping[str, Mount]:
         """Return the mounts by path."""
         return self._mounts

@@ -258,7 +258,7 @@ def disk_free(process: Process) -> Run:
     options = parse_options(process.arguments, "PkmhTai", long={"human-readable": "h"})
     if "i" in options:
         raise ProgramUsageError("-i is not simulated")
-    disks, code = mounted_disks(process.host.files), 0
+    disks, code = mounted_disks(process.host.files, process.host.memory_bytes), 0
     if options.arguments:
         selected = []
         for name in options.arguments:

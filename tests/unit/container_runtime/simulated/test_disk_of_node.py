@@ -45,3 +45,27 @@ def test_command_that_writes_much_runs_in_real_time(script, is_certain):
     container = {"name": "c", "image": "busybox:1.36", "command": ["sh", "-c", script]}
     pod = {"metadata": {"name": "p", "uid": "1"}, "spec": {"containers": [container]}}
     assert predictions.program_of_run(pod, container, script_of({}))().is_certain is is_certain
+
+
+async def test_volumes_of_objects_are_shown_as_a_kubelet_mounts_them():
+    async with running_machine("simulated") as machine:
+        mounts = [{"name": "info", "mountPath": "/info"}, {"name": "labels", "mountPath": "/labels"}]
+        pod = machine.pod("read line", volumeMounts=mounts)
+        items = [{"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]
+        pod["spec"]["volumes"] = [
+            {"name": "info", "downwardAPI": {"items": items}},
+            {"name": "labels", "configMap": {"name": "absent", "optional": True}},
+        ]
+        pod = await machine.start(pod)
+        _, output = await execute(
+            machine, pod, "mount | grep -e info -e labels; df /info /labels | tail -n 2"
+        )
+        lines = [line.split() for line in output.splitlines()]
+        assert lines[:2] == [
+            ["tmpfs", "on", "/info", "type", "tmpfs", "(ro,relatime)"],
+            ["/dev/vda1", "on", "/labels", "type", "ext4", "(ro,relatime)"],
+        ]
+        assert [(line[0], line[2], line[5]) for line in lines[2:]] == [
+            ("tmpfs", "4", "/info"),
+            ("/dev/vda1", "0", "/labels"),
+        ]
