@@ -176,7 +176,7 @@ class SimulatedRuntime:
             on_scarce_disk=context.events.report_scarce_disk,
         )
         self.loads = ContainerLoads(context.clock, self._live.command)
-        self._access_logs = AccessLogs(context.clock, context.events.report_output)
+        self._access_logs = AccessLogs(context.clock, self._on_request_logged)
         self._servers = RunningServers()
         self._responses = PortResponses(
             self.files,
@@ -232,7 +232,7 @@ class SimulatedRuntime:
         return states
 
     def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
-        """Return what is in files, and in the logs of runs in real time."""
+        """Return what is in files, and in the logs of runs in real time and of requests."""
         uid = meta.uid(pod)
         usage, logs = self.files.disk_usage(uid), self._log_sizes(uid)
         if usage is None and not any(logs.values()):
@@ -242,9 +242,16 @@ class SimulatedRuntime:
         return DiskUsage(containers, {} if usage is None else usage.volumes)
 
     def _log_sizes(self, uid: str) -> dict[str, int]:
-        return {
+        sizes = {
             name: sum(run.log.disk_usage for run in runs) for name, runs in self._runs.get(uid, {}).items()
         }
+        for name, size in self._access_logs.disk_usage(uid):
+            sizes[name] = sizes.get(name, 0) + size
+        return sizes
+
+    def _on_request_logged(self, pod: ReadOnlyTree) -> None:
+        self._events.report_output(pod)
+        self._report_disk_usage(pod)
 
     def node_disk_use(self, node: str) -> int:
         return self.files.disks.used(node)

@@ -48,8 +48,7 @@ def _disks_of_objects(files: FileSystem, memory: int) -> Iterator[Disk]:
             continue
         if files.file_system(path) == "tmpfs":
             data = (entry.data for _, entry in files.entries(path) if entry.data and not entry.target)
-            yield Disk(
-                "tmpfs", "tmpfs", path, memory, sum(-(-len(each) // _PAGE) * _PAGE for each in data), True
-            )
+            used = sum(-(-len(each) // _PAGE) * _PAGE for each in data)
+            yield Disk("tmpfs", "tmpfs", path, memory, used, is_read_only=True)
         else:
             yield Disk("/dev/vda1", "ext4", path, files.disk_size, files.disk_used, is_read_only=True)
