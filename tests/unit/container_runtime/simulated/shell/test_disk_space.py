@@ -38,6 +38,7 @@ def test_large_file_of_zeros_takes_no_memory():
         ("dd if=/dev/zero of=/m/x bs=3M count=5", "dd: error writing '/m/x': No space left on device"),
         ("dd if=/dev/zero of=/m/x", "dd: error writing '/m/x': No space left on device"),
         ("head -c 20M /dev/zero > /m/x", "head: write error: No space left on device"),
+        ("cat /dev/zero > /m/x", "cat: write error: No space left on device"),
         ("fallocate -l 11M /m/x", "fallocate: fallocate '/m/x': No space left on device"),
         ("fallocate -l 9M /m/x; cp /m/x /m/y", "cp: can't create '/m/y': No space left on device"),
     ],
