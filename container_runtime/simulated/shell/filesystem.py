@@ -530,9 +530,8 @@ class FileSystem:
         return self._place(self.resolve(path)).files._free()
 
     def _free(self) -> int:
-        if self.disk is not None and self.capacity is None:
-            return self.disk.free()
-        return max(self.disk_size - self.used, 0)
+        own = max(self.disk_size - self.used, 0)
+        return own if self.disk is None or self.capacity is not None else min(own, self.disk.free())
 
     @property
     def disk_used(self) -> int:

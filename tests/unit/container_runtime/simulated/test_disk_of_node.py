@@ -65,7 +65,19 @@ async def test_volumes_of_objects_are_shown_as_a_kubelet_mounts_them():
             ["tmpfs", "on", "/info", "type", "tmpfs", "(ro,relatime)"],
             ["/dev/vda1", "on", "/labels", "type", "ext4", "(ro,relatime)"],
         ]
-        assert [(line[0], line[2], line[5]) for line in lines[2:]] == [
-            ("tmpfs", "4", "/info"),
-            ("/dev/vda1", "0", "/labels"),
-        ]
+        assert [(line[0], line[5]) for line in lines[2:]] == [("tmpfs", "/info"), ("/dev/vda1", "/labels")]
+        assert lines[2][2] == "4"  # a page
+
+
+async def test_container_that_fills_the_disk_alone_gets_all_of_it():
+    async with running_machine("simulated") as machine:
+        reports = []
+        machine.events.on_scarce_disk(reports.append)
+        pod = await machine.start(machine.pod("read line"))
+        assert await execute(machine, pod, "cat /dev/zero > /tmp/x") == (
+            1,
+            "cat: write error: No space left on device\n",
+        )
+        assert machine.runtime.node_disk_use("") // GIBIBYTE == 99
+        assert reports == [""]
+        assert (await execute(machine, pod, "df -m / | tail -n 1"))[1].split()[2:5] == ["102400", "0", "100%"]
