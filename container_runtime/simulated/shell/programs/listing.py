@@ -59,7 +59,8 @@ def ls(process: Process) -> Run:
     for name in names:
         path = process.path(name)
         try:
-            entry = files.entry(path) if "d" not in options else files.link_entry(path)
+            is_followed = options.has_any("HL") or name.endswith("/") or not options.has_any("dlF")
+            entry = files.entry(path) if is_followed else files.link_entry(path)
         except FileError as error:
             yield process.error(f"{name}: {error}")
             code = failure

@@ -112,3 +112,8 @@ def test_buffer_of_dd_is_memory(size, is_killed):
         run("sh", "-c", f"dd if=/dev/zero of=/m/x bs={size} count=1", host=host)
     # A device without bytes fills no buffer.
     run("sh", "-c", "dd if=/dev/null of=/m/y bs=100M count=1", host=host)
+
+
+def test_long_list_shows_a_link_and_not_what_it_leads_to():
+    text = "ln -s a /m/a; mkdir /m/d; touch /m/d/f; ln -s d /m/l; ls -l /m/a /m/l | cut -d ' ' -f 1; ls /m/l; ls -l /m/l/ | wc -l"
+    assert script(text)[0].splitlines() == ["lrwxrwxrwx", "lrwxrwxrwx", "f", "2"]
