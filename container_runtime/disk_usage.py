@@ -11,6 +11,8 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 
 EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+DISK_BYTES: Final = 100 << 30
+"""The disk of a node that does not say how large it is."""
 
 
 class DiskUsage(NamedTuple):
@@ -20,6 +22,12 @@ class DiskUsage(NamedTuple):
     """What the containers have written besides volumes, with their logs, by name."""
     volumes: Mapping[str, int]
     """The contents of the pod's own volumes, by name."""
+
+
+def disk_size(node: ReadOnlyTree) -> int:
+    """Return the bytes of a node's disk."""
+    capacity = (node.get("status") or {}).get("capacity") or {}
+    return quantity.scaled_value_or(capacity.get(EPHEMERAL_STORAGE), 0) or DISK_BYTES
 
 
 def has_disk_limits(pod: ReadOnlyTree) -> bool:

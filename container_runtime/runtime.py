@@ -72,6 +72,9 @@ class ContainerRuntime(Protocol):
     def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
         """Return what a pod has written to the disk of its node; None if nothing is known of it."""
 
+    def node_disk_use(self, node: str) -> int:
+        """Return the bytes that the containers of a node have written onto its disk."""
+
     def node_path_type(self, node: str, path: str) -> str:
         """Return the type of a path that containers have written on a node, Directory or File; "" if there is none."""
 
@@ -107,6 +110,9 @@ class ContainerRuntime(Protocol):
 
     def update_pod(self, pod: ReadOnlyTree) -> None:
         """Note the latest version of a pod that may have containers here."""
+
+    def remove_containers(self, uid: str) -> None:
+        """Drop the files of the containers of a pod that has ended, so that they take no space on the disk of its node."""
 
     def remove_pod(self, uid: str) -> None:
         """End the containers of a deleted pod, and drop their files."""
@@ -163,6 +169,7 @@ class RuntimeEvents:
     def __init__(self) -> None:
         self._on_change: list[Callable[[ReadOnlyTree], None]] = []
         self._on_output: list[Callable[[ReadOnlyTree], None]] = []
+        self._on_scarce_disk: list[Callable[[str], None]] = []
         self._on_unknown_program: list[Callable[[ReadOnlyTree, str, str, str], None]] = []
 
     def on_change(self, handler: Callable[[ReadOnlyTree], None]) -> None:
@@ -172,6 +179,10 @@ class RuntimeEvents:
     def on_output(self, handler: Callable[[ReadOnlyTree], None]) -> None:
         """Call the handler with a pod when one of its containers has written output."""
         self._on_output.append(handler)
+
+    def on_scarce_disk(self, handler: Callable[[str], None]) -> None:
+        """Call the handler with the name of a node when little of its disk is left."""
+        self._on_scarce_disk.append(handler)
 
     def on_unknown_program(self, handler: Callable[[ReadOnlyTree, str, str, str], None]) -> None:
         """Call the handler with a pod, its container, a program that the run-time lacks, and what happens without it."""
@@ -184,6 +195,10 @@ class RuntimeEvents:
     def report_output(self, pod: ReadOnlyTree) -> None:
         for handler in self._on_output:
             handler(pod)
+
+    def report_scarce_disk(self, node: str) -> None:
+        for handler in self._on_scarce_disk:
+            handler(node)
 
     def report_unknown_program(self, pod: ReadOnlyTree, container: str, program: str, end: str) -> None:
         for handler in self._on_unknown_program:

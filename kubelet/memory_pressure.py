@@ -1,22 +1,20 @@
-"""The nodes whose pods use more memory than there is: their condition, and the pods that their kubelets evict.
+"""The nodes whose pods use more memory than there is.
 
 The most that each pod may use is known when it starts; a node is watched only while the sum of its pods may exceed its memory.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
 from math import inf
 from typing import Any, Final
 
-from mockube.apimachinery import conditions, meta
+from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.cache.store import Change
 from mockube.client.component_helpers.pod_requests import MEMORY, amounts
-from mockube.client.kinds import NODES, PODS
+from mockube.client.kinds import PODS
 from mockube.client.podview import RUNNING, PodView
-from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.pod_script import script_of
@@ -24,26 +22,21 @@ from mockube.container_runtime.predictions import Predictions
 from mockube.container_runtime.runtime import ContainerRuntime
 
 from .evictions import Evictions
-from .node_objects import NODE_CONDITIONS, has_active_kubelet
-from .pod_lifecycle.eviction import Eviction
-from .pod_lifecycle.memory_eviction import THRESHOLD, PodMemory, eviction_message, pods_in_order
-from .pod_lifecycle.preemption import is_critical
+from .node_pressure import NodePressure
+from .pod_lifecycle.pressure_eviction import MEMORY_THRESHOLD, Observation, PodUsage
 from .settings import KubeletContext
 
-INTERVAL: Final = timedelta(seconds=10)
-"""The time between two looks at a node, in each of which at most one pod is evicted."""
-TRANSITION: Final = timedelta(minutes=5)
-"""The time for which the condition outlives the lack of memory."""
-_NO_PRESSURE: Final = next(each for each in NODE_CONDITIONS if each["type"] == "MemoryPressure")
 _PRESSURE: Final = {
-    **_NO_PRESSURE,
+    "type": "MemoryPressure",
     "status": "True",
     "reason": "KubeletHasInsufficientMemory",
     "message": "kubelet has insufficient memory available",
 }
+_MUCH: Final = 1 << 62
+"""What is available on a node that does not say how much memory it has."""
 
 
-class MemoryPressure:
+class MemoryPressure(NodePressure):
     def __init__(
         self,
         context: KubeletContext,
@@ -53,21 +46,12 @@ class MemoryPressure:
         enqueue: Callable[[Key], None],
     ) -> None:
         """`enqueue` is called with the key of a pod that is evicted."""
-        self._pods, self._nodes = context.informers.of(PODS).lister, context.informers.of(NODES).lister
-        self._client, self._recorder = context.client, context.recorder.of("kubelet")
-        self._runtime, self._predictions, self._evictions = runtime, predictions, evictions
-        self._now, self._enqueue = context.clock.now, enqueue
+        super().__init__(context, evictions, enqueue, resource=MEMORY, pressure=_PRESSURE)
+        self._pods = context.informers.of(PODS).lister
+        self._runtime, self._predictions = runtime, predictions
         self._bounds: defaultdict[str, dict[str, tuple[Key, float]]] = defaultdict(dict)
         """The keys of pods, and the most memory that they may use, by node and uid."""
         self._sums: defaultdict[str, float] = defaultdict(float)
-        self._observed: dict[str, datetime] = {}
-        """When a node lacked memory last, by name."""
-        self._loop = ReconcileLoop(
-            "memory-pressure", self._look_at, workers=1, clock=context.clock, metrics=context.metrics
-        )
-
-    async def run(self) -> None:
-        await self._loop.run()
 
     def on_pod_change(self, change: Change) -> None:
         old: PodView | None = change.old
@@ -82,12 +66,13 @@ class MemoryPressure:
         self._bounds[new.node][new.uid] = new.key, bound  # also none: it is computed once for a pod
         if bound:
             self._sums[new.node] += bound
-            if self._sums[new.node] > self._allocatable(new.node) - THRESHOLD:
-                self._loop.add(Key("", new.node))
+            if self._may_be_short(new.node):
+                self.watch(new.node)
 
     def forget_node(self, name: str) -> None:
-        for records in (self._bounds, self._sums, self._observed):
-            records.pop(name, None)
+        super().forget_node(name)
+        self._bounds.pop(name, None)
+        self._sums.pop(name, None)
 
     def _forget(self, pod: PodView) -> None:
         _, bound = self._bounds.get(pod.node, {}).pop(pod.uid, (pod.key, 0.0))
@@ -110,33 +95,20 @@ class MemoryPressure:
         if behavior_of(container) is not None:
             yield self._predictions.server_load(container, script)
 
+    def _may_be_short(self, node: str) -> bool:
+        return self._sums[node] > self._allocatable(node) - MEMORY_THRESHOLD
+
     def _allocatable(self, name: str) -> float:
         node = self._nodes.get("", name)
         return float(amounts(((node or {}).get("status") or {}).get("allocatable"))[MEMORY]) or inf
 
-    # --- looking at a node
+    def _observe(self, node: ReadOnlyTree) -> Observation:
+        name = meta.name(node)
+        pods = (*self._used_by_pods(name),)
+        available = min(self._allocatable(name) - sum(pod.total for pod in pods), _MUCH)
+        return Observation(available=int(available), threshold=MEMORY_THRESHOLD, pods=pods)
 
-    async def _look_at(self, key: Key) -> timedelta | None:
-        node, now = self._nodes.get(*key), self._now()
-        if node is None or not has_active_kubelet(node):
-            return None
-        used = [*self._used_by_pods(key.name)]
-        available = self._allocatable(key.name) - sum(pod.total for pod in used)
-        if available < THRESHOLD:
-            self._observed[key.name] = now
-            await self._set_condition(node, _PRESSURE)
-            self._evict_one(node, used, int(available))
-            return INTERVAL
-        if key.name not in self._observed:
-            may_exceed = self._sums[key.name] > self._allocatable(key.name) - THRESHOLD
-            return INTERVAL if may_exceed else None
-        if now - self._observed[key.name] < TRANSITION:
-            return INTERVAL
-        del self._observed[key.name]
-        await self._set_condition(node, _NO_PRESSURE)
-        return INTERVAL
-
-    def _used_by_pods(self, node: str) -> Iterator[PodMemory]:
+    def _used_by_pods(self, node: str) -> Iterator[PodUsage]:
         for uid, (key, bound) in self._bounds[node].items():
             pod = self._pods.get(*key) if bound else None
             if pod is None or pod.uid != uid or uid in self._evictions:
@@ -145,31 +117,8 @@ class MemoryPressure:
                 container["name"]: self._runtime.container_stats(pod.object, container["name"])
                 for container in every_container(pod.object["spec"])
             }
-            yield PodMemory(
+            yield PodUsage(
                 pod=pod.object,
+                resource=MEMORY,
                 used={name: int(each.memory) for name, each in stats.items() if each is not None},
             )
-
-    def _evict_one(self, node: ReadOnlyTree, used: list[PodMemory], available: int) -> None:
-        self._recorder.record_on(
-            meta.name(node), node, "Warning", "EvictionThresholdMet", "Attempting to reclaim memory"
-        )
-        for pod in pods_in_order(used):
-            if not is_critical(pod.pod):
-                message = eviction_message(pod, available)
-                self._evictions.add(meta.uid(pod.pod), Eviction(self._now(), message, is_disruption=True))
-                self._enqueue(Key.of(pod.pod))
-                return
-
-    async def _set_condition(self, node: ReadOnlyTree, condition: ReadOnlyTree) -> None:
-        if conditions.status(node, "MemoryPressure") == condition["status"]:
-            return
-        changed = conditions.set_condition(conditions.of(node), condition, self._now())
-        entry = conditions.find(changed, "MemoryPressure")
-        await self._client.patch(
-            NODES,
-            Key("", meta.name(node)),
-            {"status": {"conditions": [entry]}},
-            kind="strategic",
-            subresource="status",
-        )

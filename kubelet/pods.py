@@ -23,6 +23,7 @@ from mockube.container_runtime.behavior import end_of_handler
 from mockube.container_runtime.pod_script import script_of
 
 from .admitted_pods import AdmittedPods
+from .disk_pressure import DiskPressure
 from .effects import EmitEvent, PatchObject, RunHook, StartContainer, Step, StopContainer
 from .evictions import Evictions
 from .image_manager import ImageManager, PodImageAccess
@@ -123,6 +124,11 @@ class SimulatedPods:
         self._memory_pressure = MemoryPressure(
             context, self._runtime, PREDICTIONS, self._evictions, self._loop.add
         )
+        self._disk_pressure = DiskPressure(
+            context, self._runtime, containers.images, self._evictions, self._loop.add
+        )
+        if settings.details:
+            containers.events.on_scarce_disk(self._disk_pressure.watch)
         self._nodes.add_handler(self._on_node_change)
         self._pods.add_handler(self._on_pod_change)
         self._handlers = LiveHandlers(
@@ -149,6 +155,7 @@ class SimulatedPods:
                 images=self._node_images.run(),
                 units=self._units.run(),
                 memory_pressure=self._memory_pressure.run(),
+                disk_pressure=self._disk_pressure.run(),
             )
 
     def _on_pod_change(self, change: Change) -> None:
@@ -213,6 +220,7 @@ class SimulatedPods:
         if change.new is None and change.old is not None:
             self._admitted_pods.forget_node(meta.name(change.old))
             self._memory_pressure.forget_node(meta.name(change.old))
+            self._disk_pressure.forget_node(meta.name(change.old))
             self._counters.forget(meta.name(change.old))
             self._images.forget_node(meta.name(change.old))
         if change.old is not None and change.new is not None and _images(change.old) != _images(change.new):

@@ -27,6 +27,7 @@ from mockube.container_runtime.config.volumes import (
     referenced_names,
     token_requests,
 )
+from mockube.container_runtime.disk_usage import disk_size
 from mockube.container_runtime.objects import ObjectsUnavailable
 from mockube.container_runtime.runs import container_status
 
@@ -115,6 +116,7 @@ class ReferenceLoader:
                 for index, _ in certificate_sources(volume)
             },
             allocatable=(node.get("status") or {}).get("allocatable") or {},
+            disk_bytes=disk_size(node),
             fails_unknown_programs=self.fails_unknown_programs,
         )
 

@@ -79,6 +79,9 @@ class ChosenRuntime:
     def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
         return self._simulated.disk_usage(pod)
 
+    def node_disk_use(self, node: str) -> int:
+        return self._simulated.node_disk_use(node)
+
     def node_path_type(self, node: str, path: str) -> str:
         return self._simulated.node_path_type(node, path)
 
@@ -109,6 +112,10 @@ class ChosenRuntime:
     def update_pod(self, pod: ReadOnlyTree) -> None:
         for runtime in self._all:
             runtime.update_pod(pod)
+
+    def remove_containers(self, uid: str) -> None:
+        for runtime in self._all:
+            runtime.remove_containers(uid)
 
     def remove_pod(self, uid: str) -> None:
         for runtime in self._all:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.disk_usage import DISK_BYTES
 
 from .projections import NOT_ISSUED, Credentials, PodCredential
 from .variables import expand_references
@@ -42,7 +43,8 @@ class References(Struct, frozen=True, kw_only=True):
     """The keys and certificates of the pod's volumes."""
     allocatable: Mapping[str, str] = field(default_factory=dict)
     """The allocatable resources of the pod's node."""
-
+    disk_bytes: int = DISK_BYTES
+    """The size of the disk of the pod's node."""
     fails_unknown_programs: bool = False
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
     started_config_maps: Mapping[str, ReadOnlyTree] = field(default_factory=dict)

@@ -107,6 +107,10 @@ class Requirement(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     """Variables of which one must be set for the others to be required; empty if they always are."""
     unless: str = ""
     """A path of the container with which, as with a database that exists already, nothing is required."""
+    mounted: str = ""
+    """A path at which no volume may be mounted, unless one of the variables is set in the pod; empty if any may."""
+    since: int = 0
+    """The first major version of the image that requires it."""
     logs: tuple[str, ...] = ()
     """The lines that the entrypoint logs without them."""
     exit_code: int = 1

@@ -55,6 +55,9 @@ class KwokRuntime:
     def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
         return self._simulated.disk_usage(pod)
 
+    def node_disk_use(self, node: str) -> int:
+        return self._simulated.node_disk_use(node)
+
     def node_path_type(self, node: str, path: str) -> str:
         return self._simulated.node_path_type(node, path)
 
@@ -84,6 +87,9 @@ class KwokRuntime:
 
     def update_pod(self, pod: ReadOnlyTree) -> None:
         self._simulated.update_pod(pod)
+
+    def remove_containers(self, uid: str) -> None:
+        self._simulated.remove_containers(uid)
 
     def remove_pod(self, uid: str) -> None:
         self._simulated.remove_pod(uid)

@@ -153,6 +153,11 @@ class ProcessRuntime:
         del pod
         return None
 
+    def node_disk_use(self, node: str) -> int:
+        """Return 0, as above."""
+        del node
+        return 0
+
     def node_path_type(self, node: str, path: str) -> str:
         """Return "": processes write to the disk of this machine."""
         del node, path
@@ -231,6 +236,9 @@ class ProcessRuntime:
             record.objects.pod = pod
             if _has_ended(pod) and not record.tasks:  # its address is free
                 self._start_cleanup("the end of a pod's network", self._network.release(pod))
+
+    def remove_containers(self, uid: str) -> None:
+        """Do nothing, as above: `remove_pod` drops the files."""
 
     def remove_pod(self, uid: str) -> None:
         record = self._pods.pop(uid, None)
@@ -326,7 +334,6 @@ class ProcessRuntime:
         record = self._pods[meta.uid(pod)]
         is_mapped = any(port in run.mapped_ports for run in record.runs.values())
         return is_mapped or record.port_owners.has(process_port.port)
-
 
     def process_port(self, pod: ReadOnlyTree, port: int) -> ProcessPort | None:
         """Return where a pod's port is reached; None if no process of the pod runs."""

@@ -40,6 +40,7 @@ from mockube.container_runtime.volume_folders import folder_path
 
 from .files.folder_file_system import FolderFileSystem
 from .files.mounts import SHARED_MEMORY, SharedMount, file_system_of, files_of, shared_mounts, shared_volumes
+from .files.node_disks import NodeDisks
 from .files.stored_contents import BrokenContents, Contents, decode, encode
 from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
 from .live_containers import LiveContainers
@@ -81,7 +82,10 @@ class PodFiles:
         clock: Clock,
         contents: VolumeContents = NOTHING_KEPT,
         nodes: NodeServices = NO_SERVICES,
+        *,
+        on_scarce_disk: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`on_scarce_disk` is called with the name of a node whose disk becomes scarce."""
         self._references = references
         self._nodes = nodes
         self._refreshed: dict[str, float] = {}
@@ -91,6 +95,11 @@ class PodFiles:
         self._contents = contents
         contents.connect(self)
         self._container_files = ContainerFiles(self._on_volume_change, self._create_volume)
+        self.disks = NodeDisks(
+            self._container_files.disk_usage,
+            lambda node: self._container_files.find_volume((OF_NODE, node)),
+            on_scarce_disk,
+        )
         self._is_replaying = False
         self._replayed_until: dict[str, datetime] = {}
         """The time up to which the commands of pods were repeated, by the pod's uid."""
@@ -218,9 +227,14 @@ class PodFiles:
         entries |= {path: FileEntry(data=data, mode=0o600) for path, data in files.items()}
         self._container_files.replace_volume(volume, entries)
 
-    def forget(self, uid: str) -> None:
-        """Drop the files of a deleted pod."""
+    def drop_files(self, uid: str) -> None:
+        """Drop the files of a pod whose containers are removed."""
         self._container_files.forget(uid)
+        self.disks.forget(uid)
+
+    def forget(self, uid: str) -> None:
+        """Drop all of a deleted pod."""
+        self.drop_files(uid)
         self._contents.forget(uid)
         self._replayed_until.pop(uid, None)
         self._early.pop(uid, None)
@@ -251,6 +265,12 @@ class PodFiles:
         entries = files_of(pod, container, references) | process_entries(pod, container, references)
         files = self._container_files.file_system(
             key, entries, mounts, partial(file_system_of, pod, container, references, files=entries)
+        )
+        self.disks.place(
+            pod["spec"].get("nodeName") or "",
+            references.disk_bytes,
+            key.uid,
+            (files, *(mount.files for mount in files.mounts().values())),
         )
         if is_new:
             self._drop_replays()

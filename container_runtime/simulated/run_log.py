@@ -23,6 +23,27 @@ _LINES: Final = 500
 """The maximum number of lines of a log that one call reads."""
 
 
+class LogFiles:
+    """How many bytes the files of a log have on the disk of their node: the present one, and the one before it."""
+
+    def __init__(self) -> None:
+        self._present = self._rotated = 0
+        self._checked: datetime | None = None
+        """When a kubelet looked last whether the present file is too large."""
+
+    @property
+    def size(self) -> int:
+        return self._present + self._rotated
+
+    def add(self, at: datetime, length: int) -> None:
+        """Count a line; begin a new file first if the present one is too large, as a kubelet does from time to time."""
+        if self._checked is None or at - self._checked >= _ROTATION_INTERVAL:
+            self._checked = at
+            if self._present > _MAX_FILE:
+                self._rotated, self._present = self._present, 0
+        self._present += _PREFIX + length
+
+
 class RunLog:
     """The last lines of a run's output."""
 
@@ -31,9 +52,7 @@ class RunLog:
         self.dropped = 0
         """The number of earlier lines that were dropped."""
         self._size = 0
-        self._disk_bytes = self._rotated_bytes = 0
-        self._checked: datetime | None = None
-        """When a kubelet looked last whether the file of the log is too large."""
+        self._files = LogFiles()
         self._parts = {1: b"", 2: b""}
 
     def write(self, at: datetime, stream: int, data: bytes) -> None:
@@ -58,23 +77,14 @@ class RunLog:
         """Add a line, or a part of one."""
         self.lines.append(line)
         self._size += len(line.text)
-        self._rotate(line.at)
-        self._disk_bytes += _PREFIX + len(line.text)
+        self._files.add(line.at, len(line.text))
         while self._size > MAX_LOG:
             self._size -= len(self.lines.popleft().text)
             self.dropped += 1
 
     @property
     def disk_usage(self) -> int:
-        """The bytes of the files that the log has on the disk of its node: the present one, and the one before it."""
-        return self._disk_bytes + self._rotated_bytes
-
-    def _rotate(self, now: datetime) -> None:
-        """Begin a new file if the present one is too large, as a kubelet does from time to time."""
-        if self._checked is None or now - self._checked >= _ROTATION_INTERVAL:
-            self._checked = now
-            if self._disk_bytes > _MAX_FILE:
-                self._rotated_bytes, self._disk_bytes = self._disk_bytes, 0
+        return self._files.size
 
 
 class RunLogReader:

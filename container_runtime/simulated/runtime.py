@@ -182,9 +182,16 @@ class SimulatedRuntime:
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
         self._live = LiveContainers(context.is_process)
-        self.files = PodFiles(context.objects, self._live, context.clock, context.contents, context.nodes)
+        self.files = PodFiles(
+            context.objects,
+            self._live,
+            context.clock,
+            context.contents,
+            context.nodes,
+            on_scarce_disk=context.events.report_scarce_disk,
+        )
         self.loads = ContainerLoads(context.clock, self._live.command)
-        self._access_logs = AccessLogs(context.clock, context.events.report_output)
+        self._access_logs = AccessLogs(context.clock, self._on_request_logged)
         self._servers = RunningServers()
         self._responses = PortResponses(
             self.files,
@@ -264,7 +271,7 @@ class SimulatedRuntime:
         return states
 
     def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
-        """Return what is in files, and in the logs of runs in real time."""
+        """Return what is in files, and in the logs of runs in real time and of requests."""
         uid = meta.uid(pod)
         usage, logs = self.files.disk_usage(uid), self._log_sizes(uid)
         if usage is None and not any(logs.values()):
@@ -274,9 +281,19 @@ class SimulatedRuntime:
         return DiskUsage(containers, {} if usage is None else usage.volumes)
 
     def _log_sizes(self, uid: str) -> dict[str, int]:
-        return {
+        sizes = {
             name: sum(run.log.disk_usage for run in runs) for name, runs in self._runs.get(uid, {}).items()
         }
+        for name, size in self._access_logs.disk_usage(uid):
+            sizes[name] = sizes.get(name, 0) + size
+        return sizes
+
+    def _on_request_logged(self, pod: ReadOnlyTree) -> None:
+        self._events.report_output(pod)
+        self._report_disk_usage(pod)
+
+    def node_disk_use(self, node: str) -> int:
+        return self.files.disks.used(node)
 
     def node_path_type(self, node: str, path: str) -> str:
         return self.files.node_path_type(node, path)
@@ -358,6 +375,9 @@ class SimulatedRuntime:
         for runs in self._runs.get(meta.uid(pod), {}).values():
             if runs[-1].state.is_stopping:
                 runs[-1].kill_by(deadline)
+
+    def remove_containers(self, uid: str) -> None:
+        self.files.drop_files(uid)
 
     def remove_pod(self, uid: str) -> None:
         self.files.forget(uid)

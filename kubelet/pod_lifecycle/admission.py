@@ -107,13 +107,17 @@ def admission_rejection(
 
 
 def _pressure_rejection(pod: ReadOnlyTree, node: ReadOnlyTree) -> PodRejection | None:
-    """Reject a BestEffort pod on a node that lacks memory."""
-    if not conditions.is_true(node, "MemoryPressure") or is_critical(pod):
+    """Reject any pod on a node that lacks disk, and a BestEffort pod on a node that lacks memory."""
+    lacking = [kind for kind in ("MemoryPressure", "DiskPressure") if conditions.is_true(node, kind)]
+    if not lacking or is_critical(pod):
         return None
+    rejection = PodRejection("Evicted", f"The node had condition: [{' '.join(lacking)}]. ")
+    if "DiskPressure" in lacking:
+        return rejection
     is_best_effort = (pod.get("status") or {}).get("qosClass") == "BestEffort"
     if not is_best_effort or not find_untolerated_taint(pod["spec"], (_MEMORY_TAINT,), ("NoSchedule",)):
         return None
-    return PodRejection("Evicted", "The node had condition: [MemoryPressure]. ")
+    return rejection
 
 
 def _sysctl_rejection(spec: ReadOnlyTree) -> PodRejection | None:

@@ -11,6 +11,7 @@ from mockube.component_base.clock import Clock
 from mockube.container_runtime.images.table import PortBehavior
 from mockube.container_runtime.logs import LogLine, LogSource
 from mockube.container_runtime.runs import container_status
+from mockube.container_runtime.simulated.run_log import LogFiles
 
 from .port_answers import MAX_PATH, HttpAnswer, ReceivedRequest
 
@@ -28,6 +29,8 @@ class AccessLogs:
         self._on_output = on_output
         self._lines: dict[str, dict[_Run, deque[LogLine]]] = {}
         """The lines by the pod's uid, the container's name and the number of its restarts."""
+        self._files: dict[str, dict[_Run, LogFiles]] = {}
+        """What they take on the disk of the node, in the same way."""
 
     def note(
         self,
@@ -48,11 +51,18 @@ class AccessLogs:
         lines = runs.get((name, restarts))
         if lines is None:
             for run in [run for run in runs if run[0] == name and run[1] < restarts - 1]:
-                del runs[run]
+                del runs[run], self._files[meta.uid(pod)][run]
             lines = runs[name, restarts] = deque(maxlen=_MAX_LINES)
+        files = self._files.setdefault(meta.uid(pod), {}).setdefault((name, restarts), LogFiles())
         for stream, text in texts:
-            lines.append(LogLine(now, stream, f"{text}\n".encode()))
+            line = LogLine(now, stream, f"{text}\n".encode())
+            lines.append(line)
+            files.add(now, len(line.text))
         self._on_output(pod)
+
+    def disk_usage(self, uid: str) -> Iterator[tuple[str, int]]:
+        """Yield the names of a pod's containers with what the lines of each of their runs take on the disk."""
+        return ((name, files.size) for (name, _), files in self._files.get(uid, {}).items())
 
     def with_requests(self, source: LogSource, pod: ReadOnlyTree, name: str, restarts: int) -> LogSource:
         """Return the log of a run with the lines of its requests."""
@@ -62,6 +72,7 @@ class AccessLogs:
 
     def forget(self, uid: str) -> None:
         self._lines.pop(uid, None)
+        self._files.pop(uid, None)
 
 
 def _texts(

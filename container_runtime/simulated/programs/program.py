@@ -32,6 +32,7 @@ from mockube.container_runtime.behavior import (
     name_unknown,
 )
 from mockube.container_runtime.config.variables import expand_references
+from mockube.container_runtime.disk_usage import DISK_BYTES
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
 from mockube.container_runtime.images.table import (
     ENTRYPOINT,
@@ -59,6 +60,7 @@ from mockube.container_runtime.simulated.shell.network_programs.servers.registry
     PROGRAMS as NETWORK_SERVERS,
 )
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of, starts_server
+from mockube.container_runtime.simulated.shell.node_disk import NodeDisk
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     Effect,
@@ -92,6 +94,8 @@ _ENDLESS_SECONDS: Final = 300.0
 
 _GAVE_UP: Final = -1
 _NAME_SERVER: Final = "coredns"
+_MUCH: Final = 16 << 20
+"""The bytes from which on what a command writes counts on the disk of its node, so that it runs in real time."""
 _GO_PROGRAMS: Final = frozenset({"agnhost", "kubectl", "kube-webhook-certgen"})
 """Programs that end at SIGTERM also as the first process of a container, as Go's run-time does."""
 _GO_EXIT: Final = 2
@@ -509,7 +513,8 @@ def _run_once(
     invocation: Invocation, files: FileSystem, started: datetime | None
 ) -> RunBehavior | UnknownCommand:
     host, execution = start_invocation(invocation, files, started)
-    log, meter = bytearray(), CpuMeter()
+    log, meter, disk = bytearray(), CpuMeter(), NodeDisk(DISK_BYTES)
+    files.disk = disk
     try:
         code = _run_to_end(execution, host, log, meter)
     except StartError as error:
@@ -536,7 +541,7 @@ def _run_once(
             stop_seconds=reaction.seconds,
             handles_signals=handles_signals,
             load=load,
-            is_certain=code is None and not files.guesses,
+            is_certain=code is None and not files.guesses and disk.reserved < _MUCH,
         )
     log_tail = log.decode("utf-8", "replace") if invocation.falls_back_to_log and code else ""
     seconds = host.elapsed
@@ -550,7 +555,7 @@ def _run_once(
         leaves_files=_leaves_files(invocation, files),
         reads_time=host.time_reads > 0,
         load=load,
-        is_certain=not files.guesses,
+        is_certain=not files.guesses and disk.reserved < _MUCH,
     )
 
 

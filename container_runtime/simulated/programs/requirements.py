@@ -1,5 +1,6 @@
 """The variables that the entrypoint of an image requires: without them it logs what is missing, and ends. Pure."""
 
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from posixpath import normpath
@@ -9,6 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import RunBehavior, end_at_start
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.volumes import volume_kind
+from mockube.container_runtime.images.references import parse_reference
 from mockube.container_runtime.images.table import Requirement, behavior_of
 from mockube.container_runtime.pod_script import Script
 
@@ -36,17 +38,40 @@ def unmet_requirement(
     if first and not first.startswith("-") and first not in _SERVERS:
         return None
     variables = environment_of(pod, container, references, image.env)
-    return next((each for each in image.requires if _is_unmet(each, variables, pod, container)), None)
+    set_in_pod = environment_of(pod, container, references)
+    return next(
+        (
+            each
+            for each in image.requires
+            if _is_unmet(each, set_in_pod if each.mounted else variables, pod, container)
+        ),
+        None,
+    )
 
 
 def _is_unmet(
     requirement: Requirement, variables: Mapping[str, str], pod: ReadOnlyTree, container: ReadOnlyTree
 ) -> bool:
+    if requirement.since and not _has_major(container.get("image") or "", requirement.since):
+        return False
+    if requirement.mounted and requirement.mounted not in _mount_paths(container):
+        return False
     if requirement.when and not any(_is_set(text, variables) for text in requirement.when):
         return False
     if any(_is_set(text, variables) for text in requirement.one_of):
         return False
     return not requirement.unless or not _may_exist(requirement.unless, pod, container)
+
+
+def _has_major(image: str, since: int) -> bool:
+    """Return whether an image has a major version, or a later one. A tag without a version, as latest, is the newest one."""
+    tag = parse_reference(image).tag
+    number = re.match(r"[0-9]+", tag)
+    return int(number[0]) >= since if number else bool(tag)
+
+
+def _mount_paths(container: ReadOnlyTree) -> list[str]:
+    return [normpath(mount["mountPath"]) for mount in container.get("volumeMounts") or ()]
 
 
 def _is_set(text: str, variables: Mapping[str, str]) -> bool:

@@ -1,5 +1,6 @@
 """The file systems that are mounted in a container, as df and mount show them. Pure."""
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from .filesystem import FileSystem
@@ -7,6 +8,7 @@ from .filesystem import FileSystem
 SHARED_MEMORY_PATH: Final = "/dev/shm"  # noqa: S108 - of a simulated container
 SHARED_MEMORY_BYTES: Final = 64 << 20
 """The size of a pod's shared memory, unless it mounts a volume there."""
+_PAGE: Final = 4096
 
 
 class Disk(NamedTuple):
@@ -22,9 +24,9 @@ def is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
-def mounted_disks(files: FileSystem) -> list[Disk]:
-    """Return the file systems of a container, those of volumes after the container's own."""
-    disks = [Disk(*files.source, "/", files.disk_size, files.used, files.is_protected("/x"))]
+def mounted_disks(files: FileSystem, memory: int) -> list[Disk]:
+    """Return the file systems of a container, those of volumes after the container's own; `memory` is that of the node."""
+    disks = [Disk(*files.source, "/", files.disk_size, files.disk_used, files.is_protected("/x"))]
     for path, mount in sorted(files.mounts().items()):
         volume, read_only = mount.files, mount.read_only
         in_memory = volume.in_memory or files.file_system(path) == "tmpfs"
@@ -35,5 +37,18 @@ def mounted_disks(files: FileSystem) -> list[Disk]:
         elif volume.capacity is not None:
             disks.append(Disk("/dev/sdb", "ext4", path, volume.capacity, volume.used, read_only))
         else:
-            disks.append(Disk("/dev/vda1", "ext4", path, volume.disk_size, volume.used, read_only))
-    return disks
+            disks.append(Disk("/dev/vda1", "ext4", path, volume.disk_size, volume.disk_used, read_only))
+    return [*disks, *_disks_of_objects(files, memory)]
+
+
+def _disks_of_objects(files: FileSystem, memory: int) -> Iterator[Disk]:
+    """Yield the volumes whose files come from API objects: a kubelet puts those of ConfigMaps on its disk, and the others into memory."""
+    for path in files.known_folders:
+        if not files.exists(path) or not files.entry(path).read_only:
+            continue
+        if files.file_system(path) == "tmpfs":
+            data = (entry.data for _, entry in files.entries(path) if entry.data and not entry.target)
+            used = sum(-(-len(each) // _PAGE) * _PAGE for each in data)
+            yield Disk("tmpfs", "tmpfs", path, memory, used, is_read_only=True)
+        else:
+            yield Disk("/dev/vda1", "ext4", path, files.disk_size, files.disk_used, is_read_only=True)

@@ -9,8 +9,11 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mockube.container_runtime.disk_usage import DISK_BYTES
+
 from . import limits
 from .access import READ, ROOT, SEARCH, SET_GROUP, STICKY, WRITE, ContainerUser, is_allowed
+from .node_disk import NodeDisk
 
 MAX_LINKS: Final = 40
 """The maximum number of symbolic links in the resolution of a path."""
@@ -184,6 +187,8 @@ class FileSystem:
         self.guesses = 0
         """How often it was asked for a path whose file may be the image's or the run-time's, and is not here."""
         self._places = places
+        self.disk: NodeDisk | None = None
+        """The disk that the files share with those of the node's other containers, unless they have a capacity of their own."""
         self._on_change: Callable[[], None] | None = None
         self._put_all(files or {})
         for folder in () if places is None else places.folders:
@@ -263,6 +268,11 @@ class FileSystem:
     def source(self) -> tuple[str, str]:
         """The device and the type of the file system: that of a container lies over its image."""
         return "overlay", "overlay"
+
+    @property
+    def known_folders(self) -> tuple[str, ...]:
+        """The folders of which all files are known: volumes with the files of API objects."""
+        return tuple(path.rstrip("/") for path in self._volumes)
 
     def mounts(self) -> Mapping[str, Mount]:
         """Return the mounts by path."""
@@ -525,11 +535,23 @@ class FileSystem:
         return self._place(self.resolve(path)).files._free()
 
     def _free(self) -> int:
-        return max(self.disk_size - self.used, 0)
+        own = max(self.disk_size - self.used, 0)
+        return own if self.disk is None or self.capacity is not None else min(own, self.disk.free())
+
+    @property
+    def disk_used(self) -> int:
+        """The bytes that are in use on the disk that the files are on, also by others."""
+        return self.disk_size - self._free()
+
+    def _reserve(self, more: int) -> bool:
+        """Return whether the disk of the node has space for more bytes, which count as used from now on."""
+        return self.disk is None or self.capacity is not None or self.disk.reserve(more)
 
     @property
     def disk_size(self) -> int:
-        return limits.DISK_BYTES if self.capacity is None else self.capacity
+        if self.capacity is not None:
+            return self.capacity
+        return DISK_BYTES if self.disk is None else self.disk.size
 
     def link(self, path: str, target: str, *, modified: float = 0.0) -> None:
         """Create a symbolic link."""
@@ -838,7 +860,7 @@ class FileSystem:
         ):
             raise NoSpace
         more = more_bytes + more_zeros
-        if more > 0 and self.used + more > self.disk_size:
+        if more > 0 and (self.used + more > self.disk_size or not self._reserve(more)):
             raise NoSpace
         self._bytes += more_bytes
         self._zeros += more_zeros

@@ -84,8 +84,6 @@ MAX_FILE_BYTES: Final = 16 << 20
 """All files in one file system together; of large ones above that, only the size is kept."""
 MIN_UNKEPT_BYTES: Final = 1 << 20
 """The size from which on a file counts as a large one."""
-DISK_BYTES: Final = 100 << 30
-"""The disk of a node: what files have that take no memory, as they consist of zeros, in a file system without a size of its own."""
 MAX_FILES: Final = 100_000
 MAX_INPUT: Final = 16 << 20
 """What a program reads before it writes."""

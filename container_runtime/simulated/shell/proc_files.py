@@ -11,7 +11,7 @@ def mount_lines(host: Host) -> list[tuple[str, str, str, str]]:
     """Return the source, the path, the type and the options of each mount."""
     mounts = [
         (disk.source, disk.path, disk.kind, f"{'ro' if disk.is_read_only else 'rw'},relatime")
-        for disk in mounted_disks(host.files)
+        for disk in mounted_disks(host.files, host.memory_bytes)
     ]
     return [
         mounts[0],

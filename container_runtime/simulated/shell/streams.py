@@ -223,6 +223,13 @@ class FileStream:
         files.write(self._path, before + data + after, modified=modified)
         self._offset += len(data)
 
+    def fill(self) -> None:
+        """Write zeros until the disk is full."""
+        files = self._host.files
+        modified = self._host.now_running(is_shown=True).timestamp()
+        files.write(self._path, b"", zeros=files.free_bytes(self._path), append=True, modified=modified)
+        self._host.changes += 1
+
 
 class PipeReader(_ReadOnly):
     def __init__(self, pipe: "ShellPipe") -> None:

@@ -5,7 +5,12 @@ import pytest
 from mockube.kubelet.pod_lifecycle import pod as lifecycle
 from mockube.kubelet.pod_lifecycle.admission import NodeAllocation, admission_rejection
 from mockube.kubelet.pod_lifecycle.eviction import Eviction
-from mockube.kubelet.pod_lifecycle.memory_eviction import PodMemory, eviction_message, pods_in_order
+from mockube.kubelet.pod_lifecycle.pressure_eviction import (
+    MEMORY_THRESHOLD,
+    PodUsage,
+    eviction_message,
+    pods_in_order,
+)
 from tests.support.controllers.pods import START, SimulatedPod, container, node_context, pod
 
 MEBIBYTE = 1 << 20
@@ -16,7 +21,7 @@ def using(name, used, request=None, priority=0):
     resources = {"requests": {"memory": f"{request}Mi"}} if request else {}
     described = pod(container("c", image="busybox", resources=resources), priority=priority)
     described["metadata"]["name"] = name
-    return PodMemory(pod=described, used={"c": used * MEBIBYTE})
+    return PodUsage(pod=described, resource="memory", used={"c": used * MEBIBYTE})
 
 
 @pytest.mark.parametrize(
@@ -34,11 +39,11 @@ def test_pods_are_evicted_in_upstreams_order(pods, order):
 
 
 def test_message_names_the_containers_above_their_requests():
-    assert eviction_message(using("p", 300, request=100), 52 * MEBIBYTE) == (
+    assert eviction_message(using("p", 300, request=100), MEMORY_THRESHOLD, 52 * MEBIBYTE) == (
         "The node was low on resource: memory. Threshold quantity: 100Mi, available: 53248Ki. "
         "Container c was using 307200Ki, request is 100Mi, has larger consumption of memory. "
     )
-    assert "Container" not in eviction_message(using("p", 50, request=100), 0)
+    assert "Container" not in eviction_message(using("p", 50, request=100), MEMORY_THRESHOLD, 0)
 
 
 def test_evicted_pod_fails_with_reason_and_condition():

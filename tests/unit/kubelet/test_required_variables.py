@@ -57,6 +57,10 @@ def test_database_without_its_variable_crashes_and_is_restarted():
         ("mongo:7", [], True),
         ("mongo:7", [{"name": "MONGO_INITDB_ROOT_USERNAME", "value": "root"}], False),
         ("redis:7", [], True),
+        ("mysql:8.4", [*PASSWORD, {"name": "MYSQL_USER", "value": "root"}], False),
+        ("mysql:8.4", [*PASSWORD, {"name": "MYSQL_USER", "value": "app"}], True),
+        ("bitnami/mariadb:11.4", [], False),
+        ("bitnami/mariadb:11.4", [{"name": "MARIADB_ROOT_PASSWORD", "value": "x"}], True),
         ("bitnami/redis:7.2", [], False),
         ("bitnami/redis:7.2", [{"name": "ALLOW_EMPTY_PASSWORD", "value": "yes"}], True),
         ("registry.example/team/mysql:8", [], True),
@@ -126,3 +130,22 @@ def test_annotations_that_script_the_run_need_no_variable():
         assert simulated(container(image="mysql:8.4"), annotations=annotation).containers() == {
             "c": "running"
         }
+
+
+@pytest.mark.parametrize(
+    ("image", "path", "env", "runs"),
+    [
+        ("postgres:18", "/var/lib/postgresql/data", [], False),
+        ("postgres:latest", "/var/lib/postgresql/data/", [], False),
+        ("postgres:alpine", "/var/lib/postgresql/data", [], False),
+        ("postgres:17.6-alpine", "/var/lib/postgresql/data", [], True),
+        ("postgres:18", "/var/lib/postgresql", [], True),
+        ("postgres:18", "/var/lib/postgresql/data", [{"name": "PGDATA", "value": "/var/lib/postgresql/data/pg"}], True),
+        ("postgres@sha256:" + "0" * 64, "/var/lib/postgresql/data", [], True),
+    ],
+)  # fmt: skip
+def test_postgres_18_does_not_start_with_a_volume_at_the_old_path(image, path, env, runs):
+    described = container(image=image, env=[{"name": "POSTGRES_PASSWORD", "value": "x"}, *env])
+    described["volumeMounts"] = [{"name": "data", "mountPath": path}]
+    subject = simulated(described, volumes=[{"name": "data", "emptyDir": {}}])
+    assert subject.containers() == {"c": "running" if runs else "CrashLoopBackOff"}

@@ -72,11 +72,9 @@ _NOT_SIMULATED: Final = frozenset(
     {"scriptaliasmatch", "sslengine", "setoutputfilter", "addoutputfilter", "substitute", "dav", "userdir", "virtualdocumentroot",
      "proxyhtmlenable", "authldapurl", "cacheenable", "headerfilter", "action", "rewritemap", "xbithack", "mdomain", "<if", "<elseif",
      "<else", "<macro", "use", "remoteipheader", "remoteipproxyprotocol", "modsecurity", "addencoding", "luahook", "setenvif",
-     "expiresbytype", "expiresdefault", "addcharset"}
+     "setenvifnocase", "browsermatch", "browsermatchnocase", "expiresbytype", "expiresdefault", "addcharset"}
 )  # fmt: skip
 """The directives that may change answers, and that the simulation leaves out."""
-_HARMLESS: Final = frozenset({"addencoding", "setenvif", "addcharset", "expiresbytype", "expiresdefault"})
-"""Those whose effect few notice."""
 REDIRECTS: Final = {"permanent": 301, "temp": 302, "seeother": 303, "gone": 410}
 _LEVELS: Final = re.compile(r"(?:[\w.]+:)?(?:emerg|alert|crit|error|warn|notice|info|debug|trace[1-8])")
 
@@ -228,7 +226,7 @@ class _Meaning:
         ):
             raise directive.error(f"{directive.name}> directive requires additional arguments")
         self._check_arguments(directive, outer)
-        if directive.key in _NOT_SIMULATED - _HARMLESS and not _is_off(directive):
+        if directive.key in _NOT_SIMULATED and not _is_off(directive):
             self._unknown[f"the directive {directive.name.lstrip('<')}"] = None
         for each in directive.block or ():
             self._check(each, (*outer, directive.key))

@@ -54,6 +54,9 @@ Options = Mapping[str, str]
 def agnhost(process: Process) -> Run:
     name = next((argument for argument in process.arguments if not argument.startswith("-")), "")
     command = _COMMANDS.get(name)
+    if command is None and name and name not in _NOT_SIMULATED:
+        yield process.report(f'Error: unknown command {gotext.quote(name)} for "app"')
+        return 1
     if command is None:
         raise UnknownProgram(f"agnhost {name}".rstrip())
     return (yield from command(process))
@@ -302,6 +305,21 @@ _SERVERS: Final = (
     " liveness mtlsserver net netexec nettest no-snat-test no-snat-test-proxy podcertificatesigner port-forward-tester porter"
     " resource-consumer-controller serve-hostname test-webserver webhook"
 )
+_NOT_SIMULATED: Final = frozenset(
+    [
+        "completion",
+        "connect",
+        "h2c-server",
+        "help",
+        "inclusterclient",
+        "mtlsclient",
+        "nonewprivs",
+        "stress",
+        "tcp-reset",
+        "test-service-account-issuer-discovery",
+    ]
+)
+"""The other commands that agnhost has, as of the image of 1.37."""
 _COMMANDS: Final[Mapping[str, Program]] = {
     **dict.fromkeys(_SERVERS.split(), _serve),
     "connect": _connect,

@@ -38,6 +38,7 @@ _FLAGS: Final[Mapping[str, frozenset[str]]] = {
     "oflag": frozenset(["append", "seek_bytes", "direct", "dsync", "sync"]),
     "status": frozenset(["none", "noxfer", "progress"]),
 }
+_MORE_THAN_DISKS: Final = 1 << 60
 _LARGE_BUFFER: Final = 1 << 20
 _MAX_SIZE: Final = 1 << 25
 _TOO_MUCH: Final = "more than 16 MiB are not simulated"
@@ -161,7 +162,7 @@ def _read(process: Process, copy: _Copy) -> Generator[Effect, bytes | None, _Blo
 
 def _read_device(process: Process, path: str, copy: _Copy) -> _Block:
     """Read zeros, or random bytes, of which there are a mebibyte before zeros; without a count, more than any disk has."""
-    size = 2 * limits.DISK_BYTES if copy.limit is None else copy.limit
+    size = _MORE_THAN_DISKS if copy.limit is None else copy.limit
     data = b"" if path == ZERO else (read_device(process.host, path) or b"")[:size]
     return _Block(data, size - len(data))
 

@@ -5,11 +5,12 @@ from math import inf
 from posixpath import basename, dirname, join, normpath, relpath
 from typing import Final
 
-from mockube.container_runtime.simulated.shell.devices import is_special
+from mockube.container_runtime.simulated.shell.devices import is_endless, is_special
 from mockube.container_runtime.simulated.shell.filesystem import (
     AccessDenied,
     FileEntry,
     FileError,
+    NoSpace,
     NoSuchFile,
 )
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
@@ -26,6 +27,7 @@ from mockube.container_runtime.simulated.shell.process import (
     write_text,
 )
 from mockube.container_runtime.simulated.shell.redirection import open_output
+from mockube.container_runtime.simulated.shell.streams import FileStream
 
 from .dates import parse_stamp, parse_time_text
 from .endless_reads import copies_for_ever
@@ -55,6 +57,11 @@ def cat(process: Process) -> Run:
                 continue
             if copies_for_ever(process, name):
                 yield Sleep(inf, cores=1.0)
+            output = process.descriptors.get(1)
+            if is_endless(process.path(name)) and isinstance(output, FileStream):
+                output.fill()
+                yield process.error(f"write error: {NoSpace()}")
+                return 1
             data = yield from read_path(process, name)
         except FileError as error:
             words = (

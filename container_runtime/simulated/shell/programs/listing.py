@@ -59,7 +59,8 @@ def ls(process: Process) -> Run:
     for name in names:
         path = process.path(name)
         try:
-            entry = files.entry(path) if "d" not in options else files.link_entry(path)
+            is_followed = options.has_any("HL") or name.endswith("/") or not options.has_any("dlF")
+            entry = files.entry(path) if is_followed else files.link_entry(path)
         except FileError as error:
             yield process.error(f"{name}: {error}")
             code = failure
@@ -258,7 +259,7 @@ def disk_free(process: Process) -> Run:
     options = parse_options(process.arguments, "PkmhTai", long={"human-readable": "h"})
     if "i" in options:
         raise ProgramUsageError("-i is not simulated")
-    disks, code = mounted_disks(process.host.files), 0
+    disks, code = mounted_disks(process.host.files, process.host.memory_bytes), 0
     if options.arguments:
         selected = []
         for name in options.arguments:

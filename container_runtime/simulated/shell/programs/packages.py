@@ -4,6 +4,7 @@ A program of a package that is simulated runs; another one is there, and is not 
 in the table, so that its installation is not simulated.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -39,6 +40,11 @@ _FOLDER: Final = "/usr/bin"
 _LISTS: Final = "/var/lib/apt/lists/lock"
 """A file that `apt-get update` leaves."""
 _FAILED: Final = 100
+_MISSING: Final = re.compile(
+    r"[^=<>~@]*[^\w.+=<>~@:-].*|(?:no[-_]?such|does[-_]?not[-_]?exist|doesnt[-_]?exist|non[-_]?existent).*",
+    re.IGNORECASE,
+)
+"""Matches a name that no package has: it has letters that names have not, or it says so itself."""
 
 
 def _install(process: Process, packages: Sequence[str]) -> None:
@@ -49,6 +55,11 @@ def _install(process: Process, packages: Sequence[str]) -> None:
     for package in packages:
         for program in PACKAGES[package.partition("=")[0]].split():
             process.host.files.put(f"{_FOLDER}/{program}", FileEntry(data=PROGRAM_DATA, mode=0o755))
+
+
+def _missing(packages: Sequence[str]) -> list[str]:
+    """Return the packages that are known not to exist."""
+    return [package for package in packages if _MISSING.fullmatch(package)]
 
 
 def _words(process: Process) -> tuple[str, list[str]]:
@@ -74,6 +85,10 @@ def apt(process: Process) -> Run:
         )
         if not files.knows(_LISTS):  # Images have no lists of packages.
             for package in packages:
+                yield process.report(f"E: Unable to locate package {package}")
+            return _FAILED
+        if missing := _missing(packages):
+            for package in missing:
                 yield process.report(f"E: Unable to locate package {package}")
             return _FAILED
         _install(process, packages)
@@ -102,11 +117,17 @@ def apk(process: Process) -> Run:
         yield process.report("ERROR: Unable to lock database: Permission denied")
         yield process.report("ERROR: Failed to open apk database: Permission denied")
         return 99
-    if command == "add":
+    missing = _missing(packages) if command == "add" else []
+    if command == "add" and not missing:
         _install(process, packages)
     yield write_text(
         "fetch https://dl-cdn.alpinelinux.org/alpine/latest-stable/main/x86_64/APKINDEX.tar.gz\n"
     )
+    if missing:
+        yield process.report("ERROR: unable to select packages:")
+        for package in missing:
+            yield process.report(f"  {package} (no such package):\n    required by: world[{package}]")
+        return len(missing)
     for index, package in enumerate(packages, 1):
         yield write_text(f"({index}/{len(packages)}) Installing {package}\n")
     yield write_text("OK\n")
@@ -123,6 +144,12 @@ def yum(process: Process) -> Run:
         )
         return 1
     if command == "install":
+        if missing := _missing(packages):
+            for package in missing:
+                yield write_text(f"No match for argument: {package}\n")
+            names = " ".join(missing)
+            yield process.report(f"Error: Unable to find a match: {names}")
+            return 1
         _install(process, packages)
         yield write_text("Installed:\n" + "".join(f"  {package}\n" for package in packages) + "\n")
     yield write_text("Complete!\n")

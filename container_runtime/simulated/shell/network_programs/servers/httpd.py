@@ -4,10 +4,10 @@ What it answers is in `simulated.configured.httpd`.
 """
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from math import inf
-from posixpath import dirname
+from posixpath import basename, dirname
 from typing import Final
 
 from mockube.container_runtime.simulated.configured.contract import RunningServer, ServedConfiguration
@@ -291,10 +291,20 @@ class _Httpd:
             ServedConfiguration(
                 answer=partial(answer, configuration, self._version),
                 ports=dict.fromkeys(configuration.ports, False),
-                not_simulated=configuration.not_simulated,
+                not_simulated=(*configuration.not_simulated, *self._override_files(configuration)),
                 worker=worker_of(self._process, (configuration.main.own.last("user") or ("",))[0]),
             )
         )
+
+    def _override_files(self, configuration: HttpdConfiguration) -> Iterator[str]:
+        """Yield what is not simulated of files that change the configuration of their folders, where they may."""
+        files = self._process.host.files
+        for host in (configuration.main, *configuration.hosts):
+            for section in host.sections:
+                overrides = [each.lower() for each in section.last("allowoverride") or ("none",)]
+                if section.kind == "directory" and section.path and overrides != ["none"]:
+                    paths = (path for path, _ in files.entries(section.path.rstrip("/") or "/"))
+                    yield from (f"{path} of httpd" for path in paths if basename(path) == ".htaccess")
 
     def _log(self, module: str, text: str) -> Steps:
         yield from write_to_log(self._process, self._error_log, self._line(module, text))

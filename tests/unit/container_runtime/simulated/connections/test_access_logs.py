@@ -108,3 +108,17 @@ def test_runs_have_logs_of_their_own():
     logs.note(POD, CONTAINER, behavior_of_image("httpd").ports[80], REQUEST, HttpAnswer())
     source = logs.with_requests(StartLog(), POD, "c", 1)
     assert lines_of(source, clock) == ["start\n"]
+
+
+def test_lines_take_space_on_the_disk_until_they_are_rotated():
+    clock, noted = SteppedClock(), []
+    logs = AccessLogs(clock, noted.append)
+    text = "x" * 9_999
+    logs.write(POD, "c", [(1, text)] * 2)
+    assert dict(logs.disk_usage("u")) == {"c": 2 * (10_000 + 40)}
+    for _ in range(3):
+        logs.write(POD, "c", [(1, text)] * 1_100)
+        clock.advance(20)
+    assert dict(logs.disk_usage("u"))["c"] == 2_200 * (10_000 + 40)
+    logs.forget("u")
+    assert (dict(logs.disk_usage("u")), noted) == ({}, [POD] * 4)

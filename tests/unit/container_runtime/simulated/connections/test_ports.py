@@ -1,12 +1,12 @@
 """The server on a simulated pod's ports: requests one after another, and what it does not understand."""
 
-import asyncio
 import ssl
 
 import pytest
-from mockube.container_runtime.simulated.connections.tls_streams import self_signed_context
 
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.serving_certificates import self_signed_tls_context
 from mockube.container_runtime.simulated.connections.port_answers import HttpAnswer, open_port, reply_to
 from mockube.container_runtime.simulated.connections.ports import serve_port
 
@@ -40,6 +40,9 @@ class Responses:
 
     def __init__(self):
         self.requests = []
+
+    async def tls_context(self, _pod, _opened):
+        return self_signed_tls_context("127.0.0.1", now=SteppedClock().now(), random=SystemRandom())
 
     async def reply_to(self, _pod, opened, data):
         return reply_to(opened.behavior, data)
@@ -136,7 +139,6 @@ class TlsClient:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.tls = context.wrap_bio(self.incoming, self.outgoing)
-        self.departure = asyncio.Event()
         self.data = data
         self.received = b""
         self.step()
@@ -176,7 +178,6 @@ TLS_POD = {
 
 async def test_server_with_a_certificate_of_its_own_answers_within_tls():
     client, responses = TlsClient(GET), Responses()
-    responses.tls_context = self_signed_context(SteppedClock())
     await serve_port(TLS_POD, 443, responses, client)
     assert responses.requests == [("GET", "/b", {})]
     assert client.received.endswith(b"\r\n\r\nok")
@@ -184,7 +185,5 @@ async def test_server_with_a_certificate_of_its_own_answers_within_tls():
 
 async def test_bytes_that_are_no_tls_end_the_connection():
     client, responses = Client(b"\x16garbage"), Responses()
-    client.departure = asyncio.Event()
-    responses.tls_context = self_signed_context(SteppedClock())
     await serve_port(TLS_POD, 443, responses, client)
     assert not responses.requests

@@ -124,3 +124,8 @@ def test_agnhost_pauses_without_arguments_of_its_own():
 def test_unsupported_agnhost_command_is_refused(argv):
     with pytest.raises(UnknownProgram):
         run(*argv)
+
+
+def test_command_that_agnhost_does_not_have_fails():
+    output, code, _ = run("nosuch", "--port=80")
+    assert (output, code) == ('Error: unknown command "nosuch" for "app"\n', 1)

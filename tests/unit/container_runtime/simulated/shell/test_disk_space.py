@@ -38,6 +38,7 @@ def test_large_file_of_zeros_takes_no_memory():
         ("dd if=/dev/zero of=/m/x bs=3M count=5", "dd: error writing '/m/x': No space left on device"),
         ("dd if=/dev/zero of=/m/x", "dd: error writing '/m/x': No space left on device"),
         ("head -c 20M /dev/zero > /m/x", "head: write error: No space left on device"),
+        ("cat /dev/zero > /m/x", "cat: write error: No space left on device"),
         ("fallocate -l 11M /m/x", "fallocate: fallocate '/m/x': No space left on device"),
         ("fallocate -l 9M /m/x; cp /m/x /m/y", "cp: can't create '/m/y': No space left on device"),
     ],
@@ -111,3 +112,8 @@ def test_buffer_of_dd_is_memory(size, is_killed):
         run("sh", "-c", f"dd if=/dev/zero of=/m/x bs={size} count=1", host=host)
     # A device without bytes fills no buffer.
     run("sh", "-c", "dd if=/dev/null of=/m/y bs=100M count=1", host=host)
+
+
+def test_long_list_shows_a_link_and_not_what_it_leads_to():
+    text = "ln -s a /m/a; mkdir /m/d; touch /m/d/f; ln -s d /m/l; ls -l /m/a /m/l | cut -d ' ' -f 1; ls /m/l; ls -l /m/l/ | wc -l"
+    assert script(text)[0].splitlines() == ["lrwxrwxrwx", "lrwxrwxrwx", "f", "2"]

@@ -70,3 +70,32 @@ def test_image_has_no_lists_of_packages():
     end = run("debian:12", "apt-get install -y curl")
     assert end.exit_code == 100
     assert end.message.endswith("E: Unable to locate package curl\n")
+
+
+@pytest.mark.parametrize(
+    ("image", "script", "code", "message"),
+    [
+        (
+            "alpine",
+            "apk add curl nosuchpkg",
+            1,
+            "ERROR: unable to select packages:\n  nosuchpkg (no such package):\n    required by: world[nosuchpkg]\n",
+        ),
+        ("alpine", "apk add 'cu rl'", 1, "cu rl (no such package):\n    required by: world[cu rl]\n"),
+        (
+            "debian:12",
+            "apt-get update; apt-get install -y does-not-exist",
+            100,
+            "E: Unable to locate package does-not-exist\n",
+        ),
+    ],
+)
+def test_package_that_is_known_not_to_exist_is_not_installed(image, script, code, message):
+    end = run(image, f"{script}; code=$?; command -v curl; exit $code")
+    assert end.exit_code == code
+    assert message in end.message
+
+
+def test_version_of_a_package_is_no_letter_of_its_name():
+    assert run("alpine", "apk add curl=8.5.0-r0 'jq>1.6' && command -v curl") is None
+    assert run("alpine", "apk add --no-cache curl=8.5.0-r0 && command -v curl").exit_code == 0

@@ -205,3 +205,19 @@ def test_log_of_requests():
     text = 'LogFormat "%h %>s %b \\"%r\\" %{User-Agent}i" mine\nCustomLog /proc/self/fd/1 mine\n'
     response, _ = respond(text, **{"user-agent": "curl"})
     assert response.logs == [("/proc/self/fd/1", '127.0.0.1 200 4 "GET / HTTP/1.1" curl')]
+
+
+def test_directives_without_an_effect_are_named():
+    head = (
+        HEAD
+        + "LoadModule setenvif_module modules/mod_setenvif.so\nLoadModule expires_module modules/mod_expires.so\n"
+    )
+    text = (
+        "SetEnvIf Host x a=1\nAddEncoding x-gzip .gz\nExpiresActive On\nExpiresDefault 'access plus 1 day'\n"
+    )
+    assert configuration(LISTEN + text, head=head).not_simulated == (
+        "the directive SetEnvIf of httpd",
+        "the directive AddEncoding of httpd",
+        "the directive ExpiresDefault of httpd",
+    )
+    assert configuration(LISTEN).not_simulated == ()
