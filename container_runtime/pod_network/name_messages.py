@@ -34,7 +34,7 @@ class InvalidQuery(Exception):
     """A message is not a query."""
 
 
-class Query(Struct, frozen=True, kw_only=True):
+class NameQuery(Struct, frozen=True, kw_only=True):
     number: int
     flags: int
     name: str
@@ -50,7 +50,7 @@ class Query(Struct, frozen=True, kw_only=True):
         return _NAMES_OF_TYPES.get(self.kind, "")
 
 
-def parse_query(data: bytes) -> Query:
+def parse_query(data: bytes) -> NameQuery:
     try:
         number, flags, questions, _, _, additional = _HEADER.unpack_from(data)
         if flags & _RESPONSE or questions != 1:
@@ -67,7 +67,7 @@ def parse_query(data: bytes) -> Query:
     except (IndexError, struct.error, UnicodeDecodeError) as error:
         raise InvalidQuery from error
     question = data[_HEADER.size : end]
-    return Query(number=number, flags=flags, name=".".join(labels), kind=kind, question=question, size=size)
+    return NameQuery(number=number, flags=flags, name=".".join(labels), kind=kind, question=question, size=size)
 
 
 def _datagram_size(data: bytes, offset: int) -> int:
@@ -76,7 +76,7 @@ def _datagram_size(data: bytes, offset: int) -> int:
     return max(size, MAX_DATAGRAM) if root == 0 and kind == _OPT else MAX_DATAGRAM
 
 
-def encode_answer(query: Query, names: Names, *, is_datagram: bool = False) -> bytes:
+def encode_answer(query: NameQuery, names: Names, *, is_datagram: bool = False) -> bytes:
     flags = _RESPONSE | _AUTHORITATIVE | _RECURSION_AVAILABLE | query.flags & _RECURSION_DESIRED
     if query.flags & _OPCODE:
         return (
@@ -93,7 +93,7 @@ def encode_answer(query: Query, names: Names, *, is_datagram: bool = False) -> b
     return text
 
 
-def encode_failure(query: Query) -> bytes:
+def encode_failure(query: NameQuery) -> bytes:
     flags = _RESPONSE | _RECURSION_AVAILABLE | query.flags & _RECURSION_DESIRED | SERVER_FAILURE
     return _HEADER.pack(query.number, flags, 1, 0, 0, 0) + query.question
 

@@ -14,7 +14,7 @@ from mockube.container_runtime.streams import ClientConnection, StreamsClosed
 
 from .datagrams import Receiver
 from .decisions import Names
-from .name_messages import InvalidQuery, Query, encode_answer, encode_failure, parse_query
+from .name_messages import InvalidQuery, NameQuery, encode_answer, encode_failure, parse_query
 
 RESOLVER_FILE: Final = Path("/etc/resolv.conf")
 _PORT: Final = 53
@@ -63,7 +63,7 @@ async def _answer(data: bytes, look_up: LookUp, clock: Clock, *, is_datagram: bo
     return encode_answer(query, names, is_datagram=is_datagram)
 
 
-async def _ask_machine(data: bytes, query: Query, clock: Clock, *, is_datagram: bool) -> bytes:
+async def _ask_machine(data: bytes, query: NameQuery, clock: Clock, *, is_datagram: bool) -> bytes:
     """Return the answer of the machine's name servers, or that there is none."""
     for server in machine_servers(RESOLVER_FILE):
         with suppress(OSError, TimeoutError, EOFError):

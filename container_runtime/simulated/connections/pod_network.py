@@ -260,8 +260,8 @@ class PodConnections:
             return Reply(outcome=Outcome.TIMEOUT.value)
         if target.is_api_server:
             return target, OpenPort(speaks=HTTP, uses_tls=True)
-        is_process = target.pod is not None and self._process_port(target.pod, target.port) is not None
-        if is_process and protocol == "TCP":
+        process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
+        if process_port is not None and (protocol == "TCP" or process_port.has_own_network):
             return target, OpenPort(uses_tls=None)
         return (target, port) if port is not None else Reply(outcome=Outcome.REFUSED.value)
 
