@@ -21,6 +21,7 @@ NAMESAKES = (
     "etcd",
     "kubelet",
     "packs",
+    "publisher",
     "scheduler",
 )
 
