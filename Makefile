@@ -14,6 +14,8 @@ export COVERAGE_FILE := $(CACHE)/coverage
 export HYPOTHESIS_STORAGE_DIRECTORY := $(CACHE)/hypothesis
 export MYPY_CACHE_DIR := $(CACHE)/mypy
 export RUFF_CACHE_DIR := $(CACHE)/ruff
+# pytest keeps the tests that it has compiled: collecting them again takes two thirds of the time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 
