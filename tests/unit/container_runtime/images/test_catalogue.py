@@ -26,6 +26,28 @@ def test_much_used_image_is_known_and_exists(reference):
     assert resolution.image is not None
 
 
+_OF_CONFORMANCE_SUITE = """
+    build-image/distroless-iptables:v0.9.9 cloud-provider-gcp/gcp-compute-persistent-disk-csi-driver:v1.4.0 e2e-test-images/agnhost:2.55
+    e2e-test-images/agnhost:2.66.1 e2e-test-images/apparmor-loader:1.4 e2e-test-images/busybox:1.36.1-1 e2e-test-images/busybox:1.37.0-2
+    e2e-test-images/glibc-dns-testing:2.1.1 e2e-test-images/ipc-utils:1.4 e2e-test-images/kitten:1.8 e2e-test-images/nautilus:1.8
+    e2e-test-images/nginx:1.27.0-2 e2e-test-images/nginx:1.28.0-2 e2e-test-images/node-perf/npb-ep:1.6.0 e2e-test-images/node-perf/npb-is:1.7.0
+    e2e-test-images/node-perf/pytorch-wide-deep:1.0.0 e2e-test-images/nonewprivs:1.4 e2e-test-images/nonroot:1.5 e2e-test-images/perl:5.26
+    e2e-test-images/regression-issue-74839:1.5 e2e-test-images/resource-consumer:1.14 e2e-test-images/sample-apiserver:1.29.2
+    e2e-test-images/sample-device-plugin:1.7 e2e-test-images/volume/iscsi:2.7 e2e-test-images/volume/nfs:1.6.0 etcd:3.7.0-0 pause:3.10.2
+    sig-storage/csi-attacher:v4.12.0 sig-storage/csi-external-health-monitor-controller:v0.18.0 sig-storage/csi-node-driver-registrar:v2.17.0
+    sig-storage/csi-provisioner:v6.3.0 sig-storage/csi-resizer:v2.2.0 sig-storage/csi-snapshot-metadata:v1.0.0 sig-storage/csi-snapshotter:v8.6.0
+    sig-storage/hello-populator:v1.0.1 sig-storage/hostpathplugin:v1.17.1 sig-storage/livenessprobe:v2.19.0 sig-storage/nfs-provisioner:v4.0.8
+    sig-storage/volume-data-source-validator:v1.0.0
+"""
+"""Images of registry.k8s.io that the end-to-end suite of 1.37 names: `e2e.test --list-images`."""
+
+
+@pytest.mark.parametrize("name", _OF_CONFORMANCE_SUITE.split())
+def test_image_of_conformance_suite_exists(name):
+    resolution = resolve(f"registry.k8s.io/{name}")
+    assert (resolution.problem, resolution.invalid) == ("", "")
+
+
 def test_at_least_a_hundred_images_are_known():
     assert len(built_in_images()) >= 100
 
