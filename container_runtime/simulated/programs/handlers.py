@@ -159,7 +159,7 @@ def unknown_program_of_handler(command: HandlerCommand) -> str:
     )
     commands = 0
     try:
-        while commands <= program.MAX_COMMANDS:
+        while not program.is_too_long(commands, host):
             effect = next(execution)
             commands += 1
             host.elapsed += effect.seconds if isinstance(effect, Sleep) else 0
@@ -193,7 +193,7 @@ def _run_until_sleep(execution: Run, host: Host) -> float | None:
         commands += isinstance(effect, CommandStart)
         if isinstance(effect, RepeatedIteration):
             return None
-        if commands > program.MAX_COMMANDS or program.is_endless(effect, host):
+        if program.is_too_long(commands, host) or program.is_endless(effect, host):
             return inf
         if isinstance(effect, Sleep) and effect.seconds:
             host.elapsed += effect.seconds
@@ -242,7 +242,7 @@ def _run_to_result(host: Host, execution: Run) -> CommandResult:
         while True:
             effect = next(execution)
             commands += isinstance(effect, CommandStart)
-            if commands > program.MAX_COMMANDS or isinstance(effect, RepeatedIteration):
+            if program.is_too_long(commands, host) or isinstance(effect, RepeatedIteration):
                 host.elapsed = inf
             if isinstance(effect, Output) and len(output) < MAX_OUTPUT:
                 output += effect.data

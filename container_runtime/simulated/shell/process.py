@@ -202,6 +202,8 @@ class Host(Struct, kw_only=True):
     """Returns the processes of the command that runs, as ps lists them."""
     changes: int = 0
     """The number of times that commands have written a file or read input."""
+    moved_bytes: int = 0
+    """The bytes that programs have read and written."""
     time_reads: int = 0
     """The number of times that commands have read the time."""
     memory: Memory = field(default_factory=Memory)

@@ -348,12 +348,14 @@ def _deliver_all(execution: Run, process: Process) -> Run:
                 if stream is None:
                     raise BadDescriptor
                 yield from stream.write(effect.data)
+                process.host.moved_bytes += len(effect.data)
         elif type(effect) is Input:
             stream = descriptors.get(0)
             if stream is None:
                 problem = _problem_of_closed_input(process)
             else:
                 reply = yield from stream.read(effect.limit)
+                process.host.moved_bytes += len(reply)
         else:
             reply = yield effect
             continue

@@ -27,7 +27,7 @@ from .inputs import BLOCK, number_of, read_all, read_files, read_standard_input,
 from .printf import unescape
 
 FOREVER: Final = float("inf")
-_FILLED: Final = 8 << 20
+_FILLED: Final = 256 << 10
 """The bytes that tail keeps before they count as used memory."""
 
 

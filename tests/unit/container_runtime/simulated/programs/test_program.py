@@ -170,6 +170,13 @@ def test_loop_that_only_prints_the_time_is_endless(script):
     )
 
 
+@pytest.mark.parametrize(("size", "is_certain"), [(3_000, True), (3_000_000, False)])
+def test_data_that_a_script_moves_count_as_its_commands(size, is_certain):
+    script = f"for i in 1 2 3 4; do head -c {size} /dev/urandom | base64 | wc -c; done; exit 3"
+    program = parsed_program("sh", "-c", script)
+    assert (program.is_certain, program.exit_code) == (is_certain, 3 if is_certain else 0)
+
+
 def test_termination_message_has_the_last_bytes_of_the_file():
     program = parsed_program("sh", "-c", "seq 1 2000 > /dev/termination-log")
     assert (len(program.message), program.message[-10:]) == (4096, "1999\n2000\n")
