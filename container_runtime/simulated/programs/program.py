@@ -666,12 +666,14 @@ def _run_to_end(execution: Run, host: Host, log: bytearray, meter: CpuMeter) -> 
 
 
 def is_too_long(commands: int, host: Host) -> bool:
-    """Return whether a command has done so much that it is not computed further: nothing else of the process runs meanwhile."""
-    if host.moved_bytes > MAX_MOVED_BYTES:
-        # Each byte that fills memory was read and written by up to two programs.
-        filled = max((step.size for step in host.memory.steps), default=0.0)
-        return commands > MAX_COMMANDS or host.moved_bytes > MAX_MOVED_BYTES + 4 * filled
-    return commands > MAX_COMMANDS
+    """Return whether a command has done so much that it is not computed further: no other task of the manager runs meanwhile."""
+    if commands > MAX_COMMANDS:
+        return True
+    if host.moved_bytes <= MAX_MOVED_BYTES:
+        return False
+    # Each byte that fills memory was read and written by up to two programs.
+    filled = max((step.size for step in host.memory.steps), default=0.0)
+    return host.moved_bytes > MAX_MOVED_BYTES + 4 * filled
 
 
 def is_endless(effect: Effect, host: Host) -> bool:

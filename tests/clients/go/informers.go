@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -149,7 +150,7 @@ func (list listing) shows(names ...string) error {
 // line is the way to the server, which can be cut, and which counts how it was used.
 type line struct {
 	lock        sync.Mutex
-	bodies      []io.Closer
+	bodies      []*body
 	lists       int
 	watchLists  int
 	resumed     int
@@ -162,7 +163,9 @@ func (l *line) wrap(inner http.RoundTripper) http.RoundTripper {
 		if err == nil {
 			l.lock.Lock()
 			defer l.lock.Unlock()
-			l.bodies = append(l.bodies, answer.Body)
+			read := &body{ReadCloser: answer.Body}
+			l.bodies = append(l.bodies, read)
+			answer.Body = read
 		}
 		return answer, err
 	})
@@ -199,9 +202,24 @@ func (l *line) cut(version string) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	l.nextVersion = version
-	for _, body := range l.bodies {
-		body.Close()
+	for _, read := range l.bodies {
+		read.isCut.Store(true)
+		read.Close()
 	}
+}
+
+// body ends as that of a lost connection when it is cut: the error of a body that its reader has closed makes client-go list again.
+type body struct {
+	io.ReadCloser
+	isCut atomic.Bool
+}
+
+func (b *body) Read(data []byte) (int, error) {
+	count, err := b.ReadCloser.Read(data)
+	if err != nil && b.isCut.Load() {
+		err = io.ErrUnexpectedEOF
+	}
+	return count, err
 }
 
 // was compares how often a first state was asked for, always by a watch, and how often a watch was resumed.

@@ -28,7 +28,7 @@ from .printf import unescape
 
 FOREVER: Final = float("inf")
 _FILLED: Final = 256 << 10
-"""The bytes that tail keeps before they count as used memory."""
+"""The bytes that tail keeps before they count as used memory: far fewer than a computation in advance may move, so that it ends by memory."""
 
 
 def _headers(names: Sequence[str], options: ProgramOptions, name: str, index: int) -> bytes:
