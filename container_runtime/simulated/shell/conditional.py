@@ -9,7 +9,7 @@ from .arithmetic import evaluate
 from .messages import message_of
 from .parameters import ExpressionVariables, element
 from .patterns import matches, parse_pattern
-from .posix_matches import find_matches
+from .posix_matches import count_search, find_matches
 from .process import Effect
 from .regular_expressions import BadRegularExpression, extended_expression
 from .state import OPTION_NAMES, DiscardError, Shell
@@ -75,6 +75,7 @@ def _matches_expression(shell: Shell, text: str, word: Word) -> Evaluation:
         expression = extended_expression(source)
         if "nocasematch" in shell.features:
             expression = f"(?i:{expression})"
+        yield from count_search(expression, text)
         match = next(find_matches(expression, text, 1), None)
     except (BadRegularExpression, RegexpError) as error:
         raise conditions.BadCondition(f"{source}: {error}") from error

@@ -9,12 +9,14 @@ from msgspec import Struct
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.wildcards import WildcardsTooCostly, escape_wildcards, parse_wildcards
 
-from .posix_matches import find_matches
+from .posix_matches import count_search, find_matches
 from .process import Effect, count_work
 from .state import ExpansionError
 
 _CHARACTERS_PER_COMMAND: Final = 16 * 1024
 """The length of a text whose search takes as long as a command at most."""
+_STEPS_PER_COMMAND: Final = 200_000
+"""The product of the lengths of a text and of a pattern with wildcards whose match takes as long as a command at most."""
 _SPECIAL: Final = re.compile(r"[*?\[\\]")
 CLASSES: Final = {
     "alnum": (("0", "9"), ("A", "Z"), ("a", "z")),
@@ -196,6 +198,7 @@ def strip(value: str, kind: str, pattern: Pattern) -> Generator[Effect, bytes | 
     """Remove a matching beginning (`#`) or end (`%`), the longest one if the kind has two characters."""
     expression = pattern.wildcards()
     yield from count_work(len(value) + len(expression), _CHARACTERS_PER_COMMAND)
+    yield from count_work(len(value) * len(expression) if pattern.has_wildcards else 0, _STEPS_PER_COMMAND)
     is_greedy = len(kind) > 1
     try:
         parsed = parse_wildcards(expression)
@@ -207,7 +210,9 @@ def strip(value: str, kind: str, pattern: Pattern) -> Generator[Effect, bytes | 
 
 
 def matches(text: str, pattern: Pattern) -> Generator[Effect, bytes | None, bool]:
-    yield from count_work(len(text) + sum(map(_size, pattern.items)), _CHARACTERS_PER_COMMAND)
+    size = sum(map(_size, pattern.items))
+    yield from count_work(len(text) + size, _CHARACTERS_PER_COMMAND)
+    yield from count_work(len(text) * size if pattern.has_wildcards else 0, _STEPS_PER_COMMAND)
     return pattern.matches(text)
 
 
@@ -228,6 +233,7 @@ def replace_matches(
         return value.replace(literal, replacement, -1 if kind == "//" else 1)
     anchored = {"/#": f"^(?:{expression})", "/%": f"(?:{expression})$"}.get(kind, expression)
     try:
+        yield from count_search(anchored, value)
         spans = [match[0] for match in find_matches(anchored, value, -1 if kind == "//" else 1)]
     except RegexpError as error:
         raise ExpansionError(str(error)) from error

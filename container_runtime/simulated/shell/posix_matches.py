@@ -3,7 +3,7 @@
 import itertools
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from mockube.apimachinery.memoize import memoize
@@ -13,7 +13,10 @@ from mockube.apimachinery.regexp.matcher import check
 from mockube.apimachinery.regexp.parser import parse
 
 from . import limits
+from .process import Steps, count_work
 
+STEPS_PER_COMMAND: Final = 40_000
+"""The product of the instructions of a pattern and the characters of a text that are searched in the time of a command of the shell."""
 SCANNED_PER_COMMAND: Final = 6_000_000
 """The square of the length of a text whose matches are searched in the time of a command of the shell."""
 _UNBOUNDED: Final = re.compile(r"[*+]|\{[0-9]+,\}")
@@ -31,10 +34,26 @@ def _program(pattern: str) -> CapturingProgram:
         raise RegexpError(Problem.TOO_LARGE, pattern) from None
 
 
-def find_matches(pattern: str, text: str, maximum: int = -1, start: int = 0) -> Iterator[Spans]:
-    """Yield the matches without overlap from a position on; raise `RegexpError` if the search would take too long."""
-    if len(text) * check(pattern) > limits.MAX_MATCH_STEPS:
+def count_search(pattern: str, text: str) -> Steps:
+    """Count the search for a match as so many commands as it takes time."""
+    yield from count_work(len(text) * check(pattern), STEPS_PER_COMMAND)
+
+
+def find_matches(
+    pattern: str,
+    text: str,
+    maximum: int = -1,
+    start: int = 0,
+    count_steps: Callable[[int], None] = lambda _: None,
+) -> Iterator[Spans]:
+    """Yield the matches without overlap from a position on; raise `RegexpError` if the search would take too long.
+
+    `count_steps` is called with the steps of each part of the search.
+    """
+    steps = len(text) * check(pattern)
+    if steps > limits.MAX_MATCH_STEPS:
         raise RegexpError(Problem.TOO_LARGE, pattern)
+    count_steps(steps)
     program = _program(pattern)
     positions = _Positions(text)
     position = positions.byte_of(start)
@@ -44,6 +63,8 @@ def find_matches(pattern: str, text: str, maximum: int = -1, start: int = 0) -> 
         if not maximum or position > len(positions.data):
             return
         scan_limit -= len(positions.data) - position
+        if count and scan_limit < limits.MAX_SCANNED:
+            count_steps(len(positions.data) - position)
         if count > limits.MAX_MATCHES or scan_limit < 0:
             raise RegexpError(Problem.TOO_LARGE, pattern)
         match = program.search(positions.data, position)

@@ -70,7 +70,7 @@ def _run(process: Process, machine: AwkMachine) -> Run:
     code = 0
     try:
         for action in program.begin:
-            machine.execute_action(action)
+            yield from _execute(process, machine, action)
             yield from _flush(process, machine)
         if program.rules or program.end:
             code = yield from _run_records(process, machine)
@@ -81,7 +81,7 @@ def _run(process: Process, machine: AwkMachine) -> Run:
             return code
     try:
         for action in program.end:
-            machine.execute_action(action)
+            yield from _execute(process, machine, action)
             yield from _flush(process, machine)
     except AwkExit as stop:
         code = stop.code if stop.has_code else code
@@ -119,7 +119,9 @@ def _run_file(process: Process, machine: AwkMachine, name: str) -> Run:
         try:
             for index, rule in enumerate(machine.program.rules):
                 if _applies(machine, index, rule, active):
-                    machine.execute_action(rule.action or AwkNode("print", "", (AwkNode("none"),)))
+                    yield from _execute(
+                        process, machine, rule.action or AwkNode("print", "", (AwkNode("none"),))
+                    )
         except NextRecord:
             pass
         except NextFile:
@@ -143,8 +145,15 @@ def _applies(machine: AwkMachine, index: int, rule: Rule, active: set[int]) -> b
     return True
 
 
+def _execute(process: Process, machine: AwkMachine, action: AwkNode) -> Steps:
+    """Execute an action, and write in its pauses: it may never end."""
+    for _ in machine.execute_action(action):
+        yield from _flush(process, machine)
+
+
 def _flush(process: Process, machine: AwkMachine) -> Steps:
     """Write the output, and execute the commands that are closed."""
+    yield from count_work(machine.take_commands(), 1)
     output = machine.take_output()
     if output:
         yield write_text(output)

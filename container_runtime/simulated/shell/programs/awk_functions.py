@@ -13,6 +13,7 @@ from .awk_state import AwkState
 from .awk_values import AwkValue, InputText, format_values, to_number, to_text
 from .dates import format_time
 
+_SPLIT_COST: Final = 50
 _MASK: Final = (1 << 53) - 1
 
 
@@ -26,6 +27,7 @@ def call_function(machine: AwkState, node: AwkNode) -> AwkValue:
         raise AwkError(f"{node.text}() is not simulated")
     if len(values) < _MINIMUM.get(node.text, 0):
         raise AwkError(f"{node.text}: too few arguments")
+    machine.count_copy(sum(len(value) for value in values if isinstance(value, str)))
     return function(values)
 
 
@@ -45,6 +47,7 @@ def _split(machine: AwkState, nodes: Sequence[AwkNode]) -> AwkValue:
     if len(nodes) > 2:
         separator = nodes[2].text if nodes[2].kind == "regex" else to_text(machine.evaluate(nodes[2]))
     parts = machine.split(text, separator)
+    machine.count_copy(_SPLIT_COST * len(text))
     array = machine.array(nodes[1].text)
     array.clear()
     array.update({str(index): InputText(part) for index, part in enumerate(parts, start=1)})
@@ -58,9 +61,10 @@ def _substitute(machine: AwkState, nodes: Sequence[AwkNode], *, is_global: bool)
     replacement = to_text(machine.evaluate(nodes[1]))
     target = nodes[2] if len(nodes) > 2 else AwkNode("field", "", (AwkNode("number", "0"),))
     text = to_text(machine.evaluate(target))
+    machine.count_copy(len(text))
     parts: list[str] = []
     position = count = size = 0
-    for spans in find_matches(expression, text, -1 if is_global else 1):
+    for spans in find_matches(expression, text, -1 if is_global else 1, count_steps=machine.count_search):
         start, end = spans[0]
         replaced = _replacement(replacement, text[start:end])
         parts += [text[position:start], replaced]
@@ -94,7 +98,9 @@ def _match(machine: AwkState, nodes: Sequence[AwkNode]) -> AwkValue:
     if len(nodes) != 2:
         raise AwkError("match: two arguments are expected")
     text = to_text(machine.evaluate(nodes[0]))
-    spans = next(find_matches(machine.expression_of(nodes[1]), text, 1), None)
+    spans = next(
+        find_matches(machine.expression_of(nodes[1]), text, 1, count_steps=machine.count_search), None
+    )
     start, end = spans[0] if spans else (-1, -2)
     machine.put("RSTART", float(start + 1))
     machine.put("RLENGTH", float(end - start))

@@ -1,10 +1,10 @@
 """The execution of the statements and expressions of awk."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from typing import ClassVar, Final
 
-from mockube.apimachinery.regexp.matcher import contains_match
+from mockube.apimachinery.regexp.matcher import check, contains_match
 from mockube.container_runtime.simulated.shell import limits
 
 from . import awk_values
@@ -13,6 +13,8 @@ from .awk_lexer import AwkError, AwkNode
 from .awk_state import AwkState, Local
 from .awk_values import AwkValue, InputText
 
+_Pauses = Generator[None, None, None]
+"""It pauses after so much work that others have to run."""
 _COMPARISONS: Final[Mapping[str, Callable[[int], bool]]] = {
     "<": lambda order: order < 0,
     "<=": lambda order: order <= 0,
@@ -58,56 +60,63 @@ class AwkMachine(AwkState):
 
     # --- statements
 
-    def execute_action(self, node: AwkNode) -> None:
+    def execute_action(self, node: AwkNode) -> _Pauses:
         with suppress(_Break, _Continue):
-            self._execute(node)
+            yield from self._execute(node)
 
-    def _execute(self, node: AwkNode) -> None:
+    def _execute(self, node: AwkNode) -> _Pauses:
+        """Execute a statement, with pauses before it takes too long."""
         self.count_step()
-        self._statements[node.kind](self, node)
+        if self.needs_pause():
+            yield
+        compound = self._compound_statements.get(node.kind)
+        if compound is not None:
+            yield from compound(self, node)
+        else:
+            self._statements[node.kind](self, node)
 
-    def _block(self, node: AwkNode) -> None:
+    def _block(self, node: AwkNode) -> _Pauses:
         for statement in node.nodes:
-            self._execute(statement)
+            yield from self._execute(statement)
 
-    def _if(self, node: AwkNode) -> None:
+    def _if(self, node: AwkNode) -> _Pauses:
         if awk_values.is_true(self.evaluate(node.nodes[0])):
-            self._execute(node.nodes[1])
+            yield from self._execute(node.nodes[1])
         elif len(node.nodes) > 2:
-            self._execute(node.nodes[2])
+            yield from self._execute(node.nodes[2])
 
-    def _iterate(self, body: AwkNode) -> bool:
+    def _iterate(self, body: AwkNode) -> Generator[None, None, bool]:
         """Execute the body of a loop; return whether the loop continues."""
         try:
-            self._execute(body)
+            yield from self._execute(body)
         except _Break:
             return False
         except _Continue:
             pass
         return True
 
-    def _while(self, node: AwkNode) -> None:
+    def _while(self, node: AwkNode) -> _Pauses:
         while awk_values.is_true(self.evaluate(node.nodes[0])):
-            if not self._iterate(node.nodes[1]):
+            if not (yield from self._iterate(node.nodes[1])):
                 break
 
-    def _do(self, node: AwkNode) -> None:
-        while self._iterate(node.nodes[0]) and awk_values.is_true(self.evaluate(node.nodes[1])):
+    def _do(self, node: AwkNode) -> _Pauses:
+        while (yield from self._iterate(node.nodes[0])) and awk_values.is_true(self.evaluate(node.nodes[1])):
             self.count_step()
 
-    def _for(self, node: AwkNode) -> None:
+    def _for(self, node: AwkNode) -> _Pauses:
         start, condition, step, body = node.nodes
-        self._execute(start)
+        yield from self._execute(start)
         while awk_values.is_true(self.evaluate(condition)):
-            if not self._iterate(body):
+            if not (yield from self._iterate(body)):
                 break
-            self._execute(step)
+            yield from self._execute(step)
 
-    def _each(self, node: AwkNode) -> None:
+    def _each(self, node: AwkNode) -> _Pauses:
         name, _, array = node.text.partition(" ")
         for key in list(self.array(array)):
             self.put(name, InputText(key))
-            if not self._iterate(node.nodes[0]):
+            if not (yield from self._iterate(node.nodes[0])):
                 break
 
     def _print(self, node: AwkNode) -> None:
@@ -212,12 +221,17 @@ class AwkMachine(AwkState):
 
     def _match(self, node: AwkNode) -> AwkValue:
         text = self.text_of(node.nodes[0])
-        return float(contains_match(self.expression_of(node.nodes[1]), text) is (node.text == "~"))
+        return float(self.contains(self.expression_of(node.nodes[1]), text) is (node.text == "~"))
+
+    def contains(self, expression: str, text: str) -> bool:
+        self.count_search(len(text) * check(expression))
+        return contains_match(expression, text)
 
     def _concatenate(self, node: AwkNode) -> AwkValue:
         text = self.text_of(node.nodes[0]) + self.text_of(node.nodes[1])
         if len(text) > limits.MAX_AWK_VALUE:
             raise AwkError("the value is too long")
+        self.count_copy(len(text))
         return text
 
     def _conditional(self, node: AwkNode) -> AwkValue:
@@ -240,7 +254,8 @@ class AwkMachine(AwkState):
                     arrays.append((name, argument.text))
         self.frames.append(frame)
         try:
-            self._execute(function.body)
+            for _ in self._execute(function.body):
+                pass  # An expression has no pauses; its steps are limited.
         except _Return as end:
             return end.value
         finally:
@@ -265,13 +280,15 @@ class AwkMachine(AwkState):
             self.assign(target, InputText(line))
         return 1.0
 
-    _statements: ClassVar[Mapping[str, Callable[["AwkMachine", AwkNode], None]]] = {
+    _compound_statements: ClassVar[Mapping[str, Callable[["AwkMachine", AwkNode], _Pauses]]] = {
         "block": _block,
         "if": _if,
         "while": _while,
         "do": _do,
         "for": _for,
         "each": _each,
+    }
+    _statements: ClassVar[Mapping[str, Callable[["AwkMachine", AwkNode], None]]] = {
         "print": _print,
         "printf": _printf,
         "delete": _delete,
@@ -283,7 +300,7 @@ class AwkMachine(AwkState):
             float(int(node.text, 16)) if node.text[:2] in ("0x", "0X") else float(node.text)
         ),
         "string": lambda _, node: node.text,
-        "regex": lambda machine, node: float(contains_match(machine.convert(node.text), machine.field(0))),
+        "regex": lambda machine, node: float(machine.contains(machine.convert(node.text), machine.field(0))),
         "name": lambda machine, node: machine.get(node.text),
         "field": lambda machine, node: machine.field_value(int(machine.number(node.nodes[0]))),
         "element": _element,

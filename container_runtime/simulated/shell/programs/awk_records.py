@@ -1,6 +1,7 @@
 """The records and fields of awk's input, and its global variables."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,7 +17,7 @@ from .awk_values import AwkValue, InputText, to_number, to_text
 _BLANKS: Final = re.compile(r"[ \t\n]+")
 
 
-class AwkRecords:
+class AwkRecords(ABC):
     def __init__(self, process: Process, arguments: Sequence[str]) -> None:
         self.process = process
         self.arrays: dict[str, dict[str, AwkValue]] = {
@@ -56,6 +57,10 @@ class AwkRecords:
         if name == "NF":
             self._resize(int(to_number(value)))
         self._variables[name] = value
+
+    @abstractmethod
+    def count_search(self, steps: int) -> None:
+        """Count what a search for a pattern takes: instructions times characters."""
 
     def convert(self, expression: str) -> str:
         converted = self._expressions.get(expression)
@@ -99,7 +104,7 @@ class AwkRecords:
             if separator != "\n" and following == len(text):
                 record = record.removesuffix("\n")
         else:
-            spans = next(find_matches(self.convert(separator), text, 1, position), None)
+            spans = next(find_matches(self.convert(separator), text, 1, position, self.count_search), None)
             end, following = spans[0] if spans else (len(text), len(text))
             record = text[position:end]
         self._position = following
@@ -142,7 +147,7 @@ class AwkRecords:
         if len(separator) == 1 and separator != "\\":
             return text.split(separator)
         parts, position = [], 0
-        for spans in find_matches(self.convert(separator), text):
+        for spans in find_matches(self.convert(separator), text, count_steps=self.count_search):
             start, end = spans[0]
             if end > start:
                 parts.append(text[position:start])

@@ -1,7 +1,8 @@
 """The state of a running awk program: variables, arrays, frames of functions, and output."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileError
@@ -12,11 +13,17 @@ from .awk_parser import AwkProgram
 from .awk_records import AwkRecords
 from .awk_values import AwkValue, InputText, to_number, to_text
 
+STEPS_PER_COMMAND: Final = 100
+"""The statements and operands that take the time of a command of the shell."""
+_STEPS_PER_PAUSE: Final = 5_000
+_STEPS_PER_SEARCH: Final = 10
+_SEARCH_STEPS: Final = 400
+_COPIED_PER_STEP: Final = 1_000
 AwkArray = dict[str, AwkValue]
 Local = AwkValue | AwkArray
 
 
-class AwkState(AwkRecords, ABC):
+class AwkState(AwkRecords):
     def __init__(self, process: Process, program: AwkProgram, arguments: Sequence[str]) -> None:
         super().__init__(process, arguments)
         self.program = program
@@ -34,7 +41,6 @@ class AwkState(AwkRecords, ABC):
 
     def take_output(self) -> str:
         output, self._output, self._output_size = "".join(self._output), [], 0
-        self._steps = 0
         return output
 
     def take_closed(self) -> list[tuple[str, str]]:
@@ -149,4 +155,20 @@ class AwkState(AwkRecords, ABC):
     def count_step(self) -> None:
         self._steps += 1
         if self._steps > limits.MAX_AWK_STEPS:
-            raise AwkError("the program needs too many steps for a record")
+            raise AwkError("an expression needs too many steps")
+
+    def count_search(self, steps: int) -> None:
+        """Count what a search for a pattern takes: instructions times characters."""
+        self._steps += _STEPS_PER_SEARCH + steps // _SEARCH_STEPS
+
+    def count_copy(self, characters: int) -> None:
+        """Count a value that a function reads or makes."""
+        self._steps += characters // _COPIED_PER_STEP
+
+    def needs_pause(self) -> bool:
+        return self._steps >= _STEPS_PER_PAUSE
+
+    def take_commands(self) -> int:
+        """Return as how many commands of the shell the steps since the last time count."""
+        commands, self._steps = divmod(self._steps, STEPS_PER_COMMAND)
+        return commands

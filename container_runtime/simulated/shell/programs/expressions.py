@@ -6,8 +6,8 @@ from typing import Any, Final
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.posix_matches import find_matches
-from mockube.container_runtime.simulated.shell.process import Process, Run, write_text
+from mockube.container_runtime.simulated.shell.posix_matches import STEPS_PER_COMMAND, find_matches
+from mockube.container_runtime.simulated.shell.process import Process, Run, count_work, write_text
 from mockube.container_runtime.simulated.shell.regular_expressions import (
     BadRegularExpression,
     basic_expression,
@@ -18,11 +18,23 @@ class _BadExpression(Exception):
     pass
 
 
-def _match(text: str, pattern: str) -> str:
+class _Words(list[str]):
+    """The words of an expression that are left."""
+
+    searched = 0
+    """The steps of the searches up to now."""
+
+    def count_steps(self, steps: int) -> None:
+        self.searched += steps
+        if self.searched > limits.MAX_MATCH_STEPS:
+            raise _BadExpression("the searches take too long")
+
+
+def _match(text: str, pattern: str, count_steps: Callable[[int], None] = lambda _: None) -> str:
     """Return the group of a match at the beginning of a text, or the length of the match if there is no group."""
     try:
         expression = basic_expression(pattern.removeprefix("^"))
-        spans = next(find_matches(f"^(?:{expression})", text, 1), None)
+        spans = next(find_matches(f"^(?:{expression})", text, 1, count_steps=count_steps), None)
     except (BadRegularExpression, RegexpError) as error:
         raise _BadExpression(str(error)) from error
     if spans is not None and len(spans) > 1:
@@ -62,7 +74,9 @@ _MAX_DIGITS: Final = 19
 
 def expr(process: Process) -> Run:
     try:
-        value = _evaluate(list(process.arguments))
+        words = _Words(process.arguments)
+        value = _evaluate(words)
+        yield from count_work(words.searched, STEPS_PER_COMMAND)
     except _BadExpression as error:
         yield process.error(str(error))
         return 2
@@ -70,7 +84,7 @@ def expr(process: Process) -> Run:
     return int(not _is_true(value))
 
 
-def _evaluate(words: list[str]) -> str:
+def _evaluate(words: _Words) -> str:
     if len(words) <= limits.MAX_EXPR_WORDS:
         value = _expression(words, 0)
         if not words:
@@ -78,25 +92,26 @@ def _evaluate(words: list[str]) -> str:
     raise _BadExpression("syntax error")
 
 
-def _expression(words: list[str], level: int) -> str:
+def _expression(words: _Words, level: int) -> str:
     """Remove an expression from the start of the words, and return its value."""
     if level == len(_LEVELS):
         return _operand(words)
     value = _expression(words, level + 1)
     while words and words[0] in _LEVELS[level]:
         operator = _LEVELS[level][words.pop(0)]
-        value = operator(value, _expression(words, level + 1))
+        right = _expression(words, level + 1)
+        value = _match(value, right, words.count_steps) if operator is _match else operator(value, right)
     return value
 
 
-def _operand(words: list[str]) -> str:
+def _operand(words: _Words) -> str:
     if not words:
         raise _BadExpression("syntax error")
     word = words.pop(0)
     if word == "length" and words:
         return str(len(_operand(words)))
     if word == "match" and len(words) > 1:
-        return _match(_operand(words), _operand(words))
+        return _match(_operand(words), _operand(words), words.count_steps)
     if word == "index" and len(words) > 1:
         text, characters = _operand(words), _operand(words)
         return str(next((index for index, char in enumerate(text, start=1) if char in characters), 0))

@@ -12,7 +12,7 @@ from mockube.apimachinery.regexp.matcher import check, contains_match_of
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
-from mockube.container_runtime.simulated.shell.posix_matches import find_matches
+from mockube.container_runtime.simulated.shell.posix_matches import STEPS_PER_COMMAND, find_matches
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Process,
@@ -20,6 +20,7 @@ from mockube.container_runtime.simulated.shell.process import (
     ProgramUsageError,
     Run,
     Steps,
+    count_work,
     read_input,
     write_text,
 )
@@ -52,6 +53,8 @@ class _Search(Struct, kw_only=True):
     has_output: bool = False
     """Whether lines of an earlier file were shown."""
     steps: int = 0
+    counted_steps: int = 0
+    """The steps that have been counted as commands."""
     lines: int = 0
     scanned: int = 0
     """What was searched up to now."""
@@ -132,14 +135,15 @@ def _search_all(process: Process, options: ProgramOptions, expression: str, name
 def _search(process: Process, file: "_FileSearch") -> Steps:
     """Search a file, or the standard input as it arrives, up to the last line that matters."""
     if file.name != "-":
-        yield from _write(file.feed((yield from inputs.read_path(process, file.name))))
+        yield from _write(file, file.feed((yield from inputs.read_path(process, file.name))))
     else:
         while not file.is_done and (block := (yield from read_input(inputs.BLOCK))):
-            yield from _write(file.feed(block))
-    yield from _write(file.finish())
+            yield from _write(file, file.feed(block))
+    yield from _write(file, file.finish())
 
 
-def _write(text: str) -> Steps:
+def _write(file: "_FileSearch", text: str) -> Steps:
+    yield from file.count_steps()
     if text:
         yield write_text(text)
 
@@ -207,6 +211,12 @@ class _FileSearch:
     def has_result(self) -> bool:
         shows_without_match = "L" in self._search.options and not self._search.options.has_any("qc")
         return (self._matches > 0) is not shows_without_match
+
+    def count_steps(self) -> Steps:
+        """Count what was searched since the last time as so many commands as it took time."""
+        search = self._search
+        yield from count_work(search.steps - search.counted_steps, STEPS_PER_COMMAND)
+        search.counted_steps += (search.steps - search.counted_steps) // STEPS_PER_COMMAND * STEPS_PER_COMMAND
 
     def feed(self, block: bytes) -> str:
         """Search more of the file; return the output."""

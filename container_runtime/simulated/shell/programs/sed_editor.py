@@ -5,7 +5,12 @@ from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileError
-from mockube.container_runtime.simulated.shell.posix_matches import SCANNED_PER_COMMAND, Spans, find_matches
+from mockube.container_runtime.simulated.shell.posix_matches import (
+    SCANNED_PER_COMMAND,
+    STEPS_PER_COMMAND,
+    Spans,
+    find_matches,
+)
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     Effect,
@@ -74,7 +79,7 @@ class SedEditor:
         self._range_ends: dict[int, int] = {}
         """The last line of each active range; -1 if it is not known yet."""
         self._last_expression = ""
-        self._steps = self._work = 0
+        self._steps = self._work = self._searched = 0
         self._is_changed = False
 
     def take_output(self) -> str:
@@ -148,9 +153,18 @@ class SedEditor:
             if self._is_selected(index, command) is command.negated:
                 if command.name == "{":
                     index = command.end
-                continue
-            target = self._execute(command, index)
-            index = index if target is None else target
+            else:
+                target = self._execute(command, index)
+                index = index if target is None else target
+            yield from self._count_searches()
+
+    def _count_searches(self) -> _Work:
+        """Count the searches as so many commands as they take time."""
+        yield from count_work(self._searched, STEPS_PER_COMMAND)
+        self._searched %= STEPS_PER_COMMAND
+
+    def _add_search(self, steps: int) -> None:
+        self._searched += steps
 
     # --- addresses
 
@@ -209,7 +223,7 @@ class SedEditor:
         if not expression:
             raise SedError("no previous regular expression")
         self._last_expression = expression
-        return find_matches(expression, text, maximum)
+        return find_matches(expression, text, maximum, count_steps=self._add_search)
 
     # --- commands
 

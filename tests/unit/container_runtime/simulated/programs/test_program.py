@@ -1,9 +1,18 @@
 """A container's command determines its duration and exit code."""
 
+from contextlib import closing
+
 import pytest
 
 from mockube.container_runtime.behavior import RunBehavior
-from mockube.container_runtime.simulated.programs.program import program_of
+from mockube.container_runtime.simulated.programs.program import (
+    CommandContext,
+    invocation_of,
+    program_of,
+    start_invocation,
+)
+from mockube.container_runtime.simulated.shell.filesystem import FileSystem
+from mockube.container_runtime.simulated.shell.process import CommandStart
 
 LOG_GENERATOR = """
 import random, time
@@ -175,6 +184,43 @@ def test_data_that_a_script_moves_count_as_its_commands(size, is_certain):
     script = f"for i in 1 2 3 4; do head -c {size} /dev/urandom | base64 | wc -c; done; exit 3"
     program = parsed_program("sh", "-c", script)
     assert (program.is_certain, program.exit_code) == (is_certain, 3 if is_certain else 0)
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        pytest.param("echo $s | grep -cE 'x{1,90}y'", id="grep"),
+        pytest.param("echo $s | sed -nE '/x{1,90}y/p'", id="sed"),
+        pytest.param("""echo $s | awk '{while (k++ < 20) gsub(/x*x*x*y/, "")}'""", id="awk"),
+        pytest.param("expr $s : 'x\\{1,90\\}y' : 'x'", id="expr"),
+        pytest.param("[[ $s =~ x{1,90}y ]]", id="a condition"),
+        pytest.param("t=${s//[x]+(x)+(x)+(x)+(x)[x]y/}" + "; t=${s/*[x]*[x]y/}" * 4, id="a replacement"),
+    ],
+)
+@pytest.mark.parametrize(("size", "is_certain"), [(100, True), (90_000, False)])
+def test_searches_of_a_script_count_as_its_commands(search, size, is_certain):
+    text = f"shopt -s extglob; s=$(seq 1 {size} | tr '0-9' 'x' | tr -d '\\n'); s=${{s:0:{size}}}"
+    script = f"{text}; for i in {{1..60}}; do {search}; done > /dev/null; exit 3"
+    assert parsed_program("bash", "-c", script, image="debian").is_certain is is_certain
+
+
+def test_awk_that_never_ends_writes_to_a_program_that_reads_a_part():
+    program = parsed_program("sh", "-c", "awk 'BEGIN {while (1) print 1}' | head -n 3 | grep -c 1; exit 5")
+    assert (program.seconds, program.exit_code) == (0, 5)
+
+
+@pytest.mark.parametrize("body", ['s = s "x"', "n++", 'gsub(/x/, "y")'])
+def test_awk_that_never_ends_is_executed_in_parts(body):
+    host, execution = start_invocation(
+        invocation_of(
+            {"image": "busybox", "command": ["awk", f"BEGIN {{while (1) {{{body}}}}}"]}, CommandContext()
+        ),
+        FileSystem({}, is_partial=True),
+    )
+    with closing(execution):
+        effects = [next(execution) for _ in range(1000)]
+    assert all(isinstance(effect, CommandStart) for effect in effects)
+    assert host.elapsed == 0
 
 
 def test_termination_message_has_the_last_bytes_of_the_file():
