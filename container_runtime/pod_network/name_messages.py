@@ -67,7 +67,9 @@ def parse_query(data: bytes) -> NameQuery:
     except (IndexError, struct.error, UnicodeDecodeError) as error:
         raise InvalidQuery from error
     question = data[_HEADER.size : end]
-    return NameQuery(number=number, flags=flags, name=".".join(labels), kind=kind, question=question, size=size)
+    return NameQuery(
+        number=number, flags=flags, name=".".join(labels), kind=kind, question=question, size=size
+    )
 
 
 def _datagram_size(data: bytes, offset: int) -> int:
