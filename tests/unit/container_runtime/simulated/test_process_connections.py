@@ -157,10 +157,19 @@ async def test_port_of_node_leads_to_the_pod_that_declares_it(cluster, decide):
 
 
 async def test_outside_answers_before_the_pod(connections):
-    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    has_left = asyncio.Event()
+
+    async def wait_for_client(reader, writer):
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        has_left.set()
+
+    server = await asyncio.start_server(wait_for_client, "127.0.0.1", 0)
     outside = ProcessPort("127.0.0.1", server.sockets[0].getsockname()[1])
     async with server:
         served = await connections._connect(outside)
-    assert isinstance(served, Served)
-    served.abandon()
+        assert isinstance(served, Served)
+        served.abandon()
+        await has_left.wait()
     assert await connections._connect(outside) is Refusal.REFUSED
