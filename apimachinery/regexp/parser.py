@@ -37,7 +37,12 @@ class ParsedPattern(NamedTuple):
 
 def parse(pattern: str) -> ParsedPattern:
     """Parse a pattern; raise a `RegexpError` with Go's message if it is invalid."""
-    return _Parser(pattern).parse()
+    parser = _Parser(pattern)
+    try:
+        return parser.parse()
+    except RegexpError as error:
+        error.position = parser.position
+        raise
 
 
 class _Parser:
@@ -63,6 +68,10 @@ class _Parser:
             "{": self._counted_repeat,
             "\\": self._escape,
         }
+
+    @property
+    def position(self) -> int:
+        return self._position
 
     def parse(self) -> ParsedPattern:
         text = self._text
