@@ -12,8 +12,11 @@ from .parser import parse
 
 MAX_COST: Final = 50_000
 """The maximum number of instructions of a program: 30 ms to compile. PCRE2 has 64 KiB for one."""
-MAX_STEPS: Final = 50_000_000
-"""The maximum product of instructions and bytes in a search: 0.1 s at worst. PCRE2 ends after 10 million calls, which nothing matches then."""
+MAX_LENGTH: Final = 64 << 10
+"""The maximum length of a pattern: 0.4 s to parse."""
+_MAX_SHOWN: Final = 200
+MAX_STEPS: Final = 10_000_000
+"""The maximum product of instructions and bytes in a search: 0.4 s at worst. PCRE2 has the same number for its steps."""
 _CACHED_BYTES: Final = 64 << 20
 _IGNORES_CASE: Final = "(?i)"
 
@@ -56,14 +59,20 @@ class CapturingPattern(Struct, frozen=True):
         data = _encode(text)
         if self.cost * len(data) > MAX_STEPS:
             return None
-        program = _PROGRAMS.get(self.source)
+        try:
+            program = _PROGRAMS.get(self.source)
+        except RegexpError:
+            return None  # it needs more memory than was estimated
         match = apply(program, data)
         return None if match is None else _groups(program, match, data)
 
     def replace(self, text: str, expand: Callable[[Groups], str], maximum: int = -1) -> str | None:
         """Replace the matches, at most `maximum` unless it is negative; return None if there are none, or finding them would take too long."""
-        data, program = _encode(text), _PROGRAMS.get(self.source)
-        parts, steps = list[str](), 0
+        data, parts, steps = _encode(text), list[str](), 0
+        try:
+            program = _PROGRAMS.get(self.source)
+        except RegexpError:
+            return None
         copied = position = 0
         while maximum and position <= len(data):
             steps += self.cost * (len(data) - position)
@@ -83,6 +92,8 @@ def capturing_pattern(
     pattern: str, *, ignores_case: bool = False, max_cost: int = MAX_COST
 ) -> CapturingPattern:
     """Return a pattern; raise `RegexpError` if it is invalid or too large. It is compiled when it is needed."""
+    if len(pattern) > MAX_LENGTH:
+        raise RegexpError(Problem.TOO_LARGE, pattern[:_MAX_SHOWN])
     cost = parse(pattern).cost
     source = pattern
     if ignores_case:

@@ -99,7 +99,7 @@ def compile_pattern(pattern: str) -> None:
 
 
 class ProgramCache(Generic[Program]):
-    """A cache of the most recently used programs, limited by their memory.
+    """A cache of the most recently used programs, limited by their memory. `compile_pattern` has a pattern and the limit of its memory.
 
     Several threads can use it: large objects are validated in threads. The lock is not held during a compilation, which
     takes up to 0.2 s.

@@ -124,7 +124,10 @@ class _Exchange:
             else self._host.sections
         )
         folders = [each for each in sections if each.kind == "directory" and self._is_below(each)]
-        yield from sorted((each for each in folders if each.pattern is None), key=lambda each: len(each.path))
+        yield from sorted(
+            (each for each in folders if each.pattern is None),
+            key=lambda each: each.path.rstrip("/").count("/"),
+        )
         yield from (each for each in folders if each.pattern is not None)
         name = self._path.rpartition("/")[2]
         yield from (each for each in sections if each.kind == "files" and _matches_name(each, name))

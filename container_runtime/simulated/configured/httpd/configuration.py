@@ -1,7 +1,7 @@
 """What the directives of httpd mean: addresses, virtual hosts, aliases, proxies, rewrites, access, logs. Pure."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from posixpath import join
 from typing import Final
@@ -196,6 +196,9 @@ class _Meaning:
         hosts = [
             self._host(each.block or (), each) for each in self._read.directives if each.key == "<virtualhost"
         ]
+        for pattern in _patterns([main, *hosts]):
+            if pattern.is_unsupported:
+                self._unknown[f"the pattern {pattern.text}"] = None
         if not self._ports:
             raise HttpdConfigurationError(
                 "no listening sockets available, shutting down\nAH00015: Unable to open logs"
@@ -322,6 +325,17 @@ class _Meaning:
                 rules=tuple(_rules(inner)),
             )
             yield from self._sections(each.block)
+
+
+def _patterns(hosts: Iterable[HttpdHost]) -> Iterator[ConfiguredPattern]:
+    """Yield the patterns of rules, of conditions and of sections."""
+    for host in hosts:
+        for section in (host.own, *host.sections):
+            if section.pattern is not None:
+                yield section.pattern
+            for rule in section.rules:
+                yield rule.pattern
+                yield from (each.pattern for each in rule.conditions if each.pattern is not None)
 
 
 _WITHOUT_ARGUMENTS: Final = frozenset({"<requireall", "<requireany", "<requirenone", "<else"})

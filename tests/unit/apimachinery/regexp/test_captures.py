@@ -45,6 +45,13 @@ def test_search_that_takes_too_long_finds_nothing():
 def test_pattern_of_a_large_program_is_refused():
     with pytest.raises(RegexpError, match="expression too large"):
         capturing_pattern(r"\pL{100}")
+    with pytest.raises(RegexpError, match="expression too large: `aaa"):
+        capturing_pattern("aaa" + "a{0}" * (captures.MAX_LENGTH // 4))
+
+
+def test_name_of_two_groups_is_that_of_the_first():
+    found = capturing_pattern(r"(?P<n>a)\pL(?<n>b)").search("axb")
+    assert found == (("axb", "a", "b"), {"n": "a"})
 
 
 def test_other_bytes_are_kept():
