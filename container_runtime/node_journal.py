@@ -8,6 +8,12 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from mockube.apimachinery.memoize import memoize
+from mockube.apimachinery.regexp.captures import CapturingPattern
+from mockube.apimachinery.regexp.perl import perl_pattern
+
+_MAX_PATTERN_COST: Final = 5_000
+"""The maximum size of a pattern's program: each entry of a journal is searched."""
 ERROR_PRIORITY: Final = 3
 INFO_PRIORITY: Final = 6
 PRIORITIES: Final = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")
@@ -42,7 +48,7 @@ class JournalQuery(Struct, kw_only=True):
     until: datetime | None = None
     lines: int | None = None
     grep: str = ""
-    """A regular expression; it must be valid."""
+    """A regular expression that PCRE2 accepts; one that `grep_pattern` does not support matches nothing."""
     priority: int = 7
     identifiers: Sequence[str] = ()
 
@@ -56,11 +62,17 @@ def unit_name(name: str) -> str:
     return name if "." in name else f"{name}.service"
 
 
+@memoize(64, max_length=300)
+def grep_pattern(text: str) -> CapturingPattern | None:
+    """Return a pattern; None for one whose syntax is not supported. Raise `PerlPatternError` for an invalid one."""
+    # A pattern in small letters ignores the case, as that of journalctl.
+    return perl_pattern(text, ignores_case=text.islower(), max_cost=_MAX_PATTERN_COST)
+
+
 def select(entries: Iterable[JournalEntry], query: JournalQuery) -> list[JournalEntry]:
     """Return the entries of a query in the order of time."""
     units = {*map(unit_name, query.units)}
-    # A pattern in small letters ignores the case, as that of journalctl.
-    pattern = re.compile(query.grep, re.IGNORECASE if query.grep.islower() else 0)
+    pattern = grep_pattern(query.grep)
     found = [
         entry
         for entry in entries
@@ -69,7 +81,7 @@ def select(entries: Iterable[JournalEntry], query: JournalQuery) -> list[Journal
         and (query.until is None or entry.at <= query.until)
         and entry.priority <= query.priority
         and (not query.identifiers or entry.identifier in query.identifiers)
-        and pattern.search(entry.text)
+        and (not query.grep or (pattern is not None and pattern.search(entry.text) is not None))
     ]
     return found if query.lines is None else found[max(len(found) - query.lines, 0) :]
 

@@ -12,16 +12,21 @@ from msgspec import Struct
 from sortedcontainers import SortedKeyList
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.memoize import memoize
+from mockube.apimachinery.regexp.captures import CapturingPattern, capturing_pattern
+from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.resources import Key
-from mockube.container_runtime.simulated.network.ingress import Backend, match_pattern
+from mockube.container_runtime.simulated.network.ingress import Backend
 
 from .http_routing import FixedAnswer, Forward, Header, ProxiedRequest
 
 _PREFIX: Final = "PathPrefix"
-_DURATION: Final = re.compile(r"(\d+)(ms|h|m|s)")
+_DURATION: Final = re.compile(r"(\d{1,5})(ms|h|m|s)")
 _SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _DEFAULT_SECONDS: Final = 60.0
+_MAX_TEXT: Final = 8192
+"""The length of a path or a value that patterns are compared with."""
 _MAX_HOST: Final = 253
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -217,8 +222,17 @@ def _matches(match: RouteMatch, request: ProxiedRequest, query: Mapping[str, str
 
 
 def is_whole_match(pattern: str, text: str) -> bool:
-    groups = match_pattern(pattern, text)
-    return groups is not None and groups[0] == text
+    """Return whether a pattern matches all of a text; one that is invalid matches nothing."""
+    compiled = _pattern(pattern)
+    return compiled is not None and len(text) <= _MAX_TEXT and compiled.fullmatch(text) is not None
+
+
+@memoize(512, max_length=300)
+def _pattern(pattern: str) -> CapturingPattern | None:
+    try:
+        return capturing_pattern(pattern)
+    except RegexpError:
+        return None
 
 
 def _has(condition: ReadOnlyTree, value: str | None) -> bool:

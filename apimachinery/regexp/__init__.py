@@ -8,4 +8,6 @@ escapes      escape sequences and character classes
 unicode      names of Unicode classes
 engine       RE2
 matcher      matching, with limits and a cache of programs
+captures     matches with their groups, for the patterns of configurations
+perl         the syntax and the messages of PCRE2, as far as the engine has them
 """

@@ -3,6 +3,7 @@
 Its time is linear in the text and in the size of the program, and the memory of a program is limited.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, Protocol
 
@@ -29,7 +30,14 @@ class CapturingProgram(Protocol):
     @property
     def groups(self) -> int: ...
 
+    @property
+    def groupindex(self) -> Mapping[bytes, int]: ...
+
     def search(self, text: bytes, pos: int = 0) -> CapturingMatch | None: ...
+
+    def match(self, text: bytes) -> CapturingMatch | None: ...
+
+    def fullmatch(self, text: bytes) -> CapturingMatch | None: ...
 
 
 class RegexpProgram(Protocol):
@@ -53,9 +61,10 @@ def compile_capturing(pattern: str, memory: int) -> CapturingProgram:
     return program
 
 
-def compile_leftmost(pattern: str, memory: int) -> Any:
+def compile_leftmost(pattern: str, memory: int) -> CapturingProgram:
     """Compile a pattern that finds the match which Perl finds, with its groups and their names in `groupindex`."""
-    return _compile(pattern, memory)
+    program: CapturingProgram = _compile(pattern, memory)
+    return program
 
 
 def _compile(pattern: str, memory: int, **flags: bool) -> Any:

@@ -27,3 +27,6 @@ class RegexpError(ValueError):
     def __init__(self, problem: Problem, fragment: str) -> None:
         super().__init__(f"error parsing regexp: {problem.value}: `{fragment}`")
         self.problem = problem
+        self.fragment = fragment
+        self.position = 0
+        """Where the part of the pattern begins that was read last."""

@@ -34,6 +34,10 @@ class Escapes:
             position = end
         return "".join([*parts, self._text[position:]])
 
+    def replace(self, start: int, end: int, replacement: str) -> None:
+        """Give a part of the pattern, which is behind those that are replaced already, another form for the matching engine."""
+        self._replacements.append((start, end, replacement))
+
     def named_class(self, start: int, *, in_brackets: bool = False) -> tuple[int, int]:
         r"""Return the end and the cost of a named class, such as `\d` or `\pL`; the start and 0 if there is none."""
         kind = self._text[start + 1 : start + 2]
@@ -61,7 +65,7 @@ class Escapes:
         engine_class = None if name is None else _engine_class(name, negated=negated, in_brackets=in_brackets)
         if name is None or engine_class is None:
             raise RegexpError(Problem.CLASS_RANGE, text[start:end])
-        self._replacements.append((start, end, engine_class))
+        self.replace(start, end, engine_class)
         return end, named_class_cost(engine_class if in_brackets is False else f"[{engine_class}]")
 
     # --- one character

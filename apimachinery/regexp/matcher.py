@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from mockube.apimachinery.cancellation import raise_if_cancelled
 from mockube.apimachinery.memoize import memoize
@@ -19,6 +19,8 @@ MAX_STEPS: Final = 10_000_000_000
 """The maximum product of instructions and characters in a search: 20 s at worst. Go takes longer."""
 MAX_UNCHECKED_TEXT: Final = MAX_STEPS // MAX_COST
 """The length up to which a text can be searched with any program."""
+
+Program = TypeVar("Program")
 
 _MIN_MEMORY: Final = 256 << 10
 _BYTES_PER_INSTRUCTION: Final = 64
@@ -96,20 +98,21 @@ def compile_pattern(pattern: str) -> None:
     _PROGRAMS.get(pattern)
 
 
-class _Programs:
-    """A cache of the most recently used programs, limited by their memory.
+class ProgramCache(Generic[Program]):
+    """A cache of the most recently used programs, limited by their memory. `compile_pattern` has a pattern and the limit of its memory.
 
     Several threads can use it: large objects are validated in threads. The lock is not held during a compilation, which
     takes up to 0.2 s.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, compile_pattern: Callable[[str, int], Program]) -> None:
         self._limit = limit
+        self._compile_pattern = compile_pattern
         self._used_bytes = 0
-        self._programs: OrderedDict[str, tuple[RegexpProgram, int]] = OrderedDict()
+        self._programs: OrderedDict[str, tuple[Program, int]] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, pattern: str) -> RegexpProgram:
+    def get(self, pattern: str) -> Program:
         with self._lock:
             entry = self._programs.get(pattern)
             if entry is not None:
@@ -120,7 +123,7 @@ class _Programs:
             self._cache(pattern, program, cost)
         return program
 
-    def _cache(self, pattern: str, program: RegexpProgram, cost: int) -> None:
+    def _cache(self, pattern: str, program: Program, cost: int) -> None:
         if pattern in self._programs:
             return
         self._programs[pattern] = program, cost
@@ -129,10 +132,10 @@ class _Programs:
             _, (_, evicted_cost) = self._programs.popitem(last=False)
             self._used_bytes -= _memory(evicted_cost)
 
-    def _compile(self, pattern: str) -> tuple[RegexpProgram, int]:
+    def _compile(self, pattern: str) -> tuple[Program, int]:
         parsed = parse(pattern)
         try:
-            program = compile_program(parsed.pattern, _memory(parsed.cost))
+            program = self._compile_pattern(parsed.pattern, _memory(parsed.cost))
         except ValueError:
             raise RegexpError(Problem.TOO_LARGE, pattern) from None
         return program, parsed.cost
@@ -143,4 +146,4 @@ def _memory(cost: int) -> int:
     return _MIN_MEMORY + _BYTES_PER_INSTRUCTION * cost
 
 
-_PROGRAMS: Final = _Programs(_CACHED_BYTES)
+_PROGRAMS: Final = ProgramCache(_CACHED_BYTES, compile_program)

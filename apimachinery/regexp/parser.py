@@ -37,7 +37,12 @@ class ParsedPattern(NamedTuple):
 
 def parse(pattern: str) -> ParsedPattern:
     """Parse a pattern; raise a `RegexpError` with Go's message if it is invalid."""
-    return _Parser(pattern).parse()
+    parser = _Parser(pattern)
+    try:
+        return parser.parse()
+    except RegexpError as error:
+        error.position = parser.position
+        raise
 
 
 class _Parser:
@@ -47,6 +52,7 @@ class _Parser:
         self._flags = Flags()
         self._stack: list[Operand] = []
         self._escapes = Escapes(text)
+        self._names: set[str] = set()
         self._repeated_from = -1
         """The start of the repetition that ends at the current position; -1 if there is none."""
         self._symbols: Mapping[str, Callable[[], None]] = {
@@ -63,6 +69,10 @@ class _Parser:
             "{": self._counted_repeat,
             "\\": self._escape,
         }
+
+    @property
+    def position(self) -> int:
+        return self._position
 
     def parse(self) -> ParsedPattern:
         text = self._text
@@ -206,6 +216,11 @@ class _Parser:
         if not _NAME.fullmatch(text, begin, end):
             raise RegexpError(Problem.NAMED_CAPTURE, text[start : end + 1])
         self._open_group(captures=True)
+        name = text[begin:end]
+        if name in self._names:
+            # Go accepts a name twice and finds the first group by it; RE2 refuses it.
+            self._escapes.replace(start, end + 1, "(")
+        self._names.add(name)
         self._position = end + 1
 
     def _open_with_flags(self, start: int) -> None:

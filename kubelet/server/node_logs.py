@@ -12,9 +12,12 @@ from multidict import MultiMapping
 
 from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.gotext import quote as go_quote
+from mockube.apimachinery.regexp.errors import RegexpError
+from mockube.apimachinery.regexp.matcher import check as check_pattern
+from mockube.apimachinery.regexp.perl import PerlPatternError
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.node_journal import JournalEntry, JournalQuery, line_of, select
+from mockube.container_runtime.node_journal import JournalEntry, JournalQuery, grep_pattern, line_of, select
 from mockube.container_runtime.node_machine import NodeMachines, ServiceFailed
 
 from .http_errors import HttpError
@@ -161,9 +164,10 @@ class NodeLogs:
                 f"tailLines: Invalid value: {query.tail}: must be between 0 and {MAX_TAIL}, inclusive"
             )
         try:
-            re.compile(query.pattern)
-        except re.error as error:
-            errors.append(f"pattern: Invalid value: {go_quote(query.pattern)}: error parsing regexp: {error}")
+            check_pattern(query.pattern)
+            grep_pattern(query.pattern)
+        except (RegexpError, PerlPatternError) as error:
+            errors.append(f"pattern: Invalid value: {go_quote(query.pattern)}: {error}")
         return errors
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mockube.apimachinery import errors, wildcards
-from mockube.apimachinery.regexp import matcher
+from mockube.apimachinery.regexp import captures, matcher
 from mockube.apiserver import interpreter_memory, memory_limit
 from mockube.apiserver.admission import limit_ranger
 from mockube.apiserver.config.settings import Serving
@@ -45,6 +45,8 @@ FIGURES = [
     ("more than 60 s gets 504", SERVING.request_timeout, 60),
     ("may have 350,000", matcher.MAX_COST, 350_000),
     ("more than 10^10 steps", matcher.MAX_STEPS, 10**10),
+    ("A program may have 50,000 instructions", captures.MAX_COST, 50_000),
+    ("more than 10,000,000 steps finds nothing", captures.MAX_STEPS, 10**7),
     ("the same 10,000 headers and 1 MiB", listener.HEADERS, connection.HEADERS),
     ("headers and 1 MiB; it logs", listener.HEAD_BYTES, connection.HEAD_BYTES),
     ("may have 5,000 wildcards", wildcards.MAX_WILDCARDS, 5_000),

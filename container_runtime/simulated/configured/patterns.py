@@ -1,56 +1,58 @@
-"""The regular expressions of a configuration, which RE2 matches in linear time. Pure."""
+"""The regular expressions and the wildcards of a configuration, which are matched in linear time. Pure."""
 
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.regexp.engine import compile_leftmost
+from mockube.apimachinery.memoize import memoize
+from mockube.apimachinery.regexp.captures import CapturingPattern
+from mockube.apimachinery.regexp.perl import perl_pattern
+from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards
 
-_MEMORY: Final = 1 << 20
-_MISSING_PARENTHESIS: Final = "missing )"
+_WILDCARDS: Final = "*?["
 
 
 class ConfiguredPattern(Struct, frozen=True):
-    """A compiled pattern; one whose syntax RE2 does not have matches nothing."""
+    """A valid pattern; one whose syntax the engine does not have matches nothing."""
 
     text: str
-    program: Any
-    names: tuple[tuple[str, int], ...] = ()
+    compiled: CapturingPattern | None
 
     @property
     def is_unsupported(self) -> bool:
-        return self.program is None
+        return self.compiled is None
 
     def search(self, text: str) -> Mapping[str, str] | None:
-        """Return the groups of a match by their numbers and names; None if the text does not match."""
-        if self.program is None:
+        """Return the groups of a match by their numbers and names, the whole match as "0"; None if the text does not match."""
+        found = None if self.compiled is None else self.compiled.search(text)
+        if found is None:
             return None
-        data = text.encode("utf-8", "surrogateescape")
-        match = self.program.search(data)
-        if match is None:
-            return None
-        groups = {}
-        for index in range(1, self.program.groups + 1):
-            start, end = match.span(index)
-            groups[str(index)] = data[start:end].decode("utf-8", "surrogateescape") if start >= 0 else ""
-        return groups | {name: groups[str(index)] for name, index in self.names}
+        return {str(index): group for index, group in enumerate(found.texts)} | dict(found.named)
 
 
-@lru_cache(maxsize=1024)
 def compile_text(text: str, *, ignores_case: bool = False) -> ConfiguredPattern:
-    """Compile a pattern; raise `ValueError` for one that the server does not accept either."""
-    pattern = text.replace("(?<", "(?P<").replace("(?P<=", "(?<=").replace("(?P<!", "(?<!")
+    """Return a pattern; raise `PerlPatternError` for one that the server does not accept either."""
+    return _with_case(text) if not ignores_case else _without_case(text)
+
+
+@memoize(1024, max_length=300)
+def _with_case(text: str) -> ConfiguredPattern:
+    return ConfiguredPattern(text, perl_pattern(text))
+
+
+@memoize(1024, max_length=300)
+def _without_case(text: str) -> ConfiguredPattern:
+    return ConfiguredPattern(text, perl_pattern(text, ignores_case=True))
+
+
+def has_wildcards(pattern: str) -> bool:
+    return any(char in pattern for char in _WILDCARDS)
+
+
+def matches_name(pattern: str, name: str) -> bool:
+    """Return whether a pattern with wildcards matches all of a name; one that would take too long matches nothing."""
     try:
-        program = compile_leftmost(f"(?i){pattern}" if ignores_case else pattern, _MEMORY)
-    except ValueError as error:
-        if _MISSING_PARENTHESIS in str(error) and "(?" not in text:
-            raise
-        return ConfiguredPattern(text, None)
-    names = tuple((_text(name), index) for name, index in program.groupindex.items())
-    return ConfiguredPattern(text, program, names)
-
-
-def _text(name: str | bytes) -> str:
-    return name.decode() if isinstance(name, bytes) else name
+        return matches_wildcards(name, pattern)
+    except WildcardsTooCostly:
+        return False

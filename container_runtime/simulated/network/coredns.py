@@ -8,8 +8,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mockube.apimachinery.regexp.captures import Groups
+
 from . import dns
-from .corefile import Corefile, Groups, PluginDirective, ServerBlock, compile_pattern, is_in_zone
+from .corefile import Corefile, PluginDirective, ServerBlock, is_in_zone, pattern_of
 from .dns import Answer
 from .view import ClusterView, parse_address
 
@@ -29,7 +31,8 @@ _NOT_SIMULATED: Final = (
     "secondary",
 )
 """The plugins whose records nobody knows here."""
-_ACTION: Final = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}")
+_ACTION: Final = re.compile(r"\{\{([^{}]*)\}\}")
+_GROUP: Final = re.compile(r"\{(\d{1,3})\}")
 
 
 class Query(Struct, frozen=True):
@@ -189,13 +192,12 @@ def _rewritten_name(rule: Sequence[str], name: str) -> str | None:
     if kind == "exact":
         return new.rstrip(".") if name == old.rstrip(".") else None
     if kind == "regex":
-        match = compile_pattern(rest[0])(f"{name}.") or compile_pattern(rest[0])(name)
+        pattern = pattern_of(rest[0])
+        match = pattern.search(f"{name}.") or pattern.search(name)
         if match is None:
             return None
         groups = match.texts
-        replaced = re.sub(
-            r"\{(\d+)\}", lambda place: groups[int(place[1])] if int(place[1]) < len(groups) else "", new
-        )
+        replaced = _GROUP.sub(lambda place: groups[int(place[1])] if int(place[1]) < len(groups) else "", new)
         return replaced.rstrip(".")
     old, new = (old, new) if kind == "prefix" else (old.rstrip("."), new.rstrip("."))
     if kind == "prefix":
@@ -255,7 +257,7 @@ def _template_answer(directive: PluginDirective, zone: str, query: Query) -> Ans
         return None
     patterns = [pattern for words in directive.lines("match") for pattern in words] or [".*"]
     match = next(
-        (found for pattern in patterns if (found := compile_pattern(pattern)(f"{query.name}."))), None
+        (found for pattern in patterns if (found := pattern_of(pattern).search(f"{query.name}."))), None
     )
     if match is None:
         return None if _falls_through(directive, query.name) else _NO_ANSWER
@@ -275,7 +277,7 @@ def _expand(text: str, match: Groups, query: Query) -> str:
     groups = match.texts
 
     def value(action: "re.Match[str]") -> str:
-        words = action[1].split()
+        words = action[1].removeprefix("-").removesuffix("-").split()
         if words == [".Name"]:
             return f"{query.name}."
         if words in ([".Type"], [".Class"]):

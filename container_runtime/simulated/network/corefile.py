@@ -4,11 +4,15 @@ What a server block says is kept as directives in their order; `coredns` answers
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from msgspec import Struct
+
+from mockube.apimachinery.memoize import memoize
+from mockube.apimachinery.regexp.captures import CapturingPattern, capturing_pattern
+from mockube.apimachinery.regexp.errors import RegexpError
 
 from .view import parse_address
 
@@ -57,9 +61,11 @@ _POD_MODES: Final = ("disabled", "insecure", "verified")
 _TOKEN: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
 _ADDRESS: Final = re.compile(r"(?:dns://)?([^:\s]*|\[[0-9a-fA-F:]+\])(?::(\d{1,5}))?")
 _OTHER_SCHEMES: Final = ("tls://", "https://", "grpc://", "quic://", "https3://")
+_MAX_GROUPS: Final = 100
+_MAX_DIRECTIVES: Final = 20_000
+"""CoreDNS has no limit; snippets that import others twice would double with each."""
 _RULE_WORDS: Final = 3
 """A rule has at least a field, what is replaced, and by what."""
-_PATTERN_MEMORY: Final = 1 << 20
 
 
 class CorefileError(ValueError):
@@ -178,6 +184,8 @@ class _Parser:
                 self._index += 1
                 return tuple(found)
             found += self._directive()
+            if len(found) > _MAX_DIRECTIVES:
+                raise self._error(token.line, "too many directives")
         raise self._syntax_error(self._tokens[-1], "}")
 
     def _directive(self) -> Sequence[PluginDirective]:
@@ -297,15 +305,15 @@ class _Parser:
             rest = words[1:] if words[0] in ("stop", "continue") else words
             if len(rest) < _RULE_WORDS:
                 raise self._plugin_error(directive, "too few arguments for a rewrite rule")
-            for pattern in [rest[2]] if rest[:2] == ("name", "regex") and len(rest) > 2 else []:
-                self._compile(directive, pattern)
+            if rest[:2] == ("name", "regex"):
+                _check_rewritten_pattern(*rest[2:4])
 
     def _check_template(self, directive: PluginDirective) -> None:
         if len(directive.arguments) < 2:
             raise self._plugin_argument_error(directive, "template")
         for words in directive.lines("match"):
             for pattern in words:
-                self._compile(directive, pattern)
+                self._check_pattern(directive, pattern)
         if not directive.block:
             return
         for words in directive.lines("answer"):
@@ -315,13 +323,11 @@ class _Parser:
                     directive, f"could not compile template: {text}, template: answer:1: unclosed action"
                 )
 
-    def _compile(self, directive: PluginDirective, pattern: str) -> None:
+    def _check_pattern(self, directive: PluginDirective, pattern: str) -> None:
         try:
-            compile_pattern(pattern)
-        except ValueError as error:
-            reason = str(error).removeprefix("b'").removesuffix("'")
-            message = f"could not parse regex: {pattern}, error parsing regexp: {reason}"
-            raise self._plugin_error(directive, message) from error
+            pattern_of(pattern)
+        except RegexpError as error:
+            raise self._plugin_error(directive, f"could not parse regex: {pattern}, {error}") from error
 
     # --- messages
 
@@ -343,33 +349,18 @@ class _Parser:
         return CorefileError(f"plugin/{directive.name}: {self._argument_error(directive.line, after)}")
 
 
-class Groups(NamedTuple):
-    """The groups of a match: all of them, the whole match first, and those with names."""
-
-    texts: tuple[str, ...]
-    named: Mapping[str, str]
-
-
-@lru_cache(maxsize=256)
-def compile_pattern(pattern: str) -> Callable[[str], Groups | None]:
-    """Return what searches a text for a pattern of Go; raise `ValueError` if Go does not accept it."""
-    from mockube.apimachinery.regexp.engine import compile_leftmost  # noqa: PLC0415 - few Corefiles have patterns
-
-    program = compile_leftmost(pattern, _PATTERN_MEMORY)
-    names = {
-        name.decode() if isinstance(name, bytes) else name: index
-        for name, index in program.groupindex.items()
-    }
-
-    def search(text: str) -> Groups | None:
-        data = text.encode("utf-8", "replace")
-        match = program.search(data)
-        if match is None:
-            return None
-        spans = [match.span(index) for index in range(program.groups + 1)]
-        texts = tuple(
-            data[start:end].decode("utf-8", "replace") if start >= 0 else "" for start, end in spans
+def _check_rewritten_pattern(pattern: str, new: str = "") -> None:
+    try:
+        groups = pattern_of(pattern).groups
+    except RegexpError as error:
+        raise CorefileError(f"plugin/rewrite: invalid regex matching pattern: {pattern}") from error
+    if sum(f"{{{number}}}" in new for number in range(_MAX_GROUPS + 1)) > groups:
+        raise CorefileError(
+            f"plugin/rewrite: the rewrite regex pattern ({new}) uses more subexpressions than its corresponding matching regex pattern ({pattern})"
         )
-        return Groups(texts, {name: texts[index] for name, index in names.items()})
 
-    return search
+
+@memoize(256, max_length=300)
+def pattern_of(text: str) -> CapturingPattern:
+    """Return a pattern of a Corefile; raise `RegexpError` if Go does not accept it."""
+    return capturing_pattern(text)

@@ -6,13 +6,14 @@ list of all rules.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Struct
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.regexp.engine import compile_leftmost
+from mockube.apimachinery.memoize import memoize
+from mockube.apimachinery.regexp.captures import CapturingPattern
+from mockube.apimachinery.regexp.perl import PerlPatternError, perl_pattern
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .view import ClusterView
@@ -25,7 +26,6 @@ PREFIX: Final = "Prefix"
 DEFAULT: Final = "default backend"
 """In place of the type of a path: what gets the requests that no path matches."""
 _CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
-_PATTERN_MEMORY: Final = 1 << 20
 _MAX_PATH: Final = 8192
 """The part of a path that patterns are compared with."""
 Backend = tuple[str, str, int | str]
@@ -178,21 +178,17 @@ def is_canary(ingress: ReadOnlyTree) -> bool:
 
 def match_pattern(pattern: str, path: str) -> tuple[str, ...] | None:
     """Return the match and its groups if a pattern matches the beginning of a path, without regard to case; None if not."""
-    program = _compile(pattern)
-    if program is None:
-        return None
-    match = program.search(path[:_MAX_PATH].encode("utf-8", "replace"))
-    if match is None:
-        return None
-    return tuple((text or b"").decode("utf-8", "replace") for text in (match.group(0), *match.groups()))
+    compiled = _path_pattern(pattern)
+    match = None if compiled is None else compiled.match(path[:_MAX_PATH])
+    return None if match is None else match.texts
 
 
-@lru_cache(maxsize=512)
-def _compile(pattern: str) -> Any:
-    """Return the program of a pattern; None if it is invalid."""
+@memoize(512, max_length=300)
+def _path_pattern(pattern: str) -> CapturingPattern | None:
+    """Return a pattern of a path; None if it is invalid."""
     try:
-        return compile_leftmost(f"(?i)^(?:{pattern})", _PATTERN_MEMORY)
-    except ValueError:
+        return perl_pattern(pattern, ignores_case=True)
+    except PerlPatternError:
         return None
 
 

@@ -94,6 +94,12 @@ def test_most_specific_match_decides():
             rule("header", path("/bar", headers=[{"name": "X-A", "value": "1"}])),
             rule("query", path("/bar", queryParams=[{"name": "q", "value": "1"}])),
             rule("pattern", path("/p/[0-9]+", "RegularExpression")),
+            rule("alternatives", path("/r/a|/r/ab*", "RegularExpression")),
+            rule("invalid", path("/i(", "RegularExpression")),
+            rule(
+                "header pattern",
+                path("/bar", headers=[{"name": "X-B", "value": "a|ab", "type": "RegularExpression"}]),
+            ),
             hostnames=["a.example"],
         ),
     )
@@ -108,6 +114,11 @@ def test_most_specific_match_decides():
     assert decide(found, "/bar") == "root"
     assert decide(found, "/p/12") == "pattern"
     assert decide(found, "/p/12/x") == "root"
+    assert decide(found, "/P/12") == "root"
+    assert decide(found, "/r/ab") == "alternatives"
+    assert decide(found, "/i") == decide(found, f"/r/a{'b' * 9000}") == "root"
+    assert decide(found, "/bar", x_b="ab") == "header pattern"
+    assert decide(found, "/bar", x_b="abc") == "root"
 
 
 def test_backends_have_weights_and_missing_ones_fail():

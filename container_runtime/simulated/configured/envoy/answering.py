@@ -4,6 +4,7 @@ import re
 from collections.abc import Generator, Mapping
 from typing import Any, Final
 
+from mockube.apimachinery.regexp.captures import Groups
 from mockube.container_runtime.simulated.configured.contract import (
     Answering,
     FileReader,
@@ -13,9 +14,10 @@ from mockube.container_runtime.simulated.configured.contract import (
     Response,
 )
 
-from .configuration import Cluster, EnvoyConfiguration, EnvoyRoute, Listener, VirtualHost
+from .configuration import Cluster, EnvoyConfiguration, EnvoyRoute, Listener, VirtualHost, pattern_of
 
 _REDIRECTS: Final = {"FOUND": 302, "SEE_OTHER": 303, "TEMPORARY_REDIRECT": 307, "PERMANENT_REDIRECT": 308}
+_GROUP: Final = re.compile(r"\\(\d)")
 _Routing = Generator[ProxyCall, ProxyReply, tuple[Response, str]]
 _RESET: Final = "upstream connect error or disconnect/reset before headers. "
 
@@ -96,7 +98,7 @@ def _matches(route: EnvoyRoute, request: Request, path: str) -> bool:
     separated = match.get("path_separated_prefix")
     if separated is not None and path != separated and not path.startswith(f"{separated}/"):
         return False
-    if route.pattern is not None and route.pattern.search(path) is None:
+    if route.pattern is not None and route.pattern.fullmatch(path) is None:
         return False
     return all(_has_header(request, header) for header in match.get("headers") or ())
 
@@ -113,6 +115,8 @@ def _has_header(request: Request, header: Mapping[str, Any]) -> bool:
         holds = value == expected
     elif prefix is not None:
         holds = value is not None and value.startswith(str(prefix))
+    elif regex := header.get("safe_regex_match", text.get("safe_regex")):
+        holds = value is not None and pattern_of(regex, "").fullmatch(value) is not None
     elif "present_match" in header:
         holds = (value is not None) is bool(header["present_match"])
     return holds is not bool(header.get("invert_match"))
@@ -179,15 +183,11 @@ def _call(route: EnvoyRoute, cluster: Cluster, request: Request, path: str) -> P
         )
         target = str(action["prefix_rewrite"]) + target[len(prefix) :]
     elif rewrite := action.get("regex_rewrite"):
-        pattern = str((rewrite.get("pattern") or {}).get("regex") or "")
-        try:
-            target = (
-                re.sub(pattern, str(rewrite.get("substitution") or ""), path) + target[len(path) :]
-                if len(pattern) < 200
-                else target
-            )
-        except re.error:
-            target = request.target
+        substitution = str(rewrite.get("substitution") or "")
+        new = pattern_of(rewrite.get("pattern"), "").replace(
+            path, lambda groups: _expanded(substitution, groups)
+        )
+        target = target if new is None else new + target[len(path) :]
     dropped = ("connection", "content-length", "transfer-encoding")
     headers = {name: value for name, value in request.headers.items() if name not in dropped}
     if "host_rewrite_literal" in action:
@@ -207,6 +207,12 @@ def _call(route: EnvoyRoute, cluster: Cluster, request: Request, path: str) -> P
         needs_resolver=True,
         uses_search=True,
     )
+
+
+def _expanded(substitution: str, groups: Groups) -> str:
+    r"""Return a substitution with the groups of a match: \1 is the first one, and \0 the whole match."""
+    texts = groups.texts
+    return _GROUP.sub(lambda match: texts[int(match[1])] if int(match[1]) < len(texts) else "", substitution)
 
 
 def _passed(reply: ProxyReply, route: EnvoyRoute) -> Response:

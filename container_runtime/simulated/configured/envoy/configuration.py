@@ -5,9 +5,11 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from mockube.apimachinery.memoize import memoize
+from mockube.apimachinery.regexp.captures import CapturingPattern, capturing_pattern
+from mockube.apimachinery.regexp.errors import Problem, RegexpError
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.container_runtime.simulated.configured.patterns import ConfiguredPattern, compile_text
 
 _BOOTSTRAP: Final = frozenset(
     [
@@ -80,7 +82,7 @@ class Cluster(Struct, frozen=True, kw_only=True):
 
 class EnvoyRoute(Struct, frozen=True, kw_only=True):
     match: Mapping[str, Any] = field(default_factory=dict)
-    pattern: ConfiguredPattern | None = None
+    pattern: CapturingPattern | None = None
     action: Mapping[str, Any] = field(default_factory=dict)
     kind: str = ""
     """route, redirect or direct_response."""
@@ -91,6 +93,21 @@ class VirtualHost(Struct, frozen=True, kw_only=True):
     name: str
     domains: tuple[str, ...]
     routes: tuple[EnvoyRoute, ...] = ()
+
+
+_PROBLEMS: Final[Mapping[Problem, str]] = {
+    Problem.MISSING_BRACKET: "missing ]",
+    Problem.MISSING_PARENTHESIS: "missing )",
+    Problem.UNEXPECTED_PARENTHESIS: "unexpected )",
+    Problem.TRAILING_BACKSLASH: "trailing \\",
+    Problem.MISSING_ARGUMENT: "no argument for repetition operator",
+    Problem.REPEAT_COUNT: "invalid repetition size",
+    Problem.REPEAT_OPERATOR: "bad repetition operator",
+    Problem.PERL_OPERATOR: "invalid perl operator",
+    Problem.NAMED_CAPTURE: "invalid named capture group",
+    Problem.TOO_LARGE: "pattern too large - compile failed",
+}
+"""What RE2 says of the mistakes in patterns, where Go has other words."""
 
 
 class Listener(Struct, frozen=True, kw_only=True):
@@ -216,11 +233,7 @@ class _Reader:
     def _routes(self, host: Mapping[str, Any], path: str) -> Iterator[EnvoyRoute]:
         for each in _items(host.get("routes"), f"{path}.routes"):
             match = _mapping(each.get("match"), f"{path}.match")
-            regex = _mapping(match.get("safe_regex"), f"{path}.safe_regex").get("regex")
-            try:
-                pattern = compile_text(f"^(?:{regex})$") if regex else None
-            except ValueError as error:
-                raise EnvoyConfigurationError(f"missing ): {regex}") from error
+            pattern = pattern_of(match["safe_regex"], f"{path}.safe_regex") if "safe_regex" in match else None
             kind = next((name for name in ("route", "redirect", "direct_response") if name in each), "")
             if not kind:
                 self._unknown["a route of envoy without an action"] = None
@@ -230,10 +243,12 @@ class _Reader:
                     each.get("response_headers_to_add") or host.get("response_headers_to_add"), path
                 )
             ]
+            action = _mapping(each.get(kind), f"{path}.{kind}") if kind else {}
+            _check_patterns(match, action, path)
             yield EnvoyRoute(
                 match=match,
                 pattern=pattern,
-                action=_mapping(each.get(kind), f"{path}.{kind}") if kind else {},
+                action=action,
                 kind=kind,
                 headers=tuple((str(header.get("key")), str(header.get("value"))) for header in added),
             )
@@ -255,6 +270,31 @@ def _check_fields(tree: Mapping[str, Any], known: frozenset[str], path: str) -> 
 def _check_removed(tree: Mapping[str, Any], kind: str, path: str) -> None:
     if _REMOVED[kind] in tree:
         raise _unknown_field(path, _REMOVED[kind])
+
+
+def _check_patterns(match: Mapping[str, Any], action: Mapping[str, Any], path: str) -> None:
+    for header in _items(match.get("headers"), f"{path}.headers"):
+        text = _mapping(header.get("string_match"), f"{path}.string_match")
+        if regex := header.get("safe_regex_match", text.get("safe_regex")):
+            pattern_of(regex, f"{path}.safe_regex")
+    if rewrite := _mapping(action.get("regex_rewrite"), f"{path}.regex_rewrite"):
+        pattern_of(rewrite.get("pattern"), f"{path}.regex_rewrite.pattern")
+
+
+def pattern_of(matcher: Any, path: str) -> CapturingPattern:
+    """Return the pattern of a RegexMatcher; raise `EnvoyConfigurationError` with the words of RE2 for an invalid one."""
+    return _compiled(str(_mapping(matcher, path).get("regex") or ""))
+
+
+@memoize(1024, max_length=300)
+def _compiled(regex: str) -> CapturingPattern:
+    try:
+        return capturing_pattern(regex)
+    except RegexpError as error:
+        message = _PROBLEMS.get(error.problem, error.problem.value)
+        raise EnvoyConfigurationError(
+            f"{message}: {error.fragment}" if error.fragment else message
+        ) from error
 
 
 def _unknown_field(path: str, name: str) -> EnvoyConfigurationError:

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from mockube.apimachinery.regexp.captures import Groups
 from mockube.container_runtime.simulated.configured.contract import (
     Answering,
     FileReader,
@@ -36,7 +37,9 @@ _TEXTS: Final = {
     504: "The server didn't respond in time.",
 }
 _REASONS: Final = {408: "Request Time-out", 504: "Gateway Time-out"}
-_EXPRESSION: Final = re.compile(r"%\[([^\]]*)\]|%(\w+)")
+_EXPRESSION: Final = re.compile(r"%\[([^\]]*+)(?:\]|\Z)|%(\w+)")
+"""An expression that is not closed ends with the text, so that no part of it is read twice."""
+_GROUP: Final = re.compile(r"\\(\d)")
 _MAX_TEXT: Final = 65536
 
 
@@ -205,7 +208,9 @@ class _Exchange:
                   "HP": self._path, "HU": self._request.target, "b": self._backend.name, "f": self._frontend.name, "H": self._request.hostname}  # fmt: skip
 
         def value(match: re.Match[str]) -> str:
-            return self._fetched(match[1]) if match[1] else values.get(match[2], match[0])
+            if not match[1]:
+                return values.get(match[2], match[0])
+            return self._fetched(match[1]) if match[0].endswith("]") else match[0]
 
         return _EXPRESSION.sub(value, text)[:_MAX_TEXT]
 
@@ -319,14 +324,15 @@ def _option(rule: ProxyRule, name: str) -> str:
 
 
 def _replaced(pattern: str, target: str, path: str) -> str:
-    try:
-        groups = compile_text(f"({pattern})").search(path)
-    except ValueError:
-        return path
-    if groups is None:
-        return path
-    text = re.sub(r"\\(\d)", lambda match: groups.get(str(int(match[1]) + 1), ""), target)
-    return path.replace(groups["1"], text, 1)
+    r"""Return a path with the first match of a pattern replaced; \1 stands for its first group."""
+    compiled = compile_text(pattern).compiled
+
+    def expand(groups: Groups) -> str:
+        texts = groups.texts
+        return _GROUP.sub(lambda match: texts[int(match[1])] if int(match[1]) < len(texts) else "", target)
+
+    replaced = None if compiled is None else compiled.replace(path, expand, 1)
+    return path if replaced is None else replaced
 
 
 def _response_of_file(status: int, data: bytes) -> Response:

@@ -1,6 +1,7 @@
 """The conditions of HAProxy: criteria of a request with their patterns, by names or in braces. Pure."""
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Final
@@ -8,6 +9,7 @@ from urllib.parse import parse_qs
 
 from msgspec import Struct
 
+from mockube.apimachinery.regexp.perl import PerlPatternError
 from mockube.container_runtime.simulated.configured.contract import Request
 from mockube.container_runtime.simulated.configured.patterns import compile_text
 
@@ -89,10 +91,7 @@ def _matches(acl: Acl, value: str, pattern: str) -> bool:
     if acl.fetch == "src":
         return _is_in_network(value, pattern)
     if acl.match == "reg":
-        try:
-            return compile_text(pattern, ignores_case=acl.ignores_case).search(value) is not None
-        except ValueError:
-            return False
+        return compile_text(pattern, ignores_case=acl.ignores_case).search(value) is not None
     if acl.ignores_case:
         value, pattern = value.lower(), pattern.lower()
     test = _TESTS.get(acl.match)
@@ -116,10 +115,19 @@ def _is_in_network(address: str, network: str) -> bool:
         return False
 
 
+def is_unsupported_pattern(text: str) -> bool:
+    """Return whether the syntax of a valid pattern is not supported; raise `ConditionError` for an invalid one."""
+    try:
+        return compile_text(text).is_unsupported
+    except PerlPatternError as error:
+        message = f"regex '{text}' is invalid (error={error}, erroroffset={error.offset})"
+        raise ConditionError(message) from error
+
+
 def acl_of(words: Sequence[str]) -> Acl:
-    """Return a criterion with its options and patterns."""
+    """Return a criterion with its options and patterns; raise `ConditionError` for an invalid pattern."""
     match = _FETCH.fullmatch(words[0])
-    rest = list(words[1:])
+    rest = deque(words[1:])
     if match is None:
         return Acl(fetch="always_false", unknown=words[0])
     fetch, kind, argument, converters = match[1], match[2] or "", match[3] or "", match[4]
@@ -127,18 +135,21 @@ def acl_of(words: Sequence[str]) -> Acl:
         fetch, kind = f"{fetch}_{kind}", ""
     ignores_case, method = False, kind or "str"
     while rest and rest[0].startswith("-"):
-        option = rest.pop(0)
+        option = rest.popleft()
         if option == "--":
             break
         if option == "-i":
             ignores_case = True
         elif option == "-m" and rest:
-            method = rest.pop(0)
+            method = rest.popleft()
         elif option in ("-f", "-M", "-u"):
             return Acl(fetch="always_false", unknown=f"{words[0]} {option}")
     unknown = "" if fetch in _KNOWN and set(filter(None, converters.split(","))) <= {"lower"} else words[0]
-    if rest[:1] and rest[0] in ("eq", "gt", "ge", "lt", "le") and len(rest) > 1:
-        unknown = unknown or ("" if rest.pop(0) == "eq" else words[0])
+    if len(rest) > 1 and rest[0] in ("eq", "gt", "ge", "lt", "le"):
+        unknown = unknown or ("" if rest.popleft() == "eq" else words[0])
+    if method == "reg" and not unknown:
+        unsupported = [pattern for pattern in rest if is_unsupported_pattern(pattern)]
+        unknown = f"{words[0]} {unsupported[0]}" if unsupported else ""
     return Acl(
         fetch=fetch,
         argument=argument,
@@ -180,20 +191,25 @@ class Condition(Struct, frozen=True, kw_only=True):
 def condition_of(words: Sequence[str], acls: Mapping[str, Sequence[Acl]], *, negated: bool) -> Condition:
     """Return a condition; raise `ConditionError` for a name that is not defined."""
     groups: list[list[_Term]] = [[]]
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
         if word in ("or", "||", "OR"):
             groups.append([])
             continue
         is_negated = word.startswith("!")
-        name = word.removeprefix("!") or (rest.pop(0) if rest else "")
+        name = word.removeprefix("!")
+        if not name:
+            name = "".join(words[at : at + 1])
+            at += 1
         if name == "{":
-            if "}" not in rest:
-                raise ConditionError("missing closing '}' in condition")
-            at = rest.index("}")
-            alternatives: tuple[Acl, ...] = (acl_of(rest[:at]),) if at else ()
-            del rest[: at + 1]
+            try:
+                end = words.index("}", at)
+            except ValueError:
+                raise ConditionError("missing closing '}' in condition") from None
+            alternatives: tuple[Acl, ...] = (acl_of(words[at:end]),) if end > at else ()
+            at = end + 1
         elif name in acls:
             alternatives = tuple(acls[name])
         elif name in _BUILT_IN:

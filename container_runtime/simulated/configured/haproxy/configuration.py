@@ -6,9 +6,11 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from .conditions import Acl, Condition, ConditionError, acl_of, condition_of
+from .conditions import Acl, Condition, ConditionError, acl_of, condition_of, is_unsupported_pattern
 
 _MAX_LINES: Final = 20_000
+_MAX_INHERITED: Final = 200_000
+"""The number of all rules and criteria that proxies have from their defaults; HAProxy has no limit but its memory."""
 _SECTIONS: Final = frozenset(
     {"global", "defaults", "frontend", "backend", "listen", "peers", "resolvers", "userlist", "mailers", "cache", "program", "http-errors", "ring",
      "log-forward", "log-profile", "fcgi-app", "crt-store", "traces", "acme"}
@@ -290,6 +292,14 @@ _SIMULATED_RULES: Final = frozenset(
     {"return", "redirect", "deny", "allow", "set-header", "add-header", "del-header", "set-path", "replace-path", "tarpit", "reject", "set-log-level",
      "capture", "set-nice", "strict-mode", "silent-drop", "disable-l7-retry"}
 )  # fmt: skip
+_PLACES_OF_PATTERNS: Final = {
+    "replace-path": 0,
+    "replace-pathq": 0,
+    "replace-uri": 0,
+    "replace-header": 1,
+    "replace-value": 1,
+}
+"""Which argument of a rule is a pattern."""
 _VARIABLE: Final = re.compile(r"\$\{?(\w+)(?:-([^}]*))?(?:\[\*\])?\}?")
 _TIME: Final = re.compile(r"\d+(?:us|ms|s|m|h|d)?")
 
@@ -381,6 +391,9 @@ class _Reader:
         self._proxy: Proxy | None = None
         self._defaults: Proxy | None = None
         self._line = 0
+        self._by_name: dict[str, dict[str, Proxy]] = {}
+        """The first proxy of each name and kind."""
+        self._inherited = 0
 
     def read(self, text: str) -> HaproxyConfiguration:
         lines = text.split("\n")
@@ -433,25 +446,25 @@ class _Reader:
             return
         if self._defaults is not None:
             base = self._defaults
+            self._inherited += len(base.request_rules) + len(base.acls)
+            if self._inherited > _MAX_INHERITED:
+                self._parsing("out of memory.")
+                return
             proxy.mode, proxy.logs, proxy.default_backend = base.mode, base.logs, base.default_backend
             proxy.options, proxy.timeouts = dict(base.options), set(base.timeouts)
             proxy.error_files = dict(base.error_files)
             proxy.stats_uri, proxy.monitor_uri = base.stats_uri, base.monitor_uri
-            proxy.request_rules, proxy.acls = list(base.request_rules), dict(base.acls)
-        other = next(
-            (
-                each
-                for each in (*self._configuration.frontends, *self._configuration.proxies.values())
-                if each.name == name and _share(each.kind, self._section)
-            ),
-            None,
-        )
+            proxy.request_rules = list(base.request_rules)
+            proxy.acls = {key: list(acls) for key, acls in base.acls.items()}
+        earlier = self._by_name.setdefault(name, {})
+        other = next((each for kind, each in earlier.items() if _share(kind, self._section)), None)
         if other is not None:
             self._alert(
                 f"Parsing [{self._name}:{self._line}]: {_KINDS[self._section]} '{name}' has the same name as {_KINDS[other.kind]} '{name}' "
                 f"declared at {other.file}:{other.line}."
             )
         self._proxy = proxy
+        earlier.setdefault(self._section, proxy)
         if self._section in ("frontend", "listen"):
             self._configuration.frontends.append(proxy)
         if self._section in ("backend", "listen"):
@@ -537,7 +550,10 @@ class _Reader:
         if len(words) < 3:
             self._parsing(f"error detected while parsing ACL '{''.join(words[1:2])}' : missing fetch method.")
             return
-        acl = acl_of(words[2:])
+        try:
+            acl = acl_of(words[2:])
+        except ConditionError as error:
+            raise ConditionError(f"error detected while parsing ACL '{words[1]}' : {error}.") from error
         proxy.acls.setdefault(words[1], []).append(acl)
         self._note_fetch(acl)
 
@@ -570,6 +586,7 @@ class _Reader:
             return
         article = "an" if kind == "http-request" else "a"
         arguments, condition = self._condition(proxy, words[2:], f"{article} '{kind} {name}' condition")
+        self._check_pattern(proxy, f"{kind} {name}", arguments)
         rule = ProxyRule(name=name, arguments=arguments, condition=condition)
         if kind == "http-request":
             proxy.request_rules.append(rule)
@@ -577,6 +594,20 @@ class _Reader:
             proxy.response_rules.append(rule)
         if name not in _SIMULATED_RULES and not name.startswith(("set-var", "unset-var", "sc-", "track-sc")):
             self._configuration.not_simulated[f"{kind} {name} of haproxy"] = None
+
+    def _check_pattern(self, proxy: Proxy, rule: str, arguments: Sequence[str]) -> None:
+        """Raise an error for a rule whose pattern is invalid; note one whose pattern is not supported."""
+        place = _PLACES_OF_PATTERNS.get(rule.partition(" ")[2])
+        if place is None or len(arguments) <= place:
+            return
+        try:
+            is_unsupported = is_unsupported_pattern(arguments[place])
+        except ConditionError as error:
+            raise ConditionError(
+                f"error detected in {_KINDS[proxy.kind]} '{proxy.name}' while parsing '{rule}' rule : failed to parse the regex : {error}."
+            ) from error
+        if is_unsupported:
+            self._configuration.not_simulated[f"{rule} {arguments[place]} of haproxy"] = None
 
     def redirect(self, proxy: Proxy, words: list[str]) -> None:
         arguments, condition = self._condition(proxy, words[1:], "redirect rule")
@@ -682,6 +713,7 @@ class _Reader:
                 self._configuration.warnings.append(
                     f"config : frontend '{proxy.name}' has no 'bind' directive. Please declare it as a backend if this was intended."
                 )
+        missing: dict[str, None] = {}
         for proxy in [*self._configuration.frontends, *self._configuration.proxies.values()]:
             kind = _KINDS[proxy.kind]
             needed = {"frontend": {"client"}, "backend": {"connect", "server"}}.get(
@@ -694,8 +726,8 @@ class _Reader:
                     "problems\n   | with such a configuration. To fix this, please ensure that all following\n   | timeouts are set to a non-zero "
                     "value: 'client', 'connect', 'server'."
                 )
-                if text not in self._configuration.warnings:
-                    self._configuration.warnings.append(text)
+                missing[text] = None
+        self._configuration.warnings += missing
 
 
 _KINDS: Final = {"frontend": "frontend", "backend": "backend", "listen": "proxy", "defaults": "defaults"}

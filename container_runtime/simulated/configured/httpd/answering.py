@@ -17,7 +17,7 @@ from mockube.container_runtime.simulated.configured.contract import (
     Request,
     Response,
 )
-from mockube.container_runtime.simulated.configured.patterns import compile_text
+from mockube.container_runtime.simulated.configured.patterns import compile_text, has_wildcards, matches_name
 
 from .configuration import (
     HttpdConfiguration,
@@ -50,9 +50,10 @@ _TYPES: Final = {
 }  # fmt: skip
 _MAX_CYCLES: Final = 10
 _MAX_LOGGED: Final = 2000
-_FORMAT: Final = re.compile(r"%(?:[!<>\d,]*)(?:\{([^}]*)\})?([a-zA-Z%])")
+_FORMAT: Final = re.compile(r"%(?:[!<>\d,]*+)(?:\{([^{}]*)\})?([a-zA-Z%])")
+_PROBLEM: Final = re.compile(r"\((\d+): ([^()]*)\)")
 _COMMON: Final = '%h %l %u %t "%r" %>s %b'
-_VARIABLE: Final = re.compile(r"%\{([^}]+)\}|\$(\d)|%(\d)")
+_VARIABLE: Final = re.compile(r"%\{([^{}]+)\}|\$(\d)|%(\d)")
 
 
 class _Stop(Exception):
@@ -123,7 +124,10 @@ class _Exchange:
             else self._host.sections
         )
         folders = [each for each in sections if each.kind == "directory" and self._is_below(each)]
-        yield from sorted((each for each in folders if each.pattern is None), key=lambda each: len(each.path))
+        yield from sorted(
+            (each for each in folders if each.pattern is None),
+            key=lambda each: each.path.rstrip("/").count("/"),
+        )
         yield from (each for each in folders if each.pattern is not None)
         name = self._path.rpartition("/")[2]
         yield from (each for each in sections if each.kind == "files" and _matches_name(each, name))
@@ -135,9 +139,10 @@ class _Exchange:
         if section.pattern is not None:
             return section.pattern.search(self._path) is not None
         folder = self._configuration.full_path(section.path)
-        if "*" in folder:
-            pattern = re.escape(folder).replace(r"\*", "[^/]*")
-            return re.match(f"{pattern}(?:/|$)", self._path) is not None
+        if has_wildcards(folder):
+            parts, names = folder.rstrip("/").split("/"), self._path.split("/")
+            # As for a shell, a star stands for no slash.
+            return len(parts) <= len(names) and all(map(matches_name, parts, names))
         return f"{self._path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
 
     def _is_at(self, section: HttpdSection) -> bool:
@@ -201,7 +206,7 @@ class _Exchange:
                         raise _Stop(redirect.status, self._absolute(target) if redirect.target else "")
                 elif directive.key == "redirectmatch" and len(directive.arguments) >= 2:
                     *first, text, target = directive.arguments
-                    match = _match(text, self._uri)
+                    match = compile_text(text).search(self._uri)
                     if match is not None:
                         status = {"permanent": 301, "seeother": 303, "temp": 302}.get(
                             "".join(first).lower()
@@ -217,7 +222,7 @@ class _Exchange:
                     rest = self._uri[len(arguments[0]) :]
                     return self._configuration.full_path(arguments[1] + rest)
                 if directive.key == "aliasmatch" and len(arguments) == 2:
-                    match = _match(arguments[0], self._uri)
+                    match = compile_text(arguments[0]).search(self._uri)
                     if match is not None:
                         return self._configuration.full_path(_substituted(arguments[1], match))
         root = self._host.own.last("documentroot") or self._configuration.main.own.last("documentroot")
@@ -521,7 +526,7 @@ class _Exchange:
                 f"AH00898: DNS lookup failure for: {host} returned by {self._request.target[:_MAX_LOGGED]}",
             )
             return
-        number = re.search(r"\((\d+): ([^)]*)\)", reply.problem)
+        number = _PROBLEM.search(reply.problem)
         reason = f"({number[1]}){number[2]}: " if number else ""
         address = reply.body.decode() or host
         self._error(
@@ -710,15 +715,7 @@ def _is_prefix(path: str, uri: str) -> bool:
 def _matches_name(section: HttpdSection, name: str) -> bool:
     if section.pattern is not None:
         return section.pattern.search(name) is not None
-    pattern = re.escape(section.path).replace(r"\*", ".*").replace(r"\?", ".")
-    return re.fullmatch(pattern, name) is not None
-
-
-def _match(text: str, uri: str) -> Mapping[str, str] | None:
-    try:
-        return compile_text(text).search(uri)
-    except ValueError:
-        return None
+    return matches_name(section.path, name)
 
 
 def _substituted(target: str, groups: Mapping[str, str]) -> str:

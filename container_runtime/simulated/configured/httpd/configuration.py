@@ -1,7 +1,7 @@
 """What the directives of httpd mean: addresses, virtual hosts, aliases, proxies, rewrites, access, logs. Pure."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from posixpath import join
 from typing import Final
@@ -9,7 +9,12 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.gotext import int_or_none
-from mockube.container_runtime.simulated.configured.patterns import ConfiguredPattern, compile_text
+from mockube.apimachinery.regexp.perl import PerlPatternError
+from mockube.container_runtime.simulated.configured.patterns import (
+    ConfiguredPattern,
+    compile_text,
+    matches_name,
+)
 
 from .parser import (
     HttpdConfigurationError,
@@ -157,8 +162,7 @@ class HttpdConfiguration(Struct, frozen=True, kw_only=True):
 
 
 def _is_alias(name: str, alias: str) -> bool:
-    pattern = re.escape(alias.lower()).replace(r"\*", ".*").replace(r"\?", ".")
-    return re.fullmatch(pattern, name) is not None
+    return matches_name(alias.lower().replace("[", "[[]"), name)
 
 
 FileTest = Callable[[str], str]
@@ -192,6 +196,9 @@ class _Meaning:
         hosts = [
             self._host(each.block or (), each) for each in self._read.directives if each.key == "<virtualhost"
         ]
+        for pattern in _patterns([main, *hosts]):
+            if pattern.is_unsupported:
+                self._unknown[f"the pattern {pattern.text}"] = None
         if not self._ports:
             raise HttpdConfigurationError(
                 "no listening sockets available, shutting down\nAH00015: Unable to open logs"
@@ -320,6 +327,17 @@ class _Meaning:
             yield from self._sections(each.block)
 
 
+def _patterns(hosts: Iterable[HttpdHost]) -> Iterator[ConfiguredPattern]:
+    """Yield the patterns of rules, of conditions and of sections."""
+    for host in hosts:
+        for section in (host.own, *host.sections):
+            if section.pattern is not None:
+                yield section.pattern
+            for rule in section.rules:
+                yield rule.pattern
+                yield from (each.pattern for each in rule.conditions if each.pattern is not None)
+
+
 _WITHOUT_ARGUMENTS: Final = frozenset({"<requireall", "<requireany", "<requirenone", "<else"})
 _SECTION_NAMES: Final = {
     "<directory": "<Directory", "<directorymatch": "<DirectoryMatch", "<location": "<Location", "<locationmatch": "<LocationMatch",
@@ -392,7 +410,7 @@ def redirect_of(directive: HttpdDirective, in_location: bool) -> HttpdRedirect: 
 def _pattern(directive: HttpdDirective, text: str, name: str) -> ConfiguredPattern:
     try:
         return compile_text(text)
-    except ValueError as error:
+    except PerlPatternError as error:
         problem = f"{name}: cannot compile regular expression '{text}'"
         if directive.block is not None:
             problem = "Regex could not be compiled"
@@ -482,7 +500,7 @@ def _rules(directives: Sequence[HttpdDirective]) -> Iterator[RewriteRule]:
 def _compiled(directive: HttpdDirective, text: str, flags: Mapping[str, str]) -> ConfiguredPattern:
     try:
         return compile_text(text, ignores_case="NC" in flags)
-    except ValueError as error:
+    except PerlPatternError as error:
         raise directive.error(f"{directive.name}: cannot compile regular expression '{text}'") from error
 
 
@@ -513,6 +531,30 @@ def _check_redirect(directive: HttpdDirective, in_location: bool) -> None:  # no
     redirect_of(directive, in_location)
 
 
+def _check_matched_pattern(directive: HttpdDirective, _: bool) -> None:  # noqa: FBT001 - as the others
+    """Check the pattern of AliasMatch, RedirectMatch or ProxyPassMatch, before which a status may stand."""
+    words = [word.lower() for word in directive.arguments]
+    if directive.key == "proxypassmatch" and len(words) == 1:
+        return  # that is the target of a <LocationMatch>
+    has_status = directive.key == "redirectmatch" and (
+        words[:1] and (words[0] in REDIRECTS or words[0].isdecimal())
+    )
+    for text in directive.arguments[1:2] if has_status else directive.arguments[:1]:
+        try:
+            compile_text(text)
+        except PerlPatternError as error:
+            raise directive.error("Regular expression could not be compiled.") from error
+
+
+def _check_environment_pattern(directive: HttpdDirective, _: bool) -> None:  # noqa: FBT001 - as the others
+    place = 0 if directive.key.startswith("browsermatch") else 1
+    for text in directive.arguments[place : place + 1]:
+        try:
+            compile_text(text)
+        except PerlPatternError as error:
+            raise directive.error(f"{directive.name} regex could not be compiled.") from error
+
+
 _MANY: Final = 1000
 _CHECKS: Final[Mapping[str, Callable[[HttpdDirective, bool], None]]] = {
     "options": _check_options,
@@ -523,6 +565,13 @@ _CHECKS: Final[Mapping[str, Callable[[HttpdDirective, bool], None]]] = {
     "redirectpermanent": _check_redirect,
     "redirecttemp": _check_redirect,
     "proxypass": _check_proxy,
+    "aliasmatch": _check_matched_pattern,
+    "redirectmatch": _check_matched_pattern,
+    "proxypassmatch": _check_matched_pattern,
+    "setenvif": _check_environment_pattern,
+    "setenvifnocase": _check_environment_pattern,
+    "browsermatch": _check_environment_pattern,
+    "browsermatchnocase": _check_environment_pattern,
     "customlog": _count(
         2,
         3,

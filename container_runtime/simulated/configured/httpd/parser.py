@@ -15,6 +15,8 @@ from mockube.apimachinery.yaml_decode import load
 _DATA: Final = Path(__file__).with_name("directives.yaml")
 _MAX_DIRECTIVES: Final = 20_000
 _MAX_DEPTH: Final = 30
+_MAX_EXPANDED: Final = 1 << 20
+"""The length of all values of variables; httpd has 16 MiB for a line, and variables that contain others twice would double with each."""
 _VARIABLE: Final = re.compile(r"\$\{([^}$]+)\}")
 _STATIC: Final = frozenset({"core", "so", "http"})
 """The modules that are compiled in."""
@@ -163,6 +165,7 @@ class Reader:
             modules={}, unknown_modules=[], defines=dict.fromkeys(defines, ""), warnings=[], root=root
         )
         self._count = 0
+        self._expanded = 0
 
     def read(self, path: str) -> ReadConfiguration:
         try:
@@ -309,7 +312,7 @@ class Reader:
 
     def _directive(self, lines: "_Lines", line: str, *, expands: bool) -> HttpdDirective:
         if expands and "${" in line:
-            line = _VARIABLE.sub(self._value, line)
+            line = self._expand(lines, line)
         name, _, rest = line.partition(" ") if " " in line else line.partition("\t")
         name, rest = name.strip(), rest.strip()
         if "\t" in name:
@@ -324,6 +327,18 @@ class Reader:
             raise directive.error(f"{name}> directive missing closing '>'")
         name, rest = name.rstrip(">"), rest.removesuffix(">")
         return replace(directive, name=name, arguments=_words(rest))
+
+    def _expand(self, lines: "_Lines", line: str) -> str:
+        """Return a line with the values of its variables, which may be long ones themselves."""
+        parts, end = list[str](), 0
+        for match in _VARIABLE.finditer(line):
+            parts += [line[end : match.start()], self._value(match)]
+            self._expanded += len(parts[-1])
+            end = match.end()
+            if self._expanded > _MAX_EXPANDED:
+                place = HttpdDirective(name="", file=lines.name, line=lines.line)
+                raise place.error_at_once("Line too long")
+        return "".join([*parts, line[end:]])
 
     def _value(self, match: re.Match[str]) -> str:
         name = match[1]
@@ -344,10 +359,11 @@ class _Lines:
 
     def next(self) -> str | None:
         while self.line < len(self._lines):
-            text = self._next_line()
-            while text.endswith("\\") and self.line < len(self._lines):
-                text = text[:-1] + self._next_line()
-            text = text.strip()
+            parts = [self._next_line()]
+            while parts[-1].endswith("\\") and self.line < len(self._lines):
+                parts[-1] = parts[-1][:-1]
+                parts.append(self._next_line())
+            text = "".join(parts).strip()
             if text and not text.startswith("#"):
                 return text
         return None

@@ -1,5 +1,6 @@
 """The regular expressions of nginx' configuration. Pure."""
 
+from mockube.apimachinery.regexp.perl import PerlPatternError
 from mockube.container_runtime.simulated.configured.patterns import ConfiguredPattern, compile_text
 
 from .parser import Directive
@@ -9,5 +10,6 @@ def compile_pattern(directive: Directive, text: str, *, ignores_case: bool = Fal
     """Compile a pattern of a directive; raise `ConfigurationError` for one that nginx does not accept either."""
     try:
         return compile_text(text, ignores_case=ignores_case)
-    except ValueError as error:
-        raise directive.error(f'pcre2_compile() failed: missing closing parenthesis in "{text}"') from error
+    except PerlPatternError as error:
+        place = f' at "{text[error.offset :]}"' if error.offset < len(text) else ""
+        raise directive.error(f'pcre2_compile() failed: {error} in "{text}"{place}') from error

@@ -140,12 +140,9 @@ def _now(process: Process) -> datetime:
 
 def _selected(items: Sequence[Mapping[str, Any]], options: ProgramOptions) -> list[Mapping[str, Any]]:
     """Return the containers or pods that the options select, the newest first."""
-    try:
-        found = sorted(
-            (each for each in items if matches(each, options)), key=lambda each: -int(each["createdAt"])
-        )
-    except re.error as error:
-        raise CrictlError(f"compiling the regular expression of --name: {error}") from error
+    found = sorted(
+        (each for each in items if matches(each, options)), key=lambda each: -int(each["createdAt"])
+    )
     if "latest" in options:
         return found[:1]
     count = options.get("last")

@@ -1,10 +1,11 @@
 """The lists that crictl prints, and which of their items its options select. Pure."""
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from mockube.apimachinery.regexp.errors import RegexpError
+from mockube.apimachinery.regexp.matcher import contains_match
 from mockube.container_runtime.simulated.shell.options import ProgramOptions
 
 from .tables import human_duration, human_size
@@ -26,7 +27,7 @@ def short(identifier: str, *, is_full: bool = False) -> str:
 
 
 def matches(item: Item, options: ProgramOptions) -> bool:
-    """Return whether the options select a container or a pod; raise `re.error` for an invalid pattern."""
+    """Return whether the options select a container or a pod. As upstream, an invalid pattern selects nothing."""
     labels: Mapping[str, str] = item.get("labels") or {}
     namespace = labels.get("io.kubernetes.pod.namespace", "")
     state = options.get("state").lower()
@@ -34,12 +35,19 @@ def matches(item: Item, options: ProgramOptions) -> bool:
     return (
         item["id"].startswith(options.get("id"))
         and (item.get("podSandboxId") or "").startswith(options.get("pod"))
-        and bool(re.search(options.get("name"), item["metadata"]["name"]))
-        and bool(re.search(options.get("namespace"), namespace))
+        and _matches_pattern(options.get("name"), item["metadata"]["name"])
+        and _matches_pattern(options.get("namespace"), namespace)
         and (not state or states[item["state"]].lower() == state)
         and ("image" not in options or options.get("image") in f"{item.get('imageRef')} {item.get('image')}")
         and all(labels.get(each.partition("=")[0]) == each.partition("=")[2] for each in options.all("label"))
     )
+
+
+def _matches_pattern(pattern: str, text: str) -> bool:
+    try:
+        return not pattern or contains_match(pattern, text)
+    except RegexpError:
+        return False
 
 
 def _age(item: Item, now: datetime) -> str:

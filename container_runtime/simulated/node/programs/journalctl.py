@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from mockube.apimachinery.regexp.perl import PerlPatternError
 from mockube.container_runtime import node_journal
 from mockube.container_runtime.node_journal import BadTime, JournalEntry, JournalQuery
 from mockube.container_runtime.simulated.node.services import ServiceError, ask
@@ -110,10 +111,7 @@ def _query(process: Process, options: ProgramOptions) -> JournalQuery:
     if priority not in node_journal.PRIORITIES and priority not in "01234567":
         raise ProgramUsageError(f"Unknown log level {priority}")
     number = node_journal.PRIORITIES.index(priority) if priority in node_journal.PRIORITIES else int(priority)
-    try:
-        re.compile(options.get("g"))
-    except re.error as error:
-        raise ProgramUsageError(f'Bad pattern "{options.get("g")}": {error}') from error
+    _check_pattern(options.get("g"))
     return JournalQuery(
         units=options.all("u"),
         since=_time(options.get("S"), now),
@@ -123,6 +121,15 @@ def _query(process: Process, options: ProgramOptions) -> JournalQuery:
         priority=number,
         identifiers=options.all("t"),
     )
+
+
+def _check_pattern(text: str) -> None:
+    try:
+        is_supported = node_journal.grep_pattern(text) is not None
+    except PerlPatternError as error:
+        raise ProgramUsageError(f'Bad pattern "{text}": {error}') from error
+    if not is_supported:
+        raise ProgramUsageError(f'mockube: journalctl cannot match the pattern "{text}" in linear time')
 
 
 def _time(text: str, now: datetime) -> datetime | None:

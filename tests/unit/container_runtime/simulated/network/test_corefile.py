@@ -89,11 +89,16 @@ def test_empty_file_is_a_server_that_knows_nothing():
         ),
         (
             '.:53 {\n  template IN A {\n    match "("\n  }\n}',
-            "plugin/template: C:2 - Error during parsing: could not parse regex: (, error parsing regexp: missing ): (",
+            "plugin/template: C:2 - Error during parsing: could not parse regex: (, error parsing regexp: missing closing ): `(`",
         ),
         (
             '.:53 {\n  template IN A {\n    answer "{{ .Name 60 IN A 1.2.3.4"\n  }\n}',
             "plugin/template: C:2 - Error during parsing: could not compile template: {{ .Name 60 IN A 1.2.3.4, template: answer:1: unclosed action",
+        ),
+        (".:53 {\n  rewrite name regex ( b\n}", "plugin/rewrite: invalid regex matching pattern: ("),
+        (
+            ".:53 {\n  rewrite name regex a* {0}\n}",
+            "plugin/rewrite: the rewrite regex pattern ({0}) uses more subexpressions than its corresponding matching regex pattern (a*)",
         ),
         (".:53 {\n  whoami\n}\n.:53 {\n  whoami\n}", "cannot serve dns://.:53 - it is already defined"),
     ],

@@ -36,6 +36,10 @@ static_resources:
                 route: {cluster: web, prefix_rewrite: /v1}
               - match: {safe_regex: {regex: "/[0-9]+"}}
                 route: {cluster: empty}
+              - match: {safe_regex: {regex: "/r/a|/r/ab"}}
+                route: {cluster: web, regex_rewrite: {pattern: {regex: "(r|a)/?"}, substitution: "<\\\\1>"}}
+              - match: {prefix: /h, headers: [{name: x, string_match: {safe_regex: {regex: "a+"}}}]}
+                redirect: {path_redirect: /a}
   clusters:
   - name: web
     type: STRICT_DNS
@@ -47,8 +51,8 @@ static_resources:
 """
 
 
-def respond(target, reply=None, port=80, host="h"):
-    request = Request(method="GET", target=target, headers={"host": host}, port=port)
+def respond(target, reply=None, port=80, host="h", **headers):
+    request = Request(method="GET", target=target, headers={"host": host, **headers}, port=port)
     answering, call = answer(configuration_of(TEXT.encode()), request, None), None
     try:
         call = next(answering)
@@ -63,6 +67,12 @@ def test_routes():
     assert respond("/old")[0].location == "http://h/new"
     assert respond("/nope")[0].status == 404
     assert respond("/12")[0].body == b"no healthy upstream"
+
+
+def test_patterns():
+    _, call = respond("/r/ab?q", ProxyReply(status=200))
+    assert call.path == "/<r><a>b?q"
+    assert [respond("/h", x=value)[0].status for value in ("aa", "ab", "b")] == [301, 404, 404]
 
 
 def test_clusters():
@@ -112,3 +122,18 @@ def test_dynamic_configuration_is_named():
     assert configuration_of(b"dynamic_resources: {lds_config: {}}").not_simulated == (
         "dynamic_resources of envoy",
     )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("/[0-9]+", "/[0-9", "missing ]: [0-9"),
+        ("/r/a|/r/ab", "(a", "missing ): (a"),
+        ("(r|a)/?", "*", "no argument for repetition operator: *"),
+        ("a+", "(?=a)", "invalid perl operator: (?="),
+    ],
+)
+def test_invalid_pattern_is_refused_in_the_words_of_re2(old, new, message):
+    with pytest.raises(EnvoyConfigurationError) as error:
+        configuration_of(TEXT.replace(f'"{old}"', f'"{new}"').encode())
+    assert str(error.value) == message

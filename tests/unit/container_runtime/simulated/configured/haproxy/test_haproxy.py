@@ -38,6 +38,9 @@ def alerts(text):
         (f"{FRONTEND}  timeout client abc\n", "parsing [h.cfg:8] : unexpected character 'a' in 'timeout client'"),
         (f"{FRONTEND}  bind *:443 ssl crt /no.pem\n", "parsing [h.cfg:8] : 'bind *:443' in section 'frontend' : unable to stat SSL certificate from file '/no.pem' : No such file or directory."),
         (f"{FRONTEND}frontend f\n  bind *:81\n", "Parsing [h.cfg:8]: frontend 'f' has the same name as frontend 'f' declared at h.cfg:6."),
+        (f"{FRONTEND}  acl x path_reg (\n", "parsing [h.cfg:8] : error detected while parsing ACL 'x' : regex '(' is invalid (error=missing closing parenthesis, erroroffset=1)."),
+        (f"{FRONTEND}  http-request deny if {{ path -m reg a) }}\n", "parsing [h.cfg:8] : error detected while parsing an 'http-request deny' condition : regex 'a)' is invalid (error=unmatched closing parenthesis, erroroffset=1)."),
+        (f"{FRONTEND}  http-request replace-path *a b\n", "parsing [h.cfg:8] : error detected in frontend 'f' while parsing 'http-request replace-path' rule : failed to parse the regex : regex '*a' is invalid (error=quantifier does not follow a repeatable item, erroroffset=0)."),
         (f"{DEFAULTS}backend b\n  server s1\n", "[h.cfg:7] : 'server' expects <name> and <addr>[:<port>] as arguments."),
     ],
 )  # fmt: skip
@@ -118,3 +121,25 @@ def test_unknown_criteria_and_actions_are_named_as_not_simulated():
         "the criterion ssl_c_verify of haproxy",
         "http-request use-service of haproxy",
     ]
+
+
+def test_pattern_replaces_the_part_that_matches():
+    text = f"  http-request replace-path (b)$ x\\\\1\n  http-request replace-path (a+)+c never\n  default_backend b\n{BACKEND}"
+    _, calls = respond(text, "/b/b", [ProxyReply(status=200)])
+    assert calls[0].path == "/b/xb"
+
+
+def test_text_with_an_expression_that_is_not_closed_stays():
+    response, _ = respond("  http-request redirect location /%[path]%[src if TRUE\n", "/p")
+    assert response.location == "//p%[src"
+
+
+def test_pattern_with_a_lookahead_is_not_simulated():
+    assert read(f"{FRONTEND}  acl x path_reg (?=a)\n").not_simulated == {
+        "the criterion path_reg (?=a) of haproxy": None
+    }
+
+
+def test_proxy_does_not_change_the_criteria_of_its_defaults():
+    subject = read("defaults\n  acl x path /d\nfrontend f\n  bind *:80\n  acl x path /f\nbackend b\n")
+    assert [len(subject.frontends[0].acls["x"]), len(subject.proxies["b"].acls["x"])] == [2, 1]

@@ -75,6 +75,10 @@ def configuration(text, head=HEAD, **files):
         ("Include /nope/*.conf", "httpd: Syntax error on line {0} of {1}: Include/IncludeOptional: Could not open directory /nope: No such file or directory"),
         ("Listen abc", "AH00526: Syntax error on line {0} of {1}:\nPort must be specified"),
         ("RewriteRule ( /x", "AH00526: Syntax error on line {0} of {1}:\nRewriteRule: cannot compile regular expression '('"),
+        ("AliasMatch ( /x", "AH00526: Syntax error on line {0} of {1}:\nRegular expression could not be compiled."),
+        ("RedirectMatch 301 [ /x", "AH00526: Syntax error on line {0} of {1}:\nRegular expression could not be compiled."),
+        ("ProxyPassMatch *a http://x", "AH00526: Syntax error on line {0} of {1}:\nRegular expression could not be compiled."),
+        ("<LocationMatch a)>\n</LocationMatch>", "AH00526: Syntax error on line {0} of {1}:\nRegex could not be compiled"),
         ("RewriteEngine maybe", "AH00526: Syntax error on line {0} of {1}:\nRewriteEngine must be On or Off"),
         ("ProxyPass / nope", "AH00526: Syntax error on line {0} of {1}:\nProxyPass URL must be absolute!: nope"),
         ("Redirect /a", "AH00526: Syntax error on line {0} of {1}:\nURL to redirect to is missing"),
@@ -89,6 +93,42 @@ def test_error_of_a_configuration(text, message):
     with pytest.raises(HttpdConfigurationError) as error:
         configuration(f"{text}\n")
     assert str(error.value) == message.format(LINE, MAIN)
+
+
+def test_pattern_with_a_lookahead_is_not_simulated():
+    subject = configuration("Listen 80\nRewriteRule (?!a) /b\nRewriteCond a (b)\\1\nRewriteRule c /d\n")
+    assert subject.not_simulated == ("the pattern (?!a) of httpd", r"the pattern (b)\1 of httpd")
+
+
+@pytest.mark.parametrize(
+    ("alias", "name", "is_alias"),
+    [
+        ("*.a", "x.a", True),
+        ("*.a", "a", False),
+        ("?.A", "X.a", True),
+        ("[x].a", "x.a", False),
+        ("a.*", "a.b.c", True),
+    ],
+)
+def test_alias_has_wildcards(alias, name, is_alias):
+    hosts = "<VirtualHost *:80>\nServerName one\n</VirtualHost>\n<VirtualHost *:80>\nServerName two\nServerAlias {}\n</VirtualHost>\n"
+    subject = configuration("Listen 80\n" + hosts.format(alias))
+    assert (subject.host_for(80, name).name == "two") is is_alias
+
+
+@pytest.mark.parametrize(
+    ("folder", "status"),
+    [("/*", 403), ("/srv/*", 403), ("/s?v/[st]ub", 403), ("/*/sub/x", 200), ("/*b", 200)],
+)
+def test_folder_has_wildcards(folder, status):
+    text = f"<Directory {folder}>\nRequire all denied\n</Directory>\n"
+    assert ask(text, "/sub/a.txt")[0] == status
+
+
+def test_value_of_a_variable_is_bounded():
+    doubled = "".join(f"Define v{i + 1} ${{v{i}}}${{v{i}}}\n" for i in range(100))
+    with pytest.raises(HttpdConfigurationError, match="Line too long"):
+        configuration(f"Define v0 aa\n{doubled}")
 
 
 def test_place_of_a_directive():
