@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from mockube import launch
 from mockube.apimachinery.schema import minors
+from mockube.component_base.python_source import parse
 from mockube.objects.arguments import TIMEOUT
 
 PACKAGE = Path(__file__).parents[1] / "mockube"
@@ -93,7 +94,7 @@ def _section(section: Section) -> Iterator[str]:
 
 @cache
 def _module(file: str) -> ast.Module:
-    return ast.parse((PACKAGE / file).read_text())
+    return parse((PACKAGE / file).read_text())
 
 
 def _definition(file: str, name: str) -> ast.ClassDef | FunctionNode:

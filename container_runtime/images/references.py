@@ -1,5 +1,6 @@
 """References to images by their canonical names, which run-times and kubelets use."""
 
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -42,3 +43,12 @@ def parse_reference(text: str) -> Reference:
     if host == DOCKER_HUB and "/" not in path:
         path = _OFFICIAL + path
     return Reference(host, path, tag if tag or digest else _DEFAULT_TAG, digest)
+
+
+def has_major(image: str, since: int) -> bool:
+    """Return whether an image has a major version, or a later one; any has 0. A tag without a version, as latest, is the newest one."""
+    if not since:
+        return True
+    tag = parse_reference(image).tag
+    number = re.match(r"[0-9]+", tag)
+    return int(number[0]) >= since if number else bool(tag)

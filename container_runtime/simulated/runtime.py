@@ -795,6 +795,7 @@ class SimulatedRuntime:
         """Kill the run of a container that is not one in real time."""
         if self.run_of(pod, name) is None:
             self.loads.kill(self._pods.latest(pod) or pod, name, KILLED, "")
+            self._events.report_change(pod)
 
     async def _run_for_server(
         self, pod: ReadOnlyTree, name: str, argv: Sequence[str], seconds: float

@@ -202,8 +202,7 @@ class Publishing(Struct, frozen=True, kw_only=True):
     publish: Annotated[
         bool,
         Flag(
-            "serve node ports, load balancers, Ingresses and Gateways on this machine "
-            "(false; `mockube up` on a loopback address: true)",
+            "serve Services, Ingresses and Gateways locally (false; `mockube up` on loopback: true)",
             boolean,
             topic="Nodes and pods",
         ),
@@ -340,7 +339,6 @@ class Simulation(Struct, frozen=True, kw_only=True):
             "network of pods whose containers run as processes: namespaces gives each its own address, loopback and ports, "
             "host has those of this machine, and auto is namespaces where the kernel permits them (auto)",
             simulation_values.parse_pod_network,
-            topic="Nodes and pods",
         ),
     ] = simulation_values.AUTO
     simulate_unknown_programs: Annotated[
@@ -370,8 +368,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
     images: Annotated[
         Path | None,
         Flag(
-            "file that describes images: what simulated containers of them run and answer, and, with --container-runtime=process, "
-            "which run as local processes (none)",
+            "file that says what images run and answer, and which run as local processes (none)",
             Path,
             metavar="FILE",
             topic="Nodes and pods",

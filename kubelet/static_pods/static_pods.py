@@ -41,6 +41,10 @@ _RAN_BEFORE: Final = timedelta(seconds=30)
 """How long the static pods of an installation have run when the API server shows them."""
 _QUIET: Final = timedelta(milliseconds=100)
 """The time after a write in which a program may write more of a manifest."""
+_TERMINATION: Final = timedelta(milliseconds=500)
+"""How long a mirror pod that a client has deleted is there. kubectl lists pods by this name before it waits for the deletion, and would
+wait for that of the next mirror pod if it found that one.
+"""
 
 
 class StaticPod(Struct, frozen=True):
@@ -131,8 +135,10 @@ class StaticPods:
             if self.owns(old.object):
                 self._statuses[old.key] = hash_of(old.object), old.object.get("status") or {}
             self._loop.add(Key("", old.node))
-        if new is not None and (new.deleting or old is None):
+        if new is not None and old is None:
             self._loop.add(Key("", new.node))
+        elif new is not None and new.deleting:
+            self._loop.add_coalesced(Key("", new.node), _TERMINATION)
 
     async def _reconcile(self, key: Key) -> timedelta | None:
         node = self._nodes.lister.get("", key.name)
@@ -197,7 +203,7 @@ class StaticPods:
         return known[1]
 
     async def _sync_present(self, pod: PodView, desired: StaticPod | None) -> None:
-        """Delete a mirror pod that no manifest has, or another version of it; what a client deletes goes at once."""
+        """Delete a mirror pod that no manifest has, or another version of it, or one that a client deletes."""
         is_same = desired is not None and hash_of(desired.pod) == hash_of(pod.object)
         with suppress(NotFound):
             if is_same and pod.deleting:

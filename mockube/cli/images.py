@@ -16,7 +16,7 @@ from mockube.client.wire import NoResponse
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.suggestions import nearest
-from mockube.container_runtime.images.references import parse_reference
+from mockube.container_runtime.images.references import has_major, parse_reference
 from mockube.container_runtime.images.registries import repository_of
 from mockube.container_runtime.images.resolution import ImageResolution, is_official, resolve
 from mockube.container_runtime.images.table import (
@@ -24,6 +24,7 @@ from mockube.container_runtime.images.table import (
     Image,
     ImageTableError,
     LiveImages,
+    Requirement,
     Table,
     built_in_images,
     load_table,
@@ -38,6 +39,8 @@ from .target import add_server_flags, convert_errors, server_access
 _FILE, _CLUSTER = "file", "cluster"
 """Who adds images to the table of this process."""
 _MIB: Final = 1 << 20
+_MAX_COMMAND: Final = 32
+"""How much of a command the list shows, so that a row fits on a line; that of an image may be a script."""
 _DOCKER_HUB: Final = ("docker.io/library/", "docker.io/")
 
 
@@ -98,7 +101,7 @@ def _row(name: str, entry: Image) -> tuple[str, str, str, str]:
     return (
         name + tags,
         _ports(entry) or "-",
-        _command(entry) or ("a server" if entry.ports or entry.logs else "-"),
+        _shortened(_command(entry)) or ("a server" if entry.ports or entry.logs else "-"),
         other_names,
     )
 
@@ -150,7 +153,8 @@ def _facts(resolution: ImageResolution, image: Image) -> Iterator[tuple[str, str
     if image.shell is not None:
         yield "Shell", image.shell or "none: exec of a shell fails"
     yield from _lines("Variables", [f"{name}={value}" for name, value in sorted(image.env.items())])
-    yield from _lines("Requires", [_requirement(need) for need in image.requires])
+    requirements = [need for need in image.requires if has_major(resolution.name, need.since)]
+    yield from _lines("Requires", [_requirement(need) for need in requirements])
     yield from _lines("Listens", [_listener(port, entry) for port, entry in sorted(image.ports.items())])
     yield from _lines("Volumes", image.volumes)
     yield from _lines("Files", sorted(image.files))
@@ -167,11 +171,20 @@ def _lines(label: str, values: Iterable[str]) -> Iterator[tuple[str, str]]:
         label = ""
 
 
-def _requirement(need: Any) -> str:
-    text = f"one of {', '.join(need.one_of)}" if len(need.one_of) > 1 else need.one_of[0]
-    when = f", if one of {', '.join(need.when)} is set" if need.when else ""
+def _requirement(need: Requirement) -> str:
+    variables = _one_of(need.one_of)
+    if need.mounted:
+        text = f"no volume at {need.mounted}" + (f", unless the pod sets {variables}" if variables else "")
+    elif not variables:
+        text = f"no {' or '.join(need.when)}"
+    else:
+        text = variables + (f", if {_one_of(need.when)} is set" if need.when else "")
     unless = f", unless {need.unless} exists" if need.unless else ""
-    return f"{text}{when}{unless}; or else it exits with code {need.exit_code}"
+    return f"{text}{unless}; or else it exits with code {need.exit_code}"
+
+
+def _one_of(names: Sequence[str]) -> str:
+    return f"one of {', '.join(names)}" if len(names) > 1 else "".join(names)
 
 
 def _listener(port: int, entry: Any) -> str:
@@ -188,6 +201,10 @@ def _ports(entry: Image) -> str:
 
 def _command(entry: Image) -> str:
     return " ".join((*entry.entrypoint, *entry.arguments))
+
+
+def _shortened(command: str) -> str:
+    return command if len(command) <= _MAX_COMMAND else f"{command[: _MAX_COMMAND - 3]}..."
 
 
 def _short(name: str) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from mockube.component_base.python_source import parse
 from tools.fidelity_pages import anchor
 from tools.packages import PACKAGES
 
@@ -47,7 +48,7 @@ def anchors(text: str) -> set[str]:
 
 
 def _functions(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text())
+    tree = parse(path.read_text())
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 

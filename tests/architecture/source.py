@@ -11,6 +11,7 @@ from functools import cache, cached_property
 from textwrap import dedent
 from typing import Any, TypeAlias
 
+from mockube.component_base.python_source import parse
 from tools.packages import ROOT
 
 
@@ -30,7 +31,7 @@ class Module:
     def of(cls, path: str, text: str) -> "Module":
         """Return a module with this text as if it were at `path`, for tests of the rules."""
         text = dedent(text)
-        return cls(path=path, text=text, tree=ast.parse(text))
+        return cls(path=path, text=text, tree=parse(text))
 
 
 @dataclass(frozen=True, slots=True)

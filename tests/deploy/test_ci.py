@@ -78,7 +78,7 @@ def test_action_starts_a_cluster_for_later_steps(runner):
     (command_folder,) = runner.lines("GITHUB_PATH")
     assert [path.name for path in Path(command_folder).iterdir()] == ["mockube"]
     status = run(f"{command_folder}/mockube", "status", "--name=ci", env=runner.variables, cwd=runner.folder)
-    assert "2 of 2 ready" in status
+    assert "3 of 3 ready" in status  # with the control-plane node
     assert "::group::Logs of mockube" in runner.use(ACTION / "logs")
 
 

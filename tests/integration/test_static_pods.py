@@ -75,12 +75,22 @@ async def test_deletion_of_the_mirror_pod_does_not_stop_the_containers(cluster):
     before = await cluster.pod("web-node-1")
     await cluster.manager.step(60)
     await cluster.server.delete(f"{PODS}/web-node-1")
-    await cluster.manager.settle()
+    await cluster.manager.step(1)
     after = await cluster.pod("web-node-1")
     assert after["metadata"]["uid"] != before["metadata"]["uid"]
     assert after["metadata"]["annotations"] == before["metadata"]["annotations"]
     assert after["status"]["containerStatuses"] == before["status"]["containerStatuses"]
     assert after["status"]["podIP"] == before["status"]["podIP"]
+
+
+async def test_deleted_mirror_pod_is_there_until_kubectl_watches_it(cluster):
+    await on_node(cluster, "writer", f"echo '{MANIFEST}' > /v/web.yaml")
+    before = await cluster.pod("web-node-1")
+    await cluster.server.delete(f"{PODS}/web-node-1")
+    await cluster.manager.step(0.4)
+    deleted = await cluster.pod("web-node-1")
+    assert deleted["metadata"]["uid"] == before["metadata"]["uid"]
+    assert "deletionTimestamp" in deleted["metadata"]
 
 
 async def test_changed_manifest_replaces_the_pod_and_a_removed_one_stops_it(cluster):

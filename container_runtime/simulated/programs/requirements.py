@@ -1,6 +1,5 @@
 """The variables that the entrypoint of an image requires: without them it logs what is missing, and ends. Pure."""
 
-import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from posixpath import normpath
@@ -10,7 +9,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import RunBehavior, end_at_start
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.volumes import volume_kind
-from mockube.container_runtime.images.references import parse_reference
+from mockube.container_runtime.images.references import has_major
 from mockube.container_runtime.images.table import Requirement, behavior_of
 from mockube.container_runtime.pod_script import Script
 
@@ -52,7 +51,7 @@ def unmet_requirement(
 def _is_unmet(
     requirement: Requirement, variables: Mapping[str, str], pod: ReadOnlyTree, container: ReadOnlyTree
 ) -> bool:
-    if requirement.since and not _has_major(container.get("image") or "", requirement.since):
+    if not has_major(container.get("image") or "", requirement.since):
         return False
     if requirement.mounted and requirement.mounted not in _mount_paths(container):
         return False
@@ -61,13 +60,6 @@ def _is_unmet(
     if any(_is_set(text, variables) for text in requirement.one_of):
         return False
     return not requirement.unless or not _may_exist(requirement.unless, pod, container)
-
-
-def _has_major(image: str, since: int) -> bool:
-    """Return whether an image has a major version, or a later one. A tag without a version, as latest, is the newest one."""
-    tag = parse_reference(image).tag
-    number = re.match(r"[0-9]+", tag)
-    return int(number[0]) >= since if number else bool(tag)
 
 
 def _mount_paths(container: ReadOnlyTree) -> list[str]:

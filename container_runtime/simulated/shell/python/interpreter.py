@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta, timezone
 from typing import ClassVar, Final, NoReturn
 
+from mockube.component_base.python_source import parse
 from mockube.container_runtime.simulated.shell.process import Run, WaitUntil
 
 from . import costs, source, syntax
@@ -313,7 +314,7 @@ def _parsed(text: str, name: str) -> list[ast.stmt]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text, name).body
+            return parse(text, name).body
     except SyntaxError as problem:
         raise _syntax_error(problem) from None
     except (ValueError, RecursionError, MemoryError) as problem:

@@ -8,7 +8,7 @@ import pytest
 
 from mockube.cli.main import main
 from mockube.cli.run import check_images
-from mockube.container_runtime.images.table import ImageTableError
+from mockube.container_runtime.images.table import ImageTableError, built_in_images
 from mockube.failure import UsageError
 from mockube.simulated_images import add_images
 
@@ -34,6 +34,12 @@ def test_list_has_each_image_with_its_ports(images):
     assert images("list")[1] == out
 
 
+def test_list_shows_the_beginning_of_a_long_command(images):
+    out = images("list")[1]
+    assert " sh -c while true; do curl -sS...\n" in out
+    assert "Kafka connection attempt" not in out
+
+
 def test_missing_cluster_that_is_named_is_reported(images):
     assert images("list", "--name=nope")[0] == 3
 
@@ -43,6 +49,24 @@ def test_show_explains_what_an_image_requires(images):
     assert (code, out.splitlines()[0]) == (0, "Image:         docker.io/library/postgres:17")
     assert "\nRequires:      one of POSTGRES_PASSWORD, " in out
     assert "\nListens:       5432 postgres\n" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "requirement"),
+    [
+        ("postgres:18", "no volume at /var/lib/postgresql/data, unless the pod sets PGDATA; or else it exits with code 1"),
+        ("mysql", "no MYSQL_USER=root, unless /var/lib/mysql/mysql exists; or else it exits with code 1"),
+    ],
+)
+def test_show_explains_what_an_image_refuses(images, name, requirement):
+    code, out, _ = images("show", name)
+    assert (code, f" {requirement}\n" in out) == (0, True)
+    assert "no volume" not in images("show", "postgres:17")[1]
+
+
+def test_each_image_is_explained(images):
+    names = {":".join((image.names[0], *image.tags[:1])) for image in built_in_images()}
+    assert {name for name in names if images("show", name)[0] != 0} == set()
 
 
 @pytest.mark.parametrize(
