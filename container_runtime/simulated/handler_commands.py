@@ -7,6 +7,7 @@ image's; or it sends requests to the pod's own server, which is not simulated.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from math import inf
 from typing import Final
 
@@ -155,7 +156,8 @@ async def run_handler_command(
     files = _PresentFiles(run.files, run.unknown_folders)
     host = host_of(pod, container, run.references, clock.now(), files=files)
     host.now, host.is_strict = clock.now, True
-    host.other_processes = run.processes(environment)
+    host.find_others = partial(run.processes, environment)
+    host.pid = 0
     execution = run_command(host, argv, environment, container.get("workingDir") or "/")
     own_server = _OwnServer(run, script, network)
     output, begin, code = _Output(), clock.monotonic(), KILLED

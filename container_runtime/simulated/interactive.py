@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -20,9 +21,17 @@ from mockube.container_runtime.streams import InputStream, Streams
 
 from .network.calls import NetworkCaller
 from .run_log import RunLog
-from .shell.process import ListedProcess
+from .shell.process import RunningProcess
 
 READ: Final = 4096
+
+
+class SignalledProcess(Struct, frozen=True):
+    """A process of a run, which a signal wakes."""
+
+    pid: int
+    name: Sequence[str]
+    send_signal: Callable[[int], None]
 
 
 class InteractiveRun:
@@ -43,7 +52,7 @@ class InteractiveRun:
         """Sends a signal to the first process of the command."""
         self.send_interrupt: Callable[[], None] = lambda: None
         """Interrupts what an interactive shell of the command runs."""
-        self.listed_processes: Callable[[], Sequence[ListedProcess]] = tuple
+        self.listed_processes: Callable[[], Sequence[RunningProcess]] = tuple
         """Returns the processes of the command."""
         self.stop_code: int | None = None
         """The exit code of a command that ends at once when it is stopped; None for one that goes on, unless a trap ends it."""
@@ -101,21 +110,33 @@ class InteractiveRun:
 
     def signal(self, number: int) -> None:
         """Send a signal to the first process of the command, and wake it up."""
+        self._signal(self.send_signal, number)
+
+    def _signal(self, send: Callable[[int], None], number: int) -> None:
         if self.task is None or self.state.exit is not None:
             return
-        self.send_signal(number)
-        if self._is_sleeping and not self._is_signalled:
+        send(number)
+        self._wake()
+
+    def _wake(self) -> None:
+        """Let the processes of the command see what has happened while all of them sleep."""
+        if self.task is not None and self._is_sleeping and not self._is_signalled:
             self._is_signalled = True
             self.task.cancel()
+
+    def processes(self) -> Sequence[RunningProcess]:
+        """Return the processes of the command, for commands beside it that send them signals."""
+        return [
+            SignalledProcess(each.pid, each.name, partial(self._signal, each.send_signal))
+            for each in self.listed_processes()
+        ]
 
     def interrupt(self) -> bool:
         """Interrupt what runs, as Ctrl-C does; return whether it was sleeping, and did not wait for input."""
         if self.task is None or self.state.exit is not None:
             return False
         self.send_interrupt()
-        if self._is_sleeping and not self._is_signalled:
-            self._is_signalled = True
-            self.task.cancel()
+        self._wake()
         return self._is_sleeping
 
     def kill(self, reason: str = "") -> None:

@@ -18,7 +18,7 @@ from . import predictions
 from .files.mounts import shared_volumes
 from .programs import commands
 from .programs.lasting_files import names_mounts
-from .programs.live_commands import handlers_may_write
+from .programs.live_commands import handlers_may_interfere, sends_signals
 from .servers.probe_answers import concurrent_containers
 
 
@@ -106,8 +106,8 @@ class LiveContainers:
         return names
 
     def _has_others(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
-        """Return whether other containers or the container's own hooks and probes may change files while its command runs."""
-        writes_itself = handlers_may_write(container)
+        """Return whether other containers, or the container's own hooks and probes, may change its files or send it signals."""
+        interferes_itself = handlers_may_interfere(container)
         shared = {
             name: others
             for name in shared_volumes(pod, container)
@@ -119,7 +119,8 @@ class LiveContainers:
                 ]
             )
         }
-        if not writes_itself and not shared:
+        gets_signals = _gets_signals(pod, container)
+        if not interferes_itself and not shared and not gets_signals:
             return False
         script = script_of(meta.annotations(pod))
         argv = commands.interpreted_command(pod, container)
@@ -136,7 +137,7 @@ class LiveContainers:
                 for other in others
             )
         }
-        return writes_itself or names_mounts(container, argv, known)
+        return interferes_itself or gets_signals or names_mounts(container, argv, known)
 
     def _names_uncertain(self, pod: ReadOnlyTree) -> frozenset[str]:
         uid = meta.uid(pod)
@@ -173,4 +174,16 @@ def _may_have_others(pod: ReadOnlyTree) -> bool:
     is_alone = len(spec["containers"]) == 1 and not spec.get("initContainers")
     if not is_alone and any(volume_kind(volume) not in API_VOLUMES for volume in spec.get("volumes") or ()):
         return True
-    return any(map(handlers_may_write, spec["containers"]))
+    shares_processes = not is_alone and bool(spec.get("shareProcessNamespace"))
+    return shares_processes or any(map(handlers_may_interfere, spec["containers"]))
+
+
+def _gets_signals(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    """Return whether another container shares its processes with a container, and may send signals to them."""
+    if not pod["spec"].get("shareProcessNamespace"):
+        return False
+    return any(
+        sends_signals(commands.interpreted_command(pod, other)) or handlers_may_interfere(other)
+        for other in every_container(pod["spec"])
+        if other["name"] != container["name"]
+    )

@@ -40,7 +40,7 @@ from .programs.program import (
     Invocation,
     MountPaths,
     invocation_of,
-    is_first_process,
+    pid_of,
     program_of,
     unknown_program_of,
 )
@@ -327,7 +327,7 @@ def _context(
         environment=partial(known_environment, pod, container),
         identity=identity_of(pod, container),
         volumes=writable_paths(pod, container),
-        is_first=is_first_process(pod),
+        pid=pid_of(pod, container),
         folders=volume_folders(pod, container),
         protection=write_protection(pod, container),
         shared_mounts=shared_mounts,

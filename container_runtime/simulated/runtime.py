@@ -115,7 +115,7 @@ from .servers.running_servers import RunningServers
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
-from .shell.process import Host, ListedProcess, OtherProcess, Run, UnknownProgram
+from .shell.process import Host, OtherProcess, Run, RunningProcess, UnknownProgram
 from .shell.scheduling import KILL
 from .shell.signals import SIGNALS
 from .shell.syntax import ShellSyntaxError
@@ -488,7 +488,9 @@ class SimulatedRuntime:
         host.now, host.has_terminal, host.is_strict = self._clock.now, request.has_terminal, False
         host.enter_node = partial(self.machines.machine_for, pod, container)
         environment = environment_of(pod, container, references)
-        host.other_processes = self._processes(pod, container, environment)
+        host.find_others = partial(self._processes, pod, container, environment)
+        host.pid = 0
+        host.pid = host.first_pid
         if request.has_terminal:
             environment.setdefault("TERM", "xterm")
         host.memory = self._memory(pod, container, references)
@@ -762,6 +764,7 @@ class SimulatedRuntime:
             self._note_unknown(pod, container["name"], program, end)
             if runs_on:
                 run.stop_code = 0
+                run.pause()  # It runs, also if it has not done anything else.
                 await self._clock.sleep(inf)
         self._report_disk_usage(pod)
         message = termination_message(files, message_path(container))
@@ -817,25 +820,31 @@ class SimulatedRuntime:
             self._events.report_change(pod)
 
     def _processes(
-        self, pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[str, str]
+        self,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        environment: Mapping[str, str],
+        *,
+        is_main: bool = False,
     ) -> tuple[OtherProcess, ...]:
-        """Return what runs in a container besides a command that is executed in it."""
+        """Return what runs in a container besides a command that is executed in it, or its own command (`is_main`)."""
 
-        def listed(name: str) -> Sequence[ListedProcess] | None:
+        def listed(name: str) -> Sequence[RunningProcess] | None:
             run = self.run_of(pod, name)
-            return None if run is None else run.listed_processes()
+            return None if run is None else run.processes()
 
-        send_signal = partial(self._send_signal, pod)
-        return other_processes(pod, container, environment, self._clock.now(), send_signal, listed)
+        latest = self._pods.latest(pod) or pod
+        send_signal = partial(self._send_signal, latest)
+        now = self._clock.now()
+        return other_processes(latest, container, environment, now, send_signal, listed, is_main=is_main)
 
     def _send_signal(self, pod: ReadOnlyTree, name: str, number: int) -> None:
         """Send a signal of a client's command to the first process of a container."""
         container = container_spec(pod, name)
         assert container is not None
-        is_first = is_first_process(pod)
-        if number == KILL and is_first:
-            return  # The kernel protects the first process of a namespace from those in it.
         run = self.run_of(pod, name)
+        if number == KILL and is_first_process(pod):
+            return  # The kernel protects the first process of a namespace from those in it.
         if run is not None:
             run.kill() if number == KILL else run.signal(number)
         elif number == KILL or (number in _STOPPING and not predictions.ignores_term(container)):
@@ -848,8 +857,9 @@ class SimulatedRuntime:
         """Note what a run does when it is stopped."""
         is_first = is_first_process(pod)
         run.listed_processes = lambda: tuple(host.listed_processes())
-        # The command sets it when it starts.
-        run.send_signal = lambda number: host.send_signal(number, is_protected=is_first)
+        run.send_signal = lambda number: host.send_signal(number)  # noqa: PLW0108 - the command sets it when it starts
+        environment = environment_of(pod, run.container, References())
+        host.find_others = partial(self._processes, pod, run.container, environment, is_main=True)
         reaction, handles_signals = default_reaction(argv or ("sh",), is_first=is_first)
         if not handles_signals and reaction.seconds == 0:
             run.stop_code = reaction.exit_code

@@ -53,6 +53,7 @@ def node_host(
     if files.exists(ADMIN):
         environment["KUBECONFIG"] = ADMIN
     name, capacity = meta.name(node), (node.get("status") or {}).get("capacity") or {}
+    processes = tuple(_processes(node, pods))
     return Host(
         name=name,
         files=files,
@@ -62,7 +63,7 @@ def node_host(
         address=address_of(node),
         user_names=_NAMES,
         group_names=_NAMES,
-        other_processes=tuple(_processes(node, pods)),
+        find_others=lambda: processes,
         cpus=max(scaled_value_or(capacity.get("cpu"), 0), 1),
         memory_bytes=scaled_value_or(capacity.get("memory"), 0) or DEFAULT_MEMORY,
         prompt=f"root@{name.replace('{', '').replace('}', '')}:{{directory}}# ",

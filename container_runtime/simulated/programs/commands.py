@@ -59,7 +59,7 @@ _NETWORK_PROGRAM: Final = re.compile(
 _AGNHOST: Final = ("agnhost", "agnhost-2")
 _PYTHON: Final = re.compile(r"(?<![\w.-])python(?:3(?:\.\d+)?)?(?![\w.-])")
 _SURROUNDINGS: Final = re.compile(
-    r"(?<![\w./-])(?:whoami|id|groups|chown|chgrp|getent|df|mount|free|nproc|top|ps|pgrep|pidof)(?![\w=./-])"
+    r"(?<![\w./-])(?:whoami|id|groups|chown|chgrp|getent|df|mount|free|nproc|top|ps|pgrep|pidof|pkill|killall)(?![\w=./-])"
 )
 """The name of a program that shows the users, the disks or the processes of a container."""
 _SERVER_PROGRAM: Final = re.compile(rf"(?<![\w.-])(?:{'|'.join(NETWORK_SERVERS)})(?![\w.-])")
@@ -79,6 +79,7 @@ def host_of(
     script = script_of(meta.annotations(pod))
     return Host(
         name=hostname_of(pod),
+        pid=program.pid_of(pod, container),
         user=user,
         group=group,
         other_groups=others,

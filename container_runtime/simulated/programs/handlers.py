@@ -215,11 +215,12 @@ def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Ru
         argv=command.argv,
         environment=command.environment,
         identity=command.identity,
+        pid=0,
         fails_unknown=command.fails_unknown,
         installed=command.installed,
     )
     host, execution = program.start_invocation(invocation, files)
-    host.other_processes = command.other_processes
+    host.find_others = lambda: command.other_processes
     return host, execution
 
 

@@ -18,6 +18,10 @@ _TO_NULL: Final = re.compile(r"\d?>{1,2} ?(?:/dev/null|&\d)")
 """Matches a redirection that writes no file."""
 _TIME: Final = re.compile(r"(?<![\w./-])date(?![\w./-])|\bEPOCHSECONDS\b|-[acm]min\b")
 """Matches a command that reads the time."""
+_SIGNAL: Final = re.compile(
+    r"(?<![\w./-])(?:kill|pkill|killall)(?![\w./-])(?![ \0]+(?:-0|-s[ \0]*0|-l|-L)(?!\w))"
+)
+"""Matches a command that sends a signal; the signal 0 only asks whether a process runs."""
 _NONE: Final[Mapping[str, tuple[str, ...]]] = {}
 
 
@@ -34,12 +38,12 @@ def live_commands(
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the commands of a container's probes and hooks that run in real time, by the field of each.
 
-    All of them do if the container's own command does (`is_live`), if a client has changed its files, or if one of them may.
+    All of them do if the container's own command does (`is_live`), if a client has changed its files, or if one of them may change these or send signals.
     """
     if not _has_commands(container):
         return _NONE
     commands = _commands_of(container)
-    if is_live or _may_write(commands):
+    if is_live or _may_interfere(commands):
         return commands
     return {
         field: argv
@@ -61,13 +65,21 @@ def _commands_of(container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
     }
 
 
-def handlers_may_write(container: ReadOnlyTree) -> bool:
-    """Return whether a command of a container's probes or hooks may write files that others read."""
-    return _has_commands(container) and _may_write(_commands_of(container))
+def handlers_may_interfere(container: ReadOnlyTree) -> bool:
+    """Return whether a command of a container's probes or hooks may write files that others read, or send signals."""
+    return _has_commands(container) and _may_interfere(_commands_of(container))
 
 
-def _may_write(commands: Mapping[str, tuple[str, ...]]) -> bool:
-    return any(WRITE_COMMAND.search(_TO_NULL.sub("", "\0".join(argv))) for argv in commands.values())
+def _may_interfere(commands: Mapping[str, tuple[str, ...]]) -> bool:
+    return any(
+        WRITE_COMMAND.search(_TO_NULL.sub("", "\0".join(argv))) or sends_signals(argv)
+        for argv in commands.values()
+    )
+
+
+def sends_signals(argv: tuple[str, ...]) -> bool:
+    """Return whether a command may send a signal to a process that it has not started."""
+    return _SIGNAL.search("\0".join(argv)) is not None
 
 
 def _command_of(field: str, action: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:

@@ -18,13 +18,11 @@ from mockube.container_runtime.runs import NoLogs, run_of
 from mockube.container_runtime.simulated.files.process_files import process_files
 from mockube.container_runtime.simulated.files.users import identity_of
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
-from mockube.container_runtime.simulated.shell.process import ListedProcess, OtherProcess
+from mockube.container_runtime.simulated.shell.process import OtherProcess, RunningProcess
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 from . import program
 
-_PIDS_OF_CONTAINER: Final = 7
-"""The distance of the first processes of containers that share their processes."""
 _ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _STARTING: Final = frozenset({"sh", "bash", "ash", "dash", "env", "timeout", "nohup", "exec", "xargs"})
 """The simulated programs that start others."""
@@ -73,24 +71,32 @@ def process_entries(
 
 SendSignal: TypeAlias = Callable[[str, int], None]
 """Sends a signal to the first process of a container, by the container's name."""
-ListProcesses: TypeAlias = Callable[[str], Sequence[ListedProcess] | None]
+ListProcesses: TypeAlias = Callable[[str], Sequence[RunningProcess] | None]
 """Returns the processes of a container's command by the container's name; None if nobody knows them."""
 
 
-def other_processes(
+def other_processes(  # noqa: PLR0913 - each argument is a dependency
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     environment: Mapping[str, str],
     now: datetime,
     send_signal: SendSignal,
     list_processes: ListProcesses = lambda _: None,
+    *,
+    is_main: bool = False,
 ) -> tuple[OtherProcess, ...]:
-    """Return what runs in a container besides a client's command."""
-    if pod["spec"].get("shareProcessNamespace"):
-        running = [(other, at) for other in every_container(pod["spec"]) if (at := _started(pod, other))]
+    """Return what runs in a container besides a client's command, or besides its own one (`is_main`)."""
+    if not program.is_first_process(pod) and pod["spec"].get("shareProcessNamespace"):
+        running = [
+            (other, at)
+            for other in every_container(pod["spec"])
+            if not (is_main and other["name"] == container["name"]) and (at := _started(pod, other))
+        ]
         first_start = min((started for _, started in running), default=now)
         processes = tuple(_shared(pod, running, environment, first_start, send_signal))
         names = ["", *(other["name"] for other, _ in running)]
+    elif is_main:
+        return ()
     else:
         started = _started(pod, container) or now
         processes = (_first_process(pod, container, 1, environment, started, send_signal),)
@@ -102,7 +108,7 @@ def other_processes(
     )
 
 
-def with_listed(first: OtherProcess, listed: Sequence[ListedProcess] | None) -> Iterator[OtherProcess]:
+def with_listed(first: OtherProcess, listed: Sequence[RunningProcess] | None) -> Iterator[OtherProcess]:
     """Yield the first process of a container, and the processes of its command if they are known."""
     if not listed:
         yield first
@@ -155,8 +161,8 @@ def _shared(
     send_signal: SendSignal | None = None,
 ) -> Iterator[OtherProcess]:
     yield OtherProcess(1, ("/pause",), 65535, first_start)
-    for index, (other, started) in enumerate(running, start=1):
-        yield _first_process(pod, other, index * _PIDS_OF_CONTAINER, environment, started, send_signal)
+    for other, started in running:
+        yield _first_process(pod, other, program.pid_of(pod, other), environment, started, send_signal)
 
 
 def _started(pod: ReadOnlyTree, container: ReadOnlyTree) -> datetime | None:

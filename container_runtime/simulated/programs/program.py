@@ -14,6 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import (
     KILLED,
@@ -92,6 +93,10 @@ MAX_EFFECTS: Final = 50_000
 _ENDLESS_SECONDS: Final = 300.0
 """A script that has run for so long, with so many commands, does not end soon."""
 
+FIRST_PID: Final = 1
+"""The id of the first process of a namespace."""
+_PIDS_OF_CONTAINER: Final = 7
+"""The distance of the first processes of containers that share their processes."""
 _GAVE_UP: Final = -1
 _NAME_SERVER: Final = "coredns"
 _MUCH: Final = 16 << 20
@@ -138,8 +143,8 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     """The year in which the pod was created."""
     fails_unknown: bool = False
     """Whether programs that are not simulated fail."""
-    is_first: bool = True
-    """Whether the command is the first process of its namespace, and not one in that of its pod or node."""
+    pid: int = 1
+    """The id of the command's first process; 0 for one in the namespace of its node."""
 
 
 _DEFAULT_CONTEXT: Final = CommandContext()
@@ -245,7 +250,7 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
         hostname=context.hostname if _HOSTNAME.search(text) else "localhost",
         year=context.year,
         fails_unknown=context.fails_unknown,
-        is_first=context.is_first,
+        pid=context.pid,
         places=file_places(container),
         installed=None if context.script is not None else installed_programs(container),
         has_open_input=has_open_input(container),
@@ -409,7 +414,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
     hostname: str = "localhost"
     year: int = ANY_YEAR
     fails_unknown: bool = False
-    is_first: bool = True
+    pid: int = 1
     places: ImagePlaces | None = None
     installed: ImagePrograms | None = None
     """The programs of the image; None if nobody knows them."""
@@ -491,6 +496,7 @@ def start_invocation(
     user, group, others, _ = invocation.identity
     host = Host(
         name=invocation.hostname,
+        pid=invocation.pid,
         user=user,
         group=group,
         other_groups=others,
@@ -533,7 +539,7 @@ def _run_once(
             load=RunLoad(memory=(*host.memory.steps,), cores=1.0, steady_from=seconds),
         )
     load = meter.load(host)
-    reaction, handles_signals = default_reaction(invocation.argv, is_first=invocation.is_first)
+    reaction, handles_signals = default_reaction(invocation.argv, is_first=invocation.pid == FIRST_PID)
     if code in (None, _GAVE_UP):
         return RunBehavior(
             seconds=None,
@@ -686,3 +692,13 @@ def is_endless(effect: Effect, host: Host) -> bool:
 def is_first_process(pod: ReadOnlyTree) -> bool:
     """Return whether the command of a container is the first process of its namespace."""
     return not (pod["spec"].get("hostPID") or pod["spec"].get("shareProcessNamespace"))
+
+
+def pid_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> int:
+    """Return the id of the first process of a container; 0 for one in the namespace of its node, where it may have any."""
+    if is_first_process(pod):
+        return FIRST_PID
+    if pod["spec"].get("hostPID"):
+        return 0
+    names = [other["name"] for other in every_container(pod["spec"])]
+    return (names.index(container["name"]) + 1) * _PIDS_OF_CONTAINER

@@ -49,6 +49,13 @@ _SCRIPT_PER_COMMAND: Final = 512
 """The length of a script that is parsed in the time of a command."""
 
 
+def _only_command(command: Command) -> Command:
+    """Return the only command of a list; a list of several as it is."""
+    if isinstance(command, CommandList) and len(command.items) == 1:
+        return command.items[0][1]
+    return command
+
+
 class Interpreter(CompoundCommands):
     """One shell that executes commands."""
 
@@ -247,7 +254,7 @@ class Interpreter(CompoundCommands):
                 pipe = ShellPipe(self.process.host, processes)
                 descriptors[1], source = pipe.writer, pipe.reader
             shell = self.subshell(descriptors)
-            shell.owns_process = True
+            shell.owns_process, shell.whole_command = True, part
             children.append(
                 processes.start([part_name(part)], shell.run_to_end(part, tested=tested), descriptors)
             )
@@ -265,7 +272,7 @@ class Interpreter(CompoundCommands):
         if "monitor" not in self.options:
             descriptors[0] = NullStream()
         shell = self.subshell(descriptors)
-        shell.owns_process = True
+        shell.owns_process, shell.whole_command = True, command.command
         name = [part_name(command.command)]
         job = self.process.processes.start(name, shell.run_to_end(command.command), descriptors)
         self.jobs.append(job)
@@ -301,7 +308,10 @@ class Interpreter(CompoundCommands):
         if not command.subshell:
             return (yield from self.run(command.body, tested=tested))
         yield CommandStart()
-        return (yield from self.subshell(dict(descriptors)).run_to_end(command.body, tested=tested))
+        shell = self.subshell(dict(descriptors))
+        if command is self.whole_command:  # A shell that has nothing else to do starts no other one.
+            shell.owns_process, shell.whole_command = self.owns_process, _only_command(command.body)
+        return (yield from shell.run_to_end(command.body, tested=tested))
 
     def _define(self, command: FunctionDefinition, **_: bool) -> Run:
         yield CommandStart()

@@ -32,7 +32,7 @@ _BASH_VERSION: Final = ("5", "2", "15", "1", "release", "x86_64-pc-linux-gnu")
 
 def run_command(host: Host, argv: Sequence[str], environment: Mapping[str, str], directory: str = "/") -> Run:
     """Run a program of a container; raise `StartError` if it has none of that name, and `UnknownProgram` if it is not simulated."""
-    scheduler = ProcessScheduler(host.first_pid)
+    scheduler = ProcessScheduler(host.first_pid, is_protected=host.is_first)
     host.send_signal, host.listed_processes = scheduler.signal_first, scheduler.listed_processes
     host.interrupt = scheduler.interrupt
     process = Process(
@@ -126,6 +126,7 @@ def run_shell(process: Process) -> Run:
     shell = process.with_arguments(process.argv, processes.next_pid())
     shell.parent = processes.current_pid()
     child = processes.start(process.argv, _run_shell(shell), process.descriptors)
+    processes.note_child(child)
     yield WaitUntil(lambda: child.code is not None)
     return child.code or 0
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from .builtin_errors import BuiltinError
 from .process import Child, Run, WaitUntil
-from .signals import run_pending_traps
+from .signals import SIGNALS, report_killed, run_pending_traps
 from .state import Shell
 
 _NOT_A_CHILD: Final = 127
@@ -44,12 +44,17 @@ def _wait(shell: Shell, argv: Sequence[str]) -> Run:
 def _wait_for(shell: Shell, jobs: Sequence[Child]) -> Run:
     """Wait for the end of jobs; return 0, or more than 128 if a signal with a trap arrives before."""
     processes = shell.process.processes
+    begin = processes.time
     while any(job.code is None for job in jobs):
         yield WaitUntil(lambda: all(job.code is not None for job in jobs))
         if processes.has_signals():
             code = _SIGNAL_CODE + processes.first_signal()
             yield from run_pending_traps(shell)
             return code
+    for job in jobs:
+        # A shell has noticed an earlier end while it waited for something else, and says nothing of it.
+        if job.killed_by and job.ended >= begin and not (shell.is_bash and job.killed_by == SIGNALS["TERM"]):
+            yield from report_killed(shell, job.killed_by, job.pid, job.name)
     return 0
 
 

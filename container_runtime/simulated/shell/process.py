@@ -95,6 +95,24 @@ class Interrupted(Exception):
     """The user of a terminal has interrupted the command of an interactive shell."""
 
 
+class ForegroundProgram:
+    """A program that a shell has started, and waits for."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self.argv = argv
+        self.child: Child | None = None
+        """The process that executes it, if that is not the shell's."""
+
+
+class ProgramKilled(Exception):
+    """A signal has ended the program for which a shell waits."""
+
+    def __init__(self, program: ForegroundProgram, number: int) -> None:
+        super().__init__(number)
+        self.program = program
+        self.number = number
+
+
 class BrokenPipe(Exception):
     """A process writes to a pipe that no process reads: SIGPIPE ends it."""
 
@@ -138,6 +156,7 @@ NAMES: Mapping[int, str] = {0: "root", 1: "daemon", 65534: "nobody"}
 """The names of the accounts that nearly all images have."""
 
 
+_FIRST = 1
 DEFAULT_MEMORY: int = 1 << 30
 """The memory of a node of which nothing is known."""
 
@@ -156,10 +175,6 @@ class OtherProcess(Struct, frozen=True):
     @property
     def name(self) -> Sequence[str]:
         return self.argv
-
-
-class SignalFirst(Protocol):
-    def __call__(self, number: int, *, is_protected: bool = True) -> None: ...
 
 
 class Host(Struct, kw_only=True):
@@ -184,8 +199,10 @@ class Host(Struct, kw_only=True):
     user_names: Mapping[int, str] = field(default_factory=lambda: NAMES)
     """The names of the image's accounts by their numbers."""
     group_names: Mapping[int, str] = field(default_factory=lambda: NAMES)
-    other_processes: tuple[OtherProcess, ...] = ()
-    """The processes that run already; without them, the command is the first process of the container."""
+    pid: int = 0
+    """The id of a command's first process; 0 for one that is behind those that run already."""
+    find_others: Callable[[], tuple[OtherProcess, ...]] = tuple
+    """Returns the processes that run beside those of the command."""
     unlisted: str = ""
     """The processes that a list of all processes lacks, because nobody knows them; a command that fails may succeed with them."""
     occupied_ports: frozenset[int] = frozenset()
@@ -203,7 +220,7 @@ class Host(Struct, kw_only=True):
     """The seconds that commands have slept, if sleeping takes no real time."""
     on_unknown: Callable[[str], None] = lambda _: None
     """Called with the name of an unknown program that fails."""
-    send_signal: SignalFirst = lambda *_, **__: None
+    send_signal: Callable[[int], None] = lambda _: None
     """Sends a signal to the first process of the command that runs."""
     interrupt: Callable[[], None] = lambda: None
     """Interrupts the command that runs, as Ctrl-C does."""
@@ -251,9 +268,19 @@ class Host(Struct, kw_only=True):
         return max((now - started).total_seconds(), 0.0) if started is not None else self.elapsed
 
     @property
+    def other_processes(self) -> tuple[OtherProcess, ...]:
+        """The processes that run beside those of the command; without them, and without an id, it is the first of the container."""
+        return self.find_others()
+
+    @property
     def first_pid(self) -> int:
         """The id of a command's first process."""
-        return max((other.pid for other in self.other_processes), default=-5) + 6
+        return self.pid or max((other.pid for other in self.other_processes), default=-5) + 6
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the first process of a command is that of its namespace."""
+        return self.pid == _FIRST
 
     def now_running(self, *, is_shown: bool = False) -> datetime:
         """Return the present time for commands, including the simulated sleeps.
@@ -303,8 +330,14 @@ class ProcessTable(Protocol):
         """Return all processes, and the programs for which shells wait, as ps lists them."""
         ...
 
-    def execute(self, argv: Sequence[str], *, replaces_shell: bool) -> AbstractContextManager[None]:
+    def execute(
+        self, argv: Sequence[str], *, replaces_shell: bool
+    ) -> AbstractContextManager[ForegroundProgram]:
         """Show a program that a shell executes beside the shell's process, or in its place."""
+        ...
+
+    def note_child(self, child: "Child") -> None:
+        """Note that another process executes the program for which the present one waits."""
         ...
 
     def skip(self, seconds: float) -> None:
@@ -370,6 +403,10 @@ class Child(Protocol):
     """The exit code; None while it runs."""
     name: Sequence[str]
     started: float
+    ended: float
+    """When it has ended; infinite while it runs."""
+    killed_by: int
+    """The signal that has ended it; 0 if it has ended by itself."""
 
     def is_running(self) -> bool: ...
 

@@ -2,14 +2,18 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import inf
 from typing import Final, NamedTuple
 
 from . import limits
 from .process import (
     BrokenPipe,
+    Child,
     DescriptorStream,
     Effect,
+    ForegroundProgram,
+    ProgramKilled,
     RepeatedIteration,
     Run,
     Sleep,
@@ -23,9 +27,11 @@ _SIGNAL_CODE: Final = 128
 KILL: Final = 9
 _PIPE: Final = 13
 _INTERRUPT: Final = 2
-
-
-_IGNORE: Final[Callable[[int], None]] = lambda _: None  # noqa: E731 - a constant is a value
+_CONTINUE, _STOP = 18, 19
+_IGNORED: Final = frozenset({17, 23, 28})
+"""The signals that have no effect on a process which does not handle them: CHLD, URG, WINCH."""
+_STOPPING: Final = frozenset({_STOP, 20, 21, 22})
+"""The signals that stop a process until it gets CONT: STOP, TSTP, TTIN, TTOU."""
 
 
 class TooManyProcesses(ExpansionError):
@@ -54,12 +60,14 @@ class SimulatedProcess:
         name: Sequence[str],
         execution: Run,
         descriptors: Mapping[int, DescriptorStream],
-        started: float,
+        now: Callable[[], float],
     ) -> None:
         self.pid = pid
         self.name = name
         self.code: int | None = None
-        self.started = started
+        self.started = now()
+        self.ended = inf
+        self._now = now
         self.execution = execution
         self.tables: list[Mapping[int, DescriptorStream]] = [descriptors]
         """The descriptors of the process and of what it executes."""
@@ -74,10 +82,19 @@ class SimulatedProcess:
         self.is_interactive = False
         """Whether an interrupt ends the command that it executes, and not the process itself."""
         self.is_interrupted = False
-        self.programs: list[Sequence[str]] = []
-        """The command lines of the programs that a shell has started in it, and waits for."""
+        self.programs: list[ForegroundProgram] = []
+        """The programs that a shell has started in it, and waits for."""
+        self.killed: ProgramKilled | None = None
+        """The program of these that a signal is to end."""
+        self.is_protected = False
+        """Whether it is the first process of a namespace, which gets only those signals from it that it handles."""
+        self.is_stopped = False
+        self.killed_by = 0
+        """The signal that has ended the process."""
 
     def is_ready(self, time: float) -> bool:
+        if self.is_stopped:
+            return False
         if self.condition is not None and (self.condition.condition() or self.pending_signals):
             self.wake_time = time
         if self.wake_time > time:
@@ -91,24 +108,48 @@ class SimulatedProcess:
     def send_signal(self, number: int) -> None:
         if self.code is not None:
             return
-        if number != KILL and (trap := self.caught_signals.get(number)) is not None:
+        if number == _CONTINUE:
+            self.is_stopped = False
+        if number not in (KILL, _STOP) and (trap := self.caught_signals.get(number)) is not None:
             if trap:
                 self.pending_signals.append(number)
-            return
-        self.end(_SIGNAL_CODE + number)
+        elif not self.is_protected:
+            self._react(number, None)
+
+    def signal_program(self, program: ForegroundProgram, number: int) -> None:
+        """Send a signal to a program for which the shell of the process waits; it handles none."""
+        if self.code is None and program in self.programs and (number == KILL or self._may_end_by(number)):
+            self._react(number, program)
+
+    def _may_end_by(self, number: int) -> bool:
+        """Return whether a program that the process starts is not started with a signal ignored."""
+        return self.caught_signals.get(number) != ""
+
+    def _react(self, number: int, program: ForegroundProgram | None) -> None:
+        """Do what a signal does that nobody handles."""
+        if number in _STOPPING or number == _CONTINUE:
+            self.is_stopped = number in _STOPPING
+        elif number and number not in _IGNORED and program is None:
+            self.killed_by = number
+            self.end(_SIGNAL_CODE + number)
+        elif number and number not in _IGNORED and program is not None:
+            self.killed = ProgramKilled(program, number)
+            self.condition, self.wake_time = None, 0.0
 
     def end(self, code: int) -> None:
         if self.code is None:
-            self.code = code
+            self.code, self.ended = code, self._now()
         self.tables = []
 
 
 class ProcessScheduler:
     """It implements `ProcessTable`."""
 
-    def __init__(self, first_pid: int = 1) -> None:
+    def __init__(self, first_pid: int = 1, *, is_protected: bool = False) -> None:
+        """`is_protected` says whether the first process is that of its namespace."""
         self.time = 0.0
         self._first_pid = first_pid
+        self._is_protected = is_protected
         self.busy_seconds = 0.0
         self._processes: list[SimulatedProcess] = []
         self._next_pid = first_pid + _GAP
@@ -127,7 +168,7 @@ class ProcessScheduler:
         alive = [process for process in self._processes if process.code is None]
         if len(alive) >= limits.MAX_PROCESSES:
             raise TooManyProcesses
-        process = SimulatedProcess(self._next_pid, name, execution, descriptors, self.time)
+        process = SimulatedProcess(self._next_pid, name, execution, descriptors, lambda: self.time)
         if self.current is not None:  # A child inherits what its parent ignores.
             process.caught_signals = {
                 number: action for number, action in self.current.caught_signals.items() if not action
@@ -165,33 +206,42 @@ class ProcessScheduler:
 
     def listed_processes(self) -> Sequence[ProcessEntry]:
         children = sorted(self.children(), key=lambda process: process.pid)
-        programs = [(program, process) for process in children for program in process.programs]
+        programs = [
+            (program, process)
+            for process in children
+            for program in process.programs
+            if not (program.child is not None and program.child.is_running())
+        ]
         return [
             *(ProcessEntry(process.pid, process.name, process.send_signal, process) for process in children),
             *(
-                ProcessEntry(pid, program, _IGNORE, process)
+                ProcessEntry(pid, program.argv, partial(process.signal_program, program), process)
                 for pid, (program, process) in enumerate(programs, start=self._next_pid)
             ),
         ]
 
     @contextmanager
-    def execute(self, argv: Sequence[str], *, replaces_shell: bool) -> Iterator[None]:
-        process = self.current
+    def execute(self, argv: Sequence[str], *, replaces_shell: bool) -> Iterator[ForegroundProgram]:
+        process, program = self.current, ForegroundProgram(argv)
         if process is None:
-            yield
+            yield program
             return
         name = process.name
         if replaces_shell:
             process.name = argv
         else:
-            process.programs.append(argv)
+            process.programs.append(program)
         try:
-            yield
+            yield program
         finally:
             if replaces_shell:
                 process.name = name
             else:
-                process.programs.pop()
+                process.programs.remove(program)
+
+    def note_child(self, child: Child) -> None:
+        if self.current is not None and self.current.programs:
+            self.current.programs[-1].child = child
 
     def skip(self, seconds: float) -> None:
         self.time += seconds
@@ -247,15 +297,16 @@ class ProcessScheduler:
         if self.current is not None:
             self.current.is_interactive = True
 
-    def signal_first(self, number: int, *, is_protected: bool = True) -> None:
-        """Send a signal to the first process of the command. The kernel protects that of a container from signals that it does not handle."""
+    def signal_first(self, number: int) -> None:
+        """Send a signal to the first process of the command."""
         first = next((process for process in self._processes if process.pid == self._first_pid), None)
-        if first is not None and (not is_protected or number in first.caught_signals or number == KILL):
+        if first is not None:
             first.send_signal(number)
 
     def run(self, name: Sequence[str], execution: Run, descriptors: Mapping[int, DescriptorStream]) -> Run:
         """Execute the first process to its end, and the others until then."""
-        first = SimulatedProcess(self._first_pid, name, execution, descriptors, 0.0)
+        first = SimulatedProcess(self._first_pid, name, execution, descriptors, lambda: self.time)
+        first.is_protected = self._is_protected
         self._processes.append(first)
         try:
             while first.code is None:
@@ -278,8 +329,8 @@ class ProcessScheduler:
         return first.code
 
     def _sleep(self) -> Run:
-        alive = [process for process in self._processes if process.code is None]
-        wake_time = min(process.wake_time for process in alive)
+        alive = [process for process in self._processes if process.code is None and not process.is_stopped]
+        wake_time = min((process.wake_time for process in alive), default=inf)
         cores = sum(process.cores for process in alive)
         watches = any(process.condition is not None and process.condition.watches_files for process in alive)
         slept = yield Sleep(wake_time - self.time, cores, watches)
@@ -317,4 +368,7 @@ class ProcessScheduler:
 
     @staticmethod
     def _step(process: SimulatedProcess) -> Effect:
+        if process.killed is not None:
+            killed, process.killed = process.killed, None
+            return process.execution.throw(killed)
         return process.execution.send(process.reply) if process.reply else next(process.execution)

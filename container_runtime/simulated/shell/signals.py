@@ -1,6 +1,6 @@
 """Signals: their names, and the traps of a shell."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from .process import Run, Steps
@@ -18,7 +18,22 @@ NAMES: Final[Mapping[int, str]] = {number: name for name, number in SIGNALS.item
 
 _ENDING: Final = frozenset(SIGNALS[name] for name in ("HUP", "INT", "PIPE", "ALRM", "TERM", "USR1", "USR2"))
 """The signals that end a shell which does not handle them."""
-_SIGNAL_CODE: Final = 128
+SIGNAL_CODE: Final = 128
+"""What is added to the number of a signal in the exit code of a process that it ends."""
+_WORDS: Final[Mapping[int, str]] = {
+    SIGNALS[name]: words
+    for name, words in {
+        "HUP": "Hangup", "QUIT": "Quit", "ILL": "Illegal instruction", "TRAP": "Trace/breakpoint trap", "ABRT": "Aborted",
+        "BUS": "Bus error", "FPE": "Floating point exception", "KILL": "Killed", "USR1": "User defined signal 1",
+        "SEGV": "Segmentation fault", "USR2": "User defined signal 2", "ALRM": "Alarm clock", "TERM": "Terminated",
+        "STKFLT": "Stack fault", "XCPU": "CPU time limit exceeded", "XFSZ": "File size limit exceeded",
+        "VTALRM": "Virtual timer expired", "PROF": "Profiling timer expired", "IO": "I/O possible", "PWR": "Power failure",
+        "SYS": "Bad system call",
+    }.items()
+}  # fmt: skip
+"""What shells say of a process that a signal has ended; nothing about INT and PIPE."""
+_QUIET_IN_BASH: Final = frozenset({SIGNALS["TERM"]})
+"""The signals of which bash says nothing but the words."""
 
 
 def signal_number(text: str) -> int | None:
@@ -60,11 +75,22 @@ def run_pending_traps(shell: Shell) -> Steps:
         action = shell.traps.get(NAMES[number])
         if action is None and number in _ENDING:
             yield from shell.run_text(shell.traps.pop("EXIT", ""))
-            raise ShellExit(_SIGNAL_CODE + number)
+            raise ShellExit(SIGNAL_CODE + number)
         if action:
             status = shell.status
             yield from shell.run_text(action)
             shell.status = status
+
+
+def report_killed(shell: Shell, number: int, pid: int, argv: Sequence[str]) -> Steps:
+    """Write what a shell says of a process for which it has waited, and which a signal has ended."""
+    words = _WORDS.get(number)
+    if words is None:
+        return
+    if not shell.is_bash or number in _QUIET_IN_BASH:
+        yield from shell.write(2, f"{words}\n")
+    else:
+        yield from shell.report(f"{pid:5} {words:<24}{' '.join(argv)}".rstrip())
 
 
 def run_with_traps_of_function(shell: Shell, execution: Run) -> Run:

@@ -11,10 +11,19 @@ from .filesystem import FileError
 from .invoking import NOT_EXECUTABLE, CommandNotFound, find_program, note_unknown
 from .messages import message_of, usage
 from .network_programs.bash_connections import is_connection, open_connection
-from .process import CommandStart, DescriptorStream, Effect, Interrupted, Process, Run, Steps
+from .process import (
+    CommandStart,
+    DescriptorStream,
+    Effect,
+    Interrupted,
+    Process,
+    ProgramKilled,
+    Run,
+    Steps,
+)
 from .quoting import quote_if_needed
 from .redirection import RedirectionError, ResolvedRedirect, redirect
-from .signals import run_with_traps_of_function
+from .signals import SIGNAL_CODE, report_killed, run_with_traps_of_function
 from .state import ExpansionError, FunctionReturn, Shell, ShellExit
 from .streams import BadDescriptor, deliver
 from .syntax import Assignment, Redirect, ShellSyntaxError, SimpleCommand
@@ -355,11 +364,21 @@ def run_program(
         return error.code
     if is_builtin:
         return (yield from deliver(program(process), process, is_builtin=True))
-    with process.processes.execute(argv, replaces_shell=is_exec or (shell.owns_process and shell.depth > 0)):
+    replaces_shell = is_exec or isinstance(shell.whole_command, SimpleCommand)
+    with process.processes.execute(argv, replaces_shell=replaces_shell) as running:
         execution = deliver(program(process), process)
         if process.host.has_terminal:
             execution = _interruptible(execution, process)
-        return (yield from execution)
+        try:
+            code = yield from execution
+        except ProgramKilled as killed:
+            if killed.program is not running:
+                raise
+            code = SIGNAL_CODE + killed.number
+            yield from report_killed(shell, killed.number, process.processes.next_pid(), argv)
+    if running.child is not None and (number := running.child.killed_by):
+        yield from report_killed(shell, number, running.child.pid, argv)
+    return code
 
 
 def _interruptible(execution: Run, process: Process) -> Run:

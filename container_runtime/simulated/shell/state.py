@@ -115,6 +115,9 @@ class Shell(ABC):
     depth = 0
     """The number of shells around a subshell."""
 
+    whole_command: Command | None = None
+    """The command that is all that the shell executes, if it is known."""
+
     def __init__(self, process: Process, arguments: Sequence[str], *, is_bash: bool) -> None:
         self.process = process
         self.is_bash = is_bash

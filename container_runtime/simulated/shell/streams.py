@@ -19,6 +19,7 @@ from .process import (
     Output,
     Process,
     ProcessTable,
+    ProgramKilled,
     ProgramUsageError,
     Run,
     Steps,
@@ -340,17 +341,19 @@ def deliver(execution: Run, process: Process, *, is_builtin: bool = False) -> Ru
 def _deliver_all(execution: Run, process: Process) -> Run:
     descriptors = process.descriptors
     reply: bytes | None = None
+    killed: ProgramKilled | None = None
     problem = ""
     effects = 0
     while True:
         try:
-            effect = execution.send(reply) if reply else next(execution)
+            effect = _resume(execution, reply, killed)
         except StopIteration as stop:
             code: int = stop.value
-            if problem:
-                yield from _report(process, problem)
-            return 1 if problem else code
-        reply = None
+            if not problem:
+                return code
+            yield from _report(process, problem)
+            return 1
+        reply, killed = None, None
         if type(effect) is Output:
             stream = descriptors.get(effect.descriptor)
             if effect.data:
@@ -366,11 +369,20 @@ def _deliver_all(execution: Run, process: Process) -> Run:
                 reply = yield from stream.read(effect.limit)
                 process.host.moved_bytes += len(reply)
         else:
-            reply = yield effect
+            try:
+                reply = yield effect
+            except ProgramKilled as error:  # of a program that the execution waits for
+                killed = error
             continue
         effects += 1
         if not effects % _EFFECTS_PER_COMMAND:  # the caller does not receive those on files and devices
             yield CommandStart()
+
+
+def _resume(execution: Run, reply: bytes | None, killed: ProgramKilled | None) -> Effect:
+    if killed is not None:
+        return execution.throw(killed)
+    return execution.send(reply) if reply else next(execution)
 
 
 def _problem_of_closed_input(process: Process) -> str:

@@ -13,6 +13,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Output,
     Process,
     Program,
+    ProgramKilled,
     ProgramUsageError,
     Run,
     Sleep,
@@ -90,7 +91,11 @@ def timeout(process: Process) -> Run:
         )
     processes = process.processes
     child = processes.start(arguments[1:], run_other(process, arguments[1:]), process.descriptors)
-    yield WaitUntil(lambda: child.code is not None, seconds or float("inf"))
+    try:
+        yield WaitUntil(lambda: child.code is not None, seconds or float("inf"))
+    except ProgramKilled as killed:
+        child.send_signal(killed.number)
+        raise
     if not child.is_running():
         return child.code or 0
     child.send_signal(signal)

@@ -122,7 +122,7 @@ def _children(process: Process) -> Sequence[Child]:
 
 def _processes(process: Process) -> Sequence[RunningProcess]:
     """Return all processes of the container."""
-    return [*process.host.other_processes, *_children(process)]
+    return [*process.host.other_processes, *process.processes.listed_processes()]
 
 
 def _searched(process: Process) -> Sequence[RunningProcess]:

@@ -18,7 +18,7 @@ def container(**options):
         files=files,
         now=lambda: NOW,
         programs=PROGRAMS,
-        other_processes=(first,),
+        find_others=lambda: (first,),
         cpus=2,
         memory_bytes=4 << 30,
         **options,
@@ -42,7 +42,7 @@ def test_first_process_of_the_container_has_the_id_one():
 
 def test_command_without_others_is_the_first_process():
     host = container()
-    host.other_processes = ()
+    host.find_others = tuple
     assert run("sh", "-c", "echo $$", host=host)[0] == "1\n"
 
 
