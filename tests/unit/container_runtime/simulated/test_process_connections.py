@@ -157,10 +157,12 @@ async def test_port_of_node_leads_to_the_pod_that_declares_it(cluster, decide):
 
 
 async def test_outside_answers_before_the_pod(connections):
-    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    accepted = asyncio.get_running_loop().create_future()
+    server = await asyncio.start_server(lambda _, writer: accepted.set_result(writer), "127.0.0.1", 0)
     outside = ProcessPort("127.0.0.1", server.sockets[0].getsockname()[1])
     async with server:
         served = await connections._connect(outside)
+        (await accepted).close()
     assert isinstance(served, Served)
     served.abandon()
     assert await connections._connect(outside) is Refusal.REFUSED
