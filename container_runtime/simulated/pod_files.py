@@ -39,12 +39,13 @@ from mockube.container_runtime.volume_contents import (
 from mockube.container_runtime.volume_folders import folder_path
 
 from .files.folder_file_system import FolderFileSystem
+from .files.machine_folder import MachineFolder
 from .files.mounts import SHARED_MEMORY, SharedMount, file_system_of, files_of, shared_mounts, shared_volumes
 from .files.node_disks import NodeDisks
 from .files.stored_contents import BrokenContents, Contents, decode, encode
-from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
+from .files.writable import ContainerFiles, RunKey, Volumes, in_folder, mounts_of
 from .live_containers import LiveContainers
-from .node.node_files import NodeFiles
+from .node.node_files import FolderNodeFiles, NodeFiles
 from .node.root_files import root_files
 from .programs import commands as runs
 from .programs.lasting_files import WRITE_COMMAND
@@ -94,7 +95,7 @@ class PodFiles:
         self._clock = clock
         self._contents = contents
         contents.connect(self)
-        self._container_files = ContainerFiles(self._on_volume_change, self._create_volume)
+        self._container_files = ContainerFiles(self._on_volume_change, self._create_volume, _in_folder)
         self.disks = NodeDisks(
             self._container_files.disk_usage,
             lambda node: self._container_files.find_volume((OF_NODE, node)),
@@ -461,7 +462,11 @@ class PodFiles:
         """Bring what the system of a node writes up to date, at most once a second."""
         now, node = self._clock.monotonic(), self._nodes.node(name)
         files = self._container_files.find_volume((OF_NODE, name))
-        if node is not None and isinstance(files, NodeFiles) and now - self._refreshed.get(name, -2.0) > 1.0:
+        if (
+            node is not None
+            and isinstance(files, NodeFiles | FolderNodeFiles)
+            and now - self._refreshed.get(name, -2.0) > 1.0
+        ):
             self._refreshed[name] = now
             files.update_system(self._system_of(node))
 
@@ -537,6 +542,10 @@ def _encode_folder(files: FolderFileSystem, now: datetime) -> EncodedContents:
     entries, left_out = files.entries_with_data(limits.MAX_FILE_BYTES)
     encoded = encode(entries.items(), now)
     return EncodedContents(encoded.data, (*encoded.left_out, *left_out))
+
+
+def _in_folder(folder: MachineFolder, present: FileSystem) -> FolderFileSystem:
+    return FolderNodeFiles(folder, present) if isinstance(present, NodeFiles) else in_folder(folder, present)
 
 
 def _own_volumes(pod: ReadOnlyTree) -> list[Volume]:

@@ -52,9 +52,12 @@ _Identity = tuple[int, int, int, int]
 class FolderFileSystem(FileSystem):
     is_folder = True
 
-    def __init__(self, folder: MachineFolder, root: FileEntry) -> None:
-        """`root` has the owner and the mode of the folder itself, which exists."""
+    def __init__(
+        self, folder: MachineFolder, root: FileEntry, source: tuple[str, str] = ("overlay", "overlay")
+    ) -> None:
+        """`root` has the owner and the mode of the folder itself, which exists; `source` is that of the files that move into it."""
         self.folder = folder
+        self._source = source
         self._type = root.file_system
         self._zeros_of: dict[str, int] = {}
         """The zeros at the ends of files that a simulated container has written, which are holes on this machine."""
@@ -67,6 +70,10 @@ class FolderFileSystem(FileSystem):
     def report_changes(self, on_change: Callable[[], None]) -> None:
         """Call a function after each change by a simulated container."""
         self._on_change = on_change
+
+    @property
+    def source(self) -> tuple[str, str]:
+        return self._source
 
     @property
     def _has_links(self) -> bool:

@@ -35,9 +35,16 @@ Volumes = MutableMapping[Volume, FileSystem]
 CreateVolume = Callable[[Volume, FileEntry, Callable[[], None]], FileSystem]
 """Returns the contents of a volume at first, by its root folder and what is called after each change."""
 
+InFolder = Callable[[MachineFolder, FileSystem], FolderFileSystem]
+"""Returns the contents of a volume, which are not in the folder yet, as those of a folder of this machine."""
+
 
 def empty_volume(_: Volume, root: FileEntry, on_change: Callable[[], None]) -> FileSystem:
     return FileSystem(root=root, on_change=on_change)
+
+
+def in_folder(folder: MachineFolder, present: FileSystem) -> FolderFileSystem:
+    return FolderFileSystem(folder, present.entry("/"), present.source)
 
 
 class RunKey(NamedTuple):
@@ -48,9 +55,13 @@ class RunKey(NamedTuple):
 
 class ContainerFiles:
     def __init__(
-        self, on_change: Callable[[Volume], None] = lambda _: None, create: CreateVolume = empty_volume
+        self,
+        on_change: Callable[[Volume], None] = lambda _: None,
+        create: CreateVolume = empty_volume,
+        in_folder: InFolder = in_folder,
     ) -> None:
-        """`on_change` is called with a volume after each change of its contents; `create` makes a volume."""
+        """`on_change` is called with a volume after each change of its contents; `create` makes a volume, and `in_folder` moves one."""
+        self._in_folder = in_folder
         self._on_change = on_change
         self._create = create
         self._file_systems: OrderedDict[RunKey, FileSystem] = OrderedDict()
@@ -138,7 +149,7 @@ class ContainerFiles:
             return present, ()
         path.mkdir(parents=True, exist_ok=True)
         entries = dict(present.entries("/"))
-        moved = FolderFileSystem(MachineFolder(path), entries["/"])
+        moved = self._in_folder(MachineFolder(path), present)
         lost = moved.fill(entries)
         moved.capacity = present.capacity
         moved.report_changes(partial(self._on_change, volume))

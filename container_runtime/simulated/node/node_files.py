@@ -3,10 +3,12 @@
 Only the changes are kept beyond the process, so that a new release may have another system.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from posixpath import dirname
-from typing import Final
+from typing import Final, TypeAlias
 
+from mockube.container_runtime.simulated.files.folder_file_system import FolderFileSystem
+from mockube.container_runtime.simulated.files.machine_folder import MachineFolder
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
 
 _REMOVED: Final = FileEntry(data=b"", file_system="removed")
@@ -25,6 +27,11 @@ class NodeFiles(FileSystem):
     def source(self) -> tuple[str, str]:
         return "/dev/vda1", "ext4"
 
+    @property
+    def system(self) -> Mapping[str, FileEntry]:
+        """What the system has written, by path."""
+        return self._system
+
     def changed_entries(self) -> Iterator[tuple[str, FileEntry]]:
         """Yield what differs from what the system has written."""
         for path, entry in self._entries.items():
@@ -36,8 +43,7 @@ class NodeFiles(FileSystem):
 
     def replace_contents(self, entries: Mapping[str, FileEntry]) -> None:
         """Replace all changes by others, without a change that is reported."""
-        removed = [path for path, entry in entries.items() if entry.file_system == _REMOVED.file_system]
-        changes = {path: entry for path, entry in entries.items() if path not in removed}
+        changes, removed = _parts(entries)
         super().replace_contents({**self._system, **changes})
         with self._unreported():
             for path in sorted(removed, key=len, reverse=True):
@@ -71,10 +77,70 @@ class NodeFiles(FileSystem):
         return _Unreported(self)
 
 
+class FolderNodeFiles(FolderFileSystem):
+    """The files of a node in a folder of this machine, from when a process first mounts some of them.
+
+    What the system writes is not compared with what is there: a process may have changed it.
+    """
+
+    def __init__(self, folder: MachineFolder, present: NodeFiles) -> None:
+        super().__init__(folder, present.entry("/"), present.source)
+        self._system = dict(present.system)
+
+    def update_system(self, system: Mapping[str, FileEntry]) -> None:
+        """Add what the system has written since, and remove what it has removed."""
+        with _Unreported(self):
+            self._delete_all(self._system.keys() - system.keys())
+            for path in sorted(system.keys() - self._system.keys()):
+                if path not in self._entries:
+                    self.put(path, system[path])
+        folders = {path: self._entries[path] for path in _parents(system) if path in self._entries}
+        self._system = {**folders, **system, "/": self._system["/"]}
+
+    def write_by_system(self, path: str, data: bytes) -> None:
+        """Write a file of the system, such as a log."""
+        entry = self._entries.get(path)
+        if entry is not None and path in self._system:
+            with _Unreported(self):
+                self.put(path, FileEntry(data=data, mode=entry.mode, modified=entry.modified))
+            self._system[path] = self._entries[path]
+
+    def entries_with_data(self, limit: int) -> tuple[dict[str, FileEntry], tuple[str, ...]]:
+        """Return what differs from what the system has written, as `NodeFiles.changed_entries` does."""
+        entries, left_out = super().entries_with_data(limit)
+        changes = {path: entry for path, entry in entries.items() if not self._is_of_system(path, entry)}
+        return {
+            **changes,
+            **{path: _REMOVED for path in self._system if path not in self._entries},
+        }, left_out
+
+    def _is_of_system(self, path: str, entry: FileEntry) -> bool:
+        """Return whether a file has the contents that the system has written; its mode and times are as this machine has them."""
+        written = self._system.get(path)
+        return written is not None and (
+            (written.is_directory, written.target, written.data, written.size)
+            == (entry.is_directory, entry.target, entry.data, entry.size)
+        )
+
+    def replace_contents(self, entries: Mapping[str, FileEntry]) -> None:
+        changes, removed = _parts(entries)
+        super().replace_contents({**self._system, **changes})
+        with _Unreported(self):
+            self._delete_all(removed)
+
+    def _delete_all(self, paths: Iterable[str]) -> None:
+        for path in sorted(paths, key=len, reverse=True):
+            if path in self._entries and not self._names(path):
+                self._delete(path)
+
+
+SystemFiles: TypeAlias = NodeFiles | FolderNodeFiles
+
+
 class _Unreported:
     """A block in which changes are not reported."""
 
-    def __init__(self, files: NodeFiles) -> None:
+    def __init__(self, files: SystemFiles) -> None:
         self._files = files
 
     def __enter__(self) -> None:
@@ -82,6 +148,12 @@ class _Unreported:
 
     def __exit__(self, *_: object) -> None:
         self._files._on_change = self._on_change  # noqa: SLF001 - of the same module
+
+
+def _parts(entries: Mapping[str, FileEntry]) -> tuple[Mapping[str, FileEntry], Collection[str]]:
+    """Return changes of files that are there, and the paths of removed ones."""
+    removed = {path for path, entry in entries.items() if entry.file_system == _REMOVED.file_system}
+    return {path: entry for path, entry in entries.items() if path not in removed}, removed
 
 
 def _parents(paths: Mapping[str, FileEntry]) -> set[str]:

@@ -16,7 +16,7 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
 )
 
-from .node_files import NodeFiles
+from .node_files import FolderNodeFiles, NodeFiles, SystemFiles
 from .pod_log_paths import LOGS, place_of_log
 
 Answer = Generator[Effect, bytes | None, Any]
@@ -42,7 +42,7 @@ def ask(process: Process, service: str, arguments: Mapping[str, Any] | None = No
 def update_logs(process: Process) -> Steps:
     """Read the logs of containers before a program that may look at them: one with a path, or in a folder, of logs."""
     files = process.host.files
-    if not isinstance(files, NodeFiles):
+    if not isinstance(files, NodeFiles | FolderNodeFiles):
         return
     paths = [process.path(argument) for argument in process.arguments if not argument.startswith("-")]
     resolved = [*_resolved_logs(files, (*paths, process.directory))]
@@ -63,7 +63,7 @@ def update_logs(process: Process) -> Steps:
             files.write_by_system(path, text.encode("utf-8", "surrogateescape"))
 
 
-def _resolved_logs(files: NodeFiles, paths: Iterable[str]) -> Iterator[str]:
+def _resolved_logs(files: SystemFiles, paths: Iterable[str]) -> Iterator[str]:
     """Yield the paths below the folder of logs without symbolic links; the program reports those that lead nowhere."""
     for path in paths:
         if path.startswith(_LOG_FOLDER):

@@ -54,7 +54,10 @@ def test_show_explains_what_an_image_requires(images):
 @pytest.mark.parametrize(
     ("name", "requirement"),
     [
-        ("postgres:18", "no volume at /var/lib/postgresql/data, unless the pod sets PGDATA; or else it exits with code 1"),
+        (
+            "postgres:18",
+            "no volume at /var/lib/postgresql/data, unless the pod sets PGDATA; or else it exits with code 1",
+        ),
         ("mysql", "no MYSQL_USER=root, unless /var/lib/mysql/mysql exists; or else it exits with code 1"),
     ],
 )

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.node.node_files import NodeFiles
+from mockube.container_runtime.simulated.files.machine_folder import MachineFolder
+from mockube.container_runtime.simulated.node.node_files import FolderNodeFiles, NodeFiles
 from mockube.container_runtime.simulated.node.root_files import os_release, root_files
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 from tests.support.node_machine import NODE, SERVER
@@ -112,3 +113,46 @@ def test_file_without_an_owner_stays(files):
     files.put("/root/mine", FileEntry(data=b"x"))
     files.update_system(system())
     assert files.read("/root/mine") == b"x"
+
+
+@pytest.fixture
+def in_folder(files, tmp_path):
+    """The files after a process has mounted some of them."""
+    moved = FolderNodeFiles(MachineFolder(tmp_path), files)
+    moved.fill(dict(files.entries("/")))
+    return moved
+
+
+def test_node_whose_files_a_process_mounts_has_its_disk(files, in_folder):
+    assert in_folder.source == files.source
+    assert in_folder.read("/etc/hostname") == b"node-1\n"
+
+
+def test_system_writes_where_a_process_mounts_files_of_the_node(in_folder):
+    reported = []
+    in_folder.report_changes(lambda: reported.append(1))
+    in_folder.update_system(system(POD))
+    log = "/var/log/pods/default_web_u1/c/1.log"
+    in_folder.write_by_system(log, b"a line\n")
+    in_folder.write_by_system("/srv/x", b"no file of the system")
+    assert (in_folder.read(log), in_folder.exists("/srv/x"), reported) == (b"a line\n", False, [])
+    in_folder.write("/etc/hosts", b"changed")
+    in_folder.update_system(system())
+    assert (in_folder.exists(log), in_folder.read("/etc/hosts")) == (False, b"changed")
+
+
+def test_only_changes_are_kept_where_a_process_mounts_files_of_the_node(in_folder):
+    in_folder.update_system(system(POD))
+    in_folder.write_by_system("/var/log/pods/default_web_u1/c/1.log", b"a line\n")
+    in_folder.write("/srv/x", b"written by a process")
+    in_folder.remove("/etc/hosts")
+    kept, left_out = in_folder.entries_with_data(1 << 20)
+    assert ({*kept}, left_out) == ({"/srv/x", "/etc/hosts"}, ())
+    in_folder.remove("/srv/x")
+    in_folder.remove("/etc/hostname")
+    in_folder.replace_contents(kept)
+    assert (in_folder.read("/srv/x"), in_folder.read("/etc/hostname")) == (
+        b"written by a process",
+        b"node-1\n",
+    )
+    assert not in_folder.exists("/etc/hosts")
