@@ -28,8 +28,12 @@ WITH_LIMITS = (
     "tests/unit/apiserver/tracing/test_exporter.py",
 )
 """Modules in these folders whose processes and connections must not be short of time."""
-MOSTLY_WAITING = ("tests/conformance/test_conversations.py",)
-"""Modules whose processes compute for less than half of the time that they take."""
+MOSTLY_WAITING = (
+    "tests/conformance/test_conversations.py",
+    "tests/conformance/test_sessions.py",
+    "tests/deploy/test_processes.py::test_standby_manager_leads_after_leader_is_killed",
+)
+"""Tests that wait for half of their time or longer, some with pauses that are recorded, and have much patience otherwise."""
 NICENESS = 19
 TIMES_LONGER = 10
 """How much longer a test may take in the background."""
