@@ -1,10 +1,12 @@
-"""A worker of pytest-xdist with the lowest priority, for tests that need a processor and wait for nothing.
+"""Two more workers of pytest-xdist than there are processors: one in the background, and one for tests that mostly wait.
 
 Tests that start processes wait much of their time, and fail when they wait too long for a processor: as many of them run at
-once as there are processors. The worker in the background uses the time in which they wait.
+once as there are processors. The worker in the background has the lowest priority, and uses the time in which they wait: its tests
+need a processor and wait for nothing. Tests that mostly wait need few of a processor's seconds: one of them runs beside the others.
 """
 
 import os
+from itertools import groupby
 
 import pytest
 from xdist.scheduler import WorkStealingScheduling
@@ -26,12 +28,19 @@ WITH_LIMITS = (
     "tests/unit/apiserver/tracing/test_exporter.py",
 )
 """Modules in these folders whose processes and connections must not be short of time."""
+MOSTLY_WAITING = (
+    "tests/conformance/test_conversations.py",
+    "tests/conformance/test_sessions.py",
+    "tests/deploy/test_processes.py::test_standby_manager_leads_after_leader_is_killed",
+)
+"""Tests that wait for half of their time or longer, some with pauses that are recorded, and have much patience otherwise."""
 NICENESS = 19
 TIMES_LONGER = 10
 """How much longer a test may take in the background."""
 
-_SETTING = "is_in_background"
-_HAS_BACKGROUND = pytest.StashKey[bool]()
+BACKGROUND, WAITING, GENERAL = "background", "waiting", "general"
+_PURPOSE = "purpose"
+_HAS_PURPOSES = pytest.StashKey[bool]()
 _FEWEST = 2
 """A worker begins a test when it knows the next one, or that there is none."""
 
@@ -40,27 +49,35 @@ def needs_processor_only(nodeid):
     return nodeid.startswith(FOLDERS) and not nodeid.startswith(WITH_LIMITS)
 
 
+def purpose_of(nodeid):
+    if needs_processor_only(nodeid):
+        return BACKGROUND
+    return WAITING if nodeid.startswith(MOSTLY_WAITING) else GENERAL
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Add the worker to those of `-n auto` if every folder is tested; otherwise it would only collect tests once more."""
+    """Add the workers to those of `-n auto` if every folder is tested; otherwise they would only collect tests once more."""
     has_every_folder = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     is_configured = config.option.dist != "worksteal" or "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ
     if is_configured or not has_every_folder:
         return None
-    config.stash[_HAS_BACKGROUND] = True
+    config.stash[_HAS_PURPOSES] = True
     has_affinity = hasattr(os, "sched_getaffinity")
-    return 1 + (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1)
+    return 2 + (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node):
-    is_last = node.gateway.id == f"gw{len(node.config.option.tx) - 1}"
-    node.workerinput[_SETTING] = is_last and node.config.stash.get(_HAS_BACKGROUND, False)
+    workers = len(node.config.option.tx)
+    last = {f"gw{workers - 1}": BACKGROUND, f"gw{workers - 2}": WAITING}
+    has_purposes = node.config.stash.get(_HAS_PURPOSES, False)
+    node.workerinput[_PURPOSE] = last.get(node.gateway.id, GENERAL) if has_purposes else GENERAL
 
 
 def pytest_collection_finish(session):
     """Lower the priority when the tests are collected, for which the other workers wait."""
-    if not getattr(session.config, "workerinput", {}).get(_SETTING):
+    if getattr(session.config, "workerinput", {}).get(_PURPOSE) != BACKGROUND:
         return
     os.nice(NICENESS)
     usual = float(session.config.getini("timeout"))
@@ -73,23 +90,38 @@ def pytest_collection_finish(session):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    return BackgroundScheduling(config, log) if config.stash.get(_HAS_BACKGROUND, False) else None
+    return PurposeScheduling(config, log) if config.stash.get(_HAS_PURPOSES, False) else None
 
 
-class BackgroundScheduling(WorkStealingScheduling):
-    """Workers take half of another one's tests when they have no more; the one in the background never does."""
+class PurposeScheduling(WorkStealingScheduling):
+    """Workers with a purpose get the tests for it, and end after them.
+
+    The others take one module after the other, in the order of the collection, and at last half of another one's tests.
+    """
 
     def check_schedule(self):
-        for node, queue in self.node2pending.items():
-            if node.workerinput[_SETTING] and not node.shutting_down and len(queue) < _FEWEST:
-                self._send_to_background(node)
+        for node in sorted(self.node2pending, key=lambda node: node.workerinput[_PURPOSE] == GENERAL):
+            if node.shutting_down:
+                continue
+            if node.workerinput[_PURPOSE] == GENERAL:
+                self._send_modules(node)
+            elif len(self.node2pending[node]) < _FEWEST:
+                self._send_tests_for_purpose(node)
         super().check_schedule()
 
-    def _send_to_background(self, node):
-        self.pending.sort(key=self._is_for_background, reverse=True)
-        self._send_tests(node, sum(map(self._is_for_background, self.pending)))
+    def _send_modules(self, node):
+        while self.pending and len(self.node2pending[node]) < _FEWEST:
+            _, tests = next(groupby(self.pending, key=self._module))
+            self._send_tests(node, len([*tests]))
+
+    def _module(self, index):
+        return self.collection[index].partition("::")[0]
+
+    def _send_tests_for_purpose(self, node):
+        def is_for_it(index):
+            return purpose_of(self.collection[index]) == node.workerinput[_PURPOSE]
+
+        self.pending.sort(key=is_for_it, reverse=True)
+        self._send_tests(node, sum(map(is_for_it, self.pending)))
         if len(self.node2pending[node]) < _FEWEST:
             node.shutdown()  # after its last test
-
-    def _is_for_background(self, index):
-        return needs_processor_only(self.collection[index])

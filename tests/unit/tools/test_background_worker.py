@@ -1,22 +1,25 @@
-"""The worker in the background gets tests that need a processor only, and the others take over what it does not reach."""
+"""Workers with a purpose get the tests for it, and the others take over what they do not reach."""
 
 from types import SimpleNamespace
 
 import pytest
 
-from tests.support.background_worker import BackgroundScheduling, needs_processor_only
+from tests.support.background_worker import BACKGROUND, GENERAL, WAITING, PurposeScheduling, purpose_of
 
-WAITING = [f"tests/cli/test_up.py::test_{number}" for number in range(6)]
+OTHERS = [
+    f"tests/cli/test_{module}.py::test_{number}" for module in ("up", "run", "lint") for number in range(3)
+]
 COMPUTING = [f"tests/property/test_patterns.py::test_{number}" for number in range(8)]
-TESTS = [*WAITING[:3], *COMPUTING, *WAITING[3:]]
+CONVERSATIONS = [f"tests/conformance/test_conversations.py::test_{number}" for number in range(4)]
+TESTS = [*OTHERS[:3], *COMPUTING, *CONVERSATIONS, *OTHERS[3:]]
 
 
 class FakeNode:
     """A worker that runs a test when the test of the scheduler asks for it."""
 
-    def __init__(self, name, *, is_in_background=False):
+    def __init__(self, name, purpose=GENERAL):
         self.gateway = SimpleNamespace(id=name)
-        self.workerinput = {"is_in_background": is_in_background}
+        self.workerinput = {"purpose": purpose}
         self.shutting_down = False
         self.queue, self.stolen = [], []
 
@@ -33,8 +36,8 @@ class FakeNode:
 
 class Run:
     def __init__(self, config, tests):
-        self.nodes = [FakeNode("gw0"), FakeNode("gw1"), FakeNode("gw2", is_in_background=True)]
-        self.scheduling = BackgroundScheduling(config)
+        self.nodes = [FakeNode("gw0"), FakeNode("gw1"), FakeNode("gw2", WAITING), FakeNode("gw3", BACKGROUND)]
+        self.scheduling = PurposeScheduling(config)
         self.scheduling.numnodes = len(self.nodes)
         self.found = {id(node): [] for node in self.nodes}
         for node in self.nodes:
@@ -63,49 +66,71 @@ class Run:
 
 @pytest.fixture
 def run(pytestconfig, monkeypatch):
-    monkeypatch.setattr(pytestconfig.option, "tx", ["popen"] * 3, raising=False)
+    monkeypatch.setattr(pytestconfig.option, "tx", ["popen"] * 4, raising=False)
     return lambda tests: Run(pytestconfig, tests)
 
 
-def test_background_gets_what_needs_processor_only(run):
-    started = run(TESTS)
-    assert [TESTS[index] for index in started.nodes[2].queue] == COMPUTING
-    assert sorted(TESTS[index] for node in started.nodes[:2] for index in node.queue) == WAITING
+def queued(node):
+    return [TESTS[index] for index in node.queue]
 
 
-def test_tests_that_background_does_not_reach_run_elsewhere(run):
+def test_workers_get_the_tests_for_their_purpose(run):
+    *others, waiting, background = run(TESTS).nodes
+    assert queued(background) == COMPUTING
+    assert queued(waiting) == CONVERSATIONS
+    assert {test for node in others for test in queued(node)} < {*OTHERS}
+
+
+def test_workers_take_one_module_after_the_other(run):
     started = run(TESTS)
-    *others, background = started.nodes
+    first, second, *_ = started.nodes
+    assert [queued(first), queued(second)] == [OTHERS[:3], OTHERS[3:6]]
+    for _ in range(2):
+        started.run_next(second)
+    assert queued(second) == OTHERS[5:]
+    assert len(first.queue) == 3
+
+
+def test_tests_that_workers_with_a_purpose_do_not_reach_run_elsewhere(run):
+    started = run(TESTS)
+    *others, waiting, background = started.nodes
     started.run_all(others)
     started.run_all(started.nodes)
     assert sorted(test for node in started.nodes for test in started.tests_of(node)) == sorted(TESTS)
     assert {*started.tests_of(background)} < {*COMPUTING}
+    assert {*started.tests_of(waiting)} < {*CONVERSATIONS}
     assert started.scheduling.tests_finished
 
 
-def test_background_ends_while_others_wait(run):
+def test_workers_with_a_purpose_end_while_others_run(run):
     started = run(TESTS)
-    *others, background = started.nodes
-    started.run_all([background])
+    *others, waiting, background = started.nodes
+    started.run_all([waiting, background])
     assert started.tests_of(background) == COMPUTING
+    assert started.tests_of(waiting) == CONVERSATIONS
     assert background.shutting_down
+    assert waiting.shutting_down
     started.run_all(others)
-    assert sorted(test for node in others for test in started.tests_of(node)) == WAITING
+    assert sorted(test for node in others for test in started.tests_of(node)) == sorted(OTHERS)
 
 
-def test_background_has_no_tests_without_such_ones(run):
-    started = run(WAITING)
-    assert started.nodes[2].shutting_down
-    assert started.nodes[2].queue == []
+def test_workers_with_a_purpose_have_no_tests_without_such_ones(run):
+    for node in run(OTHERS).nodes[2:]:
+        assert node.shutting_down
+        assert node.queue == []
 
 
 @pytest.mark.parametrize(
     ("test", "expected"),
     [
-        pytest.param("tests/unit/apiserver/test_a.py::test_a", True, id="unit test"),
-        pytest.param("tests/unit/apiserver/test_dangerous_mutants.py::test_a", False, id="starts processes"),
-        pytest.param("tests/integration/test_a.py::test_a", False, id="integration test"),
+        pytest.param("tests/unit/apiserver/test_a.py::test_a", BACKGROUND, id="unit test"),
+        pytest.param(
+            "tests/unit/apiserver/test_dangerous_mutants.py::test_a", GENERAL, id="starts processes"
+        ),
+        pytest.param("tests/integration/test_a.py::test_a", GENERAL, id="integration test"),
+        pytest.param("tests/conformance/test_conversations.py::test_a[api/crd]", WAITING, id="mostly waits"),
+        pytest.param("tests/deploy/test_processes.py::test_killed_servers", GENERAL, id="another test there"),
     ],
 )
-def test_folder_decides(test, expected):
-    assert needs_processor_only(test) is expected
+def test_folder_or_module_decides(test, expected):
+    assert purpose_of(test) == expected
