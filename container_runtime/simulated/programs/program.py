@@ -72,6 +72,7 @@ from mockube.container_runtime.simulated.shell.process import (
     RepeatedIteration,
     Run,
     Sleep,
+    TooLarge,
     UnknownProgram,
 )
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
@@ -525,6 +526,8 @@ def _run_once(
         code = _run_to_end(execution, host, log, meter)
     except StartError as error:
         return RunBehavior(seconds=0, exit_code=NOT_STARTED, start_error=message_of_start(error))
+    except TooLarge:  # It ends its container if that has less memory.
+        return RunBehavior(seconds=None, stop_code=KILLED, is_certain=False)
     except UnknownProgram as error:
         if invocation.fails_unknown:
             return RunBehavior(seconds=host.elapsed, exit_code=NOT_FOUND)
