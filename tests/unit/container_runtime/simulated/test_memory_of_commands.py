@@ -14,7 +14,9 @@ async def end_of(container, *, memory="64Mi"):
     cluster = Cluster({**container, "resources": {"limits": {"memory": memory}}}, restartPolicy="Never")
     if "c" not in cluster.runtime.states(cluster.pod):  # It is computed in advance.
         behavior = predictions.program_of_run(cluster.pod, container, script_of({}))()
-        return None if behavior.load.exceeds_at(from_json(memory).number) is None else (137, "OOMKilled")
+        return (
+            None if behavior.load.exceeds_at(float(from_json(memory).number)) is None else (137, "OOMKilled")
+        )
     cluster.runtime.start_container(cluster.pod, "c", 0)
     for _ in range(20):
         await cluster.advance(1)
