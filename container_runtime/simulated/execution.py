@@ -103,6 +103,7 @@ async def run_to_end(  # noqa: PLR0913 - each argument is a dependency
     network: NetworkCaller,
     after_sleep: Callable[[], Awaitable[None]] | None = None,
     sleep: Callable[[float], Awaitable[float | None]] | None = None,
+    *,
     on_work: Callable[[], None] = lambda: None,
 ) -> int:
     """Execute a command to its end; return its exit code. `network` answers its use of the network.
