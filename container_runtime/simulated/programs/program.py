@@ -67,6 +67,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Host,
     Input,
+    OtherProcess,
     Output,
     Process,
     RepeatedIteration,
@@ -489,15 +490,19 @@ def _volume_files(invocation: Invocation, files: FileSystem) -> dict[str, FileEn
 
 
 def start_invocation(
-    invocation: Invocation, files: FileSystem, started: datetime | None = None
+    invocation: Invocation,
+    files: FileSystem,
+    started: datetime | None = None,
+    other_processes: tuple[OtherProcess, ...] = (),
 ) -> tuple[Host, Run]:
-    """Return a command that has not done anything yet, and the host in which it runs."""
+    """Return a command that has not done anything yet, and the host in which it runs, beside other processes."""
     now = started or datetime(invocation.year, 1, 1, tzinfo=UTC)
     values = dict(invocation.environment)
     user, group, others, _ = invocation.identity
     host = Host(
         name=invocation.hostname,
         pid=invocation.pid,
+        find_others=lambda: other_processes,
         user=user,
         group=group,
         other_groups=others,

@@ -31,7 +31,7 @@ def _status_of(process: Process) -> Mapping[str, str]:
     return {name: value.strip() for name, _, value in fields}
 
 
-def _shown(process: Process, words: list[str]) -> str:
+def _network_text(process: Process, words: list[str]) -> str:
     try:
         address = IPv4Address(process.host.address)
     except ValueError:
@@ -65,7 +65,7 @@ def ip(process: Process) -> Run:
     """Print the addresses or routes of a container with an address of IPv4; refuse a change without the capability for it."""
     words = [word for word in process.arguments if not word.startswith("-")]
     if len(words) < 2 or words[1] not in _CHANGES:
-        yield write_text(_shown(process, words))
+        yield write_text(_network_text(process, words))
         return 0
     if int(_status_of(process).get("CapEff", "0"), 16) >> _NET_ADMIN & 1:
         raise UnknownProgram(" ".join(process.argv))
