@@ -181,6 +181,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     """Whether the entry is that of another image with the same name, so that nobody knows its other ports and its paths."""
     servers: tuple[str, ...] = ()
     """The names of the program that listens on the `ports`, in commands of pods: another program does not."""
+    subcommands: tuple[str, ...] = ()
+    """The first words with which its program, or its entrypoint, runs the server, such as `server -dev`."""
     takes_options: bool = True
     """Whether its entrypoint gives arguments that begin with a dash to the server."""
     programs: tuple[str, ...] | None = None
@@ -496,10 +498,12 @@ def runs_server(container: Mapping[str, Any]) -> bool:
     argv = (*command, *arguments)
     program = argv[0].rpartition("/")[2] if argv else ""
     if program in image.servers and program not in image.scripts:
-        return _serves_with(argv[1:]) and (program not in _DAEMONS or len(argv) > 1)
+        return _serves_with(image, argv[1:]) and (program not in _DAEMONS or len(argv) > 1)
     if command or image.entrypoint or image.arguments or image.exit_code is not None:
         return False
-    return not argv or (image.takes_options and argv[0].startswith("-") and _serves_with(argv))
+    if not argv or has_subcommand(image, argv):
+        return True
+    return image.takes_options and argv[0].startswith("-") and _serves_with(image, argv)
 
 
 def is_daemon(image: Image, argv: Sequence[str]) -> bool:
@@ -520,8 +524,17 @@ ENTRYPOINT: Final = "docker-entrypoint.sh"
 """The script with which most of Docker's official images start a program."""
 
 
-def _serves_with(options: Sequence[str]) -> bool:
-    return not options or (options[0].startswith(("-", "/")) and tuple(options) not in _ENDING_OPTIONS)
+def has_subcommand(image: Image, arguments: Sequence[str]) -> bool:
+    """Return whether arguments begin with words that run the server of an image."""
+    return any(
+        list(arguments[: len(words)]) == words for words in (each.split() for each in image.subcommands)
+    )
+
+
+def _serves_with(image: Image, options: Sequence[str]) -> bool:
+    if not options or has_subcommand(image, options):
+        return True
+    return options[0].startswith(("-", "/")) and tuple(options) not in _ENDING_OPTIONS
 
 
 _DAEMONS: Final = frozenset({"nginx", "nginx-debug", "httpd", "apachectl", "apache2ctl"})

@@ -96,17 +96,20 @@ async def execute(  # noqa: PLR0913 - each argument is a dependency
         raise CommandFailed(f"error executing command in container: {error}") from error
 
 
-async def run_to_end(
+async def run_to_end(  # noqa: PLR0913 - each argument is a dependency
     execution: Run,
     streams: CommandStreams,
     pace: ClientPace,
     network: NetworkCaller,
     after_sleep: Callable[[], Awaitable[None]] | None = None,
     sleep: Callable[[float], Awaitable[float | None]] | None = None,
+    *,
+    on_work: Callable[[], None] = lambda: None,
 ) -> int:
     """Execute a command to its end; return its exit code. `network` answers its use of the network.
 
-    `sleep` replaces the clock's, and returns the time after which a signal has ended it, or None.
+    `sleep` replaces the clock's, and returns the time after which a signal has ended it, or None. `on_work` is called while a command
+    works on and on.
     """
     CLIENT.set(pace)
     wait: Callable[[float], Awaitable[float | None]] = sleep or pace.clock.sleep
@@ -119,6 +122,7 @@ async def run_to_end(
             commands += isinstance(effect, CommandStart)
             if commands >= SLICE:
                 commands = 0
+                on_work()
                 await yield_to_loop()
             if isinstance(effect, NetworkCall):
                 reply = await network(effect.request)

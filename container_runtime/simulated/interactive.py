@@ -82,9 +82,18 @@ class InteractiveRun:
         if self.has_paused.is_set():
             return
         self.has_paused.set()
+        self._note_start()
+        self._on_start()
+
+    def show_work(self) -> None:
+        """Show that the command runs which has not waited yet: it has done more than a command does that fails at its start."""
+        if self.state.started is None:
+            self._note_start()
+            self._on_start()
+
+    def _note_start(self) -> None:
         if self.state.started is None:
             self.state = replace(self.state, started=self._started, is_ready=True, passed_startup=True)
-        self._on_start()
 
     def end(self, code: int, reason: str = "", message: str = "") -> None:
         self._cancel_kill()

@@ -48,6 +48,7 @@ from .programs.requirements import FindObject
 from .servers import probe_answers
 from .servers.listeners import listeners_of
 from .servers.port_conflicts import end_without_port
+from .servers.server_programs import SERVERS
 from .shell.filesystem import FileEntry
 
 _PROCESSES: Final = re.compile(r"(?<![\w.-])(?:pgrep|pidof|ps|top)(?![\w.-])")
@@ -168,7 +169,18 @@ def unknown_program(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) 
     if is_file_of_object(pod, container, program.command_of(container)):
         return ""  # It is read when the container starts.
     full_context = _full_context(pod, container, script)
-    return unknown_program_of(container, replace(full_context, fails_unknown=False))
+    unknown = unknown_program_of(container, replace(full_context, fails_unknown=False))
+    return "" if unknown and _is_known_server(pod, container, unknown) else unknown
+
+
+def _is_known_server(pod: ReadOnlyTree, container: ReadOnlyTree, program_name: str) -> bool:
+    """Return whether a program that is not interpreted is a server, of which everything is known that clients see."""
+    image, name = behavior_of(container), program_name.rpartition("/")[2]
+    servers = (*SERVERS, *(image.servers if image is not None else ()))
+    if name not in servers and container.get("command"):
+        return False
+    listeners = listeners_of(pod, container)
+    return bool(listeners.ports) and all(listeners.ports.values()) and not listeners.unknown
 
 
 def _full_context(

@@ -754,6 +754,7 @@ class SimulatedRuntime:
                 network,
                 after_sleep=self._refresher(pod, run),
                 sleep=run.sleep,
+                on_work=run.show_work,
             )
         except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
             await run.write(1, commands.not_simulated_line(pod, container, error))

@@ -219,9 +219,7 @@ def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Ru
         fails_unknown=command.fails_unknown,
         installed=command.installed,
     )
-    host, execution = program.start_invocation(invocation, files)
-    host.find_others = lambda: command.other_processes
-    return host, execution
+    return program.start_invocation(invocation, files, other_processes=command.other_processes)
 
 
 def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | None:

@@ -67,11 +67,13 @@ from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Host,
     Input,
+    OtherProcess,
     Output,
     Process,
     RepeatedIteration,
     Run,
     Sleep,
+    TooLarge,
     UnknownProgram,
 )
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
@@ -488,15 +490,19 @@ def _volume_files(invocation: Invocation, files: FileSystem) -> dict[str, FileEn
 
 
 def start_invocation(
-    invocation: Invocation, files: FileSystem, started: datetime | None = None
+    invocation: Invocation,
+    files: FileSystem,
+    started: datetime | None = None,
+    other_processes: tuple[OtherProcess, ...] = (),
 ) -> tuple[Host, Run]:
-    """Return a command that has not done anything yet, and the host in which it runs."""
+    """Return a command that has not done anything yet, and the host in which it runs, beside other processes."""
     now = started or datetime(invocation.year, 1, 1, tzinfo=UTC)
     values = dict(invocation.environment)
     user, group, others, _ = invocation.identity
     host = Host(
         name=invocation.hostname,
         pid=invocation.pid,
+        find_others=lambda: other_processes,
         user=user,
         group=group,
         other_groups=others,
@@ -525,6 +531,8 @@ def _run_once(
         code = _run_to_end(execution, host, log, meter)
     except StartError as error:
         return RunBehavior(seconds=0, exit_code=NOT_STARTED, start_error=message_of_start(error))
+    except TooLarge:  # It ends its container if that has less memory.
+        return RunBehavior(seconds=None, stop_code=KILLED, is_certain=False)
     except UnknownProgram as error:
         if invocation.fails_unknown:
             return RunBehavior(seconds=host.elapsed, exit_code=NOT_FOUND)

@@ -23,6 +23,7 @@ from mockube.container_runtime.images.table import (
     PortBehavior,
     behavior_of,
     behavior_of_image,
+    has_subcommand,
 )
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.simulated.programs.program import is_pause_image
@@ -156,6 +157,8 @@ def _words(key: _Key, image: Image | None) -> tuple[str, ...]:
     if key.command:
         return (*key.command, *key.arguments)
     name = re.split(r"[:@]", key.image.rpartition("/")[2])[0]
+    if image is not None and image.servers and has_subcommand(image, key.arguments):
+        return (image.servers[0], *key.arguments)
     if image is not None and image.entrypoint:
         return (*image.entrypoint, *(key.arguments or image.arguments))
     if name in SERVERS and name not in PROGRAMS and (not key.arguments or key.arguments[0].startswith("-")):

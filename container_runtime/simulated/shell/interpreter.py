@@ -88,12 +88,14 @@ class Interpreter(CompoundCommands):
 
     def capture(self, script: Command, *, keeps_end: bool = False) -> Generator[Effect, bytes | None, str]:
         script = reader_of_file(script) if self.is_bash else script
-        output = CaptureStream(limits.MAX_VALUE, ExpansionTooLong("the value is too long"))
+        output = CaptureStream(self.process)
         subshell = self.subshell({**self.descriptors, 1: output})
         if self.is_bash and "inherit_errexit" not in self.features:
             subshell.options.discard("errexit")
         tested = self.is_bash and self.is_tested
         self.captured_status = yield from subshell.run_to_end(script, tested=tested)
+        if not output.is_complete:
+            raise ExpansionTooLong("the value is too long")
         if self.is_bash:
             self.status = self.captured_status
         text = output.data.decode("utf-8", "surrogateescape")

@@ -32,7 +32,11 @@ _BASH_VERSION: Final = ("5", "2", "15", "1", "release", "x86_64-pc-linux-gnu")
 
 def run_command(host: Host, argv: Sequence[str], environment: Mapping[str, str], directory: str = "/") -> Run:
     """Run a program of a container; raise `StartError` if it has none of that name, and `UnknownProgram` if it is not simulated."""
-    scheduler = ProcessScheduler(host.first_pid, is_protected=host.is_first)
+    scheduler = ProcessScheduler(
+        host.first_pid,
+        is_protected=host.is_first,
+        change_memory=lambda size: host.memory.change(size, 0, host.elapsed),
+    )
     host.send_signal, host.listed_processes = scheduler.signal_first, scheduler.listed_processes
     host.interrupt = scheduler.interrupt
     process = Process(

@@ -71,6 +71,8 @@ MAX_TEMPLATE: Final = 10_000
 
 MAX_VALUE: Final = 16 << 20
 """The value of a variable."""
+MAX_CAPTURED: Final = 1 << 28
+"""The output of a command substitution that is read, of which at most a value is kept: a container may have less memory."""
 MAX_EXPANDED: Final = 1 << 20
 """What the words of a command are expanded to: 1 for each 16 characters, and 5 for each part of a word."""
 MAX_VARIABLES: Final = 64 << 20

@@ -31,6 +31,8 @@ from .syntax import (
 )
 
 _FUNCTION: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.:-]*)[ \t]*\([ \t]*\)")
+_BASH_FUNCTION: Final = re.compile(r"([^\s$'\"`\\;&|<>(){}#!=~*?\[\]]+)[ \t]*\([ \t]*\)")
+"""bash allows nearly any word as the name of a function."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED: Final = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
 _LIST_ENDS: Final = frozenset([")", ";;", ";&", ";;&"])
@@ -320,7 +322,7 @@ def _not_simulated(_: Lexer, name: str) -> Command:
 
 
 def _simple_or_function(lexer: Lexer) -> Command:
-    match = _FUNCTION.match(lexer.text, lexer.position)
+    match = (_BASH_FUNCTION if lexer.is_bash else _FUNCTION).match(lexer.text, lexer.position)
     if match is None:
         return parse_simple(lexer)
     lexer.position = match.end()

@@ -91,6 +91,10 @@ class UnknownProgram(Exception):
     """The program is not simulated."""
 
 
+class TooLarge(UnknownProgram):
+    """A program needs so much memory that it is not simulated, unless it has less, which ends its container."""
+
+
 class Interrupted(Exception):
     """The user of a terminal has interrupted the command of an interactive shell."""
 

@@ -18,6 +18,7 @@ from .process import (
     Run,
     Sleep,
     WaitUntil,
+    count_work,
 )
 from .state import ExpansionError
 
@@ -32,6 +33,13 @@ _IGNORED: Final = frozenset({17, 23, 28})
 """The signals that have no effect on a process which does not handle them: CHLD, URG, WINCH."""
 _STOPPING: Final = frozenset({_STOP, 20, 21, 22})
 """The signals that stop a process until it gets CONT: STOP, TSTP, TTIN, TTOU."""
+
+
+_FEW_PROCESSES: Final = 64
+_PROCESS_SIZE: Final = 512 << 10
+"""The memory of a process of a shell, besides what it shares with that which has started it."""
+_CHECKED_AT_ONCE: Final = 16
+_CHECKED_PER_COMMAND: Final = 64
 
 
 class TooManyProcesses(ExpansionError):
@@ -145,11 +153,20 @@ class SimulatedProcess:
 class ProcessScheduler:
     """It implements `ProcessTable`."""
 
-    def __init__(self, first_pid: int = 1, *, is_protected: bool = False) -> None:
-        """`is_protected` says whether the first process is that of its namespace."""
+    def __init__(
+        self,
+        first_pid: int = 1,
+        *,
+        is_protected: bool = False,
+        change_memory: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        """`is_protected` says whether the first process is that of its namespace; `change_memory` changes what processes use."""
         self.time = 0.0
         self._first_pid = first_pid
         self._is_protected = is_protected
+        self._change_memory = change_memory
+        self._memory = 0
+        """The memory of the processes themselves."""
         self.busy_seconds = 0.0
         self._processes: list[SimulatedProcess] = []
         self._next_pid = first_pid + _GAP
@@ -175,7 +192,15 @@ class ProcessScheduler:
             }
         self._next_pid += 1
         self._processes.append(process)
+        self._count_memory(len(alive) + 1)
         return process
+
+    def _count_memory(self, count: int) -> None:
+        """Count the memory of processes if there are many: few take no more than a container has in any case."""
+        size = max(count - _FEW_PROCESSES, 0) * _PROCESS_SIZE
+        change, self._memory = size - self._memory, size
+        if change:
+            self._change_memory(change)
 
     def holds(self, stream: DescriptorStream) -> bool:
         return any(
@@ -311,7 +336,9 @@ class ProcessScheduler:
         try:
             while first.code is None:
                 is_idle = True
-                for process in list(self._processes):
+                for index, process in enumerate(list(self._processes), start=1):
+                    if not index % _CHECKED_AT_ONCE:  # What one waits for may depend on all others.
+                        yield from count_work(len(self._processes), _CHECKED_PER_COMMAND)
                     if process.code is not None:
                         process.execution.close()
                         self._processes.remove(process)
@@ -321,6 +348,8 @@ class ProcessScheduler:
                         yield from self._advance(process)
                         if first.code is not None:
                             break
+                if self._memory:
+                    self._count_memory(len(self._processes))
                 if is_idle and first.code is None:
                     yield from self._sleep()
         finally:

@@ -4,6 +4,7 @@ from collections.abc import Generator, Mapping
 from contextlib import suppress
 from typing import Final
 
+from . import limits
 from .filesystem import FileEntry, FileError, NoSpace, NoSuchFile
 from .messages import message_of, usage
 from .process import (
@@ -25,6 +26,7 @@ from .process import (
     Steps,
     WaitUntil,
     count_work,
+    fill_memory,
 )
 
 _LARGE: Final = 4096
@@ -154,19 +156,26 @@ class FullDevice(DeviceStream):
 
 
 class CaptureStream(_WriteOnly):
-    """The output of a command substitution; `limit` bounds it."""
+    """The output of a command substitution, up to the largest value that is kept; more of it only fills memory."""
 
-    def __init__(self, limit: int, error: Exception) -> None:
+    def __init__(self, process: Process) -> None:
         self.data = bytearray()
-        self._limit = limit
-        self._error = error
+        self.size = 0
+        self._process = process
+
+    @property
+    def is_complete(self) -> bool:
+        return self.size == len(self.data)
 
     def write(self, data: bytes) -> Steps:
-        self.data += data
-        if len(self.data) > self._limit:
-            raise self._error
-        return
-        yield
+        before = self.size
+        self.size += len(data)
+        if self.size <= limits.MAX_VALUE:
+            self.data += data
+            return
+        yield from fill_memory(self._process, self.size if before == len(self.data) else len(data))
+        if self.size > limits.MAX_CAPTURED:
+            raise BrokenPipe
 
 
 class FileStream:
@@ -266,6 +275,11 @@ class PipeWriter(_WriteOnly):
         pipe.buffer += data
 
 
+def is_read_by_program(process: Process) -> bool:
+    """Return whether another program, or a shell, reads the standard output, which may so be endless."""
+    return isinstance(process.descriptors.get(1), (PipeWriter, CaptureStream))
+
+
 class ShellPipe:
     """A pipe between processes; a write is never split, so that it may hold more than `PIPE_SIZE`."""
 
@@ -355,11 +369,8 @@ def _deliver_all(execution: Run, process: Process) -> Run:
             return 1
         reply, killed = None, None
         if type(effect) is Output:
-            stream = descriptors.get(effect.descriptor)
             if effect.data:
-                if stream is None:
-                    raise BadDescriptor
-                yield from stream.write(effect.data)
+                yield from _writable(descriptors.get(effect.descriptor)).write(effect.data)
                 process.host.moved_bytes += len(effect.data)
         elif type(effect) is Input:
             stream = descriptors.get(0)
@@ -377,6 +388,12 @@ def _deliver_all(execution: Run, process: Process) -> Run:
         effects += 1
         if not effects % _EFFECTS_PER_COMMAND:  # the caller does not receive those on files and devices
             yield CommandStart()
+
+
+def _writable(stream: DescriptorStream | None) -> DescriptorStream:
+    if stream is None:
+        raise BadDescriptor
+    return stream
 
 
 def _resume(execution: Run, reply: bytes | None, killed: ProgramKilled | None) -> Effect:

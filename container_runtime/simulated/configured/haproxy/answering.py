@@ -18,7 +18,8 @@ from mockube.container_runtime.simulated.configured.contract import (
 )
 from mockube.container_runtime.simulated.configured.patterns import compile_text
 
-from .configuration import HaproxyConfiguration, Proxy, ProxyRule, ServerAddress
+from .configuration import EXPORTER, HaproxyConfiguration, Proxy, ProxyRule, ServerAddress
+from .prometheus import CONTENT_TYPE, metrics_text
 
 _TEXTS: Final = {
     400: "Your browser sent an invalid request.",
@@ -120,6 +121,15 @@ class _Exchange:
         text = f"<html><head><title>Statistics Report for HAProxy</title></head>\n<body><h1>HAProxy</h1>\n<table>\n{rows}</table>\n</body></html>\n"
         return Response(status=200, headers=[("cache-control", "no-cache")], body=text.encode())
 
+    def _metrics(self) -> Response:
+        self._server = "<PROMEX>"
+        return Response(
+            status=200,
+            content_type=CONTENT_TYPE,
+            headers=[("cache-control", "no-cache")],
+            body=metrics_text(self._configuration, self._request.number).encode(),
+        )
+
     # --- rules of requests
 
     def _apply(self, rules: Sequence[ProxyRule]) -> Response | None:
@@ -135,6 +145,8 @@ class _Exchange:
                     return self._return(rule)
                 case "redirect":
                     return self._redirect(rule)
+                case "use-service" if rule.arguments[:1] == (EXPORTER,):
+                    return self._metrics()
                 case _:
                     self._change_request(rule)
         return None

@@ -288,6 +288,8 @@ _REQUEST_RULES: Final = frozenset(
 _REQUEST_PREFIXES: Final = (
     "set-var", "unset-var", "sc-", "set-map(", "del-map(", "add-acl(", "del-acl(", "do-resolve(", "lua.", "track-sc", "set-headers-bin", "ot-group",
 )  # fmt: skip
+EXPORTER: Final = "prometheus-exporter"
+"""The service of `use-service` that is simulated."""
 _SIMULATED_RULES: Final = frozenset(
     {"return", "redirect", "deny", "allow", "set-header", "add-header", "del-header", "set-path", "replace-path", "tarpit", "reject", "set-log-level",
      "capture", "set-nice", "strict-mode", "silent-drop", "disable-l7-retry"}
@@ -592,7 +594,8 @@ class _Reader:
             proxy.request_rules.append(rule)
         else:
             proxy.response_rules.append(rule)
-        if name not in _SIMULATED_RULES and not name.startswith(("set-var", "unset-var", "sc-", "track-sc")):
+        is_known = name in _SIMULATED_RULES or (name == "use-service" and arguments[:1] == (EXPORTER,))
+        if not is_known and not name.startswith(("set-var", "unset-var", "sc-", "track-sc")):
             self._configuration.not_simulated[f"{kind} {name} of haproxy"] = None
 
     def _check_pattern(self, proxy: Proxy, rule: str, arguments: Sequence[str]) -> None:

@@ -23,6 +23,7 @@ from mockube.container_runtime.simulated.shell.process import (
     read_input,
 )
 from mockube.container_runtime.simulated.shell.redirection import open_output
+from mockube.container_runtime.simulated.shell.streams import is_read_by_program
 
 from .endless_reads import copies_for_ever
 from .files import modification_time
@@ -40,6 +41,8 @@ _FLAGS: Final[Mapping[str, frozenset[str]]] = {
 }
 _MORE_THAN_DISKS: Final = 1 << 60
 _LARGE_BUFFER: Final = 1 << 20
+_PART: Final = 1 << 18
+"""The part of many zeros that is written at once."""
 _MAX_SIZE: Final = 1 << 25
 _TOO_MUCH: Final = "more than 16 MiB are not simulated"
 
@@ -173,6 +176,9 @@ def _write(process: Process, copy: _Copy, content: _Block) -> Generator[Effect, 
     if not copy.target or is_special(path):
         stream = open_output(process, copy.target) if copy.target else None
         if path != NULL:
+            if content.size > limits.MAX_INPUT and stream is None and is_read_by_program(process):
+                yield from _write_parts(content)
+                return content.size
             if content.size > limits.MAX_INPUT:
                 raise ProgramUsageError(_TOO_MUCH)
             data = content.data + bytes(content.zeros)
@@ -207,6 +213,13 @@ def _write(process: Process, copy: _Copy, content: _Block) -> Generator[Effect, 
 
 def _output(data: bytes) -> Steps:
     yield Output(1, data)
+
+
+def _write_parts(content: _Block) -> Steps:
+    yield Output(1, content.data)
+    part = bytes(_PART)
+    for start in range(0, content.zeros, _PART):
+        yield Output(1, part[: content.zeros - start])
 
 
 def _join(before: _Block, start: int, content: _Block) -> _Block:

@@ -5,7 +5,7 @@ from math import inf
 from posixpath import basename, dirname, join, normpath, relpath
 from typing import Final
 
-from mockube.container_runtime.simulated.shell.devices import is_endless, is_special
+from mockube.container_runtime.simulated.shell.devices import is_endless, is_special, read_device
 from mockube.container_runtime.simulated.shell.filesystem import (
     AccessDenied,
     FileEntry,
@@ -27,7 +27,7 @@ from mockube.container_runtime.simulated.shell.process import (
     write_text,
 )
 from mockube.container_runtime.simulated.shell.redirection import open_output
-from mockube.container_runtime.simulated.shell.streams import FileStream
+from mockube.container_runtime.simulated.shell.streams import FileStream, is_read_by_program
 
 from .dates import parse_stamp, parse_time_text
 from .endless_reads import copies_for_ever
@@ -62,6 +62,8 @@ def cat(process: Process) -> Run:
                 output.fill()
                 yield process.error(f"write error: {NoSpace()}")
                 return 1
+            while is_endless(process.path(name)) and is_read_by_program(process):
+                yield Output(1, read_device(process.host, process.path(name)) or b"")
             data = yield from read_path(process, name)
         except FileError as error:
             words = (

@@ -87,7 +87,8 @@ def _list_folder(process: Process, name: str, options: ProgramOptions) -> Run:
     children = [child for child in names if not child.startswith(".") or options.has_any("aAf")]
     rows = [(child, join(path, child)) for child in children]
     if options.has_any("af"):
-        rows = [(".", path), ("..", dirname(path)), *rows]
+        folder = files.resolve(path)  # A link to a folder is none itself.
+        rows = [(".", folder), ("..", dirname(folder)), *rows]
     ordered = _order(files, rows, options)
     if options.has_any("ls"):
         yield write_text(f"total {sum(_blocks(files.link_entry(each)) for _, each in ordered)}\n")

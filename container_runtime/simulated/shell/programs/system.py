@@ -21,6 +21,7 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.streams import is_read_by_program
 
 from .durations import seconds_of
 from .expressions import expr
@@ -261,7 +262,9 @@ def yes(process: Process) -> Run:
         changes = host.changes
         yield write_text(text)
         yield Sleep(_YES_SECONDS, cores=1.0)
-        if host.changes != changes:  # A program reads the lines; it may end at any time.
+        if host.changes != changes or is_read_by_program(
+            process
+        ):  # A program reads the lines; it may end at any time.
             text = line * max(_YES_BLOCK // len(line), _YES_LINES)
             continue
         iterations = yield RepeatedIteration(_YES_SECONDS, 1.0)

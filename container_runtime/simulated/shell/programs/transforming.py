@@ -2,6 +2,7 @@
 
 import re
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
@@ -16,10 +17,11 @@ from mockube.container_runtime.simulated.shell.process import (
     Program,
     ProgramUsageError,
     Run,
+    read_input,
     write_text,
 )
 
-from .inputs import number_of, read_all, read_files, split_lines
+from .inputs import BLOCK, number_of, read_all, read_files, split_lines
 from .printf import unescape
 
 _RANGE: Final = re.compile(r"([0-9]{0,9})(-?)([0-9]{0,9})")
@@ -102,28 +104,46 @@ def transliterate(process: Process) -> Run:
     sets = options.arguments
     if not sets or (len(sets) < 2 and not options.has_any("ds")):
         raise ProgramUsageError("usage: tr [-cds] STRING1 [STRING2]")
-    text = (yield from read_all(process, [])).decode("utf-8", "surrogateescape")
+    replace = _replacement(options, sets)
+    decoder = getincrementaldecoder("utf-8")("surrogateescape")
+    output, last, block = "", "", b"-"
+    while block:
+        block = yield from read_input(BLOCK)
+        text = replace(decoder.decode(block, not block), last)
+        output, last = output + text, text[-1:] or last
+        if len(output) >= BLOCK:  # a shorter part waits for more, as in the buffer of a real program
+            yield write_text(output)
+            output = ""
+    yield write_text(output)
+    return 0
+
+
+def _replacement(options: ProgramOptions, sets: Sequence[str]) -> Callable[[str, str], str]:
+    """Return a function that returns what tr writes for a part of its input, behind the last character before it."""
     first = _characters(sets[0], 0)
     members = set(first)
     second = _characters(sets[1], len(first)) if len(sets) > 1 else ""
     complements = options.has_any("cC")
-    if "d" in options:
-        distinct = set(text)
-        removed = {char for char in distinct if (char in members) is not complements}
-        text = text.translate(dict.fromkeys(map(ord, removed)))
-    elif second:
-        if complements:
-            table = {ord(char): second[-1] for char in set(text) if char not in members}
-        else:
-            table = {
-                ord(char): second[min(index, len(second) - 1)]
-                for index, char in reversed(list(enumerate(first)))
-            }
-        text = text.translate(table)
-    if "s" in options:
-        text = _squeeze(text, set(second) if second else members, complements=complements and not second)
-    yield write_text(text)
-    return 0
+    table = {
+        ord(char): second[min(index, len(second) - 1)]
+        for index, char in reversed(list(enumerate(first)))
+        if second
+    }
+
+    def replace(text: str, last: str) -> str:
+        if "d" in options:
+            removed = {char for char in set(text) if (char in members) is not complements}
+            text = text.translate(dict.fromkeys(map(ord, removed)))
+        elif second and complements:
+            text = text.translate({ord(char): second[-1] for char in set(text) if char not in members})
+        elif second:
+            text = text.translate(table)
+        if "s" in options:
+            squeezed = set(second) if second else members
+            text = _squeeze(last + text, squeezed, complements=complements and not second)[len(last) :]
+        return text
+
+    return replace
 
 
 def _end_of_fields(line: str, count: int) -> int:

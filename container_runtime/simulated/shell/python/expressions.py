@@ -337,6 +337,8 @@ class Expressions(Attributes):
     def _comprehend(self, node: Any, frame: Frame, add: Any) -> Code:
         source = yield node.generators[0].iter, frame
         frame.node = node
+        if isinstance(source, range) and isinstance(node, ast.ListComp) and not node.generators[0].ifs:
+            yield self.check_size(len(source))
         iterator = yield self.iterate(source)
         inner = self._comprehension_frame(node, frame)
         inner.node = frame.node = node
@@ -386,6 +388,8 @@ class Expressions(Attributes):
 
     def _generator_expression(self, node: ast.GeneratorExp, frame: Frame) -> Code:
         source = yield node.generators[0].iter, frame
+        if isinstance(source, range) and isinstance(node, ast.ListComp) and not node.generators[0].ifs:
+            yield self.check_size(len(source))
         iterator = yield self.iterate(source)
         inner = self._comprehension_frame(node, frame)
         return GeneratorObject("<genexpr>", self.drive(self._generate(node, iterator, inner)))

@@ -38,6 +38,7 @@ from .values import (
     Module,
     NativeObject,
     SourceFile,
+    TooLargeInPython,
     Value,
     YieldedValue,
     type_name,
@@ -214,7 +215,7 @@ class Machine(ABC):
     def charge(self, nanoseconds: float) -> None:
         """Count the work of an operation before it is done: the next part of the execution waits for it; refuse what takes too long."""
         if nanoseconds > limits.MAX_PYTHON_WORK:
-            self.refuse_feature("an operation on values of this size in Python")
+            raise TooLargeInPython("an operation on values of this size in Python")
         self._work += nanoseconds
         self._allocated += nanoseconds  # at most a byte each
 
@@ -235,7 +236,7 @@ class Machine(ABC):
         if length >= _NEVER_STORED:
             raise error("MemoryError")
         if length > limits.MAX_PYTHON_STORED:
-            self.refuse_feature(f"a value of {length} bytes in Python")
+            raise TooLargeInPython(f"a value of {length} bytes in Python")
 
     def nest(self) -> AbstractContextManager[None]:
         """Go one level deeper into a value; raise the script's `RecursionError` where Python does."""
@@ -288,7 +289,7 @@ class Machine(ABC):
             change, self._reported = total - self._reported, total
             host.memory.change(change, self.process.processes.current_pid(), host.elapsed)
         if total > limits.MAX_PYTHON_HEAP:
-            self.refuse_feature(
+            raise TooLargeInPython(
                 f"a script in Python whose values take more than {limits.MAX_PYTHON_HEAP >> 20} MiB"
             )
 
@@ -309,7 +310,16 @@ class Machine(ABC):
         """End the container if a list or the like would have more elements than a node has memory for; refuse what is too large to be stored."""
         if count > limits.MAX_PYTHON_ELEMENTS:
             yield self.fill(inf if count * _POINTER >= _NODE_MEMORY else count * _POINTER)
-            self.refuse_feature(f"a container of {count} elements in Python")
+            raise TooLargeInPython(f"a container of {count} elements in Python")
+        return None
+
+    def grow_on(self, factor: float) -> Code:
+        """Let what a loop has filled, and too large to be stored, grow by a factor: it ends the container that has less memory."""
+        if factor == inf:
+            yield self.fill(inf)
+        elif factor > 1.0:
+            size = max(self._reported, limits.MAX_PYTHON_ELEMENTS * _POINTER)
+            yield self.fill(size * (factor - 1.0))
         return None
 
     # --- keys of dictionaries and sets
@@ -538,7 +548,7 @@ class Machine(ABC):
             self.refuse_feature(f"the contents of a value of {value.length} bytes in Python")
         if isinstance(unit, list):
             if value.length > limits.MAX_PYTHON_ELEMENTS:
-                self.refuse_feature(f"this operation on a list of {value.length} elements in Python")
+                raise TooLargeInPython(f"this operation on a list of {value.length} elements in Python")
         else:
             self.check_length(value.length)
         self.charge(costs.CHARACTER * value.length)

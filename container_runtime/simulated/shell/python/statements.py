@@ -3,6 +3,7 @@
 import ast
 from collections import deque
 from collections.abc import Callable, Mapping
+from math import inf
 from operator import iadd, iand, ior, isub, ixor
 from typing import Any, Final
 
@@ -25,11 +26,23 @@ from .values import (
     NativeObject,
     PyClass,
     Scope,
+    TooLargeInPython,
     Value,
     Wrapper,
     is_subclass,
     type_name,
 )
+
+
+def _breaks(node: ast.For | ast.While) -> bool:
+    """Return whether a loop may end in an iteration."""
+    return any(isinstance(part, (ast.Break, ast.Return, ast.Raise)) for part in ast.walk(node))
+
+
+def _never_ends(node: ast.While) -> bool:
+    """Return whether a loop goes on until an error ends it."""
+    return isinstance(node.test, ast.Constant) and bool(node.test.value) and not _breaks(node)
+
 
 _CHANGED_BY: Final = (
     (bytearray, (bytes, bytearray)),
@@ -263,13 +276,19 @@ class Statements(Calls):
         return (yield self.block(node.body if (yield self.truth(test)) else node.orelse, frame))
 
     def _while(self, node: ast.While, frame: Frame) -> Code:
-        timed = 0
+        timed = count = 0
         while True:
             before = self._iteration_start()
             test = yield node.test, frame
             if not (yield self.truth(test)):
                 return (yield self.block(node.orelse, frame))
-            control = yield self.block(node.body, frame)
+            count += 1
+            try:
+                control = yield self.block(node.body, frame)
+            except TooLargeInPython:
+                if count > 1 and self.fact(_never_ends, node):
+                    yield self.grow_on(inf)
+                raise
             if control is BREAK:
                 return None
             if control is not None and control is not CONTINUE:
@@ -303,13 +322,20 @@ class Statements(Calls):
         source = yield node.iter, frame
         frame.node = node
         iterator = yield self.iterate(source)
+        count = 0
         while True:
             frame.node = node
             item = yield self.advance(iterator)
             if item is END:
                 return (yield self.block(node.orelse, frame))
             yield self.assign(node.target, item, frame)
-            control = yield self.block(node.body, frame)
+            count += 1
+            try:
+                control = yield self.block(node.body, frame)
+            except TooLargeInPython:
+                if count > 1 and isinstance(source, range) and not self.fact(_breaks, node):
+                    yield self.grow_on(len(source) / count)
+                raise
             if control is BREAK:
                 return None
             if control is not None and control is not CONTINUE:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final, TypeAlias
 
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.process import UnknownProgram
+from mockube.container_runtime.simulated.shell.process import TooLarge, UnknownProgram
 
 _MAX_CLASSES: Final = 1_000
 
@@ -18,6 +18,10 @@ BuiltinCall: TypeAlias = Callable[..., Any]
 
 class NotSimulatedInPython(UnknownProgram):
     """A script needs a module or a part of the language that is not simulated."""
+
+
+class TooLargeInPython(NotSimulatedInPython, TooLarge):
+    """The values of a script are larger than what is stored of them."""
 
 
 class Scope:

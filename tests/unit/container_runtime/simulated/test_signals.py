@@ -4,6 +4,7 @@ import pytest
 
 from judges.differential.shell.shells import run_simulated
 from mockube.container_runtime.simulated.live_containers import LiveContainers
+from tests.support.event_loop import yield_to_loop
 from tests.support.running_containers import Cluster, shell
 
 
@@ -144,3 +145,11 @@ async def test_container_whose_server_is_not_simulated_runs():
     state = cluster.runtime.states(cluster.pod)["c"]
     assert state.started is not None
     assert state.exit is None
+
+
+async def test_container_runs_at_once_whose_command_works_on():
+    cluster = Cluster(shell("i=0; while [ $i -lt 1000 ]; do i=$((i+1)); done; wget -V; exit 3"))
+    cluster.runtime.start_container(cluster.pod, "c", 0)
+    while cluster.runtime.states(cluster.pod)["c"].started is None:
+        await yield_to_loop()
+    assert not cluster.runtime.run_of(cluster.pod, "c").has_paused.is_set()

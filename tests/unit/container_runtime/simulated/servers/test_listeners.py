@@ -2,6 +2,8 @@
 
 import pytest
 
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.simulated.predictions import unknown_program
 from mockube.container_runtime.simulated.servers.listeners import listeners_of
 
 NETEXEC = "registry.k8s.io/e2e-test-images/agnhost:2.47"
@@ -133,3 +135,36 @@ def test_empty_volume_is_filled_with_the_configuration_of_some_images(image, oth
     }
     found = listeners_of({"metadata": {"name": "p"}, "spec": spec}, container)
     assert (not found.unknown) is is_known
+
+
+@pytest.mark.parametrize(
+    ("image", "fields", "ports"),
+    [
+        ("hashicorp/vault:1.15", {"args": ["server", "-dev"]}, [8200, 8201]),
+        (
+            "hashicorp/vault:1.15",
+            {"command": ["vault", "server", "-dev", "-dev-listen-address=:8300"]},
+            [8201, 8300],
+        ),
+        ("prom/prometheus:v2.45.0", {"args": ["--web.listen-address=0.0.0.0:9191"]}, [9191]),
+        ("hashicorp/http-echo", {"args": ["-text=hi", "-listen=:8080"]}, [8080]),
+        ("redis:7", {"command": ["sh", "-c", "redis-server --requirepass $P"]}, [6379]),
+    ],
+)
+def test_server_that_a_command_starts_with_options_is_known(image, fields, ports):
+    container = {"name": "c", "image": image, **fields}
+    pod = {"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": [container]}}
+    listeners = listeners_of(pod, container)
+    assert sorted(listeners.ports) == ports
+    assert all(listeners.ports.values())
+    assert unknown_program(pod, container, script_of({})) == ""
+
+
+def test_server_of_a_configuration_in_a_file_is_not_known():
+    container = {
+        "name": "c",
+        "image": "hashicorp/vault:1.15",
+        "args": ["server", "-config=/vault/config/x.hcl"],
+    }
+    pod = {"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": [container]}}
+    assert unknown_program(pod, container, script_of({})) != ""

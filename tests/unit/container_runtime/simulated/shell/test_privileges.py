@@ -29,3 +29,15 @@ def test_change_of_an_interface_needs_its_capability():
 def test_program_of_root_gets_its_user_unless_new_privileges_are_forbidden(no_new_privileges, user):
     host = container(no_new_privileges=no_new_privileges, user=1000)
     assert run("nnp", host=host)[0] == f"Effective uid: {user}\n"
+
+
+def test_addresses_and_routes_of_a_container():
+    host = container()
+    host.address = "10.244.1.5"
+    shown = run("ip", "addr", host=host)[0]
+    assert "    inet 127.0.0.1/8 scope host lo\n" in shown
+    assert "    inet 10.244.1.5/24 brd 10.244.1.255 scope global eth0\n" in shown
+    assert "inet" not in run("ip", "link", "show", host=host)[0]
+    assert run("ip", "route", host=host)[0].startswith("default via 10.244.1.1 dev eth0 \n")
+    with pytest.raises(UnknownProgram):
+        run("ip", "neigh", host=host)

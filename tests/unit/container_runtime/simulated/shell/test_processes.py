@@ -56,3 +56,10 @@ def test_pipeline_that_starts_itself_ends_for_want_of_processes(monkeypatch):
     monkeypatch.setattr(limits, "MAX_PROCESSES", 20)
     monkeypatch.setattr(limits, "MAX_SUBSHELLS", 1000)
     assert "Cannot fork" in run_simulated("f() { f | f; }; f").errors
+
+
+def test_folder_behind_a_link_is_listed_as_a_folder():
+    script = "mkdir -p /tmp/d/x; ln -s x /tmp/d/l; ls -la /tmp/d/l/; ls -ld /tmp/d/l"
+    *rows, link = run_simulated(script).output.splitlines()[1:]
+    assert [(row[0], row.split()[-1]) for row in rows] == [("d", "."), ("d", "..")]
+    assert link.startswith("l")

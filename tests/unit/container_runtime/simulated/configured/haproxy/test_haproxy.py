@@ -116,7 +116,7 @@ def test_log_and_headers():
 
 
 def test_unknown_criteria_and_actions_are_named_as_not_simulated():
-    subject = read(f"{FRONTEND}  acl a ssl_c_verify 1\n  http-request use-service prometheus-exporter if a\n")
+    subject = read(f"{FRONTEND}  acl a ssl_c_verify 1\n  http-request use-service lua.hello if a\n")
     assert [*subject.not_simulated] == [
         "the criterion ssl_c_verify of haproxy",
         "http-request use-service of haproxy",
@@ -143,3 +143,18 @@ def test_pattern_with_a_lookahead_is_not_simulated():
 def test_proxy_does_not_change_the_criteria_of_its_defaults():
     subject = read("defaults\n  acl x path /d\nfrontend f\n  bind *:80\n  acl x path /f\nbackend b\n")
     assert [len(subject.frontends[0].acls["x"]), len(subject.proxies["b"].acls["x"])] == [2, 1]
+
+
+def test_metrics_of_the_exporter():
+    rule = "  http-request use-service prometheus-exporter if { path /metrics }\n  default_backend b\n"
+    assert [*read(FRONTEND + rule + BACKEND).not_simulated] == []
+    response, calls = respond(rule + BACKEND, "/metrics", number=3)
+    assert (response.status, response.content_type, calls) == (200, "text/plain; version=0.0.4", [])
+    lines = response.body.decode().splitlines()
+    assert {
+        "# TYPE haproxy_frontend_http_requests_total counter",
+        'haproxy_frontend_http_requests_total{proxy="f"} 3',
+        'haproxy_backend_active_servers{proxy="b"} 2',
+        'haproxy_server_status{proxy="b",server="s3",state="UP"} 1',
+    } <= {*lines}
+    assert respond(rule + BACKEND, "/other", [ProxyReply(status=200, body=b"ok")])[0].body == b"ok"
