@@ -37,8 +37,13 @@ def test_static_pods_are_ready_at_once_and_outlive_their_deletion(kubeadm):
         assert pod["metadata"]["ownerReferences"][0]["kind"] == "Node"
     before = kubeadm.get("Pod", "etcd-control-plane-1", **SYSTEM)
     kubeadm.delete("Pod", "etcd-control-plane-1", **SYSTEM)
-    after = kubeadm.wait("Pod", "etcd-control-plane-1", is_ready, **SYSTEM)
-    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    # The kubelet removes the mirror pod shortly after it was deleted, so that clients see the deletion.
+    after = kubeadm.wait(
+        "Pod",
+        "etcd-control-plane-1",
+        lambda tree: is_ready(tree) and tree["metadata"]["uid"] != before["metadata"]["uid"],
+        **SYSTEM,
+    )
     assert after["status"]["containerStatuses"] == before["status"]["containerStatuses"]
     address = after["status"]["hostIP"]
     assert f"--advertise-client-urls=https://{address}:2379" in after["spec"]["containers"][0]["command"]
