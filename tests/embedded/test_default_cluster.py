@@ -218,6 +218,7 @@ def test_defaults_are_restored_after_exception(cluster, decoy):
 
 def test_cached_client_of_other_cluster_is_not_default(cluster, decoy):
     """kr8s returns any client that it has if the arguments name no cluster."""
+    kr8s.Api._instances.clear()  # clients of the clusters of other tests
     with Cluster(nodes=1) as other:
         earlier = other.kr8s()
         with cluster.as_default():
