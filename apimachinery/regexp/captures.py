@@ -29,6 +29,10 @@ class Groups(NamedTuple):
     texts: tuple[str, ...]
     named: Mapping[str, str]
 
+    def text(self, index: int) -> str:
+        """Return a group; "" for one that the pattern does not have."""
+        return self.texts[index] if index < len(self.texts) else ""
+
 
 class CapturingPattern(Struct, frozen=True):
     """A valid pattern. A search that would take too long finds nothing, as PCRE2 gives up."""

@@ -45,7 +45,7 @@ from .files.node_disks import NodeDisks
 from .files.stored_contents import BrokenContents, Contents, decode, encode
 from .files.writable import ContainerFiles, RunKey, Volumes, in_folder, mounts_of
 from .live_containers import LiveContainers
-from .node.node_files import FolderNodeFiles, NodeFiles
+from .node.node_files import FolderNodeFiles, NodeFiles, SystemFiles
 from .node.root_files import root_files
 from .programs import commands as runs
 from .programs.lasting_files import WRITE_COMMAND
@@ -462,11 +462,8 @@ class PodFiles:
         """Bring what the system of a node writes up to date, at most once a second."""
         now, node = self._clock.monotonic(), self._nodes.node(name)
         files = self._container_files.find_volume((OF_NODE, name))
-        if (
-            node is not None
-            and isinstance(files, NodeFiles | FolderNodeFiles)
-            and now - self._refreshed.get(name, -2.0) > 1.0
-        ):
+        is_old = now - self._refreshed.get(name, -2.0) > 1.0
+        if node is not None and isinstance(files, SystemFiles) and is_old:
             self._refreshed[name] = now
             files.update_system(self._system_of(node))
 

@@ -196,9 +196,7 @@ def _rewritten_name(rule: Sequence[str], name: str) -> str | None:
         match = pattern.search(f"{name}.") or pattern.search(name)
         if match is None:
             return None
-        groups = match.texts
-        replaced = _GROUP.sub(lambda place: groups[int(place[1])] if int(place[1]) < len(groups) else "", new)
-        return replaced.rstrip(".")
+        return _GROUP.sub(lambda place: match.text(int(place[1])), new).rstrip(".")
     old, new = (old, new) if kind == "prefix" else (old.rstrip("."), new.rstrip("."))
     if kind == "prefix":
         return new + name.removeprefix(old) if name.startswith(old) else None

@@ -45,36 +45,28 @@ class NodeFiles(FileSystem):
         """Replace all changes by others, without a change that is reported."""
         changes, removed = _parts(entries)
         super().replace_contents({**self._system, **changes})
-        with self._unreported():
-            for path in sorted(removed, key=len, reverse=True):
-                if path in self._entries and not self._children.get(path):
-                    self._delete(path)
+        with _Unreported(self):
+            _delete_all(self, removed)
 
     def update_system(self, system: Mapping[str, FileEntry]) -> None:
         """Replace what the system has written, where nobody has changed it since."""
         unchanged = {path for path, entry in self._system.items() if self._entries.get(path) == entry}
-        with self._unreported():
-            for path in sorted(unchanged - system.keys(), key=len, reverse=True):
-                if path != "/" and not self._children.get(path):
-                    self._delete(path)
+        with _Unreported(self):
+            _delete_all(self, unchanged - system.keys() - {"/"})
             for path, entry in system.items():
                 is_new = path not in self._system and path not in self._entries
                 if (is_new or path in unchanged) and self._entries.get(path) != entry:
                     self.put(path, entry)
-        folders = {path: self._entries[path] for path in _parents(system) if path in self._entries}
-        self._system = {**folders, **system, "/": self._system["/"]}
+        self._system = {**_parents(system, self._entries), **system, "/": self._system["/"]}
 
     def write_by_system(self, path: str, data: bytes) -> None:
         """Write a file of the system, such as a log."""
         entry = self._entries.get(path)
         if entry is None or self._system.get(path) != entry:
             return
-        with self._unreported():
+        with _Unreported(self):
             self.put(path, FileEntry(data=data, mode=entry.mode, modified=entry.modified))
         self._system[path] = self._entries[path]
-
-    def _unreported(self) -> "_Unreported":
-        return _Unreported(self)
 
 
 class FolderNodeFiles(FolderFileSystem):
@@ -90,12 +82,11 @@ class FolderNodeFiles(FolderFileSystem):
     def update_system(self, system: Mapping[str, FileEntry]) -> None:
         """Add what the system has written since, and remove what it has removed."""
         with _Unreported(self):
-            self._delete_all(self._system.keys() - system.keys())
+            _delete_all(self, self._system.keys() - system.keys())
             for path in sorted(system.keys() - self._system.keys()):
                 if path not in self._entries:
                     self.put(path, system[path])
-        folders = {path: self._entries[path] for path in _parents(system) if path in self._entries}
-        self._system = {**folders, **system, "/": self._system["/"]}
+        self._system = {**_parents(system, self._entries), **system, "/": self._system["/"]}
 
     def write_by_system(self, path: str, data: bytes) -> None:
         """Write a file of the system, such as a log."""
@@ -126,12 +117,7 @@ class FolderNodeFiles(FolderFileSystem):
         changes, removed = _parts(entries)
         super().replace_contents({**self._system, **changes})
         with _Unreported(self):
-            self._delete_all(removed)
-
-    def _delete_all(self, paths: Iterable[str]) -> None:
-        for path in sorted(paths, key=len, reverse=True):
-            if path in self._entries and not self._names(path):
-                self._delete(path)
+            _delete_all(self, removed)
 
 
 SystemFiles: TypeAlias = NodeFiles | FolderNodeFiles
@@ -156,11 +142,19 @@ def _parts(entries: Mapping[str, FileEntry]) -> tuple[Mapping[str, FileEntry], C
     return {path: entry for path, entry in entries.items() if path not in removed}, removed
 
 
-def _parents(paths: Mapping[str, FileEntry]) -> set[str]:
+def _delete_all(files: SystemFiles, paths: Iterable[str]) -> None:
+    """Delete files and empty folders, those in a folder before it."""
+    for path in sorted(paths, key=len, reverse=True):
+        if path in files._entries and not any(files._names(path)):  # noqa: SLF001 - of the same module
+            files._delete(path)  # noqa: SLF001 - of the same module
+
+
+def _parents(system: Mapping[str, FileEntry], entries: Mapping[str, FileEntry]) -> Mapping[str, FileEntry]:
+    """Return the folders around the files of a system, without the root."""
     parents: set[str] = set()
-    for path in paths:
+    for path in system:
         folder = dirname(path)
         while folder not in parents and folder != "/":
             parents.add(folder)
             folder = dirname(folder)
-    return parents
+    return {path: entries[path] for path in parents if path in entries}

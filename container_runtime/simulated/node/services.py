@@ -16,7 +16,7 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
 )
 
-from .node_files import FolderNodeFiles, NodeFiles, SystemFiles
+from .node_files import SystemFiles
 from .pod_log_paths import LOGS, place_of_log
 
 Answer = Generator[Effect, bytes | None, Any]
@@ -42,7 +42,7 @@ def ask(process: Process, service: str, arguments: Mapping[str, Any] | None = No
 def update_logs(process: Process) -> Steps:
     """Read the logs of containers before a program that may look at them: one with a path, or in a folder, of logs."""
     files = process.host.files
-    if not isinstance(files, NodeFiles | FolderNodeFiles):
+    if not isinstance(files, SystemFiles):
         return
     paths = [process.path(argument) for argument in process.arguments if not argument.startswith("-")]
     resolved = [*_resolved_logs(files, (*paths, process.directory))]

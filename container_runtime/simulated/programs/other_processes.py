@@ -86,7 +86,7 @@ def other_processes(  # noqa: PLR0913 - each argument is a dependency
     is_main: bool = False,
 ) -> tuple[OtherProcess, ...]:
     """Return what runs in a container besides a client's command, or besides its own one (`is_main`)."""
-    if not program.is_first_process(pod) and pod["spec"].get("shareProcessNamespace"):
+    if pod["spec"].get("shareProcessNamespace"):
         running = [
             (other, at)
             for other in every_container(pod["spec"])

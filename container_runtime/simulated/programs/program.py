@@ -63,6 +63,7 @@ from mockube.container_runtime.simulated.shell.network_programs.servers.registry
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of, starts_server
 from mockube.container_runtime.simulated.shell.node_disk import NodeDisk
 from mockube.container_runtime.simulated.shell.process import (
+    FIRST_PID,
     CommandStart,
     Effect,
     Host,
@@ -78,6 +79,7 @@ from mockube.container_runtime.simulated.shell.process import (
 )
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.scheduling import ProcessScheduler
+from mockube.container_runtime.simulated.shell.signals import SIGNAL_CODE
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 from mockube.container_runtime.start_errors import NOT_STARTED, StartError, message_of_start
 
@@ -95,8 +97,6 @@ MAX_EFFECTS: Final = 50_000
 _ENDLESS_SECONDS: Final = 300.0
 """A script that has run for so long, with so many commands, does not end soon."""
 
-FIRST_PID: Final = 1
-"""The id of the first process of a namespace."""
 _PIDS_OF_CONTAINER: Final = 7
 """The distance of the first processes of containers that share their processes."""
 _GAVE_UP: Final = -1
@@ -107,7 +107,6 @@ _GO_PROGRAMS: Final = frozenset({"agnhost", "kubectl", "kube-webhook-certgen"})
 """Programs that end at SIGTERM also as the first process of a container, as Go's run-time does."""
 _GO_EXIT: Final = 2
 _EXECUTES_SERVER: Final = re.compile(rf"\bexec (?:/usr/sbin/)?(?:{'|'.join(NETWORK_SERVERS)})(?![\w.-])")
-_SIGNALED: Final = 128
 _MAX_REACTION: Final = 3600.0
 """The seconds after a signal for which a command is interpreted."""
 _PAUSE_NAME: Final = re.compile(r"pause(?:-[a-z0-9]+)?(?:[:@].*)?")
@@ -145,7 +144,7 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     """The year in which the pod was created."""
     fails_unknown: bool = False
     """Whether programs that are not simulated fail."""
-    pid: int = 1
+    pid: int = FIRST_PID
     """The id of the command's first process; 0 for one in the namespace of its node."""
 
 
@@ -416,7 +415,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
     hostname: str = "localhost"
     year: int = ANY_YEAR
     fails_unknown: bool = False
-    pid: int = 1
+    pid: int = FIRST_PID
     places: ImagePlaces | None = None
     installed: ImagePrograms | None = None
     """The programs of the image; None if nobody knows them."""
@@ -590,7 +589,7 @@ def default_reaction(argv: Sequence[str], *, is_first: bool) -> tuple[StopReacti
         return StopReaction(0.0, 0), False
     handles_signals = any("trap" in argument for argument in argv)
     if not is_first:
-        return StopReaction(0.0, _SIGNALED + TERM), handles_signals
+        return StopReaction(0.0, SIGNAL_CODE + TERM), handles_signals
     return StopReaction(inf, KILLED), handles_signals
 
 

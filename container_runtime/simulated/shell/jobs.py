@@ -5,11 +5,10 @@ from typing import Final
 
 from .builtin_errors import BuiltinError
 from .process import Child, Run, WaitUntil
-from .signals import SIGNALS, report_killed, run_pending_traps
+from .signals import SIGNAL_CODE, SIGNALS, report_killed, run_pending_traps
 from .state import Shell
 
 _NOT_A_CHILD: Final = 127
-_SIGNAL_CODE: Final = 128
 
 
 def _wait(shell: Shell, argv: Sequence[str]) -> Run:
@@ -19,7 +18,7 @@ def _wait(shell: Shell, argv: Sequence[str]) -> Run:
     if not arguments:
         code = yield from _wait_for(shell, shell.jobs)
         shell.jobs = [job for job in shell.jobs if job.code is None]
-        return code if code > _SIGNAL_CODE else 0
+        return code if code > SIGNAL_CODE else 0
     code = 0
     for argument in arguments:
         job = find_job(shell, argument)
@@ -48,7 +47,7 @@ def _wait_for(shell: Shell, jobs: Sequence[Child]) -> Run:
     while any(job.code is None for job in jobs):
         yield WaitUntil(lambda: all(job.code is not None for job in jobs))
         if processes.has_signals():
-            code = _SIGNAL_CODE + processes.first_signal()
+            code = SIGNAL_CODE + processes.first_signal()
             yield from run_pending_traps(shell)
             return code
     for job in jobs:

@@ -160,7 +160,8 @@ NAMES: Mapping[int, str] = {0: "root", 1: "daemon", 65534: "nobody"}
 """The names of the accounts that nearly all images have."""
 
 
-_FIRST = 1
+FIRST_PID = 1
+"""The id of the first process of a namespace."""
 DEFAULT_MEMORY: int = 1 << 30
 """The memory of a node of which nothing is known."""
 
@@ -284,7 +285,7 @@ class Host(Struct, kw_only=True):
     @property
     def is_first(self) -> bool:
         """Whether the first process of a command is that of its namespace."""
-        return self.pid == _FIRST
+        return self.pid == FIRST_PID
 
     def now_running(self, *, is_shown: bool = False) -> datetime:
         """Return the present time for commands, including the simulated sleeps.

@@ -20,11 +20,11 @@ from .process import (
     WaitUntil,
     count_work,
 )
+from .signals import SIGNAL_CODE
 from .state import ExpansionError
 
 _GAP: Final = 5
 """The distance of the ids of the first process and the next one."""
-_SIGNAL_CODE: Final = 128
 KILL: Final = 9
 _PIPE: Final = 13
 _INTERRUPT: Final = 2
@@ -134,13 +134,15 @@ class SimulatedProcess:
         return self.caught_signals.get(number) != ""
 
     def _react(self, number: int, program: ForegroundProgram | None) -> None:
-        """Do what a signal does that nobody handles."""
+        """Do what a signal does that nobody handles: to a program for which the shell waits, or to the process."""
         if number in _STOPPING or number == _CONTINUE:
             self.is_stopped = number in _STOPPING
-        elif number and number not in _IGNORED and program is None:
+        elif not number or number in _IGNORED:
+            return
+        elif program is None:
             self.killed_by = number
-            self.end(_SIGNAL_CODE + number)
-        elif number and number not in _IGNORED and program is not None:
+            self.end(SIGNAL_CODE + number)
+        else:
             self.killed = ProgramKilled(program, number)
             self.condition, self.wake_time = None, 0.0
 
@@ -378,7 +380,7 @@ class ProcessScheduler:
                 process.end(stop.value)
                 break
             except BrokenPipe:
-                process.end(_SIGNAL_CODE + _PIPE)
+                process.end(SIGNAL_CODE + _PIPE)
                 break
             process.reply = None
             if isinstance(effect, Sleep):

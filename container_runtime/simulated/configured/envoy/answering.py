@@ -1,10 +1,8 @@
 """What Envoy answers to a request: by the routes of its listener, or as its admin. Pure."""
 
-import re
 from collections.abc import Generator, Mapping
 from typing import Any, Final
 
-from mockube.apimachinery.regexp.captures import Groups
 from mockube.container_runtime.simulated.configured.contract import (
     Answering,
     FileReader,
@@ -13,11 +11,11 @@ from mockube.container_runtime.simulated.configured.contract import (
     Request,
     Response,
 )
+from mockube.container_runtime.simulated.configured.patterns import with_groups
 
 from .configuration import Cluster, EnvoyConfiguration, EnvoyRoute, Listener, VirtualHost, pattern_of
 
 _REDIRECTS: Final = {"FOUND": 302, "SEE_OTHER": 303, "TEMPORARY_REDIRECT": 307, "PERMANENT_REDIRECT": 308}
-_GROUP: Final = re.compile(r"\\(\d)")
 _Routing = Generator[ProxyCall, ProxyReply, tuple[Response, str]]
 _RESET: Final = "upstream connect error or disconnect/reset before headers. "
 
@@ -185,7 +183,7 @@ def _call(route: EnvoyRoute, cluster: Cluster, request: Request, path: str) -> P
     elif rewrite := action.get("regex_rewrite"):
         substitution = str(rewrite.get("substitution") or "")
         new = pattern_of(rewrite.get("pattern"), "").replace(
-            path, lambda groups: _expanded(substitution, groups)
+            path, lambda groups: with_groups(substitution, groups)
         )
         target = target if new is None else new + target[len(path) :]
     dropped = ("connection", "content-length", "transfer-encoding")
@@ -207,12 +205,6 @@ def _call(route: EnvoyRoute, cluster: Cluster, request: Request, path: str) -> P
         needs_resolver=True,
         uses_search=True,
     )
-
-
-def _expanded(substitution: str, groups: Groups) -> str:
-    r"""Return a substitution with the groups of a match: \1 is the first one, and \0 the whole match."""
-    texts = groups.texts
-    return _GROUP.sub(lambda match: texts[int(match[1])] if int(match[1]) < len(texts) else "", substitution)
 
 
 def _passed(reply: ProxyReply, route: EnvoyRoute) -> Response:

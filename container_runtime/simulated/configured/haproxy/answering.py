@@ -7,7 +7,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from mockube.apimachinery.regexp.captures import Groups
 from mockube.container_runtime.simulated.configured.contract import (
     Answering,
     FileReader,
@@ -16,7 +15,7 @@ from mockube.container_runtime.simulated.configured.contract import (
     Request,
     Response,
 )
-from mockube.container_runtime.simulated.configured.patterns import compile_text
+from mockube.container_runtime.simulated.configured.patterns import compile_text, with_groups
 
 from .configuration import EXPORTER, HaproxyConfiguration, Proxy, ProxyRule, ServerAddress
 from .prometheus import CONTENT_TYPE, metrics_text
@@ -40,7 +39,6 @@ _TEXTS: Final = {
 _REASONS: Final = {408: "Request Time-out", 504: "Gateway Time-out"}
 _EXPRESSION: Final = re.compile(r"%\[([^\]]*+)(?:\]|\Z)|%(\w+)")
 """An expression that is not closed ends with the text, so that no part of it is read twice."""
-_GROUP: Final = re.compile(r"\\(\d)")
 _MAX_TEXT: Final = 65536
 
 
@@ -338,12 +336,9 @@ def _option(rule: ProxyRule, name: str) -> str:
 def _replaced(pattern: str, target: str, path: str) -> str:
     r"""Return a path with the first match of a pattern replaced; \1 stands for its first group."""
     compiled = compile_text(pattern).compiled
-
-    def expand(groups: Groups) -> str:
-        texts = groups.texts
-        return _GROUP.sub(lambda match: texts[int(match[1])] if int(match[1]) < len(texts) else "", target)
-
-    replaced = None if compiled is None else compiled.replace(path, expand, 1)
+    replaced = (
+        None if compiled is None else compiled.replace(path, lambda groups: with_groups(target, groups), 1)
+    )
     return path if replaced is None else replaced
 
 

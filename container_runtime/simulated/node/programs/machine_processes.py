@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
-from mockube.container_runtime.simulated.shell.process import Process, Run, write_text
+from mockube.container_runtime.simulated.shell.process import FIRST_PID, Process, Run, write_text
 from mockube.container_runtime.simulated.shell.programs import processes
 
 _DAY: Final = 86_400
 _LONG: Final = frozenset({"aux", "auxw", "auxww", "-aux", "ax", "axu"})
 _FULL: Final = frozenset({"-ef", "-eF", "-efww", "-elf", "-Af"})
-_FIRST: Final = 1
 
 
 def ps(process: Process) -> Run:
@@ -24,7 +23,7 @@ def ps(process: Process) -> Run:
     )
     lines = [title]
     for user, pid, start, command in _rows(process):
-        parent = 0 if pid == _FIRST else _FIRST
+        parent = 0 if pid == FIRST_PID else FIRST_PID
         lines.append(
             f"{user:<8} {pid:>7}  0.0  0.0      0     0 ?        Ss   {start}   0:00 {command}"
             if is_long

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.options import parse_options
 from mockube.container_runtime.simulated.shell.process import (
+    FIRST_PID,
     Child,
     CommandStart,
     ListedProcess,
@@ -24,12 +25,9 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
     write_text,
 )
-from mockube.container_runtime.simulated.shell.signals import NAMES, signal_number
+from mockube.container_runtime.simulated.shell.signals import NAMES, SIGNAL_CODE, signal_number
 
 _TERM: Final = 15
-_SIGNAL_CODE: Final = 128
-_FIRST: Final = 1
-"""The first process of a container."""
 _MAX_DIGITS: Final = 18
 _TOP_SECONDS: Final = 5.0
 """How long top waits between two lists."""
@@ -87,7 +85,7 @@ def _targets(process: Process, argument: str) -> Sequence[RunningProcess]:
         return process.processes.children()
     running = _processes(process)
     if argument == "-1":
-        return [one for one in running if one.pid != _FIRST]
+        return [one for one in running if one.pid != FIRST_PID]
     if argument.startswith("-"):
         running = _children(process)
     return [one for one in running if one.pid == int(digits[:_MAX_DIGITS])]
@@ -101,7 +99,7 @@ def _list_signals(arguments: Sequence[str]) -> Run:
         number = signal_number(argument)
         if argument.isdecimal():
             value = int(argument[:9])
-            number = value - _SIGNAL_CODE if value > _SIGNAL_CODE else value
+            number = value - SIGNAL_CODE if value > SIGNAL_CODE else value
             yield write_text(f"{NAMES.get(number, number)}\n")
         elif number is not None:
             yield write_text(f"{number}\n")

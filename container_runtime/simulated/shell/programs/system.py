@@ -262,9 +262,8 @@ def yes(process: Process) -> Run:
         changes = host.changes
         yield write_text(text)
         yield Sleep(_YES_SECONDS, cores=1.0)
-        if host.changes != changes or is_read_by_program(
-            process
-        ):  # A program reads the lines; it may end at any time.
+        # A program reads the lines; it may end at any time.
+        if host.changes != changes or is_read_by_program(process):
             text = line * max(_YES_BLOCK // len(line), _YES_LINES)
             continue
         iterations = yield RepeatedIteration(_YES_SECONDS, 1.0)

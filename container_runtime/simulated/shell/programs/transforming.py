@@ -124,11 +124,12 @@ def _replacement(options: ProgramOptions, sets: Sequence[str]) -> Callable[[str,
     members = set(first)
     second = _characters(sets[1], len(first)) if len(sets) > 1 else ""
     complements = options.has_any("cC")
-    table = {
-        ord(char): second[min(index, len(second) - 1)]
-        for index, char in reversed(list(enumerate(first)))
+    squeezed = set(second) if second else members
+    table = (
+        {ord(char): second[min(index, len(second) - 1)] for index, char in reversed(list(enumerate(first)))}
         if second
-    }
+        else {}
+    )
 
     def replace(text: str, last: str) -> str:
         if "d" in options:
@@ -139,7 +140,6 @@ def _replacement(options: ProgramOptions, sets: Sequence[str]) -> Callable[[str,
         elif second:
             text = text.translate(table)
         if "s" in options:
-            squeezed = set(second) if second else members
             text = _squeeze(last + text, squeezed, complements=complements and not second)[len(last) :]
         return text
 

@@ -388,8 +388,6 @@ class Expressions(Attributes):
 
     def _generator_expression(self, node: ast.GeneratorExp, frame: Frame) -> Code:
         source = yield node.generators[0].iter, frame
-        if isinstance(source, range) and isinstance(node, ast.ListComp) and not node.generators[0].ifs:
-            yield self.check_size(len(source))
         iterator = yield self.iterate(source)
         inner = self._comprehension_frame(node, frame)
         return GeneratorObject("<genexpr>", self.drive(self._generate(node, iterator, inner)))
