@@ -154,15 +154,9 @@ async def run_handler_command(
     if names_unknown_variable("\0".join(argv), environment):
         return None
     files = _PresentFiles(run.files, run.unknown_folders)
-    host = host_of(
-        pod,
-        container,
-        run.references,
-        clock.now(),
-        files=files,
-        find_others=partial(run.processes, environment),
-    )
-    host.now, host.is_strict, host.pid = clock.now, True, 0
+    host = host_of(pod, container, run.references, clock.now(), files=files)
+    host.now, host.is_strict = clock.now, True
+    host.join(partial(run.processes, environment))
     execution = run_command(host, argv, environment, container.get("workingDir") or "/")
     own_server = _OwnServer(run, script, network)
     output, begin, code = _Output(), clock.monotonic(), KILLED

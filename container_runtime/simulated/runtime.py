@@ -488,9 +488,7 @@ class SimulatedRuntime:
         host.now, host.has_terminal, host.is_strict = self._clock.now, request.has_terminal, False
         host.enter_node = partial(self.machines.machine_for, pod, container)
         environment = environment_of(pod, container, references)
-        host.find_others = partial(self._processes, pod, container, environment)
-        host.pid = 0
-        host.pid = host.first_pid
+        host.join(partial(self._processes, pod, container, environment))
         if request.has_terminal:
             environment.setdefault("TERM", "xterm")
         host.memory = self._memory(pod, container, references)

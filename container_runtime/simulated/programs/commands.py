@@ -1,7 +1,7 @@
 """The runs of a container: the run that a client requests, and the command of a run. Pure."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
 from math import inf
@@ -31,7 +31,6 @@ from mockube.container_runtime.simulated.shell.network_programs.servers.registry
 from mockube.container_runtime.simulated.shell.process import (
     DEFAULT_MEMORY,
     Host,
-    OtherProcess,
     Output,
     Run,
     Sleep,
@@ -74,18 +73,13 @@ def host_of(
     started: datetime,
     *,
     files: FileSystem | None = None,
-    find_others: Callable[[], tuple[OtherProcess, ...]] = tuple,
 ) -> Host:
-    """Return the host in which a container's command runs; without `files`, only the files of mounts are known.
-
-    `find_others` returns the processes beside the command.
-    """
+    """Return the host in which a container's command runs; without `files`, only the files of mounts are known."""
     user, group, others, _ = identity_of(pod, container)
     script = script_of(meta.annotations(pod))
     return Host(
         name=hostname_of(pod),
         pid=program.pid_of(pod, container),
-        find_others=find_others,
         user=user,
         group=group,
         other_groups=others,

@@ -282,6 +282,11 @@ class Host(Struct, kw_only=True):
         """The id of a command's first process."""
         return self.pid or max((other.pid for other in self.other_processes), default=-5) + 6
 
+    def join(self, find_others: Callable[[], tuple[OtherProcess, ...]]) -> None:
+        """Let the command run beside processes that run already, with an id behind theirs, which stays when they change."""
+        self.find_others, self.pid = find_others, 0
+        self.pid = self.first_pid
+
     @property
     def is_first(self) -> bool:
         """Whether the first process of a command is that of its namespace."""
