@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from .processes import ControlPlane, wait_until
+from .processes import START_TIMEOUT, ControlPlane, wait_until
 
 Row = dict[str, Any]
 Start = Callable[[int], AbstractContextManager[ControlPlane]]
@@ -46,7 +46,10 @@ def measure(start: Start, nodes: int, pods: int, idle_seconds: float, *, only_cr
 def wait_for_nodes(plane: ControlPlane, nodes: int) -> Row:
     """Wait until all nodes are ready; the CPU time is that of the whole start."""
     seconds = wait_until(
-        lambda: ready_nodes(plane) == nodes, f"{nodes} nodes", pause=max(PAUSE, NODES_PAUSE * nodes)
+        lambda: ready_nodes(plane) == nodes,
+        f"{nodes} nodes",
+        pause=max(PAUSE, NODES_PAUSE * nodes),
+        timeout=START_TIMEOUT,
     )
     return {"seconds": round(seconds, 2), "cpu": plane.cpu_seconds()}
 
