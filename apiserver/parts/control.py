@@ -1,14 +1,19 @@
-"""The group `control.mockube.dev`, if the server has it."""
+"""The group `control.mockube.dev`, if the server has it, and what it controls."""
 
+from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.group import KINDS, ControlGroup
 from mockube.apiserver.control.kind import compile_kinds
 from mockube.apiserver.control.marks import Marks
+from mockube.apiserver.control.recorder import RequestRecorder
+from mockube.apiserver.control.requests import REQUEST, Requests
 from mockube.apiserver.control.store import ControlStore
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.store import initial_revision
+
+from .environment import ServerEnvironment
 
 
 def add_control_kinds(config: Config, catalog: Catalog) -> None:
@@ -21,9 +26,24 @@ def add_control_kinds(config: Config, catalog: Catalog) -> None:
         catalog.add_reserved([compiled])
 
 
-def make_control(config: Config, cluster: Registry) -> ControlGroup | None:
+def make_recorder(
+    config: Config, environment: ServerEnvironment, cluster: Registry
+) -> RequestRecorder | None:
+    """Return the recorder of requests; None if nobody could read them."""
+    if config.control_mode == "off" and not environment.is_embedded:
+        return None
+    return RequestRecorder(
+        environment.clock,
+        max_calls=config.control.control_requests,
+        first_version=initial_revision(environment.clock.now()),
+        journal=cluster.journal,
+    )
+
+
+def make_control(config: Config, cluster: Registry, recorder: RequestRecorder | None) -> ControlGroup | None:
     """Return the group; its revisions begin at the time, so that no watch of an earlier server resumes."""
-    if config.control_mode == "off":
+    if config.control_mode == "off" or recorder is None:
         return None
     kv = ControlStore(cluster.clock, initial_revision(cluster.clock.now()))
-    return ControlGroup(cluster, kv, [Marks(cluster)])
+    requests = Requests(recorder, cluster.layout.root + f"{CONTROL}/{REQUEST.plural}/".encode())
+    return ControlGroup(cluster, kv, [Marks(cluster), requests])
