@@ -40,7 +40,7 @@ from .parts.health import make_health
 from .parts.metrics import make_simulated_metrics, observe_parts
 from .parts.outgoing import make_aggregator, make_conversion_caller, make_outgoing, make_proxy
 from .parts.pages import make_fixed_pages, make_pages
-from .parts.registry import make_registry
+from .parts.registry import make_journal, make_registry
 from .parts.tracing import make_traces
 from .request import lease_renewals, snapshot_endpoint
 from .request.clock_endpoint import ClockStreams
@@ -85,6 +85,7 @@ class ApiServer:
             catalog,
             rights,
             admission,
+            journal=make_journal(config, kv, clock),
             is_traced=traces is not None,
         )
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows

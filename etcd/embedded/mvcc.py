@@ -38,8 +38,10 @@ from mockube.etcd.kv import (
 )
 
 from .leases import Leases
-from .versions import Versions, is_worth_packing, packable_bytes, unpack_event
+from .versions import Versions, is_worth_packing, packable_bytes, taken_by, unpack_event
 
+LOG_BYTES = 150
+"""The memory of a revision in the log: its tuple, an event and a version's record."""
 STEP = 512
 """The number of keys that one step of a rewrite processes in a few milliseconds."""
 
@@ -357,6 +359,31 @@ class Mvcc:
         return previous
 
     # --- compaction
+
+    @property
+    def history_revisions(self) -> int:
+        """The number of revisions that can be read, or are being freed."""
+        return len(self._log)
+
+    @property
+    def history_bytes(self) -> int:
+        """The memory that past versions and the log of events take."""
+        return self._versions.past_bytes + len(self._log) * LOG_BYTES
+
+    @property
+    def is_swept(self) -> bool:
+        """Whether all that was compacted is freed."""
+        return self._swept >= self.compact_revision - 1
+
+    def compaction_freeing(self, excess_bytes: int, excess_revisions: int) -> Revision:
+        """Return the revision whose compaction frees at least so much of the history; the newest one if none does."""
+        first = max(self._swept, self.compact_revision) + 1
+        for revision, events in enumerate(self._log[first - self._swept - 1 :], first):
+            if excess_bytes <= 0 and excess_revisions <= 0:
+                return revision
+            excess_bytes -= LOG_BYTES + sum(map(taken_by, events))
+            excess_revisions -= 1
+        return self.revision
 
     def check_compact(self, revision: Revision, head: Revision) -> None:
         """Refuse a compaction that would be invalid if `head` were the newest revision."""
