@@ -20,6 +20,9 @@ NODES = GroupResource("", "nodes")
 PODS = GroupResource("", "pods")
 SERVICES = GroupResource("", "services")
 
+CONTROL = "control.mockube.dev"
+"""The group of mockube's own resources, which control a running server."""
+
 
 class GroupKind(NamedTuple):
     """A kind in any version. Its text is `Deployment.apps`, or `Pod` in the core group."""

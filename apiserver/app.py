@@ -35,6 +35,7 @@ from .parts.authentication import make_authentication
 from .parts.authorization import make_authorizers, make_rights
 from .parts.caches import ResourceCaches
 from .parts.catalog import make_catalog
+from .parts.control import make_control
 from .parts.environment import ServerEnvironment
 from .parts.health import make_health
 from .parts.metrics import make_simulated_metrics, observe_parts
@@ -88,6 +89,7 @@ class ApiServer:
             journal=make_journal(config, kv, clock),
             is_traced=traces is not None,
         )
+        self.control = control = make_control(config, registry)
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows
         self._caches = caches = ResourceCaches(registry, catalog)
         self._definitions = DefinitionController(registry, catalog)
@@ -106,10 +108,9 @@ class ApiServer:
         self.aggregator = aggregator = make_aggregator(
             config, environment, outgoing, registry, self.resources[API_SERVICES]
         )
-        self.proxy = make_proxy(environment)
 
         # What handles requests.
-        self.hooks, self.audit = HookPoints(), make_audit(config, clock)
+        self.proxy, self.hooks, self.audit = make_proxy(environment), HookPoints(), make_audit(config, clock)
         find = aggregator.row_finder(self.resources)
         observers = requests.make_observers(registry, rights, find, metrics)
         simulated = make_simulated_metrics(config, environment, registry, catalog, aggregator)
@@ -146,10 +147,15 @@ class ApiServer:
             aggregator=aggregator,
             proxy=self.proxy,
             verbs=requests.make_verbs(
-                rights, authentication, simulated, requests.make_component_statuses(config, environment)
+                rights,
+                authentication,
+                simulated,
+                requests.make_component_statuses(config, environment),
+                control,
             ),
             pages=pages,
             simulated=simulated,
+            control=control,
         )
         filters = requests.make_filters(
             config,
@@ -193,6 +199,8 @@ class ApiServer:
             stack.push_async_callback(self._outgoing.webhooks.close)
             stack.push_async_callback(self._outgoing.remote.close)
             stack.push_async_callback(self.aggregator.proxy.close)
+            if self.control is not None:
+                stack.push_async_callback(self.control.close)
             await stack.enter_async_context(self.supervisor.running())
             await self._start()
             self._running = stack.pop_all()
@@ -205,6 +213,8 @@ class ApiServer:
             start("store", self._kv.supervise)
         start("watch-cache", backend.watch_cache.run)
         await backend.watch_cache.progress.wait_listed()
+        if self.control is not None:
+            await self.control.start(self.supervisor)
         self.rights.watch(self._caches.of, backend.watch_cache)
         start("watch-cache-lag", backend.watch_cache.lag.run)
         aggregated = self.resources[API_SERVICES]

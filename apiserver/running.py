@@ -27,7 +27,12 @@ from .bootstrap.cluster import (
 from .bootstrap.endpoint_reconciler import EndpointReconciler
 from .bootstrap.ensure import ensure, recreate_deleted
 from .bootstrap.identity import keep_alive, server_name
-from .bootstrap.manager_roles import roles_of_manager, roles_of_metrics, roles_of_single_user
+from .bootstrap.manager_roles import (
+    roles_of_control,
+    roles_of_manager,
+    roles_of_metrics,
+    roles_of_single_user,
+)
 from .bootstrap.required_object import RequiredObject
 from .bootstrap.trust_controller import TrustController
 from .config.command_line import Config
@@ -122,11 +127,13 @@ def _listening(server: ApiServer, dependencies: Dependencies) -> AbstractAsyncCo
 
 
 def _add_roles(server: ApiServer, config: Config, *, has_embedded_manager: bool) -> None:
-    """Add the roles of a controller manager and of simulated metrics, if the server has them."""
+    """Add the roles of a controller manager, of control and of simulated metrics, if the server has them."""
     if config.serving.write_manager_kubeconfig is not None or has_embedded_manager:
         server.bootstrap_roles.add(roles_of_manager(config.features.packs))
     if has_embedded_manager:
         server.bootstrap_roles.add(roles_of_single_user(config.features.kubernetes_version))
+    if config.control_mode != "off":
+        server.bootstrap_roles.add(roles_of_control())
     if config.features.simulate_metrics:
         server.bootstrap_roles.add(roles_of_metrics())
 

@@ -1,4 +1,4 @@
-"""The additional roles of mockube's controller manager, which also runs the scheduler, the provisioner and the kubelets.
+"""The additional roles of mockube: of its control, of its metrics, and of its controller manager, which also runs the scheduler, the provisioner and the kubelets.
 
 Upstream's controllers are authenticated as service accounts, which have upstream's roles. The others are authenticated
 as the manager, whose group has upstream's roles for schedulers and nodes, and a role for simulated objects.
@@ -10,6 +10,7 @@ from typing import Any, Final
 import orjson
 
 from mockube.apimachinery import clock_readings, lease_renewals
+from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.authz.rbac.policy import (
     CLUSTER_ROLE_BINDINGS,
@@ -68,6 +69,12 @@ def roles_of_metrics() -> Sequence[RequiredObject]:
     parts = {f"rbac.authorization.k8s.io/aggregate-to-{role}": "true" for role in ("view", "edit", "admin")}
     content = {"metadata": {"labels": parts, "annotations": {}}, "rules": rules}
     return (_required_object(CLUSTER_ROLES, "system:aggregated-metrics-reader", content),)
+
+
+def roles_of_control() -> Sequence[RequiredObject]:
+    """Return the role for the group of control, which is aggregated to no other role."""
+    rules = {"rules": [{"verbs": ["*"], "apiGroups": [CONTROL], "resources": ["*"]}]}
+    return (_required_object(CLUSTER_ROLES, "mockube:control", rules),)
 
 
 def roles_of_manager(packs: Iterable[str] = ()) -> Sequence[RequiredObject]:

@@ -27,6 +27,7 @@ from .settings import (
     AdmissionOptions,
     Auditing,
     AuthenticationOptions,
+    Control,
     Kubelets,
     Services,
     Serving,
@@ -47,10 +48,17 @@ class Config(Struct, frozen=True, kw_only=True):
     services: Services = field(default_factory=Services)
     auditing: Auditing = field(default_factory=Auditing)
     tracing: Tracing = field(default_factory=Tracing)
+    control: Control = field(default_factory=Control)
     features: Features = field(default_factory=Features)
     logging: Logging = field(default_factory=Logging)
     ignored: tuple[str, ...] = ()
     """The flags of kube-apiserver that are set and have no effect."""
+
+    @property
+    def control_mode(self) -> str:
+        """How the group of control is served: by default only on a server that no other machine reaches."""
+        is_local = ip_address(self.serving.bind_address).is_loopback
+        return self.control.control or ("on" if is_local else "off")
 
     def ignored_flags(self) -> Sequence[str]:
         """Return the flags whose values have another effect on kube-apiserver than on this server."""

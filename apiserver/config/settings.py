@@ -15,6 +15,7 @@ from mockube.component_base.flags import (
     Flag,
     address,
     boolean,
+    choice,
     comma_separated,
     host_patterns,
     hosts,
@@ -42,6 +43,7 @@ from .tracing_configuration import TracingConfiguration, tracing_configuration
 
 ENVIRONMENT: Final = "MOCKUBE_APISERVER"
 """The prefix of the environment variables that set flags."""
+CONTROL_CHOICES: Final = ("on", "off", "unlisted")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 
 
@@ -425,6 +427,19 @@ class Tracing(Struct, frozen=True, kw_only=True):
     ] = None
 
 
+class Control(Struct, frozen=True, kw_only=True):
+    """Control"""
+
+    control: Annotated[
+        str,
+        Flag(
+            "serve the API group control.mockube.dev: on, off, or unlisted, which discovery omits (on if "
+            "--bind-address is a loopback address, otherwise off)",
+            choice(*CONTROL_CHOICES),
+        ),
+    ] = ""
+
+
 SECTIONS: Final[Mapping[str, type[Any]]] = {
     "serving": Serving,
     "store": StorageOptions,
@@ -436,6 +451,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
     "services": Services,
     "auditing": Auditing,
     "tracing": Tracing,
+    "control": Control,
     "features": Features,
     "logging": Logging,
 }

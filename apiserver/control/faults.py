@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from mockube.apimachinery.groups import CONTROL
 from mockube.apiserver.request.hooks import Proceed
 from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.request import Request
@@ -113,7 +114,9 @@ class FaultInjector:
             self.remove(injected)
 
     async def inject(self, request: Request, proceed: Proceed) -> Response:
-        injected = next((each for each in self._faults if each.takes(request)), None)
+        # No fault may prevent its own removal.
+        faults = () if request.info.group == CONTROL else self._faults
+        injected = next((each for each in faults if each.takes(request)), None)
         if injected is None:
             return await self._execute(request, proceed)
         injection = Injection(

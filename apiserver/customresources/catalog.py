@@ -51,6 +51,8 @@ class Catalog:
         self._reviews = reviews
         self._functions = functions or {}
         self._custom: dict[GroupResource, Sequence[CustomVersion]] = {}
+        self._reserved: set[str] = set()
+        """Groups of custom resources of the server itself, to which no definition adds a resource."""
         self._unlisted: set[GroupResource] = set()
         """Custom resources that are served, but that neither discovery nor OpenAPI describes."""
         self.custom_kinds: dict[tuple[str, str], CustomVersion] = {}
@@ -121,11 +123,22 @@ class Catalog:
         """Serve a custom resource in all its versions, and stop serving its former versions.
 
         Objects that were stored until a revision, if one is given, may not match the present definition. A definition
-        in a built-in group is not served, because all paths of the group belong to the built-in resources.
+        in a built-in or reserved group is not served, because all paths of the group belong to the resources of the server.
         """
         resource = custom_versions[0].row.group_resource
-        if resource.group in self._built_in_names:
+        if resource.group in self._built_in_names or resource.group in self._reserved:
             return
+        self._add(resource, custom_versions, changed_at)
+
+    def add_reserved(self, custom_versions: Sequence[CustomVersion]) -> None:
+        """Serve a resource of the server itself; no definition adds another one to its group."""
+        resource = custom_versions[0].row.group_resource
+        self._reserved.add(resource.group)
+        self._add(resource, custom_versions, 0)
+
+    def _add(
+        self, resource: GroupResource, custom_versions: Sequence[CustomVersion], changed_at: int
+    ) -> None:
         self._forget(resource)
         self._custom[resource] = custom_versions
         converter = self._converter(custom_versions)

@@ -94,6 +94,10 @@ class Resource(Struct, frozen=True, kw_only=True, eq=False):
     """Whether it is a custom resource, whose objects upstream decodes to trees instead of structs, as some messages show."""
     terminating: bool = False
     """Whether the definition is being deleted: creates are refused."""
+    virtual: bool = False
+    """Whether the store of the cluster has no object of it, as of metrics and of mockube's own resources."""
+    unlisted_verbs: tuple[str, ...] = ()
+    """The verbs that discovery omits, so that programs which handle all resources with them leave this one alone."""
     work: int = 1
     """The factor by which a byte of an object may take longer to check; `apiserver/customresources/cost.py` estimates it."""
 
@@ -119,7 +123,10 @@ class Resource(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def discovery_verbs(self) -> Sequence[str]:
         """The verbs in discovery documents."""
-        return _TERMINATING if self.terminating else self.verbs
+        if self.terminating:
+            return _TERMINATING
+        unlisted = self.unlisted_verbs
+        return [verb for verb in self.verbs if verb not in unlisted] if unlisted else self.verbs
 
     @property
     def list_kind(self) -> str:

@@ -22,7 +22,7 @@ class ResourceCaches:
 
     def _add(self, name: GroupResource) -> None:
         row = self._registry.rows.get(name)
-        if row is None:
+        if row is None or row.virtual:
             return
         prefix, watch_cache = self._registry.layout.prefix(row), self._registry.watch_cache
         watch_cache.expect_kind(prefix, row.kind, self._catalog.api_versions(name))

@@ -12,6 +12,8 @@ from mockube.apiserver.kinds.resource_config import read_overrides
 from mockube.apiserver.kinds.served_kinds import kinds_of
 from mockube.apiserver.packs.compiled_packs import pack_conversions, pack_kinds
 
+from .control import add_control_kinds
+
 
 def make_catalog(config: Config, reviews: ReviewDependencies) -> Catalog:
     features = config.features
@@ -23,6 +25,7 @@ def make_catalog(config: Config, reviews: ReviewDependencies) -> Catalog:
     )
     for custom_versions in pack_kinds(features.packs, builtin.load(minor)):
         catalog.add(custom_versions)
+    add_control_kinds(config, catalog)
     return catalog
 
 

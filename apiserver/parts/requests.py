@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from mockube.apimachinery.groups import GroupKind, GroupVersion
+from mockube.apimachinery.groups import CONTROL, GroupKind, GroupVersion
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.audit.audit import Audit
 from mockube.apiserver.authn.chain import Authenticators
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.control.group import ControlGroup
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.http.aggregator import Aggregator
 from mockube.apiserver.http.probe import probe
@@ -71,11 +72,13 @@ def make_verbs(
     authentication: Authenticators,
     simulated: SimulatedMetrics | None,
     component_statuses: ComponentStatuses,
+    control: ControlGroup | None,
 ) -> OwnVerbs:
     """Return the verbs of resources that are not stored, or not as they are sent."""
     reviews = review_verbs(authentication.bearer, rights.authorization, authentication.accounts)
     metrics = {} if simulated is None else simulated.verbs
-    return BINDINGS | component_statuses.verbs() | reviews | metrics
+    own = {} if control is None else control.verbs()
+    return BINDINGS | component_statuses.verbs() | reviews | metrics | own
 
 
 def make_component_statuses(config: Config, environment: ServerEnvironment) -> ComponentStatuses:
@@ -95,6 +98,7 @@ def make_routes(  # noqa: PLR0913 - each argument is a part
     verbs: OwnVerbs,
     pages: Pages,
     simulated: SimulatedMetrics | None,
+    control: ControlGroup | None,
 ) -> Routes:
     return Routes(
         own_verbs=verbs,
@@ -102,6 +106,7 @@ def make_routes(  # noqa: PLR0913 - each argument is a part
         remote=aggregator.page,
         built_in={group.name for group in catalog.kinds.groups},
         groups={} if simulated is None else simulated.pages.groups(),
+        registries={} if control is None else {CONTROL: control.registry},
         proxy=proxy,
         websockets_need_create=not minors.is_before(config.features.kubernetes_version, "1.35"),
         kubelet_addresses=config.kubelets.kubelet_preferred_address_types,

@@ -89,6 +89,8 @@ class Routes(Struct, frozen=True, kw_only=True):
 
     own_verbs: OwnVerbs
     pages: Pages
+    registries: Mapping[str, Registry] = field(default_factory=dict)
+    """By API group, the registry of resources that are not in the store of the cluster."""
     proxy: Proxy
     """Forwards requests to kubelets and pods."""
     remote: Callable[[str], Page | None] = lambda _path: None
@@ -117,6 +119,7 @@ class Endpoints:
         config: FilterConfig,
     ) -> None:
         self._registry = registry
+        self._registries = routes.registries
         self._routes = routes
         self._renderer = renderer
         self._watch_handler = watch_handler
@@ -200,9 +203,10 @@ class Endpoints:
         if run_verb is None:
             target = "/".join(filter(None, (context.resource.name, subresource)))
             raise MethodNotSupported(f"{context.verb} of {target} is not implemented by mockube", Details())
-        answer = await run_verb(self._registry, context)
+        registry = self._registries.get(context.resource.group, self._registry)
+        answer = await run_verb(registry, context)
         if context.verb in _WRITE_VERBS:
-            await self._registry.watch_cache.deliver()
+            await registry.watch_cache.deliver()
         if self._registry.scheme.conversion(context.resource) is not None:
             is_read = context.verb == "get"
             answer = await to_client_version(self._registry, context.resource, answer, is_read=is_read)

@@ -128,7 +128,9 @@ class Handler:
         self.config = config
         self.in_flight = config.in_flight
         watch_handler, endpoints, filters = _parts(config)
-        self.watch_handler = watch_handler(registry, renderer, config.watches, seconds=config.watch_seconds)
+        self.watch_handler = watch_handler(
+            registry, renderer, config.watches, seconds=config.watch_seconds, registries=routes.registries
+        )
         self.endpoints = endpoints(registry, routes, renderer, self.watch_handler, config)
         self.handle: Handle = build_handler_chain(self.endpoints.serve, config, filters)
 

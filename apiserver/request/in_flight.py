@@ -17,7 +17,7 @@ def with_max_in_flight(handle: Handle, config: FilterConfig) -> Handle:
     def filter_(request: Request) -> Awaitable[Response]:
         info = request.info
         if not is_long_running(info):
-            if not in_flight.enter(info.verb, request.user):
+            if not in_flight.enter(info.verb, request.user, info.group):
                 request.is_terminated = True
                 return _refuse()
             request.is_in_flight = True

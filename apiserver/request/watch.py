@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Final
 
 from mockube.apimachinery import randomness
 from mockube.apimachinery.status import ApiError, BadRequest, Expired, NotAcceptable
@@ -38,6 +39,7 @@ BATCH_BYTES = 64 * 1024
 many.
 """
 BOOKMARK_SECONDS = 60.0
+NO_REGISTRIES: Final[Mapping[str, Registry]] = {}
 LAST_BOOKMARK_SECONDS = 2.0
 """How long before the end of a watch the last bookmark is sent, from which the client can resume."""
 LENGTH_BYTES = 4
@@ -54,10 +56,14 @@ class WatchHandler:
         metrics: WatchMetrics,
         *,
         seconds: int,
+        registries: Mapping[str, Registry] = NO_REGISTRIES,
     ) -> None:
-        """Create a handler. A watch without timeoutSeconds lasts for `seconds` to twice as long, chosen at random."""
+        """Create a handler. A watch without timeoutSeconds lasts for `seconds` to twice as long, chosen at random.
+
+        `registries` are those of resources that are not in the store of the cluster, by API group.
+        """
         self._least_seconds = seconds
-        self._registry = registry
+        self._registry, self._registries = registry, registries
         self._renderer = renderer
         self._metrics = metrics
         self._encoder = lru_cache(maxsize=256)(self._make_encoder)
@@ -83,7 +89,8 @@ class WatchHandler:
             raise
         self._streams.add(stream)
         seconds = self._seconds(options)
-        bookmark_timer = _BookmarkTimer(self._registry, stream, seconds) if options.bookmarks else None
+        registry = self._registry_of(context.resource)
+        bookmark_timer = _BookmarkTimer(registry, stream, seconds) if options.bookmarks else None
         deadline = self._registry.clock.call_later(seconds, lambda: stream.end(None))
         client.on_lost(lambda: stream.end(None))
         response, sink, sent = Response(200), None, self._metrics.of(context.resource)
@@ -118,7 +125,10 @@ class WatchHandler:
         return response
 
     async def _open(self, context: RequestContext) -> tuple[ClientWatch, ListOptions]:
-        return await watch(self._registry, context)
+        return await watch(self._registry_of(context.resource), context)
+
+    def _registry_of(self, resource: Resource) -> Registry:
+        return self._registries.get(resource.group, self._registry)
 
     def _is_compressed(self, request: Request, options: ListOptions) -> bool:
         is_watch_list = bool(options.initial_events and options.bookmarks)

@@ -28,6 +28,12 @@ def test_system_masters_are_not_limited():
     assert places.enter("get", MASTER)
 
 
+def test_requests_for_control_are_not_limited():
+    places = InFlight(reads=1, writes=1)
+    assert places.enter("create", ANYBODY)
+    assert places.enter("delete", ANYBODY, "control.mockube.dev")
+
+
 def test_limit_0_is_unlimited():
     places = InFlight(reads=400, writes=0)
     assert all(places.enter("create", ANYBODY) for _ in range(1000))

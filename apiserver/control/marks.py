@@ -1,0 +1,71 @@
+"""Mark: a name for a revision of the store."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.fields import selectable
+from mockube.apiserver.registry.registry import Registry
+
+from .kind import AGE, ControlKind
+from .strategy import ControlStrategy
+
+_REVISION: Final = ROOT.child("spec").child("revision")
+
+MARK: Final = ControlKind(
+    name="Mark",
+    plural="marks",
+    description="Mark is a name for a revision of the cluster's store: the state of all objects at one moment.",
+    spec={
+        "description": "The revision that has the name. It cannot be changed.",
+        "properties": {
+            "revision": {
+                "type": "integer",
+                "format": "int64",
+                "minimum": 1,
+                "description": "A revision of the store, as the resourceVersion of a list shows it. "
+                "The default is the newest one.",
+            }
+        },
+    },
+    columns=(
+        {
+            "name": "Revision",
+            "type": "integer",
+            "format": "int64",
+            "jsonPath": ".spec.revision",
+            "description": "The revision of the store that has the name.",
+        },
+        AGE,
+    ),
+    selectable=(selectable("spec.revision"),),
+    verbs=("create", "delete", "get", "list", "watch"),
+)
+
+
+class Marks(ControlStrategy):
+    kind = MARK
+
+    def __init__(self, cluster: Registry) -> None:
+        """`cluster` is the registry of the cluster, whose revisions have the names."""
+        self._cluster = cluster
+
+    async def prepare(self, new: Tree, _old: ReadOnlyTree | None) -> Tree:
+        spec = new.get("spec") or {}
+        if not isinstance(spec, dict) or spec.get("revision") is not None:
+            return new
+        return {**new, "spec": {**spec, "revision": await self._newest_revision()}}
+
+    async def check(self, new: ReadOnlyTree, _old: ReadOnlyTree | None) -> Iterable[FieldError]:
+        revision, newest = new["spec"]["revision"], await self._newest_revision()
+        if revision > newest:
+            return [
+                errors.invalid(_REVISION, revision, f"must not be later than the newest revision, {newest}")
+            ]
+        return ()
+
+    async def _newest_revision(self) -> int:
+        return (await self._cluster.kv.status()).revision
