@@ -40,7 +40,7 @@ def make_registry(  # noqa: PLR0913 - each argument is a part
     rights: Rights,
     admission: Admission,
     *,
-    journal: Journal,
+    journal: Journal | None = None,
     is_traced: bool = False,
 ) -> Registry:
     schemas, layout = builtin.load(config.features.kubernetes_version), Layout(config.store.etcd_prefix)
@@ -54,7 +54,7 @@ def make_registry(  # noqa: PLR0913 - each argument is a part
         watch_cache=WatchCache(kv, layout.root, clock=environment.clock, read=read),
         clock=environment.clock,
         random=environment.random,
-        journal=journal,
+        journal=journal or Journal(environment.clock),
         rows=catalog.stored_rows,
         gates=config.features.gates,
         scheme=_scheme(schemas, catalog, _kind_rules(config, schemas, catalog, environment.clock)),

@@ -153,6 +153,19 @@ class Journal:
         after = bisect_right(self._entries, time, key=_time)
         return self._entries[after - 1] if after else None
 
+    def newest(self) -> JournalEntry | None:
+        return self._entries[-1] if self._entries else None
+
+    def newest_of(self, revision: Revision) -> JournalEntry | None:
+        """Return the entry of a revision, or the newest one before it."""
+        after = bisect_right(self._entries, revision, key=_revision)
+        return self._entries[after - 1] if after else None
+
+    def oldest_from(self, revision: Revision) -> JournalEntry | None:
+        """Return the entry of a revision, or the oldest one after it."""
+        position = bisect_left(self._entries, revision, key=_revision)
+        return self._entries[position] if position < len(self._entries) else None
+
     def author(self, revision: Revision) -> Author | None:
         """Return the author of a revision; None if another server made it, or if it is not in the journal any more."""
         position = bisect_left(self._entries, revision, key=_revision)

@@ -147,8 +147,8 @@ class Mvcc:
                 else self._versions.range(request.key, request.range_end, request.limit)
             )
         else:
-            kvs = self._versions.range_at(request.key, request.range_end, revision)
-            count = len(kvs)
+            limit = 1 if request.count_only else request.limit
+            kvs, count = self._versions.range_at(request.key, request.range_end, revision, limit)
         return _shape(request, head, kvs, count)
 
     def get(self, key: bytes) -> KeyValue | None:

@@ -389,7 +389,7 @@ class MemoryStore(EmbeddedStore):
 
     _since_turn = 0
 
-    async def _settle(self, note: object = None) -> None:
+    async def _settle(self, note: object = None) -> None:  # noqa: ARG002 - it is lost with the process
         if self._core.revision == self._hub.revision:
             return
         self._hub.publish(self._core.revision)

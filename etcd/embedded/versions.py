@@ -57,6 +57,11 @@ class Versions:
 
     def at(self, key: bytes, revision: Revision) -> KeyValue | None:
         """Return the version of a key at a revision that is not trimmed."""
+        kv = self._packed_at(key, revision)
+        return None if kv is None else unpack(kv)
+
+    def _packed_at(self, key: bytes, revision: Revision) -> KeyValue | None:
+        """Return the version of a key at a revision, as it is kept."""
         kv = self._current.get(key)
         if kv is not None and kv.mod_revision <= revision:
             return kv
@@ -65,7 +70,7 @@ class Versions:
             return None
         after = bisect_right(versions, revision, key=_mod_revision)
         kv = versions[after - 1] if after else None
-        return unpack(kv) if kv is not None and kv.version else None
+        return kv if kv is not None and kv.version else None
 
     def existing(self) -> Iterable[KeyValue]:
         """Yield the present versions of all keys, in no order."""
@@ -91,10 +96,15 @@ class Versions:
         current = self._current
         return [current[k] for k in self._keys.live(key, range_end, limit)]
 
-    def range_at(self, key: bytes, range_end: bytes, revision: Revision) -> Sequence[KeyValue]:
-        """Return the versions of all keys of [key, range_end) at a revision that is not trimmed."""
-        at = self.at
-        return [kv for k in self._keys.with_history(key, range_end) if (kv := at(k, revision)) is not None]
+    def range_at(
+        self, key: bytes, range_end: bytes, revision: Revision, limit: int
+    ) -> tuple[Sequence[KeyValue], int]:
+        """Return the versions of the first `limit` keys of [key, range_end) at a revision that is not trimmed, of all of them for
+        0, and the number of all. Only the versions that are returned are decompressed.
+        """
+        at = self._packed_at
+        kvs = [kv for k in self._keys.with_history(key, range_end) if (kv := at(k, revision)) is not None]
+        return [*map(unpack, kvs[:limit] if limit else kvs)], len(kvs)
 
     # --- changing
 
