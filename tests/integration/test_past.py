@@ -152,7 +152,7 @@ async def test_watch_of_the_past_sends_its_objects_and_then_nothing(client):
     async with client.watch(f"/mockube/at/{revision}{CONFIG_MAPS}?watch=1&timeoutSeconds=30") as events:
         first = await anext(events)
         assert (first["type"], first["object"]["metadata"]["name"]) == ("ADDED", "a")
-        waiting = asyncio.ensure_future(anext(events))
+        waiting = asyncio.create_task(anext(events))
         await put(client, "b", "1")
         await moment(client)
         assert not waiting.done()
