@@ -10,7 +10,8 @@ fsync fails, the content of the disk is unknown, and the store refuses writes un
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -106,9 +107,10 @@ class DurableStore(EmbeddedStore):
     # --- acknowledgement of writes
 
     async def _settle(self, note: object = None) -> None:
-        revision = self._core.revision
-        if revision > self._commits.head:
-            self._commits.record([self._newest_commit(note)], head=revision, undo=self._core.undo)
+        revision, head = self._core.revision, self._commits.head
+        if revision > head:
+            entries = [*self._earlier_commits(head + 1, revision - 1), self._newest_commit(note)]
+            self._commits.record(entries, head=revision, undo=partial(self._undo, len(entries)))
         await self._commits.wait_durable()
 
     def _prepare(self, events: Sequence[Event]) -> None:
@@ -144,6 +146,17 @@ class DurableStore(EmbeddedStore):
         entry = codec.encode(codec.Compaction(revision))
         self._commits.record([entry], head=self._commits.head, undo=lambda: None)
         await self._commits.wait_durable()
+
+    def _earlier_commits(self, first: Revision, last: Revision) -> Iterable[bytes]:
+        """Return the records of revisions that take effect together with the newest one."""
+        if first > last:
+            return ()
+        revisions = enumerate(self._core.events(first, last), first)
+        return [codec.encode(codec.commit(revision, events)) for revision, events in revisions]
+
+    def _undo(self, count: int) -> None:
+        for _ in range(count):
+            self._core.undo()
 
     def _newest_commit(self, note: object = None) -> bytes:
         revision = self._core.revision

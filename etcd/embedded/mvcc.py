@@ -53,6 +53,9 @@ PACKED_EVENTS = 16
 Change: TypeAlias = tuple[bytes, bytes | None, LeaseId]
 """The change of a key: its new value and lease, or None for its deletion."""
 
+IsOther: TypeAlias = Callable[[bytes, bytes], bool]
+"""Returns whether two values of a key are not two states of one thing."""
+
 _VALUE = Target.VALUE
 _TARGET_VALUES: dict[Target, Callable[[KeyValue], int | bytes]] = {
     Target.VERSION: lambda kv: kv.version,
@@ -214,16 +217,33 @@ class Mvcc:
         self.revision -= 1
 
     def rewrite(
-        self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]
+        self,
+        prefix: bytes,
+        puts: Sequence[Put],
+        is_excluded: Callable[[bytes], bool],
+        is_other: IsOther | None = None,
     ) -> Generator[Sequence[Event], None, None]:
         """Replace the keys with a prefix by those of `puts`; keys that `is_excluded` accepts stay.
 
         Each step yields its events; the last step makes one revision of them all. Until then reads return the old keys,
         and no other change is allowed. If the generator is closed early, the change is reverted.
+
+        If the old and the new value of some keys are of different things, by `is_other`, a revision before deletes these keys, so
+        that watches see a deletion and a creation. The steps for it yield no events.
         """
+        before = self.revision
         events: list[Event] = []
         self._is_rewriting = True
         try:
+            if is_other is not None:
+                deletions: list[Event] = []
+                for keys in self._other_keys(puts, is_other):
+                    for key in keys:
+                        self._delete_key(key, deletions)
+                    events = deletions  # to be reverted
+                    yield ()
+                events = []
+                self._log_events(deletions)
             for operations in self._steps(prefix, puts, is_excluded):
                 done = len(events)
                 for operation in operations:
@@ -232,10 +252,23 @@ class Mvcc:
                 yield events[done:]
         except BaseException:
             self._revert(events)
+            if self.revision > before:
+                self.undo()
             raise
         finally:
             self._is_rewriting = False
         self._log_events(events)
+
+    def _other_keys(self, puts: Sequence[Put], is_other: IsOther) -> Iterator[Sequence[bytes]]:
+        """Yield the keys whose values become those of other things, in steps."""
+        for start in range(0, len(puts), STEP):
+            yield [
+                put.key
+                for put in puts[start : start + STEP]
+                if (kv := self._versions.get(put.key)) is not None
+                and kv.value != put.value
+                and is_other(kv.value, put.value)
+            ]
 
     def _steps(
         self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]

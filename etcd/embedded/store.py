@@ -35,7 +35,7 @@ from mockube.etcd.kv import (
 
 from .clock import StoreClock, StoreTimer
 from .hub import Hub
-from .mvcc import Mvcc
+from .mvcc import IsOther, Mvcc
 from .rewriting import Rewrites
 from .versions import covers
 from .watch import StoreWatch
@@ -136,16 +136,23 @@ class EmbeddedStore:
             await self._settle(request.note)
 
     async def rewrite(
-        self, prefix: bytes, puts: Sequence[Put], *, is_excluded: Callable[[bytes], bool], note: object = None
+        self,
+        prefix: bytes,
+        puts: Sequence[Put],
+        *,
+        is_excluded: Callable[[bytes], bool],
+        is_other: IsOther | None = None,
+        note: object = None,
     ) -> Revision | None:
         """Replace the keys with a prefix by those of `puts`, in one revision of any size; keys that `is_excluded` accepts stay.
 
-        A key whose value is the same does not change; the result is None if no key has changed. The rewrite has several steps:
+        A key whose value is the same does not change; the result is None if no key has changed. If `is_other` accepts the old and
+        the new value of some keys, these are deleted in the revision before, which takes effect together with this one. The rewrite has several steps:
         until the last one, reads return the old keys, and other writes wait. Cancelling the caller does not stop it.
         """
         await self._rewrites.wait()
         self._check_open()
-        return await self._rewrites.run(prefix, puts, is_excluded, note)
+        return await self._rewrites.run(prefix, puts, is_excluded, is_other, note)
 
     async def watch(self, request: WatchRequest) -> StoreWatch:
         self._check_open()
