@@ -5,7 +5,6 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +15,7 @@ from mockube.apimachinery.timestamps import after, format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.yaml_decode import load_all
 from mockube.component_base.version import version
+from mockube.launch import dns_address
 
 from .releases import VERSIONS, differences
 
@@ -28,8 +28,6 @@ _SIGNED: Final = frozenset({"kube-proxy", "kubelet-config"})
 """The ConfigMaps whose hash shows whether a user has changed them."""
 _HASH: Final = "kubeadm.kubernetes.io/component-config.hash"
 _KUBELET_CLIENT: Final = "kubeadm:apiserver-kubelet-client"
-_DNS_NUMBER: Final = 10
-"""The number of the address of the Service kube-dns in the range of Services."""
 
 
 class ClusterFacts(Struct, frozen=True, kw_only=True):
@@ -45,14 +43,6 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     token: tuple[str, str]
     """The id and the secret of the first bootstrap token."""
     now: datetime
-
-
-def dns_address(service_network: str) -> str:
-    """Return the address of the Service kube-dns; raise `ValueError` for a network that is too small."""
-    network = ip_network(service_network.partition(",")[0])
-    if network.num_addresses <= _DNS_NUMBER:
-        raise ValueError(f"{network} has no room for the address of kube-dns")
-    return str(network[_DNS_NUMBER])
 
 
 def objects(facts: ClusterFacts) -> Iterator[Tree]:

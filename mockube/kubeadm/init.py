@@ -19,13 +19,12 @@ from mockube.client.kubeconfig import Access
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
-from mockube.component_base.flags import DEFAULT_SERVICE_NETWORKS
 from mockube.component_base.supervision import start_in
 from mockube.kubelet.installation import Installation
-from mockube.launch import MINIMAL, LaunchOptions
+from mockube.launch import MINIMAL, LaunchOptions, dns_address, service_network, values_of
 
-from .addons import ClusterFacts, dns_address, objects
-from .static_pods import ControlPlaneFlags, control_plane_names, manifests, values_of
+from .addons import ClusterFacts, objects
+from .static_pods import ControlPlaneFlags, control_plane_names, manifests
 
 CONFIGURATION: Final = Key("kube-system", "kubeadm-config")
 """The ConfigMap that shows that kubeadm has made the cluster: its objects are not created again."""
@@ -53,7 +52,7 @@ def write_installation(
         minor=minor_of(options.flags),
         server=options.flags,
         manager=options.manager_flags,
-        service_network=_service_network(options.flags),
+        service_network=service_network(options.flags),
         pod_network=_pod_network(options.manager_flags),
     )
     installation = Installation(
@@ -83,14 +82,10 @@ def minor_of(flags: Sequence[str]) -> str:
 def problem_of(options: LaunchOptions) -> str:
     """Return why the flags do not allow the profile kubeadm; "" if they do."""
     try:
-        dns_address(_service_network(options.flags))
+        dns_address(service_network(options.flags))
     except ValueError as error:
         return f"--service-cluster-ip-range: {error}, which --profile={MINIMAL} does not need"
     return ""
-
-
-def _service_network(flags: Sequence[str]) -> str:
-    return values_of(flags).get("service-cluster-ip-range") or ",".join(DEFAULT_SERVICE_NETWORKS)
 
 
 def _pod_network(flags: Sequence[str]) -> str:
@@ -111,7 +106,7 @@ async def init(
         minor=minor_of(options.flags),
         server=access.server,
         authority=access.authority,
-        service_network=_service_network(options.flags),
+        service_network=service_network(options.flags),
         pod_network=_pod_network(options.manager_flags),
         token=(_token(random, _TOKEN[0]), _token(random, _TOKEN[1])),
         now=clock.now(),
