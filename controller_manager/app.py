@@ -300,7 +300,10 @@ def _runnables(config: Config, packs: PackControllers) -> list[Runnable]:
 
 
 def _is_enabled(name: str, config: Config) -> bool:
-    by_default = catalog.runs_by_default(name, simulates=config.simulation.node_count > 0)
+    simulation = config.simulation
+    by_default = catalog.runs_by_default(
+        name, simulates=simulation.node_count > 0, is_installed=simulation.installation.control_planes > 0
+    )
     return is_controller_enabled(name, config.controllers.controllers, by_default=by_default)
 
 

@@ -222,6 +222,11 @@ def _checked(pack: str, part: object) -> Controller | Runnable:
     return part
 
 
-def runs_by_default(name: str, *, simulates: bool) -> bool:
-    """Return whether `*` in `--controllers` includes a controller; `simulates` is whether nodes are simulated."""
+def runs_by_default(name: str, *, simulates: bool, is_installed: bool = False) -> bool:
+    """Return whether `*` in `--controllers` includes a controller.
+
+    `simulates` is whether nodes are simulated, `is_installed` whether kubeadm has made the cluster: it creates the storage class once.
+    """
+    if is_installed and name == SIMULATED_STORAGE_CLASS.name:
+        return False
     return name not in DISABLED_BY_DEFAULT and (simulates or name not in WITH_SIMULATED_NODES)

@@ -1,4 +1,4 @@
-"""The objects that kubeadm creates when its API server is ready, and those of metrics-server. Pure, but for the manifests beside it."""
+"""The objects that kubeadm creates when its API server is ready, those of metrics-server, and the default storage class. Pure, but for the manifests beside it."""
 
 import re
 from base64 import b64encode
@@ -20,7 +20,7 @@ from mockube.launch import dns_address
 from .releases import VERSIONS, differences
 
 _FOLDER: Final = Path(__file__).parent / "manifests"
-_PHASES: Final = ("configuration", "kube-proxy", "coredns", "metrics-server")
+_PHASES: Final = ("configuration", "kube-proxy", "coredns", "metrics-server", "storage")
 """The manifests in the order in which they are created."""
 _PLACE: Final = re.compile(r"\$\((\w+)\)")
 _TOKEN_LIFETIME: Final = timedelta(hours=24)
