@@ -163,6 +163,16 @@ NAMES: Final = frozenset(
 )
 
 
+KUBE_CONTROLLER_MANAGER: Final = "kube-controller-manager"
+
+
+def parts_of_program(program: str) -> frozenset[str]:
+    """Return the names of what a program of Kubernetes' control plane contains; the rest are programs of others, and the nodes."""
+    return (
+        frozenset({KUBE_SCHEDULER.name}) if program == KUBE_SCHEDULER.name else NAMES - WITH_SIMULATED_NODES
+    )
+
+
 class PackControllers(NamedTuple):
     """The controllers and runnables of packs."""
 
