@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .runtime import Command, ExecRequest
+from .simulation_values import CLUSTER_DNS
 
 UNITS: tuple[str, ...] = ("kubelet", "containerd")
 """The systemd units of a node that can be stopped."""
@@ -59,6 +60,9 @@ class NodeServices(Protocol):
     def authority(self) -> bytes:
         """Return the CA certificates of the API server; empty before they are known."""
 
+    def cluster_dns(self) -> str:
+        """Return the address of the cluster's name server."""
+
     async def wait_ready(self) -> None:
         """Wait until what the other functions return is known."""
 
@@ -84,6 +88,9 @@ class _NoServices:
 
     def authority(self) -> bytes:
         return b""
+
+    def cluster_dns(self) -> str:
+        return CLUSTER_DNS
 
     async def wait_ready(self) -> None: ...
 

@@ -16,6 +16,8 @@ FAIL: Final = "fail"
 """What programs do that are not simulated."""
 RUN: Final = "run"
 """What containers do whose images are not known, unless they cannot be pulled (`FAIL`)."""
+CLUSTER_DNS: Final = "10.0.0.10"
+"""The address of the cluster's name server in the default range of Services."""
 
 
 def parse_container_runtime(text: str) -> str:

@@ -5,6 +5,7 @@ import logging
 import socket
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -40,8 +41,9 @@ from mockube.component_base.supervision import run_with, start
 from mockube.component_base.version import version
 
 from . import catalog
-from .catalog import PackControllers
+from .catalog import KUBE_CONTROLLER_MANAGER, PackControllers
 from .command_line import release_problem
+from .component_leaders import ElectedComponent, LeaderElection
 from .components import KUBE_SCHEDULER
 from .config.configz import configz
 from .config.features import implemented_gates
@@ -64,6 +66,8 @@ from .running import Dependencies, ManagerRun
 LOG = logging.getLogger(__name__)
 
 SERVER_RETRY_SECONDS = 1.0
+OWN_LEASE: Final = "mockube-controller-manager"
+"""The lease of the process where static pods hold those of the programs that it stands for."""
 
 
 class Manager:
@@ -165,19 +169,37 @@ class Manager:
     def _elector(self, client: Client) -> Elector:
         leading = self._config.leading
         candidate = LeaderElectionConfig(
-            lease=Key(leading.leader_elect_resource_namespace, leading.leader_elect_resource_name),
-            identity=f"{socket.gethostname()}_{randomness.uid(self._random)}",
-            timings=Timings(
-                lease_duration=leading.leader_elect_lease_duration,
-                renew_deadline=leading.leader_elect_renew_deadline,
-                retry_period=leading.leader_elect_retry_period,
+            lease=Key(
+                leading.leader_elect_resource_namespace,
+                OWN_LEASE if is_installed(self._config) else leading.leader_elect_resource_name,
             ),
+            identity=f"{socket.gethostname()}_{randomness.uid(self._random)}",
+            timings=self._timings(),
             is_sole=leading.leader_elect_sole_candidate,
         )
         elector = Elector(candidate, client, clock=self._clock, random=self._random)
         report_leadership(candidate.lease.name, lambda: elector.is_leading, self._metrics.registry)
         self._checks["leaderElection"] = elector.problem
         return elector
+
+    def _timings(self) -> Timings:
+        leading = self._config.leading
+        return Timings(
+            lease_duration=leading.leader_elect_lease_duration,
+            renew_deadline=leading.leader_elect_renew_deadline,
+            retry_period=leading.leader_elect_retry_period,
+        )
+
+    def _component_election(self, client: Client, config: Config) -> LeaderElection:
+        return LeaderElection(
+            is_enabled=config.leading.leader_elect,
+            timings=self._timings(),
+            client=client,
+            clock=self._clock,
+            random=self._random,
+            metrics=self._metrics.registry,
+            shutdown_timeout=config.controllers.controller_shutdown_timeout,
+        )
 
     async def _lead(self, client: Client, elector: Elector) -> None:
         shutdown_timeout = self._config.controllers.controller_shutdown_timeout
@@ -216,14 +238,16 @@ class Manager:
                 self._dependencies(leader_client, config),
                 controllers=_controllers(config, packs),
                 runnables=_runnables(config, packs),
+                components=elected_components(config),
+                election=self._component_election(client, config),
             )
             namespaces = manager_run.informers.of(NAMESPACES)
             identity = ClusterIdentity(namespaces)
             observer = ServerObserver(leader_client, self._config, self._server, identity.restart)
             observer.observe(namespaces, manager_run.informers.of(CUSTOM_RESOURCE_DEFINITIONS))
-            parts = [*manager_run.runners, *manager_run.services]
+            parts = [*manager_run.names, *manager_run.services]
             self._checks |= {name: partial(manager_run.problem, name) for name in parts}
-            LOG.info("Controllers: %s", ", ".join(sorted(manager_run.runners)) or "none")
+            LOG.info("Controllers: %s", ", ".join(sorted(manager_run.names)) or "none")
             if elector is not None and elector.lease is not None:
                 recorder = Recorders(
                     writer=manager_run.events, client=client, minor=config.features.minor
@@ -300,8 +324,35 @@ def _runnables(config: Config, packs: PackControllers) -> list[Runnable]:
 
 
 def _is_enabled(name: str, config: Config) -> bool:
-    by_default = catalog.runs_by_default(name, simulates=config.simulation.node_count > 0)
+    by_default = catalog.runs_by_default(
+        name, simulates=config.simulation.node_count > 0, is_installed=is_installed(config)
+    )
     return is_controller_enabled(name, config.controllers.controllers, by_default=by_default)
+
+
+def is_installed(config: Config) -> bool:
+    """Return whether kubeadm has made the cluster, so that static pods stand for the programs of the control plane."""
+    return config.simulation.installation.control_planes > 0
+
+
+def elected_components(config: Config) -> Sequence[ElectedComponent]:
+    """Return the programs whose static pods decide whether their parts work."""
+    if not is_installed(config):
+        return ()
+    leading = config.leading
+    leases = {
+        KUBE_SCHEDULER.name: KUBE_SCHEDULER.name,
+        KUBE_CONTROLLER_MANAGER: leading.leader_elect_resource_name,
+    }
+    return [
+        ElectedComponent(
+            program=program,
+            lease=Key(leading.leader_elect_resource_namespace, lease),
+            releases=program != KUBE_CONTROLLER_MANAGER,
+            parts=catalog.parts_of_program(program),
+        )
+        for program, lease in leases.items()
+    ]
 
 
 def components(config: Config) -> Sequence[str]:

@@ -163,6 +163,16 @@ NAMES: Final = frozenset(
 )
 
 
+KUBE_CONTROLLER_MANAGER: Final = "kube-controller-manager"
+
+
+def parts_of_program(program: str) -> frozenset[str]:
+    """Return the names of what a program of Kubernetes' control plane contains; the rest are programs of others, and the nodes."""
+    return (
+        frozenset({KUBE_SCHEDULER.name}) if program == KUBE_SCHEDULER.name else NAMES - WITH_SIMULATED_NODES
+    )
+
+
 class PackControllers(NamedTuple):
     """The controllers and runnables of packs."""
 
@@ -222,6 +232,11 @@ def _checked(pack: str, part: object) -> Controller | Runnable:
     return part
 
 
-def runs_by_default(name: str, *, simulates: bool) -> bool:
-    """Return whether `*` in `--controllers` includes a controller; `simulates` is whether nodes are simulated."""
+def runs_by_default(name: str, *, simulates: bool, is_installed: bool = False) -> bool:
+    """Return whether `*` in `--controllers` includes a controller.
+
+    `simulates` is whether nodes are simulated, `is_installed` whether kubeadm has made the cluster: it creates the storage class once.
+    """
+    if is_installed and name == SIMULATED_STORAGE_CLASS.name:
+        return False
     return name not in DISABLED_BY_DEFAULT and (simulates or name not in WITH_SIMULATED_NODES)

@@ -63,6 +63,7 @@ def _kubelet_settings(context: Context) -> KubeletSettings:
         has_root_ca=_ROOT_CA_PUBLISHER in names,
         attaches_volumes=_ATTACH_DETACH in names,
         installation=simulation.installation,
+        cluster_dns=simulation.cluster_dns,
     )
 
 

@@ -1,6 +1,6 @@
 """Run what a leader runs: informers, controllers, runnables and the event recorder, started and stopped in order."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
@@ -17,7 +17,9 @@ from mockube.client.verbs import Client
 from mockube.component_base import supervision
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
+from mockube.kubelet.static_pods.running_programs import running_programs
 
+from .component_leaders import ComponentRunner, ElectedComponent, LeaderElection
 from .config.settings import Config
 from .control.controller import Controller
 from .control.runnable import Context, Runnable, WaitForKinds
@@ -43,11 +45,18 @@ class ManagerRun:
     """
 
     def __init__(
-        self, dependencies: Dependencies, *, controllers: Iterable[Controller], runnables: Iterable[Runnable]
+        self,
+        dependencies: Dependencies,
+        *,
+        controllers: Iterable[Controller],
+        runnables: Iterable[Runnable],
+        components: Iterable[ElectedComponent] = (),
+        election: LeaderElection | None = None,
     ) -> None:
+        """Build all parts. Those of `components` work while these lead by the `election` of static pods."""
         self._dependencies = dependencies
         controllers, runnables = [*controllers], [*runnables]
-        self._names = frozenset(
+        self.names = frozenset(
             [*(controller.name for controller in controllers), *(runnable.name for runnable in runnables)]
         )
         self.informers = Informers(
@@ -65,12 +74,15 @@ class ManagerRun:
         } - {""}
         self.failures: dict[str, str] = {}
         """The errors of failed parts, by name. A failure ends the manager."""
-        self.runners: dict[str, Runner] = {
-            controller.name: self._controller_runner(controller) for controller in controllers
+        self._builders: dict[str, Callable[[], Runner]] = {
+            controller.name: partial(self._controller_runner, controller) for controller in controllers
         }
-        self.runners |= {
-            runnable.name: runnable.build(self._context(runnable.service_account)) for runnable in runnables
-        }
+        self._builders |= {runnable.name: partial(self._build, runnable) for runnable in runnables}
+        elected = {name for component in components for name in component.parts}
+        self.runners = {name: build() for name, build in self._builders.items() if name not in elected}
+        present = [component for component in components if component.parts & self.names]
+        for component in present if election is not None else ():
+            self.runners[component.program] = self._component_runner(component, election)
 
     async def run(self) -> None:
         """Run until cancelled, or until a part fails; raise its error.
@@ -116,6 +128,25 @@ class ManagerRun:
     def _fail(self, name: str, error: Exception) -> None:
         self.failures[name] = f"{type(error).__name__}: {error}"
 
+    def _component_runner(self, component: ElectedComponent, election: LeaderElection) -> ComponentRunner:
+        parts = sorted(component.parts & self.names)
+        context = self._context("")
+
+        def build() -> dict[str, Runner]:
+            return {name: self._builders[name]() for name in parts}
+
+        return ComponentRunner(
+            component,
+            build,
+            election,
+            running_programs(context),
+            context.recorder.of(component.program),
+            self._fail,
+        )
+
+    def _build(self, runnable: Runnable) -> Runner:
+        return runnable.build(self._context(runnable.service_account))
+
     def _controller_runner(self, controller: Controller) -> Runner:
         context = self._context(controller.service_account)
         build = partial(ControllerRunner, controller, context)
@@ -140,6 +171,6 @@ class ManagerRun:
             ),
             metrics=dependencies.metrics,
             options=dependencies.config,
-            names=self._names,
+            names=self.names,
             shared=self._shared,
         )

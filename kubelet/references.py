@@ -30,6 +30,7 @@ from mockube.container_runtime.config.volumes import (
 from mockube.container_runtime.disk_usage import disk_size
 from mockube.container_runtime.objects import ObjectsUnavailable
 from mockube.container_runtime.runs import container_status
+from mockube.container_runtime.simulation_values import CLUSTER_DNS
 
 from .pod_certificates import PodCertificates, pod_certificates
 from .settings import KubeletContext
@@ -54,10 +55,12 @@ class ReferenceLoader:
         certificates: PodCertificates,
         *,
         fails_unknown_programs: bool = False,
+        cluster_dns: str = CLUSTER_DNS,
     ) -> None:
         self._certificates = certificates
         self._client = client
         self.fails_unknown_programs = fails_unknown_programs
+        self._cluster_dns = cluster_dns
         self._nodes = nodes
         self._loads = SharedWork[References]()
         self.started = StartedValues(client)
@@ -118,6 +121,7 @@ class ReferenceLoader:
             allocatable=(node.get("status") or {}).get("allocatable") or {},
             disk_bytes=disk_size(node),
             fails_unknown_programs=self.fails_unknown_programs,
+            cluster_dns=self._cluster_dns,
         )
 
     async def _load(self, resource: AnyResource, namespace: str, names: set[str]) -> dict[str, ReadOnlyTree]:
@@ -214,5 +218,6 @@ def reference_loader(context: KubeletContext) -> ReferenceLoader:
             context.informers.of(kinds.NODES).lister,
             pod_certificates(context),
             fails_unknown_programs=context.settings.fails_unknown_programs,
+            cluster_dns=context.settings.cluster_dns,
         )
     return present

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from mockube.client.component import ComponentContext
+from mockube.container_runtime.simulation_values import CLUSTER_DNS
 
 from .installation import NOTHING_INSTALLED, Installation
 from .node_pools.pool import NodePools
@@ -44,6 +45,8 @@ class KubeletSettings(Struct, frozen=True, kw_only=True):
     attaches_volumes: bool
     """Whether a controller attaches volumes."""
     installation: Installation = NOTHING_INSTALLED
+    cluster_dns: str = CLUSTER_DNS
+    """The address of the cluster's name server."""
 
 
 class KubeletContext(ComponentContext, frozen=True, kw_only=True):

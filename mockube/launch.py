@@ -1,12 +1,14 @@
 """How a control plane is launched, as two processes or inside this one: the flags of its API server and its controller manager."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from ipaddress import ip_network
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
+from mockube.component_base.flags import DEFAULT_SERVICE_NETWORKS
 from mockube.component_base.packs import own_pack_names
 from mockube.kubelet.node_pools.pool import NodePools, plain_nodes
 
@@ -33,6 +35,8 @@ _KUBEADM_SERVER_FLAGS: Final = ("--enable-bootstrap-token-auth", "true")
 _KUBEADM_MANAGER_FLAGS: Final = ("--controllers", "*,bootstrap-signer-controller,token-cleaner-controller")
 _ALL_CONTROLLERS: Final = ("*",)
 
+_DNS_NUMBER: Final = 10
+"""The number of the name server's address in the range of Services."""
 _NODE_RESTRICTION: Final = "NodeRestriction"
 _SERVICE_ACCOUNT_KEY: Final = "sa.key"
 _CLIENT_CA_FILES: Final = ("ca.crt", "ca.key")
@@ -75,6 +79,7 @@ class LaunchOptions(Struct, frozen=True, kw_only=True):
         return (
             *("--simulate-nodes", self.nodes.text, "--packs", self.packs),
             *_signing_flags(self.flags, self.manager_flags),
+            *_cluster_dns_flags(self.flags),
             *(_KUBEADM_MANAGER_FLAGS if self.is_kubeadm and self.controllers == _ALL_CONTROLLERS else ()),
             *self.manager_flags,
         )
@@ -83,6 +88,43 @@ class LaunchOptions(Struct, frozen=True, kw_only=True):
     def controllers(self) -> Sequence[str]:
         """The value of the manager's --controllers."""
         return selected_controllers(self.manager_flags)
+
+
+def values_of(flags: Iterable[str]) -> dict[str, str]:
+    """Return the values of flags by name; the last value of a flag applies, and a flag without a value is true."""
+    values: dict[str, str] = {}
+    name = ""
+    for word in flags:
+        if word.startswith("--"):
+            name, equals, text = word[2:].partition("=")
+            values[name] = text if equals else "true"
+        elif name:
+            values[name] = word
+    return values
+
+
+def service_network(flags: Sequence[str]) -> str:
+    """Return the range of Services by the flags of an API server."""
+    return values_of(flags).get("service-cluster-ip-range") or ",".join(DEFAULT_SERVICE_NETWORKS)
+
+
+def dns_address(service_network: str) -> str:
+    """Return the address of the Service kube-dns; raise `ValueError` for a network that is too small."""
+    network = ip_network(service_network.partition(",")[0])
+    if network.num_addresses <= _DNS_NUMBER:
+        raise ValueError(f"{network} has no room for the address of kube-dns")
+    return str(network[_DNS_NUMBER])
+
+
+def _cluster_dns_flags(flags: Sequence[str]) -> Sequence[str]:
+    """Return the manager's flag of the address of the name server, unless the server's range of Services is the default or too small."""
+    network = service_network(flags)
+    if network == ",".join(DEFAULT_SERVICE_NETWORKS):
+        return ()
+    try:
+        return ("--cluster-dns", dns_address(network))
+    except ValueError:
+        return ()
 
 
 _WITH_NODE_RESTRICTION: Final = ("--enable-admission-plugins", _NODE_RESTRICTION)

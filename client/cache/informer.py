@@ -8,8 +8,10 @@ An object for which a view, an index or a handler fails affects no other object:
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final, Generic, NamedTuple
 
 import orjson
@@ -103,6 +105,35 @@ class _Listener:
                         self._handler(Change(change.old, None))
 
 
+class HandlerScope:
+    """The handlers that are added in a block, and by the tasks that begin in it: they are removed together.
+
+    What runs only for a time needs it, because informers outlive it.
+    """
+
+    def __init__(self) -> None:
+        self._removals: list[Callable[[], None]] = []
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        token = _SCOPE.set(self)
+        try:
+            yield
+        finally:
+            _SCOPE.reset(token)
+
+    def note(self, remove: Callable[[], None]) -> None:
+        self._removals.append(remove)
+
+    def remove_handlers(self) -> None:
+        for remove in self._removals:
+            remove()
+        self._removals.clear()
+
+
+_SCOPE: ContextVar[HandlerScope | None] = ContextVar("handler_scope", default=None)
+
+
 class Informer(Generic[T]):
     """The cache of one resource: a store of views with indexes, and handlers of changes. The `Sink` of a reflector."""
 
@@ -158,6 +189,8 @@ class Informer(Generic[T]):
         """Call the handler for every cached object now, and then for each change."""
         listener = _Listener(handler, self._report)
         self._listeners.append(listener)
+        if (scope := _SCOPE.get()) is not None:
+            scope.note(partial(self._listeners.remove, listener))
         for key, view in self._store.items():
             listener.notify(key, Change(None, view))
 

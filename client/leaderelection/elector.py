@@ -312,8 +312,11 @@ async def lead(
     clock: Clock,
     shutdown_timeout: float,
     on_failure: Callable[[str, Exception], None] = lambda _, __: None,
+    releases: bool = True,
 ) -> None:
     """Acquire the lease, run the work until it ends or this is cancelled, then release the lease.
+
+    Without `releases` others wait until it expires, as after the end of a program that does not release its lease.
 
     Raises `LeaseLost` after the loss of the lease, and errors of the work. A loss cancels the work, because another process
     may lead now; until the work has ended, `FencedTransport` blocks its writes. `on_failure` is called when the renewal or
@@ -332,7 +335,8 @@ async def lead(
         finally:
             await cancel_and_wait([renewal_task])
             elector.note_work_ended()
-        await elector.release()
+        if releases:
+            await elector.release()
     if not work_task.cancelled():
         work_task.result()
     if not renewal_task.cancelled():

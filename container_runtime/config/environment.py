@@ -14,6 +14,7 @@ from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.disk_usage import DISK_BYTES
+from mockube.container_runtime.simulation_values import CLUSTER_DNS
 
 from .projections import NOT_ISSUED, Credentials, PodCredential
 from .variables import expand_references
@@ -47,6 +48,8 @@ class References(Struct, frozen=True, kw_only=True):
     """The size of the disk of the pod's node."""
     fails_unknown_programs: bool = False
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
+    cluster_dns: str = CLUSTER_DNS
+    """The address of the cluster's name server."""
     started_config_maps: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
     started_secrets: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
     """The objects as they were when the container started, if they are noted: those in its variables and at subPaths."""

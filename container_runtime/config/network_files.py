@@ -5,6 +5,7 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.simulation_values import CLUSTER_DNS
 
 from .environment import (
     CLUSTER_DOMAIN,
@@ -14,7 +15,6 @@ from .environment import (
 )
 
 HOSTS: Final = "/etc/hosts"
-CLUSTER_DNS: Final = "10.0.0.10"
 _MAX_NAMESERVERS: Final = 3
 _MAX_SEARCHES: Final = 32
 """The nameservers and search domains that a kubelet writes at most (pkg/apis/core/validation/validation.go)."""
@@ -57,16 +57,18 @@ def _alias_lines(aliases: Iterable[ReadOnlyTree]) -> Iterator[str]:
         yield f"{line}\n"
 
 
-def resolver_file(pod: ReadOnlyTree, node_servers: Sequence[str] = ("127.0.0.1",)) -> str:
-    """Return resolv.conf by the pod's DNS policy and DNS config; `node_servers` are the name servers of its node.
+def resolver_file(
+    pod: ReadOnlyTree, cluster_dns: str = CLUSTER_DNS, node_servers: Sequence[str] = ("127.0.0.1",)
+) -> str:
+    """Return resolv.conf by the pod's DNS policy and DNS config.
 
-    A simulated node has none.
+    `cluster_dns` is the address of the cluster's name server, `node_servers` are those of the pod's node: a simulated node has none.
     """
     spec = pod["spec"]
     policy, pod_config = spec.get("dnsPolicy") or "ClusterFirst", spec.get("dnsConfig") or {}
     servers, searches, options = list[str](), list[str](), dict[str, str]()
     if policy == "ClusterFirstWithHostNet" or (policy == "ClusterFirst" and not spec.get("hostNetwork")):
-        servers = [CLUSTER_DNS]
+        servers = [cluster_dns]
         searches = [
             f"{meta.namespace(pod)}.{CLUSTER_DOMAIN}",
             CLUSTER_DOMAIN,
@@ -74,7 +76,7 @@ def resolver_file(pod: ReadOnlyTree, node_servers: Sequence[str] = ("127.0.0.1",
         ]
         options = {"ndots": "5"}
     elif policy != "None":
-        servers, searches = [*(node_servers or (CLUSTER_DNS,))], ["."]
+        servers, searches = [*(node_servers or (cluster_dns,))], ["."]
     servers = [*dict.fromkeys((*servers, *(pod_config.get("nameservers") or ())))][:_MAX_NAMESERVERS]
     searches = [*dict.fromkeys((*searches, *(pod_config.get("searches") or ())))][:_MAX_SEARCHES]
     options |= {

@@ -78,12 +78,12 @@ class ProcessNetwork:
             await self._pods.close()
 
 
-def network_files(pod: ReadOnlyTree) -> dict[str, str]:
+def network_files(pod: ReadOnlyTree, cluster_dns: str) -> dict[str, str]:
     """Return the files about names of a pod with a network of its own, by their paths."""
     servers = [server for server in machine_servers(RESOLVER_FILE) if not _is_local(server)]
     return {
         "/etc/hosts": hosts_file(pod),
-        "/etc/resolv.conf": resolver_file(pod, servers),
+        "/etc/resolv.conf": resolver_file(pod, cluster_dns, servers),
         "/etc/nsswitch.conf": _name_sources(_NAME_SOURCES),
     }
 

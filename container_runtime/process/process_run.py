@@ -319,7 +319,8 @@ class ProcessRun:
         if binds := binds and not hidden_paths(self._image, mounts):
             mounts = folders.add_message_file(context.folder, pod, self.container, mounts)
             if network:
-                mounts = folders.add_network_files(context.folder, pod, mounts, network_files(pod))
+                files = network_files(pod, references.cluster_dns)
+                mounts = folders.add_network_files(context.folder, pod, mounts, files)
         else:
             folders.link_mounts(context.folder, pod, mounts, identity)
         server = context.server

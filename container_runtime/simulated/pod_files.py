@@ -441,7 +441,13 @@ class PodFiles:
     def _system_of(self, node: ReadOnlyTree) -> Mapping[str, FileEntry]:
         services = self._nodes
         pods = services.pods(meta.name(node))
-        return root_files(node, pods, server=services.api_server(), authority=services.authority())
+        return root_files(
+            node,
+            pods,
+            server=services.api_server(),
+            authority=services.authority(),
+            cluster_dns=services.cluster_dns(),
+        )
 
     def find_node_files(self, name: str) -> FileSystem | None:
         """Return the files of a node, if they are in memory."""

@@ -374,6 +374,14 @@ class Simulation(Struct, frozen=True, kw_only=True):
             topic="Nodes and pods",
         ),
     ] = None
+    cluster_dns: Annotated[
+        str,
+        Flag(
+            "address of the name server in simulated pods (the tenth of the API server's --service-cluster-ip-range, "
+            f"if both are started together, or else {simulation_values.CLUSTER_DNS})",
+            address,
+        ),
+    ] = simulation_values.CLUSTER_DNS
     installation: Annotated[
         Installation,
         Flag(

@@ -107,6 +107,9 @@ class MachineServices:
     def pods(self, name: str) -> Sequence[ReadOnlyTree]:
         return [pod.object for pod in self._pods.lister.by_index(BY_NODE, name)]
 
+    def cluster_dns(self) -> str:
+        return self._settings.cluster_dns
+
     def api_server(self) -> str:
         for node in self._nodes.lister.all():
             if CONTROL_PLANE in meta.labels(node) and (address := internal_ip(node)):

@@ -5,7 +5,7 @@ had: its containers have never stopped.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
@@ -30,6 +30,7 @@ from mockube.kubelet.node_objects import has_active_kubelet, internal_ip
 from mockube.kubelet.settings import KubeletContext
 
 from .manifests import FOLDER, MAX_FILES, ManifestError, hash_of, is_mirror, mirror_pod, static_pod
+from .running_programs import program_of, programs_of, running_programs
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ class StaticPods:
         self._contents = contents
         self._files = dict(context.settings.installation.files)
         """The files that nodes have from their installation, and that are not written yet."""
+        self._programs = running_programs(context)
         self._installed = set[str]()
         """The hashes of the static pods in these files."""
         self._desired: dict[str, dict[Key, StaticPod]] = {}
@@ -88,6 +90,10 @@ class StaticPods:
         self._pods.add_handler(self._on_pod_change)
 
     async def run(self) -> None:
+        for node, texts in self._files.items():
+            if not self._contents.is_kept((OF_NODE, node)):
+                # They have run before the API server answered, and nobody has changed their manifests.
+                self._programs.set(node, {*map(_program_of_manifest, texts)})
         await self._loop.run()
 
     def owns(self, pod: ReadOnlyTree) -> bool:
@@ -124,7 +130,7 @@ class StaticPods:
             self._loop.add(Key("", name))
 
     def _on_pod_change(self, change: Change) -> None:
-        """Undo the deletion of a mirror pod."""
+        """Undo the deletion of a mirror pod, and note which programs run."""
         old: PodView | None = change.old
         new: PodView | None = change.new
         last = new or old
@@ -139,6 +145,7 @@ class StaticPods:
             self._loop.add(Key("", new.node))
         elif new is not None and new.deleting:
             self._loop.add_coalesced(Key("", new.node), _TERMINATION)
+        self._note_programs(last.node)
 
     async def _reconcile(self, key: Key) -> timedelta | None:
         node = self._nodes.lister.get("", key.name)
@@ -149,6 +156,7 @@ class StaticPods:
         if files is None:
             return None  # Nobody has written files on the node, whose pods another cluster's kubelet may have run.
         desired = self._desired[key.name] = self._read(node, files)
+        self._note_programs(key.name)
         present = {
             pod.key: pod for pod in self._pods.lister.by_index(BY_NODE, key.name) if is_mirror(pod.object)
         }
@@ -156,6 +164,24 @@ class StaticPods:
             await self._sync_present(pod, desired.get(pod.key))
         created = [await self._create(node, desired[pod_key]) for pod_key in desired.keys() - present.keys()]
         return None if all(created) else _RETRY
+
+    def _note_programs(self, node: str) -> None:
+        """Note which programs run on a node. Without its kubelet, or without the node, they go on as they were."""
+        desired = self._desired.get(node)
+        if desired is not None:
+            running = (self._running_programs(key, static.pod) for key, static in desired.items())
+            self._programs.set(node, {program for programs in running for program in programs})
+
+    def _running_programs(self, key: Key, pod: Tree) -> Iterable[str]:
+        present = self._pods.lister.get(*key)
+        is_shown = present is not None and hash_of(present.object) == hash_of(pod)
+        status = present.object.get("status") or {} if present is not None and is_shown else {}
+        if "containerStatuses" in status:
+            return programs_of(pod, status)
+        digest, last = self._statuses.get(key, ("", None))
+        if last is not None and digest == hash_of(pod):
+            return programs_of(pod, last)
+        return map(program_of, pod["spec"]["containers"]) if hash_of(pod) in self._installed else ()
 
     def _write_installed_files(self, node: ReadOnlyTree) -> None:
         """Write the files that a node has from its installation, unless an earlier manager has kept later ones."""
@@ -233,3 +259,8 @@ class StaticPods:
             self._recorder.record_on(key[0], node, "Warning", FAILED, problem)
         elif not problem:
             self._problems.pop(key, None)
+
+
+def _program_of_manifest(path: str) -> str:
+    """Return the program of a manifest of an installation, which has its name."""
+    return path.rpartition("/")[2].removesuffix(".yaml")

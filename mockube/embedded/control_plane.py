@@ -157,9 +157,10 @@ def _install(options: ClusterOptions, folder: Path) -> Sequence[str]:
 
 
 def _parse_manager_flags(options: ClusterOptions, folder: Path, installed: Sequence[str]) -> Config:
-    """Return the manager's configuration. Leader election is off, because there is one manager."""
+    """Return the manager's configuration. It is the only one, so that leader election is off, but for static pods."""
+    elects = ("--leader-elect-sole-candidate", "true") if installed else ("--leader-elect", "false")
     own_flags = (
-        *("--kubeconfig", str(folder / KUBECONFIG), "--leader-elect", "false"),
+        *("--kubeconfig", str(folder / KUBECONFIG), *elects),
         *("--controller-shutdown-timeout", f"{SHUTDOWN_SECONDS:g}s"),
     )
     arguments = (*own_flags, *installed, *options.manager_arguments())

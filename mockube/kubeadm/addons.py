@@ -1,11 +1,10 @@
-"""The objects that kubeadm creates when its API server is ready, and those of metrics-server. Pure, but for the manifests beside it."""
+"""The objects that kubeadm creates when its API server is ready, those of metrics-server, and the default storage class. Pure, but for the manifests beside it."""
 
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Final
 
@@ -16,11 +15,12 @@ from mockube.apimachinery.timestamps import after, format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.yaml_decode import load_all
 from mockube.component_base.version import version
+from mockube.launch import dns_address
 
 from .releases import VERSIONS, differences
 
 _FOLDER: Final = Path(__file__).parent / "manifests"
-_PHASES: Final = ("configuration", "kube-proxy", "coredns", "metrics-server")
+_PHASES: Final = ("configuration", "kube-proxy", "coredns", "metrics-server", "storage")
 """The manifests in the order in which they are created."""
 _PLACE: Final = re.compile(r"\$\((\w+)\)")
 _TOKEN_LIFETIME: Final = timedelta(hours=24)
@@ -28,8 +28,6 @@ _SIGNED: Final = frozenset({"kube-proxy", "kubelet-config"})
 """The ConfigMaps whose hash shows whether a user has changed them."""
 _HASH: Final = "kubeadm.kubernetes.io/component-config.hash"
 _KUBELET_CLIENT: Final = "kubeadm:apiserver-kubelet-client"
-_DNS_NUMBER: Final = 10
-"""The number of the address of the Service kube-dns in the range of Services."""
 
 
 class ClusterFacts(Struct, frozen=True, kw_only=True):
@@ -45,14 +43,6 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     token: tuple[str, str]
     """The id and the secret of the first bootstrap token."""
     now: datetime
-
-
-def dns_address(service_network: str) -> str:
-    """Return the address of the Service kube-dns; raise `ValueError` for a network that is too small."""
-    network = ip_network(service_network.partition(",")[0])
-    if network.num_addresses <= _DNS_NUMBER:
-        raise ValueError(f"{network} has no room for the address of kube-dns")
-    return str(network[_DNS_NUMBER])
 
 
 def objects(facts: ClusterFacts) -> Iterator[Tree]:

@@ -14,28 +14,34 @@ from mockube.apimachinery.randomness import SUFFIX_ALPHABET, Random
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import AlreadyExists, NotFound
 from mockube.apimachinery.tree import Tree
-from mockube.client.kinds import CONFIG_MAPS
+from mockube.client.kinds import CONFIG_MAPS, NAMESPACES
 from mockube.client.kubeconfig import Access
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
-from mockube.component_base.flags import DEFAULT_SERVICE_NETWORKS
 from mockube.component_base.supervision import start_in
+from mockube.controller_manager.config.selection import is_controller_enabled
 from mockube.kubelet.installation import Installation
-from mockube.launch import MINIMAL, LaunchOptions
+from mockube.launch import MINIMAL, LaunchOptions, dns_address, service_network, values_of
 
-from .addons import ClusterFacts, dns_address, objects
-from .static_pods import ControlPlaneFlags, control_plane_names, manifests, values_of
+from .addons import ClusterFacts, objects
+from .static_pods import ControlPlaneFlags, control_plane_names, manifests
 
 CONFIGURATION: Final = Key("kube-system", "kubeadm-config")
-"""The ConfigMap that shows that kubeadm has made the cluster: its objects are not created again."""
+"""The ConfigMap that shows that kubeadm has made the cluster, as also a real one does."""
+ANNOTATION_MINOR: Final = "mockube.dev/kubeadm-minor"
+"""The annotation of the namespace kube-system, which nobody can delete, with the minor release whose objects were created."""
+_STORAGE_CLASS: Final = "StorageClass"
+_STORAGE_CLASS_CREATOR: Final = "simulated-storage-class"
+"""What creates the storage class in a cluster of another profile, and what a user disables who wants none."""
+_NAMESPACE: Final = Key("", CONFIGURATION.namespace)
 POD_NETWORK: Final = "10.128.0.0/9"
 _AT_ONCE: Final = 2
 """The requests that are sent at the same time: each takes a connection, whose TLS costs more than a request."""
 _TOKEN: Final = (6, 16)
 """The lengths of the id and of the secret of a token."""
 _PROGRAMS: Final = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd")
-_PLURALS: Final = {"APIService": "apiservices"}
+_PLURALS: Final = {"APIService": "apiservices", _STORAGE_CLASS: "storageclasses"}
 
 
 def write_installation(
@@ -53,7 +59,7 @@ def write_installation(
         minor=minor_of(options.flags),
         server=options.flags,
         manager=options.manager_flags,
-        service_network=_service_network(options.flags),
+        service_network=service_network(options.flags),
         pod_network=_pod_network(options.manager_flags),
     )
     installation = Installation(
@@ -83,14 +89,10 @@ def minor_of(flags: Sequence[str]) -> str:
 def problem_of(options: LaunchOptions) -> str:
     """Return why the flags do not allow the profile kubeadm; "" if they do."""
     try:
-        dns_address(_service_network(options.flags))
+        dns_address(service_network(options.flags))
     except ValueError as error:
         return f"--service-cluster-ip-range: {error}, which --profile={MINIMAL} does not need"
     return ""
-
-
-def _service_network(flags: Sequence[str]) -> str:
-    return values_of(flags).get("service-cluster-ip-range") or ",".join(DEFAULT_SERVICE_NETWORKS)
 
 
 def _pod_network(flags: Sequence[str]) -> str:
@@ -101,22 +103,19 @@ async def init(
     client: Client, access: Access, options: LaunchOptions, *, clock: Clock, random: Random
 ) -> bool:
     """Create the objects of a new cluster; return False if kubeadm has made it before, so that users keep their changes."""
-    try:
-        await client.get(CONFIG_MAPS, CONFIGURATION)
-    except NotFound:
-        pass
-    else:
+    if await _is_made(client):
         return False
     facts = ClusterFacts(
         minor=minor_of(options.flags),
         server=access.server,
         authority=access.authority,
-        service_network=_service_network(options.flags),
+        service_network=service_network(options.flags),
         pod_network=_pod_network(options.manager_flags),
         token=(_token(random, _TOKEN[0]), _token(random, _TOKEN[1])),
         now=clock.now(),
     )
-    first, *others = objects(facts)
+    has_class = is_controller_enabled(_STORAGE_CLASS_CREATOR, options.controllers, by_default=True)
+    first, *others = (tree for tree in objects(facts) if has_class or tree["kind"] != _STORAGE_CLASS)
     limit = asyncio.Semaphore(_AT_ONCE)
 
     async def create(tree: Tree) -> None:
@@ -127,6 +126,24 @@ async def init(
         for tree in others:
             start_in(group, f"create {meta.name(tree)}", create(tree))
     await _create(client, first)  # kubeadm-config, so that an interrupted start is repeated
+    mark = {"metadata": {"annotations": {ANNOTATION_MINOR: facts.minor}}}
+    await client.patch(NAMESPACES, _NAMESPACE, mark)
+    return True
+
+
+async def _is_made(client: Client) -> bool:
+    """Return whether objects were created before: a user may have deleted or changed any of them since."""
+    namespace, has_configuration = await asyncio.gather(
+        client.get(NAMESPACES, _NAMESPACE), _exists(client, CONFIGURATION)
+    )
+    return has_configuration or ANNOTATION_MINOR in meta.annotations(namespace)
+
+
+async def _exists(client: Client, config_map: Key) -> bool:
+    try:
+        await client.get(CONFIG_MAPS, config_map)
+    except NotFound:
+        return False
     return True
 
 

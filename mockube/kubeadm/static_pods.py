@@ -1,6 +1,6 @@
 """The manifests of the control plane's static pods, as kubeadm writes them for the flags in use. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import yaml
@@ -9,6 +9,7 @@ from msgspec import Struct
 from mockube.component_base.version import version
 from mockube.kubelet.installation import CONTROL_PLANE, NODE_ADDRESS
 from mockube.kubelet.node_pools.pool import node_name
+from mockube.launch import values_of
 
 from .releases import VERSIONS, Differences, differences
 
@@ -23,6 +24,7 @@ OWN_FLAGS: Final = frozenset(
         "allow-host-access",
         "allowed-hosts",
         "cert-dir",
+        "cluster-dns",
         "component-urls",
         "container-runtime",
         "controller-shutdown-timeout",
@@ -76,19 +78,6 @@ def manifests(flags: ControlPlaneFlags, node: str) -> Mapping[str, str]:
 
 def _text(pod: Mapping[str, Any]) -> str:
     return yaml.dump(pod, Dumper=yaml.CSafeDumper, default_flow_style=False, width=_LARGEST_LINE)
-
-
-def values_of(flags: Iterable[str]) -> dict[str, str]:
-    """Return the values of flags by name; the last value of a flag applies, and a flag without a value is true."""
-    values: dict[str, str] = {}
-    name = ""
-    for word in flags:
-        if word.startswith("--"):
-            name, equals, text = word[2:].partition("=")
-            values[name] = text if equals else "true"
-        elif name:
-            values[name] = word
-    return values
 
 
 def _command(program: str, defaults: Mapping[str, str], used: Mapping[str, str]) -> list[str]:

@@ -90,6 +90,33 @@ def started_nodes(mockube, *flags):
     return {name: (capacity["cpu"], capacity.get("nvidia.com/gpu")) for name, capacity in capacities.items()}
 
 
+def test_kept_cluster_does_not_get_back_what_a_user_has_deleted_of_kubeadm(mockube):
+    system = "/api/v1/namespaces/kube-system"
+    deleted = (
+        f"{system}/configmaps/kubeadm-config",
+        f"{system}/services/kube-dns",
+        "/apis/apps/v1/namespaces/kube-system/deployments/coredns",
+        "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io",
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:coredns",
+        "/apis/storage.k8s.io/v1/storageclasses/standard",
+    )
+    changed = f"{system}/configmaps/kube-proxy"
+    kubeconfig = mockube.folder("side").kubeconfig
+
+    def start():
+        up = mockube.run("up", "--detach", "--name=side", "--keep", "--nodes=1", "--profile=kubeadm")
+        assert up.returncode == 0, up.stderr
+
+    start()
+    assert [ask(kubeconfig, "DELETE", path)[0] for path in deleted] == [200] * len(deleted)
+    present = ask(kubeconfig, "GET", changed)[1]
+    assert ask(kubeconfig, "PUT", changed, {**present, "data": {"config.conf": "mine"}})[0] == 200
+    assert mockube.run("down", "--name=side").returncode == 0
+    start()
+    assert [ask(kubeconfig, "GET", path)[0] for path in deleted] == [404] * len(deleted)
+    assert ask(kubeconfig, "GET", changed)[1]["data"] == {"config.conf": "mine"}
+
+
 def test_kept_cluster_keeps_its_profile_also_when_it_is_emptied(mockube):
     def start(*flags):
         up = mockube.run("up", "--detach", "--name=side", *flags)

@@ -125,6 +125,35 @@ def test_names_are_resolved_by_the_corefile_of_ready_pods():
         check_resolution(cluster)
 
 
+@pytest.mark.parametrize(
+    ("networks", "pods", "name_server", "first"),
+    [
+        ("10.96.0.0/12", "10.128.0.0/9", "10.96.0.10", "10.96.0.1"),
+        (
+            "fd00:10:96::/112,10.96.0.0/16",
+            "fd00:10:244::/56,10.128.0.0/9",
+            "fd00:10:96::a",
+            "fd00:10:96::1",
+        ),
+    ],
+    ids=["ipv4", "dual-stack"],
+)
+def test_name_server_has_the_tenth_address_of_the_range_of_services(networks, pods, name_server, first):
+    flags, manager_flags = [f"--service-cluster-ip-range={networks}"], [f"--cluster-cidr={pods}"]
+    with Cluster(profile="kubeadm", nodes=1, flags=flags, manager_flags=manager_flags) as cluster:
+        service = cluster.get("Service", "kube-dns", **SYSTEM)
+        assert service["spec"]["clusterIP"] == name_server
+        kubelet = cluster.get("ConfigMap", "kubelet-config", **SYSTEM)["data"]["kubelet"]
+        assert f"- {name_server}\n" in kubelet
+        cluster.apply(CLIENT.replace('sleep, "3600"', 'sh, -c, "cat /etc/resolv.conf; sleep 3600"'))
+        cluster.wait("Pod", "client", is_ready)
+        assert f"nameserver {name_server}\n" in cluster.logs("client")
+        wait_for_replicas(cluster, 2)
+        kind = "aaaa" if ":" in first else "a"
+        answer = cluster.exec("client", ["nslookup", f"-type={kind}", KUBERNETES]).stdout
+        assert f"Address: {first}\n" in answer
+
+
 def check_resolution(kubeadm):
     kubeadm.apply(CLIENT)
     kubeadm.wait("Pod", "client", is_ready)

@@ -1,8 +1,6 @@
 """`mockube node-shell`, the pages of a kubelet and `kubectl debug node/` in one cluster, with the rights that each needs."""
 
 import asyncio
-import subprocess
-import sys
 
 import aiohttp
 import orjson
@@ -15,7 +13,7 @@ from mockube.cli.main import main
 from mockube.client.kubeconfig import read
 from mockube.client.transport import tls_context
 from mockube.component_base.clock import RealClock
-from tests.support.event_loop import WAIT_TIMEOUT
+from tests.support.node_shell import shell
 
 PROXY = "/api/v1/nodes/node-1/proxy"
 ROLE = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: %s}, rules: [{apiGroups: [''], resources: [%s], verbs: [%s]}]}"
@@ -33,21 +31,6 @@ def cluster():
         )
         started.wait("Pod", "web", "Ready")
         yield started
-
-
-def shell(cluster, *arguments, stdin=b""):
-    """Run the command with a cluster; return its exit code, its output and its error output."""
-    command = [
-        sys.executable,
-        "-m",
-        "mockube",
-        "node-shell",
-        "--kubeconfig",
-        str(cluster.kubeconfig),
-        *arguments,
-    ]
-    done = subprocess.run(command, input=stdin, capture_output=True, timeout=WAIT_TIMEOUT, check=False)
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 def send(cluster, method, path, user="", **headers):

@@ -9,7 +9,6 @@ from mockube.apimachinery.hosts import is_address
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.config.environment import hostname_of
-from mockube.container_runtime.config.network_files import CLUSTER_DNS
 from mockube.container_runtime.simulated.configured.contract import (
     Answering,
     ProxyCall,
@@ -29,6 +28,10 @@ from mockube.container_runtime.simulated.network.services import Outcome
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.shell.access import ContainerUser
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
+from mockube.container_runtime.simulated.shell.network_programs.network import (
+    ResolverSettings,
+    resolver_settings_in,
+)
 
 from .port_answers import HttpAnswer, ReceivedRequest
 
@@ -83,7 +86,7 @@ class ConfiguredResponses:
         worker = configuration.worker
         seen = files if worker is None else files.as_user(ContainerUser(worker, worker))
         answering = configuration.answer(received, _ServedFiles(seen))
-        response = await self._run(answering, pod, server, _searches(files))
+        response = await self._run(answering, pod, server, resolver_settings_in(files))
         self._log(pod, container["name"], response, files)
         return HttpAnswer(
             status=response.status,
@@ -106,25 +109,25 @@ class ConfiguredResponses:
             return None
 
     async def _run(
-        self, answering: Answering, pod: ReadOnlyTree, server: RunningServer, searches: Sequence[str]
+        self, answering: Answering, pod: ReadOnlyTree, server: RunningServer, resolver: ResolverSettings
     ) -> Response:
         """Send the requests that an answer needs; return the answer."""
         try:
             call = next(answering)
             while True:
-                call = answering.send(await self._send(pod, server, call, searches))
+                call = answering.send(await self._send(pod, server, call, resolver))
         except StopIteration as stop:
             response: Response = stop.value
             return response
 
     async def _send(
-        self, pod: ReadOnlyTree, server: RunningServer, call: ProxyCall, searches: Sequence[str]
+        self, pod: ReadOnlyTree, server: RunningServer, call: ProxyCall, resolver: ResolverSettings
     ) -> ProxyReply:
         """Send a request to another server over the network of the pod."""
         if _HOPS.get() >= _MAX_HOPS:
             return ProxyReply(status=500, problem="")
         network = self.network(pod)
-        address = await self._address_of(network, server, call, searches if call.uses_search else ())
+        address = await self._address_of(network, server, call, resolver)
         if not address:
             return ProxyReply(problem=f"{call.host} could not be resolved (3: Host not found)")
         request = HttpRequest(
@@ -152,7 +155,7 @@ class ConfiguredResponses:
         )
 
     async def _address_of(
-        self, network: NetworkCaller, server: RunningServer, call: ProxyCall, searches: Sequence[str]
+        self, network: NetworkCaller, server: RunningServer, call: ProxyCall, resolver: ResolverSettings
     ) -> str:
         """Return the address of a host, as it was looked up at the start, or as the `resolver` knows it."""
         host = call.host.strip("[]")
@@ -161,8 +164,9 @@ class ConfiguredResponses:
         if not call.needs_resolver:
             addresses = server.configuration.addresses.get(call.host, ()) if server.configuration else ()
             return addresses[server.requests % len(addresses)] if addresses else ""
+        searches = resolver.search if call.uses_search else ()
         for name in (*(f"{host}.{domain}" for domain in searches), host.rstrip(".")):
-            reply = decode_reply(await network(encode_call(Lookup(server=CLUSTER_DNS, name=name))))
+            reply = decode_reply(await network(encode_call(Lookup(server=resolver.server, name=name))))
             for _, kind, value in reply.records:
                 if kind == "A":
                     return value
@@ -186,15 +190,6 @@ class ConfiguredResponses:
                 continue
         if written:
             self.write_log(pod, name, written)
-
-
-def _searches(files: FileSystem) -> Sequence[str]:
-    """Return the domains in which a container looks names up."""
-    try:
-        lines = files.read("/etc/resolv.conf").decode("utf-8", "replace").splitlines()
-    except FileError:
-        return ()
-    return next((line.split()[1:] for line in lines if line.startswith("search ")), ())
 
 
 class _ServedFiles:

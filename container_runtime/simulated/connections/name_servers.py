@@ -8,7 +8,6 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.config.network_files import CLUSTER_DNS
 from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import ServeNames
 from mockube.container_runtime.simulated.network.coredns import NameServer, Query
@@ -27,8 +26,9 @@ _NOBODY: Final = Peer(address="")
 
 
 class NameServers:
-    def __init__(self, view: ClusterView) -> None:
+    def __init__(self, view: ClusterView, cluster_dns: str) -> None:
         self._view = view
+        self._cluster_dns = cluster_dns
         self._corefiles: dict[str, Corefile] = {}
         """What the servers that run have read, by the uid of the pod."""
         self._had_cluster_dns = False
@@ -47,7 +47,7 @@ class NameServers:
 
     def serves(self, address: str) -> bool:
         """Return whether pods of the cluster decide what is answered at an address."""
-        if address == CLUSTER_DNS:
+        if address == self._cluster_dns:
             return self._had_cluster_dns or self._view.service(*_SERVICE) is not None
         if not self._corefiles:
             return False
@@ -74,7 +74,7 @@ class NameServers:
 
     def _choose(self, source: Peer, address: str) -> RouteTarget | None:
         """Return the pod behind an address that answers next, as kube-proxy balances."""
-        if address == CLUSTER_DNS and (service := self._view.service(*_SERVICE)) is not None:
+        if address == self._cluster_dns and (service := self._view.service(*_SERVICE)) is not None:
             address = service["spec"].get("clusterIP") or address
         targets = route(self._view, source, address, PORT, _PROTOCOL).targets
         self._turns[address] += 1
@@ -83,7 +83,7 @@ class NameServers:
     def _forward(self, address: str, query: Query, forwards: int) -> Answer | None:
         """Return what a server of the cluster answers to another one; None for an address outside of it."""
         is_inside = self._view.pod_at(address) is not None or bool(self._view.services_at(address))
-        if not is_inside and address != CLUSTER_DNS:
+        if not is_inside and address != self._cluster_dns:
             return None
         return self.answer(_NOBODY, address, query, forwards) or Answer(exists=False, code="SERVFAIL")
 

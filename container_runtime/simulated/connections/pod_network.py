@@ -15,7 +15,6 @@ from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.api_server import ApiServer
-from mockube.container_runtime.config.network_files import CLUSTER_DNS
 from mockube.container_runtime.node_machine import NO_SERVICES, NodeServices, ServiceFailed
 from mockube.container_runtime.objects import PodVersions
 from mockube.container_runtime.process_port import ProcessPort
@@ -107,7 +106,8 @@ class PodConnections:
         self._databases = responses.databases
         self._turns: Counter[tuple[str, int]] = Counter()
         """The number of connections to each address and port, which are balanced in turn."""
-        self._name_servers = NameServers(view)
+        self.cluster_dns = nodes.cluster_dns()
+        self._name_servers = NameServers(view, self.cluster_dns)
         self._admin_policy = ""
         self._admin_checked_at: float | None = None
         self._admin_lock = asyncio.Lock()
@@ -167,11 +167,11 @@ class PodConnections:
             return Reply(
                 outcome=outcome.value, exists=answer.exists, records=answer.records, code=answer.code
             )
-        if lookup.server != CLUSTER_DNS:
+        if lookup.server != self.cluster_dns:
             answer = dns.resolve(self._view, lookup.name, lookup.record_type)
             outcome = Outcome.OUTSIDE if answer.is_outside else Outcome.OPEN
             return Reply(outcome=outcome.value)
-        server = Peer(address=CLUSTER_DNS, pod=_DNS_POD)
+        server = Peer(address=self.cluster_dns, pod=_DNS_POD)
         if not is_allowed(self._view, source, server, _DNS_PORT, lookup.protocol):
             return Reply(outcome=Outcome.TIMEOUT.value)
         answer = dns.resolve(self._view, lookup.name, lookup.record_type)

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
-from mockube.container_runtime.config.network_files import CLUSTER_DNS
 from mockube.container_runtime.objects import PodVersions
 from mockube.container_runtime.pod_network.decisions import (
     ClusterNames,
@@ -75,7 +74,7 @@ class ProcessConnections:
         source, address = peer_of(self._pods.latest(pod) or pod), connection.address
         if connection.protocol == ICMP:
             return self._echo(source, address)
-        is_query = address == CLUSTER_DNS and connection.port == _DNS_PORT
+        is_query = address == self._network.cluster_dns and connection.port == _DNS_PORT
         if is_query and not self._view.services_at(address):
             return ClusterNames()
         opened = self._network.open(source, address, connection.port, connection.protocol)
@@ -97,7 +96,9 @@ class ProcessConnections:
         return Served(partial(self._serve, target.pod, target.port))
 
     async def look_up(self, pod: ReadOnlyTree, name: str, record_type: str) -> Names:
-        call = encode_call(Lookup(server=CLUSTER_DNS, name=name, record_type=record_type or _NO_TYPE))
+        call = encode_call(
+            Lookup(server=self._network.cluster_dns, name=name, record_type=record_type or _NO_TYPE)
+        )
         reply = decode_reply(await self._network.caller(pod)(call))
         outcome = Outcome(reply.outcome)
         return Names(

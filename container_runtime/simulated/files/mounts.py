@@ -48,6 +48,7 @@ from mockube.container_runtime.simulated.shell.filesystem import (
 from mockube.container_runtime.simulated.shell.proc_files import PATHS as PROC_PATHS
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.programs.system import sysctl_path
+from mockube.container_runtime.simulation_values import CLUSTER_DNS
 from mockube.container_runtime.volume_contents import OF_NODE, OF_POD, OF_VOLUME, Volume
 
 from . import cgroup_files
@@ -173,7 +174,7 @@ _KNOWN_ROOTS: Final = frozenset({*API_VOLUMES, "emptyDir", "persistentVolumeClai
 
 def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, FileEntry]:
     """Return every file and directory of a container by its path."""
-    files = dict(system_files(pod, container))
+    files = dict(system_files(pod, container, references.cluster_dns))
     files |= _program_files(programs_of_image(container.get("image") or ""))
     files |= _image_files(container)
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
@@ -240,11 +241,13 @@ def written_folders(container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
         yield need.path, FileEntry(mode=need.mode, user=need.user)
 
 
-def system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
+def system_files(
+    pod: ReadOnlyTree, container: ReadOnlyTree, cluster_dns: str = CLUSTER_DNS
+) -> Iterator[tuple[str, FileEntry]]:
     """Yield the files and folders that every container has, but for those of its image's programs."""
     yield "/etc/hostname", FileEntry(data=f"{hostname_of(pod)}\n".encode())
     yield "/etc/hosts", FileEntry(data=hosts_file(pod).encode())
-    yield "/etc/resolv.conf", FileEntry(data=resolver_file(pod).encode())
+    yield "/etc/resolv.conf", FileEntry(data=resolver_file(pod, cluster_dns).encode())
     for device in (NULL, FULL, *DEVICES):
         yield device, FileEntry(data=b"", mode=0o666)
     yield message_path(container), FileEntry(data=b"", mode=0o666)

@@ -13,6 +13,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.node_paths import DIRECTORY, NODE_PATHS, SOCKET
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.output import to_yaml
+from mockube.container_runtime.simulation_values import CLUSTER_DNS
 
 from .installed_programs import NODE_PROGRAM_NAMES
 from .pod_log_paths import log_path, pod_folder
@@ -104,7 +105,7 @@ KUBELET_SETTINGS: Final[Mapping[str, Any]] = {
     "rotateCertificates": True,
     "staticPodPath": "/etc/kubernetes/manifests",
 }
-"""The KubeletConfiguration of a node, as kubeadm writes it; the logs of services can be queried."""
+"""The KubeletConfiguration of a node, as kubeadm writes it by default; the logs of services can be queried."""
 _CRICTL_TEXT: Final = "runtime-endpoint: unix:///run/containerd/containerd.sock\nimage-endpoint: unix:///run/containerd/containerd.sock\n"
 _CONTAINERD_TEXT: Final = """\
 version = 3
@@ -136,13 +137,20 @@ def os_release(image: str) -> str:
 
 
 def root_files(
-    node: ReadOnlyTree, pods: Iterable[ReadOnlyTree], *, server: str, authority: bytes
+    node: ReadOnlyTree,
+    pods: Iterable[ReadOnlyTree],
+    *,
+    server: str,
+    authority: bytes,
+    cluster_dns: str = CLUSTER_DNS,
 ) -> dict[str, FileEntry]:
-    """Return the files of a node by path. `server` is the URL of the API server, `authority` its CA certificates."""
+    """Return the files of a node by path. `server` is the URL of the API server, `authority` its CA certificates,
+    `cluster_dns` the address of the cluster's name server.
+    """
     files = dict(_common_files())
     if not is_control_plane(node):
         del files[_ETCDCTL]
-    files |= {path: _text_file(path, text) for path, text in _texts(node, server, authority)}
+    files |= {path: _text_file(path, text) for path, text in _texts(node, server, authority, cluster_dns)}
     for pod in pods:
         files |= dict(_pod_files(pod))
     return files
@@ -177,7 +185,7 @@ def _folders_and_devices() -> Iterator[tuple[str, FileEntry]]:
             yield path, FileEntry(data=b"", mode=mode)
 
 
-def _texts(node: ReadOnlyTree, server: str, authority: bytes) -> Iterator[tuple[str, str]]:
+def _texts(node: ReadOnlyTree, server: str, authority: bytes, cluster_dns: str) -> Iterator[tuple[str, str]]:
     name, info = meta.name(node), (node.get("status") or {}).get("nodeInfo") or {}
     address = address_of(node)
     yield "/etc/os-release", os_release(info.get("osImage") or "Debian GNU/Linux 12 (bookworm)")
@@ -186,7 +194,7 @@ def _texts(node: ReadOnlyTree, server: str, authority: bytes) -> Iterator[tuple[
         "/etc/hosts",
         f"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n{address}\t{name}\n",
     )
-    yield "/etc/resolv.conf", "nameserver 10.96.0.10\nsearch cluster.local\n"
+    yield "/etc/resolv.conf", f"nameserver {cluster_dns}\nsearch cluster.local\n"
     yield "/etc/machine-id", f"{info.get('machineID') or ''}\n"
     yield "/etc/nsswitch.conf", _NSS_TEXT
     yield (
@@ -201,7 +209,7 @@ def _texts(node: ReadOnlyTree, server: str, authority: bytes) -> Iterator[tuple[
     yield KUBELET_UNIT, _KUBELET_UNIT_TEXT
     yield KUBELET_DROP_IN, _DROP_IN_TEXT
     yield CONTAINERD_UNIT, _CONTAINERD_UNIT_TEXT
-    yield KUBELET_CONFIG, to_yaml(KUBELET_SETTINGS)
+    yield KUBELET_CONFIG, to_yaml({**KUBELET_SETTINGS, "clusterDNS": [cluster_dns]})
     yield (
         "/var/lib/kubelet/kubeadm-flags.env",
         'KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///run/containerd/containerd.sock"\n',

@@ -26,6 +26,8 @@ _SERVICE_VARIABLE: Final = re.compile(
 )
 _GOES_ON: Final = re.compile(r"/?[\w.-]")
 """Matches what follows a folder's path that names a file in it, or another folder."""
+_RESOLVER_FILE: Final = "/etc/resolv.conf"
+"""Names the server of the cluster, whose address depends on the range of Services."""
 _KNOWN_NAMES: Final = frozenset(
     {"PATH", "HOSTNAME", "HOME", "PWD", "OLDPWD", "IFS", "RANDOM", "UID", "EUID", "PPID", "SHELL", "USER"}
 )
@@ -54,6 +56,8 @@ def uses_objects(pod: ReadOnlyTree, container: ReadOnlyTree, argv: tuple[str, ..
     if not argv:
         return False
     command = _variables_of(argv)
+    if _RESOLVER_FILE in command.text:
+        return True
     if command.reads_environment and (_names_of_object_values(container) or container.get("envFrom")):
         return True
     if (command.all or command.lists_all) and _uses_variables(pod, container, command):

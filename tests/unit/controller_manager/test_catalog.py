@@ -82,6 +82,12 @@ def test_default_controllers(name, simulates, expected):
     assert catalog.runs_by_default(name, simulates=simulates) is expected
 
 
+def test_storage_class_is_not_created_where_kubeadm_has_made_the_cluster():
+    name = catalog.SIMULATED_STORAGE_CLASS.name
+    assert catalog.runs_by_default(name, simulates=True)
+    assert not catalog.runs_by_default(name, simulates=True, is_installed=True)
+
+
 def test_controllers_need_only_kinds_of_kubernetes():
     """Controllers of other kinds belong to packs."""
     needs = [need for controller in catalog.CONTROLLERS for need in controller.needs]

@@ -29,6 +29,22 @@ def test_manager_signs_with_keys_of_server_unless_flags_set_others(flags, manage
     assert options.manager_arguments() == (*own, *signing, *manager_flags)
 
 
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ([], []),
+        (["--service-cluster-ip-range=10.96.0.0/12"], ["10.96.0.10"]),
+        (["--service-cluster-ip-range", "fd00:10:96::/112,10.96.0.0/16"], ["fd00:10:96::a"]),
+        (["--service-cluster-ip-range=10.96.0.0/29"], []),
+        (["--service-cluster-ip-range=none"], []),
+    ],
+    ids=["default", "other", "dual-stack", "too-small", "invalid"],
+)
+def test_name_server_has_the_tenth_address_of_the_range_of_services(flags, expected):
+    words = [*LaunchOptions(flags=flags).manager_arguments()]
+    assert [words[number + 1] for number, word in enumerate(words) if word == "--cluster-dns"] == expected
+
+
 def test_server_simulates_metrics_of_simulated_nodes_only():
     options = [LaunchOptions(nodes=plain_nodes(nodes)).server_arguments() for nodes in (0, 1)]
     assert [words[words.index("--simulate-metrics") + 1] for words in options] == ["false", "true"]

@@ -79,6 +79,10 @@ def test_resolver_file(spec, text):
     assert resolver_file(pod(**spec)) == text
 
 
+def test_resolver_file_names_the_name_server_of_the_cluster():
+    assert "nameserver 10.96.0.10\n" in resolver_file(pod(), "10.96.0.10")
+
+
 @pytest.mark.parametrize(
     ("spec", "name"),
     [

@@ -51,7 +51,7 @@ def test_wrong_binary_cannot_be_executed(files):
     [
         (CONFIG, "pki/ca.crt", "pki/CA.crt", "unable to load client CA file /etc/kubernetes/pki/CA.crt: open /etc/kubernetes/pki/CA.crt: no such"),
         (CONFIG, "kind: KubeletConfiguration", "kind: Kubelet", 'no kind \\"Kubelet\\" is registered for version'),
-        (CONFIG, "clusterDNS:\n- 10.96.0.10", "clusterDNS: 10.96.0.10", "cannot unmarshal string into Go struct field KubeletConfiguration.clusterDNS"),
+        (CONFIG, "clusterDNS:\n- 10.0.0.10", "clusterDNS: 10.0.0.10", "cannot unmarshal string into Go struct field KubeletConfiguration.clusterDNS"),
         (CONFIG, "kind: KubeletConfiguration", "kind: [", "json parse error"),
         (KUBELET_DROP_IN, "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/confg.yaml", "failed to read kubelet config file"),
         (KUBELET_DROP_IN, "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/nosuch.conf", "unable to load bootstrap kubeconfig: stat"),

@@ -7,7 +7,8 @@ import pytest
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.yaml_decode import load
 from mockube.kubeadm import releases
-from mockube.kubeadm.addons import ClusterFacts, dns_address, objects
+from mockube.kubeadm.addons import ClusterFacts, objects
+from mockube.launch import dns_address
 
 
 def made(minor=minors.NEWEST, **facts):

@@ -4,7 +4,8 @@ import pytest
 
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.yaml_decode import load
-from mockube.kubeadm.static_pods import ControlPlaneFlags, manifests, values_of
+from mockube.kubeadm.static_pods import ControlPlaneFlags, manifests
+from mockube.launch import values_of
 
 
 def pod(name, minor=minors.NEWEST, **flags):

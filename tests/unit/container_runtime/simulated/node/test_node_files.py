@@ -109,6 +109,12 @@ def test_control_plane_has_a_kubeconfig_of_the_administrator():
     assert admin not in system()
 
 
+def test_kubelet_and_node_name_the_name_server_of_the_cluster():
+    files = root_files(NODE, (), server=SERVER, authority=b"CA", cluster_dns="10.7.0.10")
+    assert files["/etc/resolv.conf"].data.startswith(b"nameserver 10.7.0.10\n")
+    assert b"clusterDNS:\n- 10.7.0.10\n" in files["/var/lib/kubelet/config.yaml"].data
+
+
 def test_file_without_an_owner_stays(files):
     files.put("/root/mine", FileEntry(data=b"x"))
     files.update_system(system())
