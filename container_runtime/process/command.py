@@ -30,6 +30,7 @@ from mockube.container_runtime.start_errors import (
 from .images import LocalImage
 from .local_ports import PORT_VARIABLE
 from .mount_namespace import Mounts
+from .namespaced_process import KINDS
 
 ROOT_VARIABLE: Final = "MOCKUBE_ROOT"
 POD_VARIABLE: Final = "MOCKUBE_POD_UID"
@@ -56,6 +57,15 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     """The open files of the namespaces that give it the pod's network."""
     hostname: str = ""
     """The host name that it has with a network of its own."""
+    has_own_processes: bool = False
+    """It is process 1 of a namespace of processes."""
+    joined: int = 0
+    """The process whose namespaces it enters; 0 for none."""
+    joined_kinds: tuple[str, ...] = ()
+    is_command: bool = False
+    """It is a command in a container, whose mount namespace it enters."""
+    root: str = ""
+    """The root of the container, for such a command."""
 
 
 class LocalEnvironment(Struct, frozen=True, kw_only=True):
@@ -117,11 +127,36 @@ def command_spec(
     )
 
 
+def command_beside(process: int, spec: CommandSpec) -> CommandSpec:
+    """Return the command of a container as one that joins its process, if this is in a namespace of processes."""
+    if not (spec.has_own_processes or spec.joined):
+        return spec
+    return replace(
+        spec,
+        joined=process,
+        joined_kinds=KINDS,
+        is_command=True,
+        has_own_processes=False,
+        network=(),
+        mounts=None,
+        root="" if spec.mounts is None else spec.mounts.root,
+    )
+
+
 def hidden_paths(image: LocalImage, mounts: Mounts) -> list[str]:
     """Return the paths of this machine that the command needs and that a mount would hide."""
     program = image.command[0] if image.command else ""
     folders = [str((image.directory or image.folder).absolute())]
     return [path for path in (*folders, program) if mounts.source_of(path) is not None]
+
+
+def program_paths(image: LocalImage) -> list[Path]:
+    """Return the paths of this machine at which programs are looked for, and the folder in which the command runs."""
+    programs = (*image.command[:1], *image.entrypoint[:1])
+    search_paths = (os.environ.get("PATH", ""), image.env.get("PATH", ""))
+    folders = (folder for text in search_paths for folder in text.split(os.pathsep))
+    paths = (image.folder, *filter(None, [image.directory]), *map(Path, (*programs, *folders)))
+    return [path if path.is_absolute() else (image.folder / path).absolute() for path in paths]
 
 
 def service_url(references: References, server: str) -> str:

@@ -1,82 +1,105 @@
 """A script that executes a command of a container, or kills process groups after the end of its input.
 
-`container_launcher.py run PARENT USER GROUPS TERMINAL NETWORK MOUNTS COMMAND...` executes the command in its place, so that it
-cannot outlive its parent. With NETWORK, which is the host name of its pod and the file
-descriptors of namespaces, it has these. With MOUNTS (see
-`mount_namespace.Mounts`) the command sees the container's files at their own paths.
+`container_launcher.py run PARENT LAUNCH COMMAND...` executes the command in its place, or as a child of the parent, so that it
+cannot outlive its parent. LAUNCH is the text of a `Launch`: its user, its namespaces, and its mounts.
 `container_launcher.py watch` reads a line `+GROUP` or `-GROUP` for each process group that starts or ends.
 At the end of its input, which also follows a crash of the writer, it kills the groups that have not ended.
+`container_launcher.py hold` is process 1 of the containers of a pod that share a namespace of processes; it does nothing.
 """
 
-import ctypes
 import fcntl
 import importlib
 import os
 import signal
 import sys
 import termios
+from ast import literal_eval
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
-_CLONE_NEWUTS = 0x04000000
-COMPONENT_BASE = Path(__file__).absolute().parents[3] / "component_base"
+_FOLDER = Path(__file__).absolute().parent
+COMPONENT_BASE = _FOLDER.parents[2] / "component_base"
 
 
-def run_command(  # noqa: PLR0913 - each is a part of what the command is given
-    command: Sequence[str],
-    *,
-    user: int | None = None,
-    groups: Sequence[int] = (),
-    terminal: bool = False,
-    network: Sequence[int] = (),
-    hostname: str = "",
-    mounts: str = "",
-) -> list[str]:
-    """Return the command that this process starts to execute a command of a container as a child.
+class Launch(NamedTuple):
+    """How a command is started, in built-in types."""
 
-    The first of the `groups` is the primary one. With `terminal`, its standard input becomes the controlling terminal; it is
-    to be started in a session of its own. `network` are open files of namespaces that it enters, and has the
-    `hostname` then. `mounts` is the text of the container's mounts, "" without a mount namespace.
-    """
-    user_text = "" if user is None else str(user)
-    group_texts = ",".join(map(str, groups))
-    return [
-        *_SELF, "run", str(os.getpid()), user_text, group_texts, "1" if terminal else "0",
-        ",".join((hostname, *map(str, network))) if network else "", mounts, *command,
-    ]  # fmt: skip
+    user: "int | None" = None
+    groups: Sequence[int] = ()
+    """The first one is the primary one."""
+    terminal: bool = False
+    """Its standard input becomes the controlling terminal."""
+    namespaces: Sequence[int] = ()
+    """The open files of namespaces that it enters, in order."""
+    hostname: str = ""
+    """The host name that it has for itself; "" for that of its namespaces."""
+    mounts: "Sequence[Any]" = ()
+    """Its root and its mounts, as `Mounts.fields` returns them; none without a mount namespace of its own."""
+    root: str = ""
+    """Its root in the mount namespace that it enters; "" for that of the namespace."""
+    status: int = -1
+    """An open pipe, if it is started in another namespace of processes than its parent's (see `start_in_namespace`)."""
+    has_new_processes: bool = False
+    """It is process 1 of a namespace of processes."""
+    shows_processes: bool = False
+    """Its /proc is that of its namespace of processes."""
+
+
+def run_command(command: Sequence[str], launch: Launch = Launch()) -> list[str]:
+    """Return the command that this process starts to execute a command of a container as a child, in a session of its own."""
+    return [*_SELF, "run", str(os.getpid()), repr(tuple(launch)), *command]
 
 
 def watch_command() -> list[str]:
     return [*_SELF, "watch"]
 
 
-_SELF = (sys.executable, "-I", "-S", str(Path(__file__).absolute()))
+def hold_command() -> list[str]:
+    return [*_SELF, "hold"]
 
 
-def _execute(
-    identity: "tuple[str, str]",
-    terminal: str,
-    namespaces: "tuple[str, str]",
-    command: list[str],
-    parent: int,
-) -> None:
-    network, mounts = namespaces
+_SELF = (sys.executable, "-I", "-S", str(_FOLDER / Path(__file__).name))
+
+
+def _execute(launch: Launch, command: list[str], parent: int) -> None:
     launcher = _import_script("launcher", COMPONENT_BASE)
-    if terminal == "1":
+    try:
+        _enter_namespaces(launch)
+    except OSError as error:
+        print(f"the container's namespaces failed: {error}", file=sys.stderr)  # noqa: T201 - it is the command's output
+        sys.exit(launcher.NOT_EXECUTED)
+    if launch.terminal:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    if network:
-        hostname, *files = network.split(",")
-        _enter_network(hostname, [int(number) for number in files])
-    if mounts:
-        try:
-            _import_script("mount_namespace", Path(__file__).absolute().parent).enter(mounts)
-        except OSError as error:
-            print(f"the container's mounts failed: {error}", file=sys.stderr)  # noqa: T201 - it is the command's output
-            sys.exit(launcher.NOT_EXECUTED)
-    _become(*identity)
+    _become(launch.user, launch.groups)
+    if launch.status >= 0:
+        _import_script("namespaces", _FOLDER).end_with_parent(launch.status)
+        parent = os.getppid()
     launcher.execute(command, parent)
+
+
+def _enter_namespaces(launch: Launch) -> None:
+    """Enter the namespaces that exist, and make those that the command has for itself."""
+    namespaces = _import_script("namespaces", _FOLDER)
+    mount_namespace = _import_script("mount_namespace", _FOLDER)
+    folder = os.getcwd()  # noqa: PTH109 - an argument of functions that know no pathlib
+    namespaces.enter(launch.namespaces)
+    if launch.hostname:
+        namespaces.set_hostname(launch.hostname)
+    if launch.status >= 0:
+        os.set_inheritable(launch.status, False)  # noqa: FBT003 - of the library
+        if launch.has_new_processes:
+            namespaces.unshare(namespaces.NEW_PROCESSES)
+        namespaces.start_in_namespace(launch.status)
+    if launch.mounts or launch.shows_processes:
+        namespaces.unshare(namespaces.NEW_MOUNTS)
+    if launch.mounts:
+        mount_namespace.enter(namespaces.mount, *launch.mounts, has_processes=launch.shows_processes)
+    elif launch.shows_processes:
+        mount_namespace.show_processes(namespaces.mount)
+    elif launch.root:
+        mount_namespace.take_root(launch.root, folder)
 
 
 def _import_script(name: str, folder: Path) -> Any:
@@ -88,27 +111,14 @@ def _import_script(name: str, folder: Path) -> Any:
         sys.path.pop(0)
 
 
-def _enter_network(hostname: str, files: Sequence[int]) -> None:
-    """Enter the namespaces of the pod's network, and a new one of its host name."""
-    library = ctypes.CDLL(None, use_errno=True)
-    for file in files:
-        if library.setns(file, 0):
-            print(f"the pod's network failed: {os.strerror(ctypes.get_errno())}", file=sys.stderr)  # noqa: T201 - it is the command's output
-            sys.exit(_import_script("launcher", COMPONENT_BASE).NOT_EXECUTED)
-        os.close(file)
-    if not library.unshare(_CLONE_NEWUTS):
-        library.sethostname(hostname.encode(), len(hostname.encode()))
-
-
-def _become(user: str, group_texts: str) -> None:
-    """Take the groups, the first of which is the primary one, and the user; "" keeps those of this process."""
-    if group_texts or user:
-        groups = [int(number) for number in group_texts.split(",") if number]
+def _become(user: "int | None", groups: Sequence[int]) -> None:
+    """Take the groups and the user; those of this process remain without one."""
+    if groups or user is not None:
         os.setgroups(groups[1:])
         if groups:
             os.setgid(groups[0])
-    if user:
-        os.setuid(int(user))
+    if user is not None:
+        os.setuid(user)
 
 
 def _watch(lines: Iterable[str]) -> None:
@@ -123,9 +133,17 @@ def _watch(lines: Iterable[str]) -> None:
             os.killpg(group, signal.SIGKILL)
 
 
+def _hold() -> NoReturn:
+    for number in (signal.SIGINT, signal.SIGCHLD):  # the kernel removes children that end
+        signal.signal(number, signal.SIG_IGN)
+    while True:
+        signal.pause()
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "watch":
         _watch(sys.stdin)
+    elif sys.argv[1] == "hold":
+        _hold()
     else:
-        parent, user, groups, terminal, network, mounts, *command = sys.argv[2:]
-        _execute((user, groups), terminal, (network, mounts), command, int(parent))
+        _execute(Launch(*literal_eval(sys.argv[3])), sys.argv[4:], int(sys.argv[2]))

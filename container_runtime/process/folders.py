@@ -30,7 +30,7 @@ from mockube.container_runtime.config.volumes import (
 from mockube.container_runtime.start_errors import StartError
 
 from .command import Identity
-from .mount_namespace import Bind, Mounts
+from .mount_namespace import TEMPORARY, Bind, Mounts
 
 _WRITABLE: Final = frozenset({"emptyDir", "hostPath", "persistentVolumeClaim", "ephemeral"})
 _OF_MACHINE: Final = ("/dev", "/proc", "/sys")
@@ -89,6 +89,11 @@ def absolute_path(path: str) -> str:
     return "/" + os.path.normpath(f"/{path}").lstrip("/")
 
 
+def remove_root(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
+    """Remove the files of an earlier run, except in volumes."""
+    shutil.rmtree(container_root(base / meta.uid(pod), container["name"]), ignore_errors=True)
+
+
 def make_root(
     base: Path,
     pod: ReadOnlyTree,
@@ -97,13 +102,11 @@ def make_root(
     identity: Identity,
     sources: Sources,
 ) -> Mounts:
-    """Create a new root of the container and its volumes; the files of an earlier run are removed, except in volumes.
+    """Create a new root of the container and its volumes.
 
     The mounts that are returned appear in a mount namespace, or by `link_mounts`.
     """
-    pod_folder = base / meta.uid(pod)
-    root = container_root(pod_folder, container["name"])
-    shutil.rmtree(root, ignore_errors=True)
+    root = container_root(base / meta.uid(pod), container["name"])
     for folder in ("tmp", "dev"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     (root / "tmp").chmod(0o1777)
@@ -159,6 +162,18 @@ def _with_image_files(binds: Iterable[Bind], files: Mapping[str, Path]) -> tuple
         if path not in volumes:
             own.append(Bind(str(source.absolute()), path, read_only=True))
     return tuple(sorted((*own, *volumes.values()), key=lambda bind: len(bind.path)))
+
+
+def add_programs(mounts: Mounts, paths: Iterable[Path]) -> Mounts:
+    """Add the folders of the machine's /tmp in which paths are, since a container has a /tmp of its own."""
+    temporary = Path(TEMPORARY)
+    tops = {
+        temporary / path.relative_to(temporary).parts[0]
+        for path in paths
+        if path != temporary and path.is_relative_to(temporary) and mounts.source_of(str(path)) is None
+    }
+    own = (Bind(str(top), str(top), read_only=False) for top in sorted(tops) if top.exists())
+    return mounts._replace(binds=tuple(sorted((*mounts.binds, *own), key=lambda bind: len(bind.path))))
 
 
 def add_message_file(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, mounts: Mounts) -> Mounts:

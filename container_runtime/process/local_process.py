@@ -6,12 +6,13 @@ import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from mockube.component_base.supervision import start
 
 from .command import CommandSpec
-from .container_launcher import run_command, watch_command
+from .container_launcher import Launch, run_command, watch_command
+from .namespaced_process import NamespacedProcess, StartStatus, open_namespaces
 from .pseudo_terminal import READ, PseudoTerminal
 
 STDOUT, STDERR = 1, 2
@@ -87,15 +88,35 @@ class ProcessInput(Protocol):
     def close(self) -> None: ...
 
 
+class _Child:
+    """A process that asyncio has started, and waits for."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self.pid = process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode
+
+    async def wait(self) -> int:
+        return await self._process.wait()
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+
 class LocalProcess:
     def __init__(
         self,
-        process: Process,
+        process: _Child | NamespacedProcess,
         transport: asyncio.SubprocessTransport,
         *,
         outputs: Mapping[int, asyncio.StreamReader],
         stdin: ProcessInput | None,
         terminal: PseudoTerminal | None = None,
+        start_status: StartStatus | None = None,
     ) -> None:
         """`outputs` has the readers of the output streams, by number."""
         self._process = process
@@ -103,10 +124,20 @@ class LocalProcess:
         self.outputs = outputs
         self.stdin = stdin
         self._terminal = terminal
+        self._start_status = start_status
 
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.returncode is not None
+
+    async def wait_for_start(self) -> None:
+        """Wait until others can join its namespaces, or it has ended."""
+        if self._start_status is not None:
+            await asyncio.shield(self._start_status.end)
 
     async def wait(self) -> int:
         """Wait for the end; return the exit code of a container runtime: 128 plus the signal if it was killed."""
@@ -115,14 +146,13 @@ class LocalProcess:
 
     def send_signal(self, number: signal.Signals) -> None:
         """Send a signal to the process, but not to its group."""
-        if self._process.returncode is None:
+        if not self.has_ended:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
         """Kill the process and its group."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        self._process.kill()
 
     async def end_input(self) -> None:
         """End the standard input after what was written; a terminal sends its character for the end."""
@@ -148,78 +178,117 @@ class LocalProcess:
 
 
 async def start_process(spec: CommandSpec, *, stdin: bool = False, terminal: bool = False) -> LocalProcess:
-    command = run_command(
-        spec.argv,
-        user=spec.identity.user,
-        groups=spec.identity.groups,
-        terminal=terminal,
-        network=spec.network,
-        hostname=spec.hostname,
-        mounts="" if spec.mounts is None else spec.mounts.text(),
+    """Start a command; raise OSError if the process whose namespaces it joins has ended."""
+    pty = PseudoTerminal() if terminal else None
+    streams: dict[str, Any] = (
+        dict.fromkeys(("stdin", "stdout", "stderr"), pty.process_side)
+        if pty is not None
+        else {"stdin": PIPE if stdin else DEVNULL, "stdout": PIPE, "stderr": PIPE}
     )
-    options: dict[str, Any] = {
-        "cwd": spec.directory,
-        "env": dict(spec.environment),
-        "start_new_session": True,
-        "pass_fds": spec.network,
-    }
-    if terminal:
-        return await _start_in_terminal(command, options)
-    process, transport, _ = await _spawn(
-        command, {**options, "stdin": PIPE if stdin else DEVNULL, "stdout": PIPE, "stderr": PIPE}
+    try:
+        spawned = await _spawn(spec, streams, pty)
+    except BaseException:
+        if pty is not None:
+            pty.close()
+        raise
+    process, transport, status, streams_of_asyncio = spawned
+    if pty is not None:
+        return LocalProcess(
+            process,
+            transport,
+            outputs={STDOUT: pty.reader},
+            stdin=pty.input,
+            terminal=pty,
+            start_status=status,
+        )
+    assert streams_of_asyncio.stdout is not None
+    assert streams_of_asyncio.stderr is not None
+    outputs = {STDOUT: streams_of_asyncio.stdout, STDERR: streams_of_asyncio.stderr}
+    return LocalProcess(
+        process, transport, outputs=outputs, stdin=streams_of_asyncio.stdin, start_status=status
     )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    outputs = {STDOUT: process.stdout, STDERR: process.stderr}
-    return LocalProcess(process, transport, outputs=outputs, stdin=process.stdin)
 
 
 class _Protocol(SubprocessStreamProtocol):
-    """Calls `on_exit` at the end of the process."""
+    """Has the end of the process, for which asyncio's `wait` waits longer, until nobody has its streams."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(limit=READ, loop=loop)
-        self.on_exit: Callable[[], None] = lambda: None
+        self.exit: asyncio.Future[None] = loop.create_future()
 
     def process_exited(self) -> None:
         super().process_exited()
-        self.on_exit()
+        self.exit.set_result(None)
 
 
-async def _spawn(
-    command: Sequence[str], options: Mapping[str, Any]
-) -> tuple[Process, asyncio.SubprocessTransport, _Protocol]:
-    loop = asyncio.get_running_loop()
-    created: list[tuple[asyncio.SubprocessTransport, _Protocol]] = []
+class _Spawned(NamedTuple):
+    process: _Child | NamespacedProcess
+    transport: asyncio.SubprocessTransport
+    status: StartStatus | None
+    launcher: Process
+    """The process that asyncio has started, which has the streams."""
+
+
+async def _spawn(spec: CommandSpec, streams: Mapping[str, Any], terminal: PseudoTerminal | None) -> _Spawned:
+    created: list[_Spawned] = []
     try:
-        await _finish(loop.subprocess_exec(lambda: _Protocol(loop), *command, **options), created.append)
+        await _finish(_create(spec, streams, terminal), created.append)
     except asyncio.CancelledError:
-        for transport, protocol in created:
-            with suppress(ProcessLookupError):
-                transport.kill()
-            transport.close()
+        for spawned in created:
+            spawned.process.kill()
+            spawned.transport.close()
             # The loop, which may end now, has to see the exit.
-            await _wait_although_cancelled(
-                start("end of a process", Process(transport, protocol, loop).wait())
-            )
+            await _wait_although_cancelled(start("end of a process", spawned.process.wait()))
         raise
-    ((transport, protocol),) = created
-    return Process(transport, protocol, loop), transport, protocol
+    (spawned,) = created
+    return spawned
 
 
-async def _start_in_terminal(command: Sequence[str], options: Mapping[str, Any]) -> LocalProcess:
-    terminal = PseudoTerminal()
+async def _create(spec: CommandSpec, streams: Mapping[str, Any], terminal: PseudoTerminal | None) -> _Spawned:
+    """Start the launcher, and learn which process it has started in another namespace, if it has."""
+    loop = asyncio.get_running_loop()
+    joined = [*open_namespaces(spec.joined, spec.joined_kinds)] if spec.joined else []
+    status = StartStatus() if spec.joined or spec.has_own_processes else None
+    launch = _launch(spec, joined, status, has_terminal=terminal is not None)
     try:
-        streams = dict.fromkeys(("stdin", "stdout", "stderr"), terminal.process_side)
-        process, transport, protocol = await _spawn(command, {**options, **streams})
-    except BaseException:
-        terminal.close()
-        raise
-    protocol.on_exit = terminal.finish
-    if process.returncode is not None:
-        terminal.finish()
-    return LocalProcess(
-        process, transport, outputs={STDOUT: terminal.reader}, stdin=terminal.input, terminal=terminal
+        transport, protocol = await loop.subprocess_exec(
+            lambda: _Protocol(loop),
+            *run_command(spec.argv, launch),
+            **streams,
+            cwd=spec.directory,
+            env=dict(spec.environment),
+            start_new_session=True,
+            pass_fds=(*spec.network, *joined, *(() if status is None else (status.write_end,))),
+        )
+    finally:
+        for file in joined:
+            os.close(file)
+    launcher = Process(transport, protocol, loop)
+    on_exit = terminal.finish if terminal is not None else lambda: None
+    pid = 0 if status is None else await status.pid()
+    if pid:
+        await asyncio.shield(protocol.exit)  # It has nothing more to do.
+        own = NamespacedProcess(pid, ends_group=not spec.is_command, on_exit=on_exit)
+        return _Spawned(own, transport, status, launcher)
+    protocol.exit.add_done_callback(lambda _: on_exit())
+    return _Spawned(_Child(launcher), transport, None, launcher)
+
+
+def _launch(
+    spec: CommandSpec, joined: Sequence[int], status: StartStatus | None, *, has_terminal: bool
+) -> Launch:
+    identity = spec.identity
+    return Launch(
+        user=identity.user,
+        groups=(*identity.groups,),
+        terminal=has_terminal,
+        namespaces=(*spec.network, *joined),
+        hostname=spec.hostname if spec.network else "",
+        mounts=() if spec.mounts is None else spec.mounts.fields(),
+        root=spec.root,
+        status=-1 if status is None else status.write_end,
+        has_new_processes=spec.has_own_processes,
+        shows_processes=status is not None and not spec.is_command,
     )
 
 

@@ -39,10 +39,12 @@ from . import folders
 from .command import (
     CommandSpec,
     LocalEnvironment,
+    command_beside,
     command_spec,
     find_program,
     hidden_paths,
     identity_of_process,
+    program_paths,
     service_url,
 )
 from .images import LocalImage
@@ -50,6 +52,7 @@ from .listeners import listens_on_loopback_only
 from .local_ports import choose_ports, own_ports
 from .local_process import GroupWatch, LocalProcess, read_chunk, start_process
 from .log_files import LogWriter, log_tail
+from .namespace_support import Support
 from .process_network import ProcessNetwork, network_files
 
 LOG: Final = logging.getLogger(__name__)
@@ -101,8 +104,8 @@ class RunContext(Struct, frozen=True, kw_only=True):
     """Returns the probes and hooks of a run; with the readiness probe of its image, if the container has none."""
     watch: GroupWatch
     folder: Path
-    can_mount: Callable[[], Awaitable[bool]]
-    """Returns whether processes can have mount namespaces of their own."""
+    support: Callable[[], Awaitable[Support]]
+    """Returns which namespaces processes can have for themselves."""
     volumes: VolumeFolders
     """Has the contents of volumes that containers may write."""
     network: ProcessNetwork
@@ -124,13 +127,15 @@ class ProcessRun:
         field: str,
         image: LocalImage,
         restarts: int,
+        with_processes: Callable[[ReadOnlyTree, CommandSpec], Awaitable[CommandSpec]],
     ) -> None:
-        """`field` is the path of the container in its pod."""
+        """`field` is the path of the container in its pod. `with_processes` gives its command a namespace of processes."""
         self._context = context
         self._objects = objects
         self.container = container
         self._field = field
         self._image = image
+        self._with_processes = with_processes
         self.state = ContainerState(restarts=restarts)
         name = f"{container['name']}.{restarts}.log"
         self.log = context.folder / meta.uid(objects.pod) / "logs" / name
@@ -166,13 +171,18 @@ class ProcessRun:
         self, command: Sequence[str], *, stdin: bool = False, terminal: bool = False
     ) -> LocalProcess:
         """Start a command in the container's environment and folder; `end_exec` ends it."""
+        assert self.process is not None
         assert self.spec is not None
         environment = dict(self.spec.environment)
         if terminal:
             environment.setdefault("TERM", "xterm")
         program = find_program(command[0], environment, self.spec.directory, self.spec.mounts)
+        await self.process.wait_for_start()
+        if self.process.has_ended:
+            raise StartError("the container has ended")
+        spec = command_beside(self.process.pid, self.spec)
         process = await start_process(
-            replace(self.spec, argv=[program, *command[1:]], environment=environment),
+            replace(spec, argv=[program, *command[1:]], environment=environment),
             stdin=stdin,
             terminal=terminal,
         )
@@ -274,9 +284,11 @@ class ProcessRun:
             if not problem:
                 context = self._context
                 writable = await context.volumes.mount(self.pod, self.container, references, context.folder)
-                binds = await context.can_mount()
+                support = await context.support()
                 network = await context.network.enter(self.pod)
-                return self._create_spec(references, writable, network, binds=binds)
+                await asyncio.to_thread(folders.remove_root, context.folder, self.pod, self.container)
+                spec = self._create_spec(references, writable, network, binds=support.mounts)
+                return replace(spec, has_own_processes=support.processes)
             if problem != reported_problem:
                 self._report_problem(volume, problem)
                 reported_problem = problem
@@ -317,6 +329,7 @@ class ProcessRun:
         sources = folders.Sources(context.clock.now(), writable, self._image.files)
         mounts = folders.make_root(context.folder, pod, self.container, references, identity, sources)
         if binds := binds and not hidden_paths(self._image, mounts):
+            mounts = folders.add_programs(mounts, program_paths(self._image))
             mounts = folders.add_message_file(context.folder, pod, self.container, mounts)
             if network:
                 files = network_files(pod, references.cluster_dns)
@@ -352,13 +365,15 @@ class ProcessRun:
             self.record_event("Warning", "PortTaken", message)
 
     async def _run_process(self, spec: CommandSpec) -> None:
-        self.spec = spec
         await self._context.watch.begin()
+        if spec.has_own_processes:
+            spec = await self._with_processes(self.container, spec)
         self.process = process = await start_process(
             spec,
             stdin=bool(self.container.get("stdin")),
             terminal=bool(self.container.get("tty")),
         )
+        self.spec = spec
         self._context.watch.add(process.pid)
         log = LogWriter(self.log, self._context.clock.now)
         readers = [

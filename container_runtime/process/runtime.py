@@ -39,12 +39,14 @@ from mockube.container_runtime.state import NEVER_RAN, ContainerKill, ContainerS
 from mockube.container_runtime.streams import ClientConnection
 from mockube.container_runtime.volume_folders import VolumeFolders
 
+from .command import CommandSpec
 from .folders import write_volumes
 from .image_service import ProcessImages
 from .images import ImageMap
-from .local_process import GroupWatch
+from .local_process import GroupWatch, LocalProcess
 from .log_files import LogFile, rotated_path
-from .mount_support import MountSupport
+from .namespace_support import NamespaceSupport
+from .pod_processes import PodProcesses
 from .port_owners import PortOwners
 from .process_network import ProcessNetwork
 from .process_run import PodObjects, ProcessRun, RunChecks, RunContext
@@ -62,13 +64,22 @@ _FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 class _PodRecord:
-    def __init__(self, objects: PodObjects) -> None:
+    def __init__(self, objects: PodObjects, watch: GroupWatch) -> None:
         self.objects = objects
+        self.processes = PodProcesses(watch)
         self.port_owners = PortOwners(meta.uid(objects.pod))
         self.runs: dict[str, ProcessRun] = {}
         """The latest run of each container."""
         self.tasks: set[asyncio.Task[None]] = set()
         self.refresh_task: asyncio.Task[None] | None = None
+
+    async def with_processes(self, container: ReadOnlyTree, spec: CommandSpec) -> CommandSpec:
+        """Return the command of a container with its namespace of processes."""
+        return await self.processes.with_namespace(self.objects.pod, container, spec, self._process_of)
+
+    def _process_of(self, name: str) -> LocalProcess | None:
+        run = self.runs.get(name)
+        return run.process if run is not None and run.state.exit is None else None
 
 
 class ProcessServices(Struct, frozen=True, kw_only=True):
@@ -114,7 +125,7 @@ class ProcessRuntime:
                 checks=services.checks,
                 watch=watch,
                 folder=folder,
-                can_mount=MountSupport(folder).check,
+                support=NamespaceSupport(folder).check,
                 volumes=services.volumes(),
                 network=self._network,
                 server=services.server,
@@ -190,11 +201,13 @@ class ProcessRuntime:
 
     def start_container(self, pod: ReadOnlyTree, name: str, restarts: int) -> None:
         uid = meta.uid(pod)
+        if self._context is None:
+            return
         record = self._pods.get(uid)
         if record is None:
-            record = self._pods[uid] = _PodRecord(self._services.objects_of(pod))
+            record = self._pods[uid] = _PodRecord(self._services.objects_of(pod), self._context.watch)
         previous_run = record.runs.get(name)
-        if self._context is None or (previous_run is not None and previous_run.state.restarts >= restarts):
+        if previous_run is not None and previous_run.state.restarts >= restarts:
             return
         field, container = next(
             (field, candidate) for field, candidate in _containers(pod) if candidate["name"] == name
@@ -209,6 +222,7 @@ class ProcessRuntime:
             field=f"spec.{field}{{{name}}}",
             image=image,
             restarts=restarts,
+            with_processes=record.with_processes,
         )
         if previous_run is not None:
             _delete_log(previous_run, restarts - MAX_ENDED_RUNS)
@@ -236,6 +250,7 @@ class ProcessRuntime:
             record.objects.pod = pod
             if _has_ended(pod) and not record.tasks:  # its address is free
                 self._start_cleanup("the end of a pod's network", self._network.release(pod))
+                self._start_cleanup("the end of a pod's processes", record.processes.release())
 
     def remove_containers(self, uid: str) -> None:
         """Do nothing, as above: `remove_pod` drops the files."""
@@ -253,7 +268,10 @@ class ProcessRuntime:
     def _restart_without_network(self, pod: ReadOnlyTree) -> None:
         """End the processes of a pod whose network is gone, as a kubelet does; their next runs have another one."""
         record = self._pods.get(meta.uid(pod))
-        for run in record.runs.values() if record is not None else ():
+        if record is None:
+            return
+        record.processes.stop()
+        for run in record.runs.values():
             if run.process is not None and run.state.exit is None:
                 message = "Pod sandbox changed, it will be killed and re-created."
                 run.record_event("Normal", "SandboxChanged", message)
@@ -388,7 +406,8 @@ class ProcessRuntime:
         finally:
             await cancel_and_wait([*record.tasks])
             await self._network.release(record.objects.pod)
-            shutil.rmtree(self._context.folder / uid, ignore_errors=True)
+            # A pod may leave many files.
+            await asyncio.to_thread(shutil.rmtree, self._context.folder / uid, ignore_errors=True)
 
     async def _end_all(self) -> None:
         pods, self._pods = [*self._pods.values()], {}
@@ -401,6 +420,7 @@ async def _end_runs(record: _PodRecord, grace: float) -> None:
     for run in record.runs.values():
         run.stop(grace)
     await asyncio.gather(*record.tasks)
+    await record.processes.release()
 
 
 def _has_ended(pod: ReadOnlyTree) -> bool:

@@ -11,7 +11,7 @@ from kubernetes import watch
 from kubernetes.stream import stream
 
 from mockube import Cluster
-from mockube.container_runtime.process.mount_support import MountSupport
+from mockube.container_runtime.process.namespace_support import NamespaceSupport
 from tests.support.process_pods import IMAGES, create, events, is_over, python, status_of
 
 pytestmark = [
@@ -192,7 +192,7 @@ def test_process_of_another_user_reads_and_writes_its_files(cluster, pods, monke
         async def refuse(_):
             return False
 
-        monkeypatch.setattr(MountSupport, "check", refuse)
+        monkeypatch.setattr(NamespaceSupport, "check", refuse)
     volumes = [{"name": "v", "emptyDir": {}}, {"name": "s", "configMap": {"name": "scripts"}}]
     places = [*volume_mounts("/v"), {"name": "s", "mountPath": "/s"}]
     with Cluster(nodes=1, images={"example.org/sh": {"command": SHELL}}) as own:
