@@ -115,9 +115,9 @@ from .servers.running_servers import RunningServers
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
-from .shell.process import Host, OtherProcess, Run, RunningProcess, UnknownProgram
+from .shell.process import Host, OtherProcess, Program, Run, RunningProcess, UnknownProgram
 from .shell.scheduling import KILL
-from .shell.signals import SIGNALS
+from .shell.signals import NAMES, SIGNALS
 from .shell.syntax import ShellSyntaxError
 from .terminal import with_terminal
 
@@ -167,6 +167,18 @@ class _LoadedReferences(Struct, frozen=True):
     restarts: int | None
     references: References
     at: float
+
+
+class _LogStreams:
+    """The streams of a program whose output is a part of its container's log."""
+
+    stdin = None
+
+    def __init__(self, write: Callable[[Sequence[tuple[int, str]]], None]) -> None:
+        self._write = write
+
+    async def write(self, stream: int, data: bytes) -> None:
+        self._write([(stream, line) for line in data.decode("utf-8", "surrogateescape").splitlines()])
 
 
 class SimulatedRuntime:
@@ -844,11 +856,53 @@ class SimulatedRuntime:
         run = self.run_of(pod, name)
         if number == KILL and is_first_process(pod):
             return  # The kernel protects the first process of a namespace from those in it.
+        if number != KILL and self._signal_server(pod, container, run, number):
+            return
         if run is not None:
             run.kill() if number == KILL else run.signal(number)
         elif number == KILL or (number in _STOPPING and not predictions.ignores_term(container)):
             self.loads.kill(self._pods.latest(pod) or pod, name, KILLED if number == KILL else 0, "")
             self._events.report_change(pod)
+
+    def _signal_server(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, run: InteractiveRun | None, number: int
+    ) -> bool:
+        """Let the first process of a container handle a signal, if it is a server with a configuration; return whether it is."""
+        kind = commands.server_kind(container)
+        processes = () if run is None else run.processes()
+        argv = processes[0].name if processes else () if kind is None else kind.command
+        if kind is None or argv[0].rpartition("/")[2] not in kind.programs:
+            return False
+        name = container["name"]
+        if number in _STOPPING:
+            self._end_container(pod, name, 0)
+        elif number in kind.reload_signals and kind.reload is None:
+            self._note_unknown(pod, name, f"the signal {NAMES[number]} of {argv[0]}", CONTINUES)
+        elif number in kind.reload_signals:
+            work = self._reload(pod, container, argv, kind.reload)
+            task = start(f"the reload of container {name} of {meta.namespaced_name(pod)}", work)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return True
+
+    async def _reload(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str], program: Program
+    ) -> None:
+        """Let the server of a container read its configuration again."""
+        _, run = running_container(pod, container["name"])
+        references = await self._objects.load_shared(pod, container)
+        files = await self.files.file_system(pod, container, references=references)
+        host = commands.host_of(pod, container, references, run.started, files=files)
+        host.now, host.is_strict = self._clock.now, False
+        host.server = self._configured.of_client(pod, container, run.restarts)
+        host.programs = {**host.programs, argv[0].rpartition("/")[2]: program}
+        execution = run_command(host, argv, environment_of(pod, container, references))
+        streams = _LogStreams(partial(self._write_log, pod, container["name"]))
+        pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
+        try:
+            await run_to_end(in_container(execution), streams, pace, network)
+        except (UnknownProgram, StartError) as error:
+            self._note_unknown(pod, container["name"], str(error), CONTINUES)
 
     def _prepare_signals(
         self, pod: ReadOnlyTree, run: InteractiveRun, argv: Sequence[str], host: Host
