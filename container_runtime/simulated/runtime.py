@@ -202,7 +202,7 @@ class SimulatedRuntime:
             context.nodes,
             on_scarce_disk=context.events.report_scarce_disk,
         )
-        self.loads = ContainerLoads(context.clock, self._live.command)
+        self.loads = ContainerLoads(context.clock, self._live.command, context.events.report_change)
         self._access_logs = AccessLogs(context.clock, self._on_request_logged)
         self._servers = RunningServers()
         self._responses = PortResponses(
@@ -336,7 +336,10 @@ class SimulatedRuntime:
 
         is_live = is_changed(container["name"]) or bool(self._live.command(pod, container))
         handlers = live_commands(pod, container, is_live=is_live)
-        if any(self._configured.is_configured(pod, other) for other in concurrent_containers(pod)):
+        is_configured = any(
+            self._configured.is_configured(pod, other) for other in concurrent_containers(pod)
+        )
+        if is_configured or self.loads.is_slow(pod):
             port_probes = [*fields_of_port_probes(container)]
         else:
             actions = fields_of_actions(pod, container)
@@ -449,6 +452,18 @@ class SimulatedRuntime:
 
     async def probe_port(
         self, pod: ReadOnlyTree, name: str, request: PortProbe, *, restarts: int | None = None
+    ) -> PortAnswer:
+        answer = await self._probe_port(pod, name, request, restarts)
+        if request.path is None or not answer.is_open or not self.loads.is_slow(pod):
+            return answer
+        latest = self._pods.latest(pod) or pod
+        opened = self._responses.open_port(latest, request.port)
+        if opened is None or opened.container is None:
+            return answer
+        return replace(answer, seconds=self.loads.serve_probe(latest, opened.container))
+
+    async def _probe_port(
+        self, pod: ReadOnlyTree, name: str, request: PortProbe, restarts: int | None
     ) -> PortAnswer:
         await self._wait_for_servers(pod, concurrent_containers(pod))
         if started := self._configured.started(pod):
