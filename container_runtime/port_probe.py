@@ -40,6 +40,8 @@ class PortAnswer(Struct, frozen=True, kw_only=True):
     """The status with which a server with TLS answers a request without; 0 if it closes the connection."""
     first_line: str = ""
     """The first line that a server of another protocol sends."""
+    seconds: float = 0.0
+    """How long the server takes for an HTTP response."""
     has_grpc_health: bool = False
     grpc_health: str | None = None
     """The status of the service; None if the server does not have it."""

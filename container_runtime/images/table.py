@@ -209,6 +209,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     """The name by which the image names its user; "" if it names the number, or nobody knows."""
     process: str = ""
     """The command line of the server as ps shows it; "" if it is that of the entrypoint, or unknown."""
+    children: Mapping[str, int] = field(default_factory=dict)
+    """The command lines of the processes that the server starts, each with the number of its user."""
     accounts: Mapping[str, int] = field(default_factory=dict)
     """The accounts that the image adds to those of its base, with their numbers, which are those of their groups, too."""
     group: int | None = None

@@ -29,6 +29,8 @@ from .shell.memory import Memory, OutOfMemory
 
 _MIN_WAIT: Final = 0.005
 """The shortest time of a request that is waited for: a timer costs as much."""
+_SLOW: Final = 1.0
+"""The seconds after which a probe gives up by default."""
 _MANY: Final = 2.0
 """The number of requests from which on they are balanced among the pods of a Service."""
 _PROGRAM_SIZE: Final = 1 << 20
@@ -42,13 +44,19 @@ class _Record(Struct):
     in_volumes: int = 0
     """The bytes that the present run has written into volumes in memory, which count as its own."""
     kill: ContainerKill | None = None
+    is_slow: bool = False
+    """Whether requests have taken as long as probes wait by default, so that probes wait for their answers, too."""
 
 
 class ContainerLoads:
     def __init__(
-        self, clock: Clock, is_live: Callable[[ReadOnlyTree, ReadOnlyTree], object] = live_command
+        self,
+        clock: Clock,
+        is_live: Callable[[ReadOnlyTree, ReadOnlyTree], object] = live_command,
+        on_slow: Callable[[ReadOnlyTree], None] = lambda _: None,
     ) -> None:
-        """`is_live` returns whether the command of a container runs in real time."""
+        """`is_live` returns whether the command of a container runs in real time; `on_slow` is called with a pod whose answers become slow."""
+        self._on_slow = on_slow
         self._clock = clock
         self._is_live = is_live
         self._records: dict[str, dict[str, _Record]] = {}
@@ -108,6 +116,7 @@ class ContainerLoads:
         limit = limit_of(pod, container, "cpu")
         cpu, now = self.cpu_of(pod, container["name"]), self._clock.monotonic()
         seconds = cpu.duration(now, busy, inf if limit is None else limit)
+        self._note_duration(pod, container["name"], seconds)
         start, end = (now - gap, now) if gap else (now, now + seconds)
         backends = () if client is None or weight < _MANY else client.backends()
         for other, answering in backends or ((pod, container),):
@@ -119,6 +128,26 @@ class ContainerLoads:
             return
         with client.waiting(seconds, 0.0):
             await self._clock.sleep(seconds)
+
+    def _note_duration(self, pod: ReadOnlyTree, name: str, seconds: float) -> None:
+        record = self._record(pod, name)
+        if seconds >= _SLOW and not record.is_slow:
+            record.is_slow = True
+            self._on_slow(pod)
+
+    def is_slow(self, pod: ReadOnlyTree) -> bool:
+        """Return whether requests to a container of a pod have taken long."""
+        return any(record.is_slow for record in self._records.get(meta.uid(pod), _NO_RECORDS).values())
+
+    def serve_probe(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> float:
+        """Return how long the server of a container, which works on it, takes for the request of a probe."""
+        image = server_of(container)
+        busy = 0.0 if image is None else request_seconds(image)
+        limit, now = limit_of(pod, container, "cpu"), self._clock.monotonic()
+        cpu = self.cpu_of(pod, container["name"])
+        seconds = cpu.duration(now, busy, inf if limit is None else limit)
+        cpu.add(now, now + seconds, busy)
+        return seconds
 
     # --- containers that a command in them ends
 
@@ -185,4 +214,5 @@ class ContainerLoads:
         return self._records.setdefault(meta.uid(pod), {}).setdefault(name, _Record())
 
 
+_NO_RECORDS: Final[Mapping[str, _Record]] = {}
 _NO_KILLS: Final[Mapping[str, ContainerKill]] = {}

@@ -50,11 +50,11 @@ from .node.root_files import root_files
 from .programs import commands as runs
 from .programs.lasting_files import WRITE_COMMAND
 from .programs.log_replay import LogReplay, replay_memory
-from .programs.other_processes import process_entries
-from .programs.program import command_of
+from .programs.other_processes import process_entries, process_view
+from .programs.program import command_of, pid_of
 from .run_log import RunLog
 from .shell import limits
-from .shell.filesystem import FileEntry, FileError, FileSystem
+from .shell.filesystem import FileEntry, FileError, FileSystem, ProcessView
 from .shell.process import Host
 
 
@@ -130,7 +130,23 @@ class PodFiles:
         `references` are its objects, if they are loaded already.
         """
         await self._bring_volumes_up_to_date(pod, container)
-        return await self._replay_up_to_now(pod, container, restarts, references)
+        files = await self._replay_up_to_now(pod, container, restarts, references)
+        if pod["spec"].get("shareProcessNamespace"):
+            files.show_processes(await self._views_of_others(pod, container))
+        return files
+
+    async def _views_of_others(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> dict[int, ProcessView]:
+        """Return what /proc shows of the other containers of a pod that run, by the ids of their first processes."""
+        views: dict[int, ProcessView] = {}
+        for other in every_container(pod["spec"]):
+            run = _latest_run(pod, other)
+            is_hidden = other["name"] == container["name"] or self._live.is_process(pod, other["name"])
+            if is_hidden or run is None or run.finished is not None:
+                continue
+            references = await self._references.load_shared(pod, other)
+            root = await self._replay_up_to_now(pod, other, references=references)
+            views[pid_of(pod, other)] = process_view(pod, other, references, root, container)
+        return views
 
     async def _bring_volumes_up_to_date(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
         """Let the volumes of a container have what other containers of the pod have written up to now."""

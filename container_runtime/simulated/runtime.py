@@ -115,9 +115,9 @@ from .servers.running_servers import RunningServers
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
-from .shell.process import Host, OtherProcess, Run, RunningProcess, UnknownProgram
+from .shell.process import Host, OtherProcess, Program, Run, RunningProcess, UnknownProgram
 from .shell.scheduling import KILL
-from .shell.signals import SIGNALS
+from .shell.signals import NAMES, SIGNALS
 from .shell.syntax import ShellSyntaxError
 from .terminal import with_terminal
 
@@ -169,6 +169,18 @@ class _LoadedReferences(Struct, frozen=True):
     at: float
 
 
+class _LogStreams:
+    """The streams of a program whose output is a part of its container's log."""
+
+    stdin = None
+
+    def __init__(self, write: Callable[[Sequence[tuple[int, str]]], None]) -> None:
+        self._write = write
+
+    async def write(self, stream: int, data: bytes) -> None:
+        self._write([(stream, line) for line in data.decode("utf-8", "surrogateescape").splitlines()])
+
+
 class SimulatedRuntime:
     """A `ContainerRuntime` whose containers are simulated."""
 
@@ -190,7 +202,7 @@ class SimulatedRuntime:
             context.nodes,
             on_scarce_disk=context.events.report_scarce_disk,
         )
-        self.loads = ContainerLoads(context.clock, self._live.command)
+        self.loads = ContainerLoads(context.clock, self._live.command, context.events.report_change)
         self._access_logs = AccessLogs(context.clock, self._on_request_logged)
         self._servers = RunningServers()
         self._responses = PortResponses(
@@ -324,7 +336,10 @@ class SimulatedRuntime:
 
         is_live = is_changed(container["name"]) or bool(self._live.command(pod, container))
         handlers = live_commands(pod, container, is_live=is_live)
-        if any(self._configured.is_configured(pod, other) for other in concurrent_containers(pod)):
+        is_configured = any(
+            self._configured.is_configured(pod, other) for other in concurrent_containers(pod)
+        )
+        if is_configured or self.loads.is_slow(pod):
             port_probes = [*fields_of_port_probes(container)]
         else:
             actions = fields_of_actions(pod, container)
@@ -437,6 +452,18 @@ class SimulatedRuntime:
 
     async def probe_port(
         self, pod: ReadOnlyTree, name: str, request: PortProbe, *, restarts: int | None = None
+    ) -> PortAnswer:
+        answer = await self._probe_port(pod, name, request, restarts)
+        if request.path is None or not answer.is_open or not self.loads.is_slow(pod):
+            return answer
+        latest = self._pods.latest(pod) or pod
+        opened = self._responses.open_port(latest, request.port)
+        if opened is None or opened.container is None:
+            return answer
+        return replace(answer, seconds=self.loads.serve_probe(latest, opened.container))
+
+    async def _probe_port(
+        self, pod: ReadOnlyTree, name: str, request: PortProbe, restarts: int | None
     ) -> PortAnswer:
         await self._wait_for_servers(pod, concurrent_containers(pod))
         if started := self._configured.started(pod):
@@ -844,11 +871,53 @@ class SimulatedRuntime:
         run = self.run_of(pod, name)
         if number == KILL and is_first_process(pod):
             return  # The kernel protects the first process of a namespace from those in it.
+        if number != KILL and self._signal_server(pod, container, run, number):
+            return
         if run is not None:
             run.kill() if number == KILL else run.signal(number)
         elif number == KILL or (number in _STOPPING and not predictions.ignores_term(container)):
             self.loads.kill(self._pods.latest(pod) or pod, name, KILLED if number == KILL else 0, "")
             self._events.report_change(pod)
+
+    def _signal_server(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, run: InteractiveRun | None, number: int
+    ) -> bool:
+        """Let the first process of a container handle a signal, if it is a server with a configuration; return whether it is."""
+        kind = commands.server_kind(container)
+        processes = () if run is None else run.processes()
+        argv = processes[0].name if processes else () if kind is None else kind.command
+        if kind is None or argv[0].rpartition("/")[2] not in kind.programs:
+            return False
+        name = container["name"]
+        if number in _STOPPING:
+            self._end_container(pod, name, 0)
+        elif number in kind.reload_signals and kind.reload is None:
+            self._note_unknown(pod, name, f"the signal {NAMES[number]} of {argv[0]}", CONTINUES)
+        elif number in kind.reload_signals:
+            work = self._reload(pod, container, argv, kind.reload)
+            task = start(f"the reload of container {name} of {meta.namespaced_name(pod)}", work)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return True
+
+    async def _reload(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str], program: Program
+    ) -> None:
+        """Let the server of a container read its configuration again."""
+        _, run = running_container(pod, container["name"])
+        references = await self._objects.load_shared(pod, container)
+        files = await self.files.file_system(pod, container, references=references)
+        host = commands.host_of(pod, container, references, run.started, files=files)
+        host.now, host.is_strict = self._clock.now, False
+        host.server = self._configured.of_client(pod, container, run.restarts)
+        host.programs = {**host.programs, argv[0].rpartition("/")[2]: program}
+        execution = run_command(host, argv, environment_of(pod, container, references))
+        streams = _LogStreams(partial(self._write_log, pod, container["name"]))
+        pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
+        try:
+            await run_to_end(in_container(execution), streams, pace, network)
+        except (UnknownProgram, StartError) as error:
+            self._note_unknown(pod, container["name"], str(error), CONTINUES)
 
     def _prepare_signals(
         self, pod: ReadOnlyTree, run: InteractiveRun, argv: Sequence[str], host: Host

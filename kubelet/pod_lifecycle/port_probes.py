@@ -59,7 +59,7 @@ def port_result(
     if target.unknown:
         return target.unknown
     if "httpGet" in spec:
-        output = _get(action, target, port, probe_port)
+        output = _get(action, target, port, probe_port, probing.probe_times(spec).timeout)
     else:
         answer = (
             PortAnswer(is_open=False)
@@ -152,7 +152,7 @@ def _refused(address: str) -> str:
 # --- HTTP
 
 
-def _get(action: ReadOnlyTree, target: _Target, port: int, probe_port: ProbePort) -> _Output:
+def _get(action: ReadOnlyTree, target: _Target, port: int, probe_port: ProbePort, timeout: float) -> _Output:
     """Send a GET request, and follow redirects to the same host."""
     scheme = str(action.get("scheme") or "HTTP").lower()
     path = action.get("path") or "/"
@@ -167,6 +167,8 @@ def _get(action: ReadOnlyTree, target: _Target, port: int, probe_port: ProbePort
         if answer.unknown:
             return _Output(unknown=answer.unknown)
         problem = _http_problem(answer, parts.scheme, join_host_port(target.host, _port_of(parts)))
+        if not problem and answer.seconds > timeout:
+            problem = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
         if problem:
             return _Output(f"Get {quote(first)}: {problem}")
         status = answer.plain_status if answer.uses_tls and parts.scheme == "http" else answer.status

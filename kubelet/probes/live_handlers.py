@@ -290,14 +290,14 @@ class LiveHandlers:
             command = await self._execute(run, probe.value, limit)
             result = exec_result(command, probe, " ".join(run.commands[probe.value]), limit)
         else:
-            result = await self._probe_port(run, probe)
+            result = await self._probe_port(run, probe, limit)
         seconds = self._clock.monotonic() - begin
         self._totals.count(meta.uid(run.pod), name, probe, success=bool(result.is_success), seconds=seconds)
         if result.message:
             self._on_failure(run.pod, name, result)
         return ProbeResult(is_success=result.is_success, message=result.message)
 
-    async def _probe_port(self, run: _LiveRun, probe: Probe) -> ProbeResult:
+    async def _probe_port(self, run: _LiveRun, probe: Probe, limit: float) -> ProbeResult:
         """Make an attempt at a port. Redirects need several requests: those that are not answered yet are sent, and it is made again."""
         answers: dict[PortProbe, PortAnswer] = {}
         pod_ip = (run.pod.get("status") or {}).get("podIP") or ""
@@ -306,9 +306,9 @@ class LiveHandlers:
                 result = port_result(run.pod, run.container, probe, pod_ip, partial(_answer, answers))
             except _NotAnswered as error:
                 name = run.container["name"]
-                answers[error.request] = await self._runtime.probe_port(
-                    run.pod, name, error.request, restarts=run.restarts
-                )
+                answer = await self._runtime.probe_port(run.pod, name, error.request, restarts=run.restarts)
+                await self._clock.sleep(min(answer.seconds, limit))
+                answers[error.request] = answer
                 continue
             if isinstance(result, ProbeResult):
                 return result

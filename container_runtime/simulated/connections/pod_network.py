@@ -23,6 +23,7 @@ from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import (
     Connect,
     HttpRequest,
+    ListSockets,
     Lookup,
     NetworkCaller,
     NodeRequest,
@@ -131,6 +132,8 @@ class PodConnections:
         call = decode_call(request)
         if isinstance(call, NodeRequest):
             return await self._ask_node(pod, call)
+        if isinstance(call, ListSockets):
+            return Reply(outcome=Outcome.OPEN.value, body=self._responses.sockets(pod))
         await self._view.wait_synced()
         policy = await self._find_admin_policy()
         if policy:

@@ -93,7 +93,7 @@ def open_port(
         opened = _port_of_configured(container, server, port) if container is not None else None
         if opened is not None:
             return opened
-    for container in _running_containers(pod):
+    for container in running_containers(pod):
         if container["name"] in running_servers:
             continue
         listeners = listeners_of(pod, container)
@@ -136,7 +136,7 @@ def _port_of_configured(container: ReadOnlyTree, server: RunningServer, port: in
     return OpenPort(speaks=HTTP, uses_tls=configuration.ports[port], container=container, configured=server)
 
 
-def _running_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+def running_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     spec = pod["spec"]
     for container in (*spec["containers"], *(spec.get("initContainers") or ())):
         status = container_status(pod, container["name"]) or {}

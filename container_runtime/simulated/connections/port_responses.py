@@ -8,6 +8,7 @@ from http import HTTPStatus
 from posixpath import normpath
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
@@ -31,6 +32,7 @@ from .access_logs import AccessLogs
 from .agnhost_responses import AgnhostResponses
 from .configured_responses import ConfiguredResponses
 from .databases import REDIS, Databases
+from .listening_sockets import listening_sockets
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest
 
 _MAX_FORWARDS: Final = 4
@@ -61,6 +63,10 @@ class PortResponses:
     def open_port(self, pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
         """Return what listens on a port of a pod; None if nothing does."""
         return port_answers.open_port(pod, port, protocol, self._servers)
+
+    def sockets(self, pod: ReadOnlyTree) -> bytes:
+        """Return what listens in a pod, as JSON."""
+        return msgspec.json.encode([*listening_sockets(pod, self._servers)])
 
     async def tls_context(self, pod: ReadOnlyTree, opened: OpenPort) -> ssl.SSLContext:
         """Return the TLS of a server: with the certificate of its configuration, or else a self-signed one."""

@@ -1,5 +1,6 @@
 """The files in /proc about the first process of a container: its command line, variables, user and capabilities. Pure."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -32,24 +33,24 @@ _LIMITS: Final = "".join(
 
 
 def process_files(
-    pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str], environment: Mapping[str, str]
+    pod: ReadOnlyTree, container: ReadOnlyTree, pid: int, argv: Sequence[str], environment: Mapping[str, str]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the paths and contents of the files about a container's first process."""
-    name = argv[0].rpartition("/")[2][:15] if argv else ""
-    status = _status(pod, container, name)
+    """Yield the names and contents of the files about a container's first process, whose id is `pid`."""
+    name = re.split("[: ]", argv[0].rpartition("/")[2])[0][:15] if argv else ""
     variables = "".join(f"{key}={value}\0" for key, value in environment.items())
-    yield "/proc/1/cmdline", "".join(f"{argument}\0" for argument in argv).encode()
-    yield "/proc/1/environ", variables.encode()
-    yield "/proc/1/comm", f"{name}\n".encode()
-    yield "/proc/1/cgroup", b"0::/\n"
-    yield "/proc/self/cgroup", b"0::/\n"
-    yield "/proc/1/limits", _LIMITS.encode()
-    yield "/proc/self/limits", _LIMITS.encode()
-    yield "/proc/1/status", status.encode()
-    yield "/proc/self/status", status.encode()
+    yield "cmdline", "".join(f"{argument}\0" for argument in argv).encode()
+    yield "environ", variables.encode()
+    yield "comm", f"{name}\n".encode()
+    yield "cgroup", b"0::/\n"
+    yield "limits", _LIMITS.encode()
+    yield "status", _status(pod, container, pid, name).encode()
 
 
-def _status(pod: ReadOnlyTree, container: ReadOnlyTree, name: str) -> str:
+OF_PROCESS_ITSELF: Final = frozenset({"cgroup", "limits", "status"})
+"""The files that are the same for each process of a container, and so in /proc/self."""
+
+
+def _status(pod: ReadOnlyTree, container: ReadOnlyTree, pid: int, name: str) -> str:
     context = security_context(pod, container)
     identity = identity_of(pod, container)
     bounding = capabilities(context)
@@ -60,8 +61,8 @@ def _status(pod: ReadOnlyTree, container: ReadOnlyTree, name: str) -> str:
     fields = {
         "Name": name,
         "State": "S (sleeping)",
-        "Tgid": 1,
-        "Pid": 1,
+        "Tgid": pid,
+        "Pid": pid,
         "PPid": 0,
         "Uid": "\t".join([str(identity.user)] * 4),
         "Gid": "\t".join([str(identity.group)] * 4),

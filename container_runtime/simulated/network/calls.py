@@ -56,6 +56,10 @@ class ServeNames(Struct, frozen=True, kw_only=True, tag=True):
     path: str
 
 
+class ListSockets(Struct, frozen=True, kw_only=True, tag=True):
+    """A list of the ports on which the programs of the pod listen, as JSON."""
+
+
 class NodeRequest(Struct, frozen=True, kw_only=True, tag=True):
     """A request of a program of a node to a service of the machine, such as the container runtime."""
 
@@ -64,7 +68,7 @@ class NodeRequest(Struct, frozen=True, kw_only=True, tag=True):
     """The arguments as JSON."""
 
 
-Call = Lookup | Connect | HttpRequest | ServeNames | NodeRequest
+Call = Lookup | Connect | HttpRequest | ServeNames | ListSockets | NodeRequest
 
 
 class Reply(Struct, frozen=True, kw_only=True):

@@ -53,9 +53,9 @@ from .requirements import unmet_requirement
 from .server_start import failed_by_capabilities, failed_start, written_paths
 
 _NETWORK_PROGRAM: Final = re.compile(
-    rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host', *NETWORK_SERVERS}))})(?![\w.-])|/dev/(?:tcp|udp)/"
+    rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host', 'ss', *NETWORK_SERVERS}))})(?![\w.-])|/dev/(?:tcp|udp)/|(?<![\w.:-])ss(?=\s+-|$)"
 )
-"""The name of a program that uses the network, in a command or a script; `host` is more often an ordinary word, and `nginx` a name."""
+"""The name of a program that uses the network, in a command or a script; `host` is more often an ordinary word, `ss` seconds, and `nginx` a name."""
 _AGNHOST: Final = ("agnhost", "agnhost-2")
 _PYTHON: Final = re.compile(r"(?<![\w.-])python(?:3(?:\.\d+)?)?(?![\w.-])")
 _SURROUNDINGS: Final = re.compile(

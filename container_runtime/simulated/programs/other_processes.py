@@ -10,20 +10,21 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.config.environment import References, environment_of
+from mockube.container_runtime.config.environment import References, environment_of, security_context
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.images.table import Image, behavior_of
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import NoLogs, run_of
-from mockube.container_runtime.simulated.files.process_files import process_files
-from mockube.container_runtime.simulated.files.users import identity_of
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry
-from mockube.container_runtime.simulated.shell.process import OtherProcess, RunningProcess
+from mockube.container_runtime.simulated.files.process_files import OF_PROCESS_ITSELF, process_files
+from mockube.container_runtime.simulated.files.users import capabilities_of, identity_of
+from mockube.container_runtime.simulated.shell.filesystem import PROC, FileEntry, FileSystem, ProcessView
+from mockube.container_runtime.simulated.shell.process import FIRST_PID, OtherProcess, RunningProcess
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 from . import program
 
 _ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_USER_OF_PAUSE: Final = 65535
 _STARTING: Final = frozenset({"sh", "bash", "ash", "dash", "env", "timeout", "nohup", "exec", "xargs"})
 """The simulated programs that start others."""
 
@@ -57,16 +58,54 @@ def _server_argv(image: Image, container: ReadOnlyTree) -> tuple[str, ...]:
 def process_entries(
     pod: ReadOnlyTree, container: ReadOnlyTree, references: References
 ) -> dict[str, FileEntry]:
-    """Return the files in /proc about a container's first process."""
+    """Return the files in /proc about a container's first process, and that of its namespace."""
+    pid = program.pid_of(pod, container) or FIRST_PID
+    files = _files_of_process(pod, container, references)
+    entries = {f"{PROC}/{pid}/{name}": entry for name, entry in files.items()}
+    entries |= {f"{PROC}/self/{name}": files[name] for name in OF_PROCESS_ITSELF}
+    if pid != FIRST_PID:
+        for name, text in (("cmdline", "/pause\0"), ("comm", "pause\n"), ("cgroup", "0::/\n")):
+            entries[f"{PROC}/{FIRST_PID}/{name}"] = _entry(name, text.encode(), _USER_OF_PAUSE)
+    return entries
+
+
+def process_view(
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    references: References,
+    root: FileSystem,
+    tracer: ReadOnlyTree,
+) -> ProcessView:
+    """Return what /proc shows to a container, the `tracer`, of the first process of another one, whose files are `root`."""
+    files = {f"/{name}": entry for name, entry in _files_of_process(pod, container, references).items()}
+    may_trace = _may_trace(pod, tracer, container)
+    return ProcessView(files, identity_of(pod, container).user, root if may_trace else None)
+
+
+def _may_trace(pod: ReadOnlyTree, tracer: ReadOnlyTree, traced: ReadOnlyTree) -> bool:
+    """Return whether programs of a container may use the files of another one's, by the kernel's rule for ptrace."""
+    own = capabilities_of(security_context(pod, tracer)) if not identity_of(pod, tracer).user else frozenset()
+    if "SYS_PTRACE" in own:
+        return True
+    user = identity_of(pod, traced).user
+    others = capabilities_of(security_context(pod, traced)) if not user else frozenset()
+    return user == identity_of(pod, tracer).user and own >= others
+
+
+def _files_of_process(
+    pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+) -> dict[str, FileEntry]:
     environment = environment_of(pod, container, references)
     argv = first_argv(pod, container, environment)
     user = identity_of(pod, container).user
+    pid = program.pid_of(pod, container) or FIRST_PID
     return {
-        path: FileEntry(
-            data=data, mode=0o400 if path.endswith("environ") else 0o444, user=user, read_only=True
-        )
-        for path, data in process_files(pod, container, argv, environment)
+        name: _entry(name, data, user) for name, data in process_files(pod, container, pid, argv, environment)
     }
+
+
+def _entry(name: str, data: bytes, user: int) -> FileEntry:
+    return FileEntry(data=data, mode=0o400 if name == "environ" else 0o444, user=user, read_only=True)
 
 
 SendSignal: TypeAlias = Callable[[str, int], None]
@@ -101,25 +140,59 @@ def other_processes(  # noqa: PLR0913 - each argument is a dependency
         started = _started(pod, container) or now
         processes = (_first_process(pod, container, 1, environment, started, send_signal),)
         names = [container["name"]]
+    containers = {other["name"]: other for other in every_container(pod["spec"])}
     return tuple(
         each
         for first, name in zip(processes, names, strict=True)
-        for each in with_listed(first, list_processes(name))
+        for each in with_listed(first, list_processes(name), containers.get(name))
     )
 
 
-def with_listed(first: OtherProcess, listed: Sequence[RunningProcess] | None) -> Iterator[OtherProcess]:
-    """Yield the first process of a container, and the processes of its command if they are known."""
+def with_listed(
+    first: OtherProcess,
+    listed: Sequence[RunningProcess] | None,
+    container: ReadOnlyTree | None = None,
+) -> Iterator[OtherProcess]:
+    """Yield the first process of a container, the processes of its command if they are known, and those that its server starts."""
+    image = None if container is None else behavior_of(container)
     if not listed:
         yield first
+        if image is not None and container is not None and program.serves(container):
+            yield from _children_of(first, image)
         return
     own = listed[0]
-    yield replace(first, argv=tuple(own.name), may_have_others=False)
+    argv = _with_title(tuple(own.name), image)
+    yield replace(first, argv=argv, may_have_others=False)
     for other in listed[1:]:
         pid = first.pid + other.pid - own.pid
         yield replace(
             first, pid=pid, argv=tuple(other.name), send_signal=other.send_signal, may_have_others=False
         )
+    if image is not None and len(listed) == 1 and _is_server(argv, image):
+        yield from _children_of(first, image)
+
+
+_FIRST_CHILD: Final = 29
+"""The id of the first process that a server starts which is itself the first one: its entrypoint has started others before."""
+
+
+def _children_of(first: OtherProcess, image: Image) -> Iterator[OtherProcess]:
+    """Yield the processes that a server starts, which signals to them do not end: it would start them again."""
+    pid = _FIRST_CHILD if first.pid == FIRST_PID else first.pid + 1
+    for number, (title, user) in enumerate(image.children.items(), pid):
+        yield OtherProcess(number, (title,), user if not first.user else first.user, first.started)
+
+
+def _is_server(argv: Sequence[str], image: Image) -> bool:
+    return argv[0].partition(":")[0].rpartition("/")[2] in image.servers
+
+
+def _with_title(argv: tuple[str, ...], image: Image | None) -> tuple[str, ...]:
+    """Return a command line as ps shows it: with the title of a server that has one, such as `nginx: master process`."""
+    if image is None or not image.servers or not _is_server(argv, image) or ": " not in image.process:
+        return argv
+    title = image.process.rpartition(image.servers[0])[0]
+    return (f"{title}{' '.join(argv)}",)
 
 
 def processes_at_start(
@@ -160,7 +233,7 @@ def _shared(
     first_start: datetime = _ANY_TIME,
     send_signal: SendSignal | None = None,
 ) -> Iterator[OtherProcess]:
-    yield OtherProcess(1, ("/pause",), 65535, first_start)
+    yield OtherProcess(FIRST_PID, ("/pause",), _USER_OF_PAUSE, first_start)
     for other, started in running:
         yield _first_process(pod, other, program.pid_of(pod, other), environment, started, send_signal)
 

@@ -20,6 +20,9 @@ MAX_LINKS: Final = 40
 _DIRECTORY_SIZE: Final = 4096
 _FEW_ZEROS: Final = 4096
 """Fewer zeros than these are data as others."""
+PROC: Final = "/proc"
+_ROOT_LINK: Final = "/root"
+"""The link in the folder of a process in /proc that leads to its files."""
 _EMPTY_FOLDERS: Final = ("/tmp/",)  # noqa: S108 - of a simulated container
 """Folders that are empty in images."""
 _FOLDERS_OF_ROOT: Final = (
@@ -127,6 +130,16 @@ class ImagePlaces(NamedTuple):
     """The folders that are there in any case."""
 
 
+class ProcessView(NamedTuple):
+    """What /proc shows of a process of another container."""
+
+    files: Mapping[str, FileEntry]
+    """The files in its folder, such as `/cmdline`."""
+    user: int
+    root: "FileSystem | None"
+    """The files that the process has; None if the user may not trace it."""
+
+
 WriteProtection = tuple[tuple[str, bool], ...]
 """Paths, the longest first, with whether what is there can only be read; what is at no path can be written."""
 
@@ -165,6 +178,9 @@ class FileSystem:
         `mounts` are shared with other file systems; paths below them are not in this one, but those of read-only `files`.
         """
         self._mounts = dict(sorted((mounts or {}).items(), key=lambda item: -len(item[0])))
+        self._processes: Mapping[str, Mount] = {}
+        """The folders in /proc of the processes of other containers, and before each the root to which its link `root` leads."""
+        self._has_mounts = bool(self._mounts)
         self._volumes = tuple(f"{path.rstrip('/')}/" for path in volumes)
         self._user = user
         self._overrides = user.has("DAC_OVERRIDE")
@@ -214,6 +230,9 @@ class FileSystem:
 
     def _find_mount(self, path: str) -> tuple[Mount, str] | None:
         """Return the mount of a path, and the path in it; None if the path is in no mount."""
+        for mount_path, mount in self._processes.items():
+            if path == mount_path or path.startswith(f"{mount_path}/"):
+                return mount, path[len(mount_path) :] or "/"
         for mount_path, mount in self._mounts.items():
             if path == mount_path or path.startswith(f"{mount_path}/"):
                 if path in self._overlays:
@@ -223,11 +242,12 @@ class FileSystem:
 
     def _place(self, path: str) -> _Place:
         """Return where a path without symbolic links is."""
-        mount_and_path = self._find_mount(path) if self._mounts else None
+        mount_and_path = self._find_mount(path) if self._has_mounts else None
         if mount_and_path is None:
             return _Place(self, path, self._is_protected(path))
         mount, inner = mount_and_path
-        return _Place(mount.files, inner, mount.read_only)
+        place = mount.files._place(inner)
+        return place._replace(read_only=True) if mount.read_only else place
 
     def _is_protected(self, path: str) -> bool:
         for protected, read_only in self._protection:
@@ -278,6 +298,26 @@ class FileSystem:
         """Return the mounts by path."""
         return self._mounts
 
+    def show_processes(self, processes: Mapping[int, ProcessView]) -> None:
+        """Show processes of other containers in /proc, by their ids."""
+        folders: dict[str, Mount] = {}
+        for pid, view in processes.items():
+            path = f"{PROC}/{pid}"
+            root = view.root if view.root is not None else _FORBIDDEN
+            folders[f"{path}{_ROOT_LINK}"] = Mount(files=root)
+            link = FileEntry(data=b"/", target="/", mode=0o777, user=view.user)
+            folders[path] = Mount(
+                files=FileSystem(
+                    {**view.files, _ROOT_LINK: link}, root=FileEntry(mode=0o555, user=view.user)
+                ),
+                read_only=True,
+            )
+        for path in self._processes:
+            self._children[PROC].discard(basename(path))
+        self._processes, self._has_mounts = folders, bool(self._mounts or folders)
+        for pid in processes:
+            self._children.setdefault(PROC, set()).add(str(pid))
+
     def replace_mounted(self, old: "FileSystem", new: "FileSystem") -> None:
         """Mount another file system wherever one is mounted."""
         for path, mount in self._mounts.items():
@@ -319,6 +359,8 @@ class FileSystem:
         current, links = "/", 0
         while remaining:
             candidate = normpath(join(current, remaining.pop()))
+            if self._processes and self._is_forbidden_root(candidate):
+                raise AccessDenied
             entry = self._lookup(candidate)
             if entry is None or not entry.target:
                 current = candidate
@@ -337,8 +379,14 @@ class FileSystem:
             self._link_prefixes = tuple(self._links)
         return path.startswith(self._link_prefixes) or any(
             mount.files._has_links and path.startswith(mount_path)
-            for mount_path, mount in self._mounts.items()
+            for mounts in (self._mounts, self._processes)
+            for mount_path, mount in mounts.items()
         )
+
+    def _is_forbidden_root(self, path: str) -> bool:
+        """Return whether a path is the root of a process that the user may not trace."""
+        mount = self._processes.get(path)
+        return mount is not None and mount.files is _FORBIDDEN
 
     @property
     def _has_links(self) -> bool:
@@ -352,21 +400,30 @@ class FileSystem:
         return join(self.resolve(dirname(path)), name) if name else path
 
     def _lookup(self, path: str) -> FileEntry | None:
-        if self._mounts and (delegate := self._find_mount(path)) is not None:
+        if self._has_mounts and (delegate := self._find_mount(path)) is not None:
             return delegate[0].files._lookup(delegate[1])
         return self._entries.get(path)
 
     def entry(self, path: str) -> FileEntry:
         """Return the entry of a path; a symbolic link is followed."""
-        return self.link_entry(self.resolve(path))
+        return self._entry_without_links(self.resolve(path))
 
     def link_entry(self, path: str) -> FileEntry:
         """Return the entry of a path; the last component may be a symbolic link."""
         path = self.resolve_parent(path)
+        if path.endswith(_ROOT_LINK) and path in self._processes:
+            return self._processes[dirname(path)].files._entries[_ROOT_LINK]
+        return self._entry_without_links(path)
+
+    def _entry_without_links(self, path: str) -> FileEntry:
+        """Return the entry of a path whose folders are without links; raise an error if the user may not search them."""
         if not self._overrides:
             self._require_search(path)
-        if self._mounts and (delegate := self._find_mount(path)) is not None:
-            return delegate[0].files.link_entry(delegate[1])
+        return self._find_entry(path)
+
+    def _find_entry(self, path: str) -> FileEntry:
+        if self._has_mounts and (delegate := self._find_mount(path)) is not None:
+            return delegate[0].files._find_entry(delegate[1])
         entry = self._entries.get(path)
         if entry is None:
             if self._is_below_file(path):
@@ -388,7 +445,7 @@ class FileSystem:
             path == removed or path.startswith(f"{removed}/") for removed in self._removed
         ):
             return False
-        return not self._is_in_volume(path) and (not self._mounts or self._find_mount(path) is None)
+        return not self._is_in_volume(path) and (not self._has_mounts or self._find_mount(path) is None)
 
     def _note_guess(self, path: str) -> None:
         self.guesses += not path.startswith("/dev/")
@@ -754,7 +811,7 @@ class FileSystem:
         return sorted(self._names(path))
 
     def _names(self, path: str) -> Iterable[str]:
-        if self._mounts and (delegate := self._find_mount(path)) is not None:
+        if self._has_mounts and (delegate := self._find_mount(path)) is not None:
             names = delegate[0].files._names(delegate[1])
             return {*names, *self._children.get(path, ())} if self._overlays else names
         if self.is_partial and not f"{path}/".startswith((*self._volumes, *_EMPTY_FOLDERS)):
@@ -791,7 +848,8 @@ class FileSystem:
         while remaining:
             current = remaining.pop()
             yield current
-            if may_list is None or may_list(current):
+            is_link = current != path and current.endswith(_ROOT_LINK) and current in self._processes
+            if not is_link and (may_list is None or may_list(current)):
                 remaining += [join(current, name) for name in sorted(self._names(current), reverse=True)]
 
     def require(self, path: str, rights: int) -> None:
@@ -875,6 +933,10 @@ class FileSystem:
             self._children.setdefault(dirname(path), set()).add(basename(path))
         if self._on_change is not None:
             self._on_change()
+
+
+_FORBIDDEN: Final = FileSystem()
+"""The root of a process that a user may not trace."""
 
 
 def _memory_for(zeros: int) -> int:

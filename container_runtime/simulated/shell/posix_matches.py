@@ -34,6 +34,23 @@ def _program(pattern: str) -> CapturingProgram:
         raise RegexpError(Problem.TOO_LARGE, pattern) from None
 
 
+class SearchSteps:
+    """The steps of all searches of a program, which count as commands of the shell, and of which those that are left over stay."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._counted = 0
+
+    def add(self, steps: int) -> None:
+        self.total += steps
+
+    def count(self) -> Steps:
+        """Count what was added since the last time as so many commands as it takes time."""
+        commands = (self.total - self._counted) // STEPS_PER_COMMAND
+        self._counted += commands * STEPS_PER_COMMAND
+        yield from count_work(commands, 1)
+
+
 def count_search(pattern: str, text: str) -> Steps:
     """Count the search for a match as so many commands as it takes time."""
     yield from count_work(len(text) * check(pattern), STEPS_PER_COMMAND)

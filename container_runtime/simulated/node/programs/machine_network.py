@@ -1,10 +1,12 @@
 """ss, netstat and ip: the sockets, addresses and routes of a node."""
 
 from collections.abc import Generator
-from typing import Any, Final
+from typing import Any
+
+import msgspec
 
 from mockube.container_runtime.simulated.node.services import ServiceError, ask
-from mockube.container_runtime.simulated.shell.options import parse_options
+from mockube.container_runtime.simulated.shell.network_programs import sockets
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Process,
@@ -13,50 +15,18 @@ from mockube.container_runtime.simulated.shell.process import (
     write_text,
 )
 
-_LONG: Final = {
-    "tcp": "t",
-    "udp": "u",
-    "listening": "l",
-    "numeric": "n",
-    "processes": "p",
-    "all": "a",
-    "programs": "p",
-    "no-header": "H",
-}
-
 
 def ss(process: Process) -> Run:
-    options = parse_options(process.arguments, "tulnpaH4ex", long=_LONG)
-    sockets = (yield from _machine(process))["sockets"]
-    rows = [
-        f"LISTEN 0      4096   {each['address'] + ':' + str(each['port']):>22} {'0.0.0.0:*' if '.' in each['address'] else '[::]:*':>18}"
-        + (f' users:(("{each["program"]}",pid={each["pid"]},fd=9))' if "p" in options else "")
-        for each in sockets
-        if "u" not in options or "t" in options
-    ]
-    header = "State  Recv-Q Send-Q      Local Address:Port  Peer Address:Port" + (
-        "Process" if "p" in options else ""
-    )
-    yield write_text("".join(f"{row}\n" for row in ([] if "H" in options else [header]) + rows))
-    return 0
+    return (yield from sockets.ss(process, _sockets))
 
 
 def netstat(process: Process) -> Run:
-    options = parse_options(process.arguments, "tulnpaWe", long=_LONG)
-    sockets = (yield from _machine(process))["sockets"]
-    title = "    PID/Program name" if "p" in options else ""
-    lines = [
-        "Active Internet connections (only servers)",
-        f"Proto Recv-Q Send-Q Local Address           Foreign Address         State  {title}",
-    ]
-    for each in sockets if "u" not in options or "t" in options else ():
-        is_old = "." in each["address"]
-        address = f"{each['address'] if is_old else ':::'[:2]}:{each['port']}"
-        program = f"     {each['pid']}/{each['program']}" if "p" in options else ""
-        protocol, foreign = ("tcp", "0.0.0.0:*") if is_old else ("tcp6", ":::*")
-        lines.append(f"{protocol:<5}      0      0 {address:<23} {foreign:<23} LISTEN {program}")
-    yield write_text("".join(f"{line}\n" for line in lines))
-    return 0
+    return (yield from sockets.netstat(process, _sockets))
+
+
+def _sockets(process: Process) -> Generator[Effect, bytes | None, list[sockets.Socket]]:
+    machine = yield from _machine(process)
+    return msgspec.convert(machine["sockets"], list[sockets.Socket])
 
 
 def ip(process: Process) -> Run:

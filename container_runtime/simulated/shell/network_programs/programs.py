@@ -5,7 +5,7 @@ from typing import Final
 
 from mockube.container_runtime.simulated.shell.process import Output, Process, Program, Run, UnknownProgram
 
-from . import databases, names
+from . import databases, names, sockets
 from .connections import nc, ping
 from .curl import curl
 from .servers import registry as servers
@@ -53,6 +53,7 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "mariadb-admin": databases.mysqladmin,
     "mongosh": databases.mongosh,
     "mongo": databases.mongosh,
+    **sockets.PROGRAMS,
     **servers.PROGRAMS,
     "kubectl": _kubectl,
     "coredns": _coredns,

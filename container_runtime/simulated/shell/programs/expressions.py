@@ -6,8 +6,8 @@ from typing import Any, Final
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.posix_matches import STEPS_PER_COMMAND, find_matches
-from mockube.container_runtime.simulated.shell.process import Process, Run, count_work, write_text
+from mockube.container_runtime.simulated.shell.posix_matches import SearchSteps, find_matches
+from mockube.container_runtime.simulated.shell.process import Process, Run, write_text
 from mockube.container_runtime.simulated.shell.regular_expressions import (
     BadRegularExpression,
     basic_expression,
@@ -21,12 +21,13 @@ class _BadExpression(Exception):
 class _Words(list[str]):
     """The words of an expression that are left."""
 
-    searched = 0
-    """The steps of the searches up to now."""
+    def __init__(self, words: Sequence[str]) -> None:
+        super().__init__(words)
+        self.searches = SearchSteps()
 
-    def count_steps(self, steps: int) -> None:
-        self.searched += steps
-        if self.searched > limits.MAX_MATCH_STEPS:
+    def add_steps(self, steps: int) -> None:
+        self.searches.add(steps)
+        if self.searches.total > limits.MAX_MATCH_STEPS:
             raise _BadExpression("the searches take too long")
 
 
@@ -76,7 +77,7 @@ def expr(process: Process) -> Run:
     try:
         words = _Words(process.arguments)
         value = _evaluate(words)
-        yield from count_work(words.searched, STEPS_PER_COMMAND)
+        yield from words.searches.count()
     except _BadExpression as error:
         yield process.error(str(error))
         return 2
@@ -100,7 +101,7 @@ def _expression(words: _Words, level: int) -> str:
     while words and words[0] in _LEVELS[level]:
         operator = _LEVELS[level][words.pop(0)]
         right = _expression(words, level + 1)
-        value = _match(value, right, words.count_steps) if operator is _match else operator(value, right)
+        value = _match(value, right, words.add_steps) if operator is _match else operator(value, right)
     return value
 
 
@@ -111,7 +112,7 @@ def _operand(words: _Words) -> str:
     if word == "length" and words:
         return str(len(_operand(words)))
     if word == "match" and len(words) > 1:
-        return _match(_operand(words), _operand(words), words.count_steps)
+        return _match(_operand(words), _operand(words), words.add_steps)
     if word == "index" and len(words) > 1:
         text, characters = _operand(words), _operand(words)
         return str(next((index for index, char in enumerate(text, start=1) if char in characters), 0))

@@ -5,14 +5,14 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from posixpath import dirname
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import check, contains_match_of
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
-from mockube.container_runtime.simulated.shell.posix_matches import STEPS_PER_COMMAND, find_matches
+from mockube.container_runtime.simulated.shell.posix_matches import SearchSteps, find_matches
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Process,
@@ -20,7 +20,6 @@ from mockube.container_runtime.simulated.shell.process import (
     ProgramUsageError,
     Run,
     Steps,
-    count_work,
     read_input,
     write_text,
 )
@@ -52,9 +51,7 @@ class _Search(Struct, kw_only=True):
     limit: int
     has_output: bool = False
     """Whether lines of an earlier file were shown."""
-    steps: int = 0
-    counted_steps: int = 0
-    """The steps that have been counted as commands."""
+    steps: SearchSteps = field(default_factory=SearchSteps)
     lines: int = 0
     scanned: int = 0
     """What was searched up to now."""
@@ -213,10 +210,7 @@ class _FileSearch:
         return (self._matches > 0) is not shows_without_match
 
     def count_steps(self) -> Steps:
-        """Count what was searched since the last time as so many commands as it took time."""
-        search = self._search
-        yield from count_work(search.steps - search.counted_steps, STEPS_PER_COMMAND)
-        search.counted_steps += (search.steps - search.counted_steps) // STEPS_PER_COMMAND * STEPS_PER_COMMAND
+        return self._search.steps.count()
 
     def feed(self, block: bytes) -> str:
         """Search more of the file; return the output."""
@@ -248,7 +242,7 @@ class _FileSearch:
         search.lines += len(lines)
         if search.lines > limits.MAX_LINES:
             raise ProgramUsageError("the input has too many lines", 2)
-        search.steps += search.instructions * (sum(map(len, lines)) + len(lines))
+        search.steps.add(search.instructions * (sum(map(len, lines)) + len(lines)))
         output: list[str] = []
         may_end_early = self._stops_at_first or "m" in search.options
         for line in lines:
@@ -256,7 +250,7 @@ class _FileSearch:
                 break
             output += self._search_line(line.decode("utf-8", "surrogateescape"))
             self._index += 1
-        if search.steps > limits.MAX_GREP_STEPS:
+        if search.steps.total > limits.MAX_GREP_STEPS:
             raise ProgramUsageError("the pattern is too large for this input", 2)
         return "".join(output)
 

@@ -7,7 +7,7 @@ from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.posix_matches import (
     SCANNED_PER_COMMAND,
-    STEPS_PER_COMMAND,
+    SearchSteps,
     Spans,
     find_matches,
 )
@@ -79,7 +79,8 @@ class SedEditor:
         self._range_ends: dict[int, int] = {}
         """The last line of each active range; -1 if it is not known yet."""
         self._last_expression = ""
-        self._steps = self._work = self._searched = 0
+        self._steps = self._work = 0
+        self._searches = SearchSteps()
         self._is_changed = False
 
     def take_output(self) -> str:
@@ -156,15 +157,7 @@ class SedEditor:
             else:
                 target = self._execute(command, index)
                 index = index if target is None else target
-            yield from self._count_searches()
-
-    def _count_searches(self) -> _Work:
-        """Count the searches as so many commands as they take time."""
-        yield from count_work(self._searched, STEPS_PER_COMMAND)
-        self._searched %= STEPS_PER_COMMAND
-
-    def _add_search(self, steps: int) -> None:
-        self._searched += steps
+            yield from self._searches.count()
 
     # --- addresses
 
@@ -223,7 +216,7 @@ class SedEditor:
         if not expression:
             raise SedError("no previous regular expression")
         self._last_expression = expression
-        return find_matches(expression, text, maximum, count_steps=self._add_search)
+        return find_matches(expression, text, maximum, count_steps=self._searches.add)
 
     # --- commands
 

@@ -204,3 +204,19 @@ async def test_file_of_the_cgroup_has_the_memory_in_use():
     streams = ClientStreams()
     assert await command(streams) == 0
     assert streams.received[1] == b"%d\n" % (51 * MEBIBYTE)
+
+
+async def test_pod_is_slow_once_its_answers_take_as_long_as_a_probe_waits():
+    clock, slow = SteppedClock(), []
+    pod = running(clock, **HPA_EXAMPLE)
+    loads = ContainerLoads(clock, on_slow=slow.append)
+    container = pod["spec"]["containers"][0]
+    tasks = [asyncio.create_task(loads.serve_request(pod, container)) for _ in range(9)]
+    await yield_to_loop()
+    assert not loads.is_slow(pod)
+    assert loads.serve_probe(pod, container) == pytest.approx(10 * 0.05 / 0.51)
+    tasks += [asyncio.create_task(loads.serve_request(pod, container)) for _ in range(2)]
+    await yield_to_loop()
+    assert (loads.is_slow(pod), slow) == (True, [pod])
+    for task in tasks:
+        task.cancel()

@@ -1,5 +1,6 @@
 """Probes of servers of files are made in real time where volumes, hooks or clients may change the files."""
 
+import asyncio
 from datetime import timedelta
 from posixpath import dirname
 
@@ -188,3 +189,33 @@ async def test_probe_that_restarts_its_container_makes_no_more_attempts(field, a
             await yield_to_loop(50)
             clock.advance(10)
     assert len(failures) == attempts
+
+
+async def test_probe_of_an_overloaded_server_waits_for_its_answer_and_gives_up():
+    clock, failures = SteppedClock(), []
+    runtime = simulated_runtime(clock)
+    handlers = LiveHandlers(
+        clock,
+        runtime,
+        TotalsByPod(),
+        on_failure=lambda _, __, result: failures.append((clock.monotonic(), result.message)),
+    )
+    probe = {"readinessProbe": {"httpGet": {"port": 80, "path": "/"}}}
+    server = container(image="registry.k8s.io/hpa-example", resources={"limits": {"cpu": "100m"}}, **probe)
+    tree = running(pod(server), clock)
+    assert not handlers.observations(tree)
+    begin = clock.monotonic()
+    requests = [asyncio.create_task(runtime.loads.serve_request(tree, server)) for _ in range(4)]
+    await yield_to_loop(50)
+    async with handlers.running():
+        assert handlers.observations(tree)
+        handlers.follow(tree)
+        await yield_to_loop(50)
+        assert failures == []
+        clock.advance(1)
+        await yield_to_loop(50)
+    url = f'Get "http://{IP}:80/"'
+    problem = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+    assert failures == [(begin + 1, f"Readiness probe failed: {url}: {problem}")]
+    for request in requests:
+        request.cancel()

@@ -37,7 +37,14 @@ from mockube.container_runtime.simulated.shell.process import (
 
 from .configuration_files import NUMBERS, matching_paths, open_log, read_file, worker_of, write_to_log
 
+_CONFIGURATION: Final = f"{PREFIX}/nginx.conf"
 _LEVELS: Final = ("emerg", "alert", "crit", "error", "warn", "notice", "info", "debug")
+_START_OF_WORKERS: Final = (
+    'using the "epoll" event method',
+    "start worker processes",
+    "start worker process 29",
+)
+_RELOADING: Final = "signal 1 (SIGHUP) received, reconfiguring"
 _SIGNALS: Final = ("stop", "quit", "reopen", "reload")
 _TEMPLATES: Final = "/etc/nginx/templates"
 _SITES: Final = "/etc/nginx/conf.d"
@@ -109,7 +116,7 @@ def nginx(process: Process) -> Run:
     if {"v", "V", "?", "h"} & {*options.letters}:
         yield process.report(f"nginx version: nginx/{_version_of(process.host.image)}")
         return 0
-    path = options.values.get("c", f"{PREFIX}/nginx.conf")
+    path = options.values.get("c", _CONFIGURATION)
     if not process.host.files.knows(full_path(path)) and not process.host.files.knows(f"{PREFIX}/mime.types"):
         raise UnknownProgram(process.name)  # Nobody knows the files of the image.
     if server.runs_entrypoint:
@@ -120,6 +127,14 @@ def nginx(process: Process) -> Run:
         return (yield from _Nginx(process, server, path, options).run())
     finally:
         server.is_starting = False
+
+
+def reload(process: Process) -> Run:
+    """Let the server of a container read its configuration again, as it does at SIGHUP."""
+    server, options = process.host.server, _Options(process.arguments)
+    if server is None or not server.is_running:
+        return 0
+    return (yield from _Nginx(process, server, options.values.get("c", _CONFIGURATION), options).reload())
 
 
 class _Nginx:
@@ -263,9 +278,32 @@ class _Nginx:
         if name == "reload":
             addresses = yield from self._look_up(configuration)
             self._open_logs(configuration)
-            self._accept(configuration, addresses)
-            self._server.write_log(2, self._line("notice", "signal 1 (SIGHUP) received, reconfiguring", 1))
+            self._log_of_server(_RELOADING)
+            self._accept_again(configuration, addresses)
         return 0
+
+    def reload(self) -> Run:
+        """Read the configuration again; one with a mistake is logged and not used."""
+        self._log_of_server(_RELOADING)
+        try:
+            configuration = self._load()
+            self._read_certificates(configuration)
+            addresses = yield from self._look_up(configuration)
+            self._open_logs(configuration)
+        except ConfigurationError as error:
+            self._log_of_server(str(error), "emerg")
+            return 1
+        self._accept_again(configuration, addresses)
+        return 0
+
+    def _accept_again(self, configuration: Configuration, addresses: Mapping[str, tuple[str, ...]]) -> None:
+        self._accept(configuration, addresses)
+        for text in ("reconfiguring", *_START_OF_WORKERS):
+            self._log_of_server(text)
+
+    def _log_of_server(self, text: str, level: str = "notice") -> None:
+        """Write a line of the server itself to its log, and not one of the present program."""
+        self._server.write_log(2, self._line(level, text, 1))
 
     def _report_test(self) -> Run:
         path = full_path(self._path)
@@ -278,12 +316,8 @@ class _Nginx:
 
     def _serve(self, configuration: Configuration, addresses: Mapping[str, tuple[str, ...]]) -> Run:
         self._accept(configuration, addresses)
-        for text in (
-            'using the "epoll" event method',
-            f"nginx/{_version_of(self._process.host.image)}",
-            "start worker processes",
-            "start worker process 29",
-        ):
+        event, *workers = _START_OF_WORKERS
+        for text in (event, f"nginx/{_version_of(self._process.host.image)}", *workers):
             yield from self._report("notice", text)
         if configuration.is_daemon:
             return 0

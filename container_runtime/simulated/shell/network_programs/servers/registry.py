@@ -8,6 +8,9 @@ from msgspec import Struct
 from mockube.container_runtime.images.table import Image
 from mockube.container_runtime.simulated.shell.process import Process, Program, Run
 from mockube.container_runtime.simulated.shell.programs.servers import httpd as busybox_httpd
+from mockube.container_runtime.simulated.shell.signals import SIGNALS
+
+HANG_UP, USER_1, USER_2 = SIGNALS["HUP"], SIGNALS["USR1"], SIGNALS["USR2"]
 
 
 class ServerKind(Struct, frozen=True, kw_only=True):
@@ -18,6 +21,9 @@ class ServerKind(Struct, frozen=True, kw_only=True):
     """What the entrypoint of the image runs without arguments."""
     places: tuple[str, ...] = ()
     """Other folders that the server uses, such as those of its logs."""
+    reload: Program | None = None
+    """Reads the configuration again, as the server does at a signal; None if that is not simulated."""
+    reload_signals: frozenset[int] = frozenset()
     is_always_read: bool = False
     """Whether the server reads its configuration in any case, because the table of images does not say what it does without a volume."""
 
@@ -26,6 +32,12 @@ def _nginx(process: Process) -> Run:
     from .nginx import nginx  # noqa: PLC0415 - for few
 
     return (yield from nginx(process))
+
+
+def _reload_nginx(process: Process) -> Run:
+    from .nginx import reload  # noqa: PLC0415 - for few
+
+    return (yield from reload(process))
 
 
 def _httpd(process: Process) -> Run:
@@ -48,6 +60,12 @@ def _apachectl(process: Process) -> Run:
     return (yield from apachectl(process))
 
 
+def _reload_httpd(process: Process) -> Run:
+    from .httpd import httpd  # noqa: PLC0415 - for few
+
+    return (yield from httpd(process, ("-k", "restart")))
+
+
 def _haproxy(process: Process) -> Run:
     from .haproxy import haproxy  # noqa: PLC0415 - for few
 
@@ -66,17 +84,22 @@ KINDS: Final = (
         programs=dict.fromkeys(("nginx", "nginx-debug"), _nginx),
         command=("nginx", "-g", "daemon off;"),
         places=("/var/log/nginx",),
+        reload=_reload_nginx,
+        reload_signals=frozenset({HANG_UP}),
     ),
     ServerKind(
         folder="/usr/local/apache2/conf",
         programs={"httpd": _httpd, "httpd-foreground": _httpd_foreground, "apachectl": _apachectl},
         command=("httpd-foreground",),
         places=("/usr/local/apache2/logs",),
+        reload=_reload_httpd,
+        reload_signals=frozenset({HANG_UP, USER_1}),
     ),
     ServerKind(
         folder="/usr/local/etc/haproxy",
         programs={"haproxy": _haproxy},
         command=("haproxy", "-f", "/usr/local/etc/haproxy/haproxy.cfg"),
+        reload_signals=frozenset({HANG_UP, USER_2}),
         is_always_read=True,
     ),
     ServerKind(

@@ -64,7 +64,7 @@ def test_command_line_and_variables_of_the_first_process():
     tree = pod(container(command=["sleep", "$(N)"], env=[{"name": "N", "value": "5"}]))
     assert entry("/proc/1/cmdline", tree) == "sleep\0005\0"
     assert "N=5" in entry("/proc/1/environ", tree).split("\0")
-    assert entry("/proc/1/comm", pod(container())) == "nginx: master p\n"
+    assert entry("/proc/1/comm", pod(container())) == "nginx\n"
 
 
 def ignore(container, number):
@@ -82,6 +82,7 @@ def test_containers_see_each_other_with_a_shared_namespace():
     ] == [
         (1, ("/pause",), 65535),
         (7, ("nginx: master process nginx -g daemon off;",), 0),
+        (8, ("nginx: worker process",), 101),
         (14, ("sleep", "5"), 7),
     ]
     alone = pod(*containers)

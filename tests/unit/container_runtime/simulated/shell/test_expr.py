@@ -6,6 +6,7 @@ import pytest
 
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
+from mockube.container_runtime.simulated.shell.posix_matches import STEPS_PER_COMMAND, SearchSteps
 from mockube.container_runtime.simulated.shell.process import Host, Output
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
@@ -58,3 +59,12 @@ def test_expr_values(words, value, code):
 )
 def test_invalid_expr_is_refused(words, problem):
     assert expr(words) == (f"expr: {problem}\n", 2)
+
+
+def test_steps_of_searches_that_are_no_whole_command_count_later():
+    steps = SearchSteps()
+    counts = []
+    for _ in range(5):
+        steps.add(STEPS_PER_COMMAND // 2)
+        counts.append(len([*steps.count()]))
+    assert (counts, steps.total) == ([0, 1, 0, 1, 0], 5 * STEPS_PER_COMMAND // 2)
