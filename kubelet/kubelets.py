@@ -50,7 +50,8 @@ class SimulatedKubelets:
         self._containers = containers_of_nodes(context)
         self._config_maps.add_handler(self._on_config_map_change)
         self._live_images = LiveImagesReader(self._config_maps)
-        self._data: dict[str, str] = {}
+        self._listener: socket.socket | None = None
+        self._certificate = ""
         self._loop = ReconcileLoop(
             "simulated-kubelets", self._publish, workers=1, clock=context.clock, metrics=context.metrics
         )
@@ -76,10 +77,9 @@ class SimulatedKubelets:
             clock=context.clock,
             pages=pages,
         )
-        tls, certificate = self._credentials()
-        listener = listen(self._settings.address, self._settings.port)
-        async with serving(endpoints, listener, tls):
-            self._data = {"address": self._advertised_address(listener), "certificate": certificate}
+        tls, self._certificate = self._credentials()
+        self._listener = listen(self._settings.address, self._settings.port)
+        async with serving(endpoints, self._listener, tls):
             self._loop.add(ENDPOINT)
             with self._live_images.running():
                 await self._loop.run()
@@ -101,19 +101,22 @@ class SimulatedKubelets:
         return tls, pair[0].decode()
 
     def _on_config_map_change(self, change: Change) -> None:
-        if self._data and Key.of(change.last_known) == ENDPOINT:
+        if self._listener is not None and Key.of(change.last_known) == ENDPOINT:
             self._loop.add(ENDPOINT)
 
     async def _publish(self, key: Key) -> timedelta | None:
+        assert self._listener is not None
+        # In a forked process, the listener has another port.
+        data = {"address": self._advertised_address(self._listener), "certificate": self._certificate}
         config_map = self._config_maps.lister.get(*key)
-        if config_map is not None and config_map.get("data") == self._data:
+        if config_map is not None and config_map.get("data") == data:
             return None
         client = self._context.client
         try:
-            await client.patch(CONFIG_MAPS, key, {"data": self._data})
+            await client.patch(CONFIG_MAPS, key, {"data": data})
         except NotFound:
             metadata = {"name": key.name, "namespace": key.namespace}
-            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": self._data}
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
             try:
                 await client.create(CONFIG_MAPS, body)
             except AlreadyExists:

@@ -9,6 +9,7 @@ import weakref
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -21,6 +22,7 @@ from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import ClusterOptions, EmbeddedControlPlane, control_plane
 from mockube.embedded.handle import Fault, Handle, NotStarted
 from mockube.failure import Failure
+from mockube.forked_cluster import AsyncForkedCluster, AwaitedFork, ForkedCluster
 from mockube.kubelet.installation import MAX_CONTROL_PLANES
 from mockube.kubelet.node_pools.pool import MAX_SIMULATED_NODES, NodePools, PoolError, plain_nodes
 from mockube.launch import KUBEADM, MINIMAL, NODES, PACKS, PROFILES
@@ -41,6 +43,10 @@ class AsyncCluster(Handle, AwaitedObjectMethods):
         """
         __tracebackhide__ = True
         await self._do(lambda _: self._plane.advance(read_span(seconds)))
+
+    def fork(self) -> AbstractAsyncContextManager[AsyncForkedCluster]:
+        """Return a block with a fork of the cluster: `async with cluster.fork() as other:`, as `Cluster.fork`."""
+        return AwaitedFork(self._start_fork)
 
     async def kr8s(self) -> Any:
         """Return an API object of `kr8s.asyncio`."""
@@ -108,7 +114,7 @@ class Cluster(Handle, ObjectMethods):
     @property
     def awaited(self) -> AsyncCluster:
         """The same cluster with asynchronous methods."""
-        return AsyncCluster(self._context, self._clients)
+        return AsyncCluster(self._context, self._clients, self._forks)
 
     # --- start and stop
 
@@ -127,8 +133,9 @@ class Cluster(Handle, ObjectMethods):
         return self
 
     def stop(self) -> None:
-        """Stop the cluster. Its objects are lost."""
+        """Stop the cluster and its forks. Its objects are lost."""
         self._clients.close()
+        self._forks.stop()
         self._context.close()
 
     def __enter__(self) -> Self:
@@ -176,6 +183,17 @@ class Cluster(Handle, ObjectMethods):
         """
         __tracebackhide__ = True
         self._do(lambda _: self._plane.advance(read_span(seconds)))
+
+    # --- forks
+
+    def fork(self) -> ForkedCluster:
+        """Fork the cluster in some milliseconds: `with cluster.fork() as other:`.
+
+        The fork has everything that this cluster has now, in a process of its own: what happens in one does not happen in the
+        other. It has another address. It is stopped at the end of the block, by `stop`, or with this cluster.
+        """
+        __tracebackhide__ = True
+        return ForkedCluster(self._start_fork())
 
     # --- clients
 

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -16,6 +18,18 @@ from mockube.component_base.clock import Clock
 
 from .effects import EFFECTS, Cut, Delay, Effect, Injection, Refuse, check_integer
 from .matching import Match
+
+_IS_EXEMPT: Final = ContextVar("is_exempt", default=False)
+
+
+@contextmanager
+def exempt() -> Iterator[None]:
+    """Let no request of the block get a fault. They are sent in the loop of the server."""
+    token = _IS_EXEMPT.set(True)
+    try:
+        yield
+    finally:
+        _IS_EXEMPT.reset(token)
 
 
 class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -115,7 +129,7 @@ class FaultInjector:
 
     async def inject(self, request: Request, proceed: Proceed) -> Response:
         # No fault may prevent its own removal.
-        faults = () if request.info.group == CONTROL else self._faults
+        faults = () if request.info.group == CONTROL or _IS_EXEMPT.get() else self._faults
         injected = next((each for each in faults if each.takes(request)), None)
         if injected is None:
             return await self._execute(request, proceed)

@@ -1,6 +1,6 @@
 """What a server has besides its flags."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
@@ -18,8 +18,8 @@ class ServerEnvironment(Struct, frozen=True, kw_only=True):
     """The certificates of the server; None without TLS."""
     clock: Clock = field(default_factory=ClusterClock)
     random: Random = field(default_factory=SystemRandom)
-    address: str = "127.0.0.1:6443"
-    """The address of the server for clients."""
+    address: Callable[[], str] = lambda: "127.0.0.1:6443"
+    """Returns the address of the server for clients, which is another one in a forked process."""
     identity: str = ""
     """The identity of this server among those of its cluster."""
     is_embedded: bool = False

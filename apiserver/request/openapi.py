@@ -1,6 +1,6 @@
 """Serve OpenAPI documents, which clients cache by hash, and OpenID Connect discovery of service account tokens."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache, partial
 from http import HTTPStatus
@@ -130,27 +130,24 @@ CONFIGURATION, JWKS = "/.well-known/openid-configuration", "/openid/v1/jwks"
 _HEADERS = {"Cache-Control": "public, max-age=3600"}
 
 
-def openid_pages(accounts: ServiceAccounts, *, address: str) -> Pages:
-    configuration = {
-        "issuer": accounts.issuer,
-        "jwks_uri": f"https://{address}{JWKS}",
-        "response_types_supported": ["id_token"],
-        "subject_types_supported": ["public"],
-        "id_token_signing_alg_values_supported": accounts.keys.algorithms(),
-    }
+def openid_pages(accounts: ServiceAccounts, *, address: Callable[[], str]) -> Pages:
+    def configuration() -> Mapping[str, Any]:
+        return {
+            "issuer": accounts.issuer,
+            "jwks_uri": f"https://{address()}{JWKS}",
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": accounts.keys.algorithms(),
+        }
+
     return {
-        CONFIGURATION: _page(lambda: configuration, JSON),
-        JWKS: _page(accounts.keys.jwks, "application/jwk-set+json"),
+        CONFIGURATION: _page(lambda: orjson.dumps(configuration()), JSON),
+        # Its document is made for the first request, because that imports a library.
+        JWKS: _page(cache(lambda: orjson.dumps(accounts.keys.jwks())), "application/jwk-set+json"),
     }
 
 
-def _page(make_document: Callable[[], Any], content_type: str) -> Page:
-    """Return a page whose document is made for the first request: that of the keys imports a library."""
-
-    @cache
-    def body() -> bytes:
-        return orjson.dumps(make_document())
-
+def _page(body: Callable[[], bytes], content_type: str) -> Page:
     async def page(_request: Request) -> Response:
         return Response(200, [body()], content_type, headers=_HEADERS)
 

@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
-from mockube.component_base.loop import new_event_loop
+from mockube.component_base.forkable_loop import ForkableLoop, new_forkable_loop
 from mockube.failure import Failure
 
 from .garbage_collection import GARBAGE_COLLECTOR
@@ -33,8 +33,8 @@ class BackgroundContext(Generic[T]):
         self._loop_ready = threading.Event()
         self._is_stopping = False
         self._pid = os.getpid()
-        self._submitted: set[Future[Any]] | None = set()
-        """The futures of coroutines that run; None when the context ends."""
+        self._submitted: dict[Future[Any], Coroutine[Any, Any, Any]] | None = {}
+        """The coroutines that run, by their futures; None when the context ends."""
         self._submit_lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -82,6 +82,21 @@ class BackgroundContext(Generic[T]):
         except CancelledError:
             raise Failure("the cluster was stopped") from None
 
+    def continue_after_fork(self) -> None:
+        """Let the loop go on in a forked process, whose descriptors have been replaced.
+
+        Submitted coroutines but the current one are cancelled: nobody waits for them in this process.
+        """
+        cast("ForkableLoop", self._loop).continue_after_fork()
+        submitted = self._submitted or {}
+        for future in submitted:
+            # A thread that does not exist here may have held the lock.
+            future._condition = threading.Condition()  # noqa: SLF001 - there is no public name for it
+        coroutines = {id(coroutine) for coroutine in submitted.values()}
+        for task in asyncio.all_tasks() if len(submitted) > 1 else ():
+            if id(task.get_coro()) in coroutines and task is not asyncio.current_task():
+                task.cancel()
+
     def _check_caller(self) -> None:
         if self._pid != os.getpid():
             raise Failure(
@@ -99,13 +114,13 @@ class BackgroundContext(Generic[T]):
             future.cancel()
             return future
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        submitted.add(future)
-        future.add_done_callback(submitted.discard)
+        submitted[future] = coroutine
+        future.add_done_callback(lambda ended: submitted.pop(ended, None))
         return future
 
     def _run(self) -> None:
         try:
-            with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            with asyncio.Runner(loop_factory=new_forkable_loop) as runner:
                 runner.run(self._run_context())
         except BaseException as error:  # noqa: BLE001 - it is raised in the waiting threads
             self._fail(error)
@@ -134,7 +149,7 @@ class BackgroundContext(Generic[T]):
     def _cancel_submitted(self) -> None:
         """Cancel the coroutines that run, and those that are submitted later."""
         with self._submit_lock:
-            submitted, self._submitted = self._submitted or set(), None
+            submitted, self._submitted = self._submitted or {}, None
         for future in submitted.copy():
             future.cancel()
 

@@ -28,6 +28,10 @@ class Calls(list[RecordedCall]):
         self._verbs = verbs
         self._other_verbs = other_verbs
 
+    @property
+    def other_verbs(self) -> Mapping[str, int]:
+        return self._other_verbs
+
     def __repr__(self) -> str:
         """Return the calls in lines; none are explained by the calls with other verbs, as an apply is a patch."""
         if self or not self._other_verbs:
@@ -50,11 +54,11 @@ def recorded_calls(recorder: RequestRecorder, match: Match, code: int | None) ->
     return Calls(verbs=match.verbs, other_verbs=recorder.count_verbs(replace(match, verbs=()), code))
 
 
-def warn_of_dropped_calls(recorder: RequestRecorder) -> None:
+def warn_of_dropped_calls(count: int) -> None:
     """Warn if calls were dropped: a dropped call looks like a call that was not made."""
-    if recorder.dropped_count:
+    if count:
         warnings.warn(
-            f"the oldest {recorder.dropped_count} calls were dropped: call clear_calls() before the calls to count",
+            f"the oldest {count} calls were dropped: call clear_calls() before the calls to count",
             CallsDropped,
             stacklevel=3,
         )

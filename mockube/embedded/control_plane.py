@@ -39,6 +39,7 @@ from mockube.controller_manager.config.settings import Config
 from mockube.launch import MEMORY, LaunchOptions, temporary_server_flags
 from mockube.objects.requests import ObjectRequests
 
+from .fork_problems import fork_problem
 from .log_capture import CapturedLog, capture_log
 from .serving import KUBECONFIG, EmbeddedServer, run_server
 
@@ -72,6 +73,10 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
     recorder: RequestRecorder
     faults: FaultInjector
     log: CapturedLog
+    controllers: Client
+    """The client of mockube's own components."""
+    fork_problem: str
+    """Why the control plane cannot be forked; "" if it can."""
 
     async def advance(self, seconds: float) -> None:
         """Advance the clock by some seconds, and run everything that is due by then."""
@@ -128,7 +133,14 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         # Requests of reports are not recorded as the user's, and do not get the user's faults.
         requests = ObjectRequests(client, server.admin, reports=manager_client, server_clock=clock)
         yield EmbeddedControlPlane(
-            clock=clock, server=server, requests=requests, recorder=recorder, faults=faults, log=log
+            clock=clock,
+            server=server,
+            requests=requests,
+            recorder=recorder,
+            faults=faults,
+            log=log,
+            controllers=manager_client,
+            fork_problem=fork_problem(config, manager_config),
         )
 
 

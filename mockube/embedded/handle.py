@@ -1,6 +1,7 @@
-"""The thread-safe interface of a control plane in a background thread: recorded calls, log, and faults."""
+"""The thread-safe interface of a cluster, and of one in a background thread: recorded calls, log, and faults."""
 
-from collections.abc import Sequence
+import socket
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,10 +19,12 @@ from mockube.objects.arguments import read_count, read_seconds
 from mockube.objects.requests import ObjectRequests, Work
 from mockube.objects.senders import RequestSender
 
+from . import process_fork
 from .background_loop import BackgroundContext
 from .calls import Calls, recorded_calls, warn_of_dropped_calls
 from .control_plane import EmbeddedControlPlane
 from .criteria import Criteria, match_of
+from .running_fork import Forks, RunningFork
 
 T = TypeVar("T")
 
@@ -35,22 +38,18 @@ class NotStarted(Failure):
 class Fault:
     """An injected fault. It ends when it is stopped, after a number of hits, or, as a context manager, at the end of the block."""
 
-    def __init__(
-        self, injected: faults.InjectedFault, context: BackgroundContext[EmbeddedControlPlane]
-    ) -> None:
-        self._injected = injected
-        self._context = context
+    def __init__(self, count_hits: Callable[[], int], remove: Callable[[], None]) -> None:
+        self._count_hits = count_hits
+        self._remove = remove
 
     @property
     def hits(self) -> int:
         """The number of requests that got the fault."""
-        return self._injected.hits
+        return self._count_hits()
 
     def stop(self) -> None:
         """Stop the fault; delayed requests continue at once."""
-        if not self._context.ended.done():
-            injector = self._context.opened.result().faults
-            self._context.call(lambda: injector.remove(self._injected))
+        self._remove()
 
     def __enter__(self) -> Self:
         return self
@@ -61,34 +60,26 @@ class Fault:
         self.stop()
 
 
-class Handle(RequestSender):
-    """A control plane in a background thread, started or not, with the methods that neither block nor are awaited."""
+class ClusterHandle(RequestSender):
+    """A running cluster, with the methods that neither block nor are awaited, over what kinds of clusters do each in their way."""
 
-    def __init__(
-        self, context: BackgroundContext[EmbeddedControlPlane], clients: ExitStack | None = None
-    ) -> None:
-        """Create a handle of a context; `clients` are closed with the cluster."""
-        self._context = context
-        self._clients = clients or ExitStack()
-
-    def __repr__(self) -> str:
-        opened, ended = self._context.opened.done(), self._context.ended.done()
-        return f"<mockube cluster {'stopped' if ended else self.url if opened else 'not started'}>"
+    _clients: ExitStack
+    """What is closed with the cluster."""
 
     @property
     def kubeconfig(self) -> Path:
         """The path of a kubeconfig with the administrator's credentials."""
-        return self._plane.server.kubeconfig
+        return self._target.kubeconfig
 
     @property
     def url(self) -> str:
         """The URL of the server."""
-        return self._plane.server.admin.server
+        return self._target.url
 
     @property
     def complaints(self) -> Sequence[str]:
         """The newest warnings and errors of the server and the controllers, as they log them."""
-        return self._plane.log.lines()
+        raise NotImplementedError
 
     def calls(self, *, code: int | None = None, **criteria: Unpack[Criteria]) -> Calls:
         """Return the recorded requests to the server that match the criteria, in order.
@@ -99,14 +90,15 @@ class Handle(RequestSender):
         __tracebackhide__ = True
         if code is not None and not 100 <= read_count(code, "code") < 600:
             raise ValueError(f"code must be from 100 to 599, not {code}")
-        match, recorder = self._match(criteria), self._plane.recorder
-        calls = self._context.call(lambda: recorded_calls(recorder, match, code))
-        warn_of_dropped_calls(recorder)
+        match = match_of(criteria)
+        self._check_match(match)
+        calls, dropped_count = self._recorded_calls(match, code)
+        warn_of_dropped_calls(dropped_count)
         return calls
 
     def clear_calls(self) -> None:
         """Clear the recorded calls."""
-        self._context.call(self._plane.recorder.clear)
+        raise NotImplementedError
 
     def inject(  # noqa: PLR0913 - by name alone, and one or two at a time
         self,
@@ -130,8 +122,10 @@ class Handle(RequestSender):
         seconds, code = read_seconds(delay, "delay"), read_count(status, "status")
         if not (code or seconds or cut):
             raise ValueError("a fault needs status, delay or cut")
+        match = match_of(criteria)
+        self._check_match(match)
         fault = faults.Fault(
-            match=self._match(criteria),
+            match=match,
             delay=effects.Delay(seconds=seconds) if seconds else None,
             cut=effects.Cut(when=cut) if cut else None,
             refuse=effects.Refuse(status=code, reason=reason, message=message, retry_after=retry_after)
@@ -141,18 +135,11 @@ class Handle(RequestSender):
             after=read_count(after, "after"),
         )
         fault.check()
-        injector = self._plane.faults
-        return Fault(self._context.call(lambda: injector.add(fault)), self._context)
-
-    def _match(self, criteria: Criteria) -> Match:
-        __tracebackhide__ = True
-        match = match_of(criteria)
-        check_requests(match, [*self._plane.server.api_server.resources.values()])
-        return match
+        return self._add_fault(fault)
 
     def stop_faults(self) -> None:
         """Stop all faults; delayed requests continue at once."""
-        self._context.call(self._plane.faults.clear)
+        raise NotImplementedError
 
     def as_default(self) -> DefaultCluster:
         """Return a block, `with` or `async with`, in which this cluster is the default of the process.
@@ -161,7 +148,7 @@ class Handle(RequestSender):
         `kubernetes`, `kubernetes_asyncio`, kr8s, lightkube, pykube and kopf, even if they were imported before. Connections to
         the servers of your own kubeconfigs are refused. The block applies to all threads; everything is restored after it.
         """
-        target = self._default_target()
+        target = self._target
         return DefaultCluster(lambda: target)
 
     def kubernetes(self) -> Any:
@@ -180,15 +167,64 @@ class Handle(RequestSender):
 
     @property
     def _endpoint(self) -> clients.ClientConfig:
-        server = self._plane.server
+        target = self._target
         return clients.ClientConfig(
-            url=server.admin.server,
-            authority=server.authority,
-            token=server.admin.token,
-            folder=server.kubeconfig.parent,
+            url=target.url,
+            authority=target.authority,
+            token=target.token,
+            folder=target.kubeconfig.parent,
         )
 
-    def _default_target(self) -> Target:
+    @property
+    def _target(self) -> Target:
+        """The server, and the administrator's credentials."""
+        raise NotImplementedError
+
+    def _check_match(self, match: Match) -> None:
+        """Raise ValueError for criteria that no request can meet."""
+        raise NotImplementedError
+
+    def _recorded_calls(self, match: Match, code: int | None) -> tuple[Calls, int]:
+        """Return the matching calls, and the number of calls that were dropped."""
+        raise NotImplementedError
+
+    def _add_fault(self, fault: faults.Fault) -> Fault:
+        raise NotImplementedError
+
+
+class Handle(ClusterHandle):
+    """A control plane in a background thread, started or not."""
+
+    def __init__(
+        self,
+        context: BackgroundContext[EmbeddedControlPlane],
+        clients: ExitStack | None = None,
+        forks: Forks | None = None,
+    ) -> None:
+        """Create a handle of a context; `clients` are closed with the cluster, and `forks` are stopped."""
+        self._context = context
+        self._clients = clients or ExitStack()
+        self._forks = forks or Forks()
+
+    def __repr__(self) -> str:
+        opened, ended = self._context.opened.done(), self._context.ended.done()
+        return f"<mockube cluster {'stopped' if ended else self.url if opened else 'not started'}>"
+
+    @property
+    def complaints(self) -> Sequence[str]:
+        """The newest warnings and errors of the server and the controllers, as they log them."""
+        return self._plane.log.lines()
+
+    def clear_calls(self) -> None:
+        """Clear the recorded calls."""
+        self._context.call(self._plane.recorder.clear)
+
+    def stop_faults(self) -> None:
+        """Stop all faults; delayed requests continue at once."""
+        self._context.call(self._plane.faults.clear)
+
+    @property
+    def _target(self) -> Target:
         __tracebackhide__ = True
         server = self._plane.server
         return Target(
@@ -197,6 +233,34 @@ class Handle(RequestSender):
             token=server.admin.token,
             authority=server.authority,
         )
+
+    def _check_match(self, match: Match) -> None:
+        __tracebackhide__ = True
+        check_requests(match, [*self._plane.server.api_server.resources.values()])
+
+    def _recorded_calls(self, match: Match, code: int | None) -> tuple[Calls, int]:
+        recorder = self._plane.recorder
+        calls = self._context.call(lambda: recorded_calls(recorder, match, code))
+        return calls, recorder.dropped_count
+
+    def _add_fault(self, fault: faults.Fault) -> Fault:
+        injector = self._plane.faults
+        injected = self._context.call(lambda: injector.add(fault))
+
+        def remove() -> None:
+            if not self._context.ended.done():
+                self._context.call(lambda: injector.remove(injected))
+
+        return Fault(lambda: injected.hits, remove)
+
+    def _start_fork(self) -> RunningFork:
+        __tracebackhide__ = True
+        plane = self._plane
+
+        def start(theirs: socket.socket) -> int:
+            return self._submit(process_fork.fork(self._context, plane, theirs)).result()
+
+        return self._forks.start(start, plane.server, is_child=True)
 
     @property
     def _requests(self) -> ObjectRequests:

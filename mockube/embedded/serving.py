@@ -5,7 +5,7 @@ distinguished, and send requests without a socket.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -39,9 +39,13 @@ class EmbeddedServer(Struct, frozen=True, kw_only=True):
     """A running API server, and the credentials of its clients."""
 
     api_server: ApiServer
+    listener: Listener
     kubeconfig: Path
     authority: Path
     """The file of the server's CA certificate."""
+    authority_bytes: bytes
+    write_kubeconfig: Callable[[Path, str], None]
+    """Write the administrator's kubeconfig to a path, for the server at a URL."""
     admin: Access
     controllers: Access
 
@@ -90,8 +94,11 @@ async def run_server(
             authority.write_bytes(credentials.server_ca)
             yield EmbeddedServer(
                 api_server=server,
+                listener=listener,
                 kubeconfig=path,
                 authority=authority,
+                authority_bytes=credentials.server_ca,
+                write_kubeconfig=credentials.write_kubeconfig,
                 admin=Access(server=url, authority=credentials.server_ca, token=credentials.admin_token),
                 controllers=Access(server=url, authority=credentials.server_ca, token=token),
             )

@@ -169,9 +169,9 @@ def test_dropped_calls_raise_a_warning():
         recorder.end(recorder.begin(get_request(name)), 200, 0)
     assert [call.name for call in recorded_calls(recorder, match_of({}), None)] == ["b", "c"]
     with pytest.warns(CallsDropped, match="the oldest 1 calls were dropped"):
-        warn_of_dropped_calls(recorder)
+        warn_of_dropped_calls(recorder.dropped_count)
     recorder.clear()
-    warn_of_dropped_calls(recorder)
+    warn_of_dropped_calls(recorder.dropped_count)
     assert recorded_calls(recorder, match_of({}), None) == []
 
 

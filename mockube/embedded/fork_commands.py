@@ -1,0 +1,71 @@
+"""The commands of a handle, as the process of a fork executes them. Forking is in `process_fork`."""
+
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any, Final
+
+from mockube.apiserver.control.faults import InjectedFault
+from mockube.apiserver.control.served_names import check_requests
+
+from . import fork_messages as messages
+from .calls import recorded_calls
+from .control_plane import EmbeddedControlPlane
+
+
+class CommandRunner:
+    def __init__(self, plane: EmbeddedControlPlane) -> None:
+        self._plane = plane
+        self._faults: dict[int, InjectedFault] = {}
+        """The faults of the handle, by their numbers."""
+        self._numbers = count(1)
+
+    async def run(self, command: messages.Command) -> messages.Response:
+        """Execute a command, and return its response."""
+        try:
+            if isinstance(command, messages.Advance):
+                return messages.result_of(await self._plane.advance(command.seconds))
+            return messages.result_of(_RUN[type(command)](self, command))
+        except ValueError as error:
+            return messages.Refused(message=str(error), is_invalid=True)
+
+    def list_calls(self, command: messages.ListCalls) -> messages.RecordedCalls:
+        recorder = self._plane.recorder
+        calls = recorded_calls(recorder, command.match, command.code)
+        return messages.RecordedCalls(
+            calls=calls, other_verbs=calls.other_verbs, dropped=recorder.dropped_count
+        )
+
+    def clear_calls(self, _: messages.ClearCalls) -> None:
+        self._plane.recorder.clear()
+
+    def list_complaints(self, _: messages.ListComplaints) -> list[str]:
+        return [*self._plane.log.lines()]
+
+    def check_match(self, command: messages.CheckMatch) -> None:
+        check_requests(command.match, [*self._plane.server.api_server.resources.values()])
+
+    def add_fault(self, command: messages.AddFault) -> int:
+        number = next(self._numbers)
+        self._faults[number] = self._plane.faults.add(command.fault)
+        return number
+
+    def count_hits(self, command: messages.CountHits) -> int:
+        return self._faults[command.number].hits
+
+    def remove_fault(self, command: messages.RemoveFault) -> None:
+        self._plane.faults.remove(self._faults[command.number])
+
+    def clear_faults(self, _: messages.ClearFaults) -> None:
+        self._plane.faults.clear()
+
+
+_RUN: Final[Mapping[type[messages.Command], Callable[[CommandRunner, Any], Any]]] = {
+    messages.ListCalls: CommandRunner.list_calls,
+    messages.ClearCalls: CommandRunner.clear_calls,
+    messages.ListComplaints: CommandRunner.list_complaints,
+    messages.CheckMatch: CommandRunner.check_match,
+    messages.AddFault: CommandRunner.add_fault,
+    messages.CountHits: CommandRunner.count_hits,
+    messages.RemoveFault: CommandRunner.remove_fault,
+    messages.ClearFaults: CommandRunner.clear_faults,
+}

@@ -1,0 +1,135 @@
+"""What a cluster's handle and the process of its fork send each other: frames of MessagePack over a pair of sockets.
+
+The process has a command's `run`; commands are the methods of a handle that no API of Kubernetes offers. The first frame of
+the process is `Started` or `Refused`; the others are responses, in the order of the commands.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from mockube.apiserver.control.faults import Fault
+from mockube.apiserver.control.matching import Match
+from mockube.apiserver.control.recorder import RecordedCall
+
+_LENGTH_BYTES: Final = 4
+
+
+class Started(Struct, frozen=True, kw_only=True, tag=True):
+    """The fork accepts connections on this port."""
+
+    port: int
+
+
+class Result(Struct, frozen=True, kw_only=True, tag=True):
+    value: msgspec.Raw
+
+
+class Refused(Struct, frozen=True, kw_only=True, tag=True):
+    message: str
+    is_invalid: bool = False
+    """Whether an argument is invalid, which is a ValueError; other errors are a Failure."""
+
+
+Response = Started | Result | Refused
+
+
+class RecordedCalls(Struct, frozen=True, kw_only=True):
+    calls: Sequence[RecordedCall]
+    other_verbs: Mapping[str, int]
+    dropped: int
+
+
+class Command(Struct, frozen=True, kw_only=True, tag=True):
+    pass
+
+
+class ListCalls(Command, frozen=True, kw_only=True):
+    match: Match
+    code: int | None
+
+
+class ClearCalls(Command, frozen=True, kw_only=True):
+    pass
+
+
+class ListComplaints(Command, frozen=True, kw_only=True):
+    pass
+
+
+class CheckMatch(Command, frozen=True, kw_only=True):
+    """Refuse criteria that no request can meet."""
+
+    match: Match
+
+
+class AddFault(Command, frozen=True, kw_only=True):
+    """Add a fault; the result is its number."""
+
+    fault: Fault
+
+
+class CountHits(Command, frozen=True, kw_only=True):
+    number: int
+
+
+class RemoveFault(Command, frozen=True, kw_only=True):
+    number: int
+
+
+class ClearFaults(Command, frozen=True, kw_only=True):
+    pass
+
+
+class Advance(Command, frozen=True, kw_only=True):
+    seconds: float
+
+
+class Fork(Command, frozen=True, kw_only=True):
+    """Fork the process; its frame comes with the descriptor of the new process's socket. The result is the process id."""
+
+
+Commands = (
+    ListCalls
+    | ClearCalls
+    | ListComplaints
+    | CheckMatch
+    | AddFault
+    | CountHits
+    | RemoveFault
+    | ClearFaults
+    | Advance
+    | Fork
+)
+
+RESPONSES: Final[msgspec.msgpack.Decoder[Response]] = msgspec.msgpack.Decoder(Response)
+COMMANDS: Final[msgspec.msgpack.Decoder[Commands]] = msgspec.msgpack.Decoder(Commands)
+
+
+def encode_frame(message: Command | Response) -> bytes:
+    body = msgspec.msgpack.encode(message)
+    return len(body).to_bytes(_LENGTH_BYTES) + body
+
+
+def result_of(value: Any) -> Result:
+    return Result(value=msgspec.Raw(msgspec.msgpack.encode(value)))
+
+
+class FrameBuffer:
+    """The bytes that were received, until a frame is complete."""
+
+    def __init__(self) -> None:
+        self._received = bytearray()
+
+    def receive(self, data: bytes) -> Iterator[bytes]:
+        """Yield the bodies of the frames that are complete with this data."""
+        self._received += data
+        while len(self._received) >= _LENGTH_BYTES:
+            end = _LENGTH_BYTES + int.from_bytes(self._received[:_LENGTH_BYTES])
+            if len(self._received) < end:
+                return
+            body = bytes(self._received[_LENGTH_BYTES:end])
+            del self._received[:end]
+            yield body

@@ -1,0 +1,188 @@
+"""Fork a control plane with its whole process: what the loop does before, and what it does in the new process.
+
+The new process has one thread, that of the loop, which goes on in it: with all objects, caches, queues, informers and timers,
+and without what belongs to the parent: its port, its connections, its files, its requests.
+"""
+
+import asyncio
+import ctypes
+import gc
+import os
+import signal
+import socket
+import traceback
+import warnings
+from collections import deque
+from contextlib import suppress
+from typing import Final, cast
+
+from mockube.apimachinery.status import NotFound
+from mockube.apiserver.control.faults import exempt
+from mockube.client.kinds import CONFIG_MAPS
+from mockube.component_base.clock import Clock
+from mockube.component_base.forkable_loop import ForkableLoop
+from mockube.component_base.inherited_descriptors import replace_descriptors
+from mockube.component_base.launcher import PR_SET_PDEATHSIG
+from mockube.component_base.loop import yield_to_loop
+from mockube.failure import Failure
+from mockube.kubelet.kubelets import ENDPOINT
+
+from . import fork_messages as messages
+from .background_loop import BackgroundContext
+from .control_plane import EmbeddedControlPlane
+from .fork_commands import CommandRunner
+
+QUIET_TURNS: Final = 20
+"""The number of turns of the loop without a request in progress or work of threads after which the cluster is forked."""
+BUSY_SECONDS: Final = 0.25
+"""How long a fork waits until no request is in progress. It need not: one that is continues in both processes."""
+THREAD_SECONDS: Final = 10.0
+"""How long a fork waits for the work of threads, which do not exist in the new process."""
+_READ: Final = 1 << 16
+_OUTPUTS: Final = (1, 2)
+"""The descriptors of the standard output and the standard error output."""
+
+
+async def fork(
+    context: BackgroundContext[EmbeddedControlPlane], plane: EmbeddedControlPlane, theirs: socket.socket
+) -> int:
+    """Fork the process, and return the id of the new one, which gets this end of a pair of sockets."""
+    if plane.fork_problem:
+        raise Failure(f"the cluster cannot be forked: {plane.fork_problem}")
+    kubelets = await _kubelets_address(plane)
+    await _wait_until_quiet(plane)
+    with warnings.catch_warnings():
+        # From Python 3.12 on, it warns of other threads. They do not exist in the new process, which waits for none of them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid:
+        return pid
+    try:
+        server = ForkServer(plane, theirs)
+        server.start(context, kubelets)
+        return await asyncio.get_running_loop().create_future()  # nobody waits for it in this process
+    finally:
+        traceback.print_exc()
+        os._exit(1)
+
+
+async def _kubelets_address(plane: EmbeddedControlPlane) -> tuple[str, int]:
+    """Return the address and the port of the simulated kubelets; 0 if there are none."""
+    try:
+        with exempt():
+            config_map = await plane.controllers.get(CONFIG_MAPS, ENDPOINT)
+    except NotFound:
+        return "", 0
+    host, _, port = ((config_map.get("data") or {}).get("address") or "").rpartition(":")
+    return host, int(port) if port.isdigit() else 0
+
+
+async def _wait_until_quiet(plane: EmbeddedControlPlane) -> None:
+    """Wait until no thread works, and for a short time until no request is in progress."""
+    work = cast("ForkableLoop", asyncio.get_running_loop()).thread_work
+    clock: Clock = plane.clock.real
+    began, quiet_turns = clock.monotonic(), 0
+    while quiet_turns < QUIET_TURNS:
+        await yield_to_loop()
+        waited = clock.monotonic() - began
+        if work and waited >= THREAD_SECONDS:
+            raise Failure(f"the cluster cannot be forked: threads have worked for {THREAD_SECONDS:g} s")
+        is_quiet = not work and (not plane.faults.is_busy or waited >= BUSY_SECONDS)
+        quiet_turns = quiet_turns + 1 if is_quiet else 0
+
+
+class ForkServer:
+    """The new process: it serves the cluster, and executes the commands of its handle until that ends."""
+
+    def __init__(self, plane: EmbeddedControlPlane, handle: socket.socket) -> None:
+        self._plane = plane
+        self._handle = handle
+        self._runner = CommandRunner(plane)
+        self._frames = messages.FrameBuffer()
+        self._descriptors: deque[int] = deque()
+        self._commands: asyncio.Queue[bytes] = asyncio.Queue()
+        self._pid: int
+        self._context: BackgroundContext[EmbeddedControlPlane]
+        self._task: asyncio.Task[None]
+
+    def start(self, context: BackgroundContext[EmbeddedControlPlane], kubelets: tuple[str, int]) -> None:
+        """Make this process independent of its parent, and serve; `kubelets` is the address of the parent's kubelets."""
+        gc.freeze()  # a collection would copy all memory that is shared with the parent
+        self._pid = os.getpid()
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        _reset_signals()
+        server = self._plane.server
+        host, port = kubelets
+        ports = replace_descriptors({*_OUTPUTS, self._handle.fileno()}, {server.listener.port, port})
+        context.continue_after_fork()
+        self._context = context
+        server.api_server.on_moved()
+        self._task = asyncio.get_running_loop().create_task(self._run(host, ports.get(port, 0)))
+
+    async def _run(self, host: str, port: int) -> None:
+        """Publish the new address of the kubelets, and execute commands."""
+        try:
+            if port:
+                with exempt():
+                    body = {"data": {"address": f"{host}:{port}"}}
+                    await self._plane.controllers.patch(CONFIG_MAPS, ENDPOINT, body)
+            await self._send(messages.Started(port=self._plane.server.listener.port))
+            asyncio.get_running_loop().add_reader(self._handle, self._on_readable)
+            while True:
+                await self._send(await self._execute(messages.COMMANDS.decode(await self._commands.get())))
+        finally:
+            traceback.print_exc()
+            os._exit(1)
+
+    async def _execute(self, command: messages.Command) -> messages.Response:
+        if not isinstance(command, messages.Fork):
+            return await self._runner.run(command)
+        with socket.socket(fileno=self._descriptors.popleft()) as theirs:
+            try:
+                pid = await fork(self._context, self._plane, theirs)
+            except Failure as error:
+                return messages.Refused(message=str(error))
+        _reap_at_end(pid)
+        return messages.result_of(pid)
+
+    async def _send(self, response: messages.Response) -> None:
+        self._handle.setblocking(False)  # noqa: FBT003 - the standard library's
+        await asyncio.get_running_loop().sock_sendall(self._handle, messages.encode_frame(response))
+
+    def _on_readable(self) -> None:
+        if self._pid != os.getpid():  # in a fork of this process, which has another server
+            asyncio.get_running_loop().remove_reader(self._handle)
+            return
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._handle, _READ, 1)
+        except BlockingIOError:
+            return
+        except OSError:
+            os._exit(0)
+        if not data:
+            os._exit(0)  # the handle was closed, or its process has ended
+        self._descriptors += descriptors
+        for frame in self._frames.receive(data):
+            self._commands.put_nowait(frame)
+
+
+def _reap_at_end(pid: int) -> None:
+    """Wait for a child when it has ended, so that nothing of it stays."""
+    loop = asyncio.get_running_loop()
+    descriptor = os.pidfd_open(pid)
+
+    def reap() -> None:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+        with suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+
+    loop.add_reader(descriptor, reap)
+
+
+def _reset_signals() -> None:
+    """Leave what a terminal sends to the parent's handle, and end at other signals as a program does."""
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
