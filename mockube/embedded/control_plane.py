@@ -40,6 +40,7 @@ from mockube.launch import MEMORY, LaunchOptions, temporary_server_flags
 from mockube.objects.requests import ObjectRequests
 
 from .log_capture import CapturedLog, capture_log
+from .quiet import MIN_QUIET_SECONDS, QuietTime
 from .serving import KUBECONFIG, EmbeddedServer, run_server
 
 T = TypeVar("T")
@@ -71,11 +72,15 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
     """Requests with the administrator's credentials."""
     recorder: CallRecorder
     faults: FaultInjector
+    quiet_time: QuietTime
     log: CapturedLog
 
     async def advance(self, seconds: float) -> None:
         """Advance the clock by some seconds, and run everything that is due by then."""
-        await advance_in_steps(self.clock, seconds, lambda: self.faults.is_busy)
+        self.quiet_time.restart()
+        await advance_in_steps(
+            self.clock, seconds, lambda: self.faults.is_busy, lambda: self.quiet_time.is_over
+        )
 
 
 @asynccontextmanager
@@ -91,6 +96,7 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         config = _parse_flags(lambda: parse_server_flags(options.server_arguments(), {}))
         installed = _install(options, folder)
         manager_config = _parse_flags(lambda: _parse_manager_flags(options, folder, installed))
+        quiet_time = QuietTime(clock, _quiet_seconds(manager_config))
         component_probes: dict[str, EmbeddedProbe] = {}
         server = await stack.enter_async_context(
             run_server(
@@ -101,7 +107,11 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
                 component_probes=component_probes,
             )
         )
-        for middleware in (recorder.record, faults.inject):  # what gets a fault is recorded, too
+        for middleware in (
+            quiet_time.observe,
+            recorder.record,  # what gets a fault is recorded, too
+            faults.inject,
+        ):
             server.api_server.hooks.before_endpoint.add(middleware)
         manager = Manager(
             manager_config,
@@ -128,7 +138,13 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         # Requests of reports are not recorded as the user's, and do not get the user's faults.
         requests = ObjectRequests(client, server.admin, reports=manager_client, server_clock=clock)
         yield EmbeddedControlPlane(
-            clock=clock, server=server, requests=requests, recorder=recorder, faults=faults, log=log
+            clock=clock,
+            server=server,
+            requests=requests,
+            recorder=recorder,
+            faults=faults,
+            quiet_time=quiet_time,
+            log=log,
         )
 
 
@@ -202,6 +218,13 @@ def _image_flags(images: Mapping[str, Any] | Path | None, folder: Path) -> Seque
         tree = {"folder": str(Path.cwd()), "images": images}
         path.write_bytes(orjson.dumps(tree, option=orjson.OPT_NON_STR_KEYS))  # JSON is YAML, too
     return "--container-runtime=process", f"--images={path}"
+
+
+def _quiet_seconds(config: Config) -> float:
+    """Return how long after a write a node without heartbeats has been noticed, too."""
+    controllers = config.controllers
+    silent_seconds = controllers.node_monitor_grace_period + 2 * controllers.node_monitor_period
+    return max(silent_seconds, MIN_QUIET_SECONDS)
 
 
 def _health_of(manager: Manager) -> ComponentHealth:
