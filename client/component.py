@@ -44,4 +44,4 @@ class IdleRunner:
 
     async def run(self) -> None:
         while True:
-            await self._clock.sleep(_DAY_SECONDS)
+            await self._clock.routine.sleep(_DAY_SECONDS)

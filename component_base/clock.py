@@ -9,10 +9,11 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Final, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from .loop import yield_to_loop
 from .timers import TimerHeap
@@ -23,10 +24,21 @@ MAX_SPEED: Final = 100.0
 """Seconds of a cluster in a second of the machine. A leader's Lease then lasts 0.15 seconds, in which a request must renew it."""
 MAX_STEP_SECONDS: Final = 2.0
 """Callbacks that are due within these seconds run in one step, because most of them are independent of each other."""
+LANDING_SECONDS: Final = MAX_STEP_SECONDS
+"""A leap ends so long before a callback that is not deferrable, which then finds everything renewed."""
+MAX_LEAPS: Final = 1000
+"""The maximum number of leaps that a clock remembers."""
 QUIET_TURNS: Final = 20
 """The number of event loop iterations without a request in progress after which no more effects are expected."""
 MAX_HELD_SECONDS: Final = 1.0
 """How long time stands still for a request between two steps: a request that takes longer may wait for a timer."""
+
+
+class Leap(NamedTuple):
+    """A span of time in which only the last of all renewals and routine took place."""
+
+    start: datetime
+    end: datetime
 
 
 class Timer(Protocol):
@@ -45,6 +57,14 @@ class Clock(Protocol):
     @property
     def coalescing(self) -> "Clock":
         """The clock of delays that gather work, to spare the machine: it passes in a pause, too."""
+
+    @property
+    def renewals(self) -> "Clock":
+        """The clock of what others expect at intervals, such as heartbeats: an advance leaps over all but the last of them."""
+
+    @property
+    def routine(self) -> "Clock":
+        """The clock of what repeats and has no effect while nothing else changes: an advance leaps over all but the last of it."""
 
     def now(self) -> datetime:
         """Return the current date and time in UTC, for objects and messages."""
@@ -67,6 +87,14 @@ class RealClock:
 
     @property
     def coalescing(self) -> Self:
+        return self
+
+    @property
+    def renewals(self) -> Self:
+        return self
+
+    @property
+    def routine(self) -> Self:
         return self
 
     def now(self) -> datetime:
@@ -181,6 +209,10 @@ class ClusterClock(_DrivenClock):
         self._epoch: datetime | None = None
         """The date at which monotonic() is 0, at other rates."""
         self._coalescing = CoalescingClock(self)
+        self._renewals = DeferrableClock(self)
+        self._routine = DeferrableClock(self)
+        self.leaps: deque[Leap] = deque(maxlen=MAX_LEAPS)
+        """The newest spans of time over which an advance has leaped."""
         self.on_change: list[Callable[[], None]] = []
         """Called after each pause, change of speed and advance."""
 
@@ -191,6 +223,14 @@ class ClusterClock(_DrivenClock):
     @property
     def coalescing(self) -> Clock:
         return self._coalescing
+
+    @property
+    def renewals(self) -> Clock:
+        return self._renewals
+
+    @property
+    def routine(self) -> Clock:
+        return self._routine
 
     @property
     def is_paused(self) -> bool:
@@ -254,6 +294,22 @@ class ClusterClock(_DrivenClock):
             self._run_due(until)
             self._offset = max(until, self._offset)
             self._report_change()
+
+    @property
+    def deferrables(self) -> "Sequence[DeferrableClock]":
+        """The clocks whose callbacks run once after a leap, in this order: checks find everything renewed."""
+        return self._renewals, self._routine
+
+    def leap(self, seconds: float) -> float:
+        """Advance to shortly before the next callback, at most so many seconds; return how many, 0 if a callback is due too soon."""
+        due = self.next_due()
+        span = seconds if due is None or due > seconds else due - LANDING_SECONDS
+        if span <= 0:
+            return 0.0
+        start = self.now()
+        self.advance(span)
+        self.leaps.append(Leap(start, self.now()))
+        return span
 
     def reading(self) -> tuple[datetime, datetime, float]:
         """Return what another clock needs to follow this one: its date, that of the machine at this moment, and the rate."""
@@ -320,6 +376,14 @@ class CoalescingClock(_DrivenClock):
     def coalescing(self) -> Self:
         return self
 
+    @property
+    def renewals(self) -> Clock:
+        return self._clock.renewals
+
+    @property
+    def routine(self) -> Clock:
+        return self._clock.routine
+
     def now(self) -> datetime:
         return self._clock.now()
 
@@ -342,6 +406,51 @@ class CoalescingClock(_DrivenClock):
         return clock.call_later(remaining, self._on_timer)
 
 
+class DeferrableClock(_DrivenClock):
+    """The time of a cluster's clock, for callbacks that may be late when the clock is advanced over a time in which nothing happens."""
+
+    def __init__(self, clock: ClusterClock) -> None:
+        super().__init__()
+        self._clock = clock
+        self._is_deferring = False
+
+    @property
+    def real(self) -> Clock:
+        return self._clock.real
+
+    @property
+    def coalescing(self) -> Clock:
+        return self._clock.coalescing
+
+    @property
+    def renewals(self) -> Clock:
+        return self._clock.renewals
+
+    @property
+    def routine(self) -> Clock:
+        return self._clock.routine
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+    def defer(self) -> None:
+        """Run no callback until `resume`."""
+        self._is_deferring = True
+        self._set_timer()
+
+    def resume(self) -> None:
+        """Run callbacks again: those that are due next time the cluster's clock is advanced, or in the next iteration of the loop."""
+        if self._is_deferring:
+            self._is_deferring = False
+            self._set_timer()
+
+    def _start_timer(self, remaining: float) -> Timer | None:
+        return None if self._is_deferring else self._clock.call_later(remaining, self._on_timer)
+
+
 def _date(time: datetime, at: datetime, rate: float, real: Clock) -> datetime:
     """Return what a clock shows now that showed `time` when the date of the machine was `at`."""
     return time + (real.now() - at) * rate
@@ -362,6 +471,14 @@ class SteppedClock(ClusterClock):
     def coalescing(self) -> Self:
         return self
 
+    @property
+    def renewals(self) -> Self:
+        return self
+
+    @property
+    def routine(self) -> Self:
+        return self
+
     def _set_timer(self) -> None:
         try:
             asyncio.get_running_loop()
@@ -374,19 +491,45 @@ class SteppedClock(ClusterClock):
         raise error
 
 
-async def advance_in_steps(clock: ClusterClock, seconds: float, is_busy: Callable[[], bool]) -> None:
+async def advance_in_steps(
+    clock: ClusterClock,
+    seconds: float,
+    is_busy: Callable[[], bool],
+    is_quiet: Callable[[], bool] = lambda: False,
+) -> None:
     """Advance a clock step by step, and wait for the effects of each step, so that leases are renewed in time.
 
-    The time stands still between the steps: what happens does not depend on the speed of the machine.
+    The time stands still between the steps: what happens does not depend on the speed of the machine. While the cluster `is_quiet`,
+    the clock leaps to the next callback that is not deferrable.
     """
     with clock.standing_still():
         await _wait_until_idle(clock, is_busy)
         while seconds > 0:
+            leaped = await _leap(clock, seconds, is_busy) if is_quiet() else 0.0
+            if leaped:
+                seconds -= leaped
+                continue
             due = clock.next_due()
             step = seconds if due is None else min(max(due, MAX_STEP_SECONDS), seconds)
             clock.advance(step)
             seconds -= step
             await _wait_until_idle(clock, is_busy)
+
+
+async def _leap(clock: ClusterClock, seconds: float, is_busy: Callable[[], bool]) -> float:
+    """Leap over a time in which only deferrable callbacks are due, then run these once; return the seconds of the leap."""
+    for deferrable in clock.deferrables:
+        deferrable.defer()
+    try:
+        leaped = clock.leap(seconds)
+        for deferrable in clock.deferrables if leaped else ():
+            deferrable.resume()
+            clock.advance(0.0)
+            await _wait_until_idle(clock, is_busy)
+    finally:
+        for deferrable in clock.deferrables:
+            deferrable.resume()
+    return leaped
 
 
 async def _wait_until_idle(clock: ClusterClock, is_busy: Callable[[], bool]) -> None:

@@ -78,7 +78,7 @@ class LeaseRenewals:
             await self._has_many.wait()
             since = self._clock.monotonic()
             while self.is_on:
-                await self._clock.sleep(_PAUSE)
+                await self._clock.renewals.sleep(_PAUSE)
                 now = self._clock.monotonic()
                 if await self._renew_share(now - since):
                     since = now
@@ -87,7 +87,7 @@ class LeaseRenewals:
     async def _wait_until_served(self) -> None:
         """Try at intervals, with a request that renews nothing, so that a server that refuses it costs no renewals."""
         while not self._is_served:
-            await self._clock.sleep(_RETRY_SECONDS)
+            await self._clock.routine.sleep(_RETRY_SECONDS)
             with suppress(NoResponse, ApiError):
                 await self._request([], self._clock.now())
                 self._is_served = True

@@ -15,6 +15,7 @@ from mockube.client import kinds
 from mockube.client.cache.store import Change
 from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
+from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import run_all
 
 from .addresses import NodeAddresses
@@ -79,8 +80,14 @@ class SimulatedNodes:
             clock=context.clock,
             random=context.random,
         )
-        self._leases = self._loop(context, "simulated-leases", self._heartbeat)
-        self._statuses = self._loop(context, "simulated-nodes", self._sync)
+        self._leases = self._loop(context, "simulated-leases", self._heartbeat, context.clock.renewals)
+        self._statuses = self._loop(
+            context,
+            "simulated-nodes",
+            self._sync,
+            # Of kwok's stages only those of the user wait for something else than the next heartbeat.
+            context.clock.renewals if self._acts_as_kubelet else context.clock,
+        )
         self._version = ""
         """The version of the API server, which is that of the simulated kubelets."""
         self._to_register: dict[str, tuple[ShapedNode, str]] = {}
@@ -218,5 +225,14 @@ class SimulatedNodes:
         with suppress(NotFound, Conflict):  # It was deleted already, and another node may have its name.
             await self._client.delete(kinds.NODES, Key.of(present), uid=meta.uid(present))
 
-    def _loop(self, context: KubeletContext, name: str, reconcile: Any) -> ReconcileLoop:
-        return ReconcileLoop(name, reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics)
+    def _loop(
+        self, context: KubeletContext, name: str, reconcile: Any, requeue_clock: Clock
+    ) -> ReconcileLoop:
+        return ReconcileLoop(
+            name,
+            reconcile,
+            workers=WORKERS,
+            clock=context.clock,
+            metrics=context.metrics,
+            requeue_clock=requeue_clock,
+        )

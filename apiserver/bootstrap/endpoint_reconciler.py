@@ -60,7 +60,7 @@ class EndpointReconciler:
     async def run(self, clock: Clock) -> None:
         """Reconcile at intervals, until cancelled."""
         while True:
-            await clock.sleep(RECONCILE_SECONDS)
+            await clock.renewals.sleep(RECONCILE_SECONDS)
             try:
                 await self.reconcile()
             except (ApiError, KVError) as error:

@@ -224,7 +224,7 @@ async def recreate_deleted(
 ) -> None:
     """Create deleted objects again, until cancelled."""
     while True:
-        await clock.sleep(RECREATE_SECONDS)
+        await clock.routine.sleep(RECREATE_SECONDS)
         try:
             await ensure(registry, resources, required_objects)
         except (ApiError, KVError) as error:

@@ -56,7 +56,7 @@ async def keep_alive(
                 await _remove_expired(registry, resources(LEASES), clock.now())
         except (ApiError, KVError, TimestampError) as error:
             LOG.warning("The lease of this server was not renewed: %s", error)
-        await clock.sleep(RENEW_SECONDS)
+        await clock.renewals.sleep(RENEW_SECONDS)
 
 
 async def _remove_expired(registry: Registry, row: Resource, now: datetime) -> None:

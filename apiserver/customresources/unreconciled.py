@@ -65,7 +65,7 @@ class UnreconciledObjects:
                 changed.clear()
                 while len(definitions) > len(self._operators.reconciled):
                     await self.report_all()
-                    await registry.clock.sleep(SECONDS)
+                    await registry.clock.routine.sleep(SECONDS)
 
     async def report_all(self) -> None:
         """Write the events that are due."""

@@ -95,7 +95,7 @@ class WatchHandler:
         seconds = self._seconds(options)
         registry = self._registry_of(context.resource)
         bookmark_timer = _BookmarkTimer(registry, stream, seconds) if options.bookmarks else None
-        deadline = self._registry.clock.call_later(seconds, lambda: stream.end(None))
+        deadline = self._registry.clock.routine.call_later(seconds, lambda: stream.end(None))
         client.on_lost(lambda: stream.end(None))
         response, sink, sent = Response(200), None, self._metrics.of(context.resource)
         try:
@@ -295,7 +295,7 @@ class _BookmarkTimer:
     def __init__(self, registry: Registry, stream: ClientWatch, seconds: float) -> None:
         self._registry = registry
         self._stream = stream
-        clock = registry.clock
+        clock = registry.clock.routine
         self._next_bookmark = clock.call_later(BOOKMARK_SECONDS, self._schedule)
         before_end = seconds - LAST_BOOKMARK_SECONDS
         self._last_bookmark = clock.call_later(before_end, self._send_bookmark) if before_end > 0 else None
@@ -306,7 +306,7 @@ class _BookmarkTimer:
             self._last_bookmark.cancel()
 
     def _schedule(self) -> None:
-        self._next_bookmark = self._registry.clock.call_later(BOOKMARK_SECONDS, self._schedule)
+        self._next_bookmark = self._registry.clock.routine.call_later(BOOKMARK_SECONDS, self._schedule)
         self._send_bookmark()
 
     def _send_bookmark(self) -> None:

@@ -61,7 +61,7 @@ class Compactor:
     async def run(self) -> None:
         """Call `turn` at every interval until cancelled; never, for an interval of 0."""
         while self._interval:
-            await self._clock.sleep(self._interval)
+            await self._clock.routine.sleep(self._interval)
             try:
                 await self.turn()
             except KVError as error:

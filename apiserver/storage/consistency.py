@@ -48,7 +48,7 @@ class ConsistencyCheck:
     async def run(self) -> None:
         """Call `turn` at every interval until cancelled."""
         while True:
-            await self._clock.sleep(INTERVAL_SECONDS)
+            await self._clock.routine.sleep(INTERVAL_SECONDS)
             await self.turn()
 
     async def turn(self) -> None:
@@ -89,7 +89,7 @@ class ConsistencyCheck:
                 unreadable_revisions=self._watch_cache.unreadable.revisions,
             )
             if page.kvs:
-                await self._clock.sleep(PAUSE_SECONDS)
+                await self._clock.routine.sleep(PAUSE_SECONDS)
             if not page.more:
                 return wrong_keys
             low = high

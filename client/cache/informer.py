@@ -446,7 +446,7 @@ class Informers:
     async def _resync(self, informer: Informer[Any], period: float) -> None:
         while True:
             # One to two periods, as kube-controller-manager's ResyncPeriod: not all informers resync at once.
-            await self._settings.clock.sleep(period * (1.0 + fraction(self._settings.random)))
+            await self._settings.clock.routine.sleep(period * (1.0 + fraction(self._settings.random)))
             informer.resync()
 
 

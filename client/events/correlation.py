@@ -69,6 +69,10 @@ class EventCorrelator(Protocol):
     def due_writes(self, now: datetime) -> list[EventWrite]:
         """Return the writes of series that are due, and remove the series that have ended."""
 
+    @property
+    def may_have_series(self) -> bool:
+        """Whether a write may become due without another occurrence."""
+
 
 def reference(obj: ReadOnlyTree, part: str = "") -> dict[str, str]:
     """Return the reference of an Event to its object, or to a part of it, such as `spec.containers{web}`."""
@@ -176,6 +180,10 @@ class CountCorrelator:
     def due_writes(self, _: datetime) -> list[EventWrite]:
         return []
 
+    @property
+    def may_have_series(self) -> bool:
+        return False
+
     def _aggregate(self, occurrence: Occurrence) -> tuple[Hashable, str]:
         """Return the key of the Event that this occurrence repeats, and its message."""
         group = (occurrence.subject, occurrence.type, occurrence.reason)
@@ -262,6 +270,10 @@ class SeriesCorrelator:
             ):
                 writes.append(_series_write(recorded, now))
         return writes
+
+    @property
+    def may_have_series(self) -> bool:
+        return any(recorded.written_at is not None for recorded in self._recorded.values())
 
     def _record(self, key: Hashable, recorded: _RecordedSeries) -> None:
         if len(self._recorded) >= CACHE_SIZE:

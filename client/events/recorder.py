@@ -149,7 +149,9 @@ class EventWriter:
 
     async def _write_due_series(self) -> None:
         while True:
-            await self._clock.sleep(FINISHED_AFTER.total_seconds())
+            has_series = any(component.correlator.may_have_series for component in self._components)
+            clock = self._clock if has_series else self._clock.routine
+            await clock.sleep(FINISHED_AFTER.total_seconds())
             for component in self._components:
                 for write in component.correlator.due_writes(self._clock.now()):
                     await self._write_with_retries(component, write)

@@ -43,7 +43,9 @@ class ReconcileLoop:
         clock: Clock,
         metrics: Metrics,
         observer: ReconcileObserver = reconciliations.NOOP_OBSERVER,
+        requeue_clock: Clock | None = None,
     ) -> None:
+        """Create a loop. `requeue_clock` is that of the times which `reconcile` returns, if it is not the clock of everything else."""
         self.name = name
         self._reconcile = reconcile
         self._workers = workers
@@ -51,6 +53,9 @@ class ReconcileLoop:
         self._stats = metrics.queues.of(name)
         self._queue = WorkQueue[Key](self._stats)
         self._delaying = DelayingQueue[Key](self._add_due, clock)
+        self._requeues = (
+            self._delaying if requeue_clock is None else DelayingQueue[Key](self._add_due, requeue_clock)
+        )
         self._coalescing = DelayingQueue[Key](self._add_due, clock.coalescing)
         self._debouncer = Debouncer[Key](self._queue.add, clock.coalescing)
         self.limiter = RateLimiter[Key](clock)
@@ -77,6 +82,7 @@ class ReconcileLoop:
     def _add_due(self, key: Key) -> None:
         """Add a key whose delay is over. As in client-go a key waits once: what else it waits for, its reconciliation decides anew."""
         self._delaying.discard(key)
+        self._requeues.discard(key)
         self._coalescing.discard(key)
         self._queue.add(key)
 
@@ -90,6 +96,7 @@ class ReconcileLoop:
             await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._delaying.close()
+            self._requeues.close()
             self._coalescing.close()
             self._debouncer.close()
             self._queue.close()
@@ -116,7 +123,7 @@ class ReconcileLoop:
             self._observer.finish(started_at, result)
         self.limiter.forget(key)
         if requeue_after is not None:
-            self.add_after(key, requeue_after)
+            self._add_after(self._requeues, key, requeue_after)
 
     def _fail(self, key: Key, error: Exception) -> None:
         self._stats.retries.value += 1

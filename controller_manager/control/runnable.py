@@ -55,7 +55,7 @@ class WaitForKinds:
 
     async def run(self) -> None:
         while not await self._are_served():
-            await self._context.clock.sleep(REFRESH_SECONDS)
+            await self._context.clock.routine.sleep(REFRESH_SECONDS)
         await self._build().run()
 
     async def _are_served(self) -> bool:

@@ -13,6 +13,10 @@ class StoreClock(Protocol):
     def real(self) -> "StoreClock":
         """The clock of the machine, for the disk."""
 
+    @property
+    def routine(self) -> "StoreClock":
+        """The clock of callbacks that have no effect while nobody writes, and may be late then."""
+
     def monotonic(self) -> float: ...
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> StoreTimer: ...

@@ -312,7 +312,7 @@ class EmbeddedStore:
 
     def _set_pack_timer(self) -> None:
         if self._core.has_unpacked and self._pack_timer is None:
-            self._pack_timer = self._clock.call_later(PACK_SECONDS, self._guard(self._pack))
+            self._pack_timer = self._clock.routine.call_later(PACK_SECONDS, self._guard(self._pack))
 
     def _pack(self) -> None:
         self._core.pack(PACK_BYTES)
@@ -386,7 +386,7 @@ class EmbeddedStore:
 
     def _set_progress_timer(self) -> None:
         notify = self._guard(self._notify_progress)
-        self._progress_timer = self._clock.call_later(self._progress_interval, notify)
+        self._progress_timer = self._clock.routine.call_later(self._progress_interval, notify)
 
 
 class MemoryStore(EmbeddedStore):

@@ -41,6 +41,7 @@ from mockube.objects.requests import ObjectRequests
 
 from .fork_problems import fork_problem
 from .log_capture import CapturedLog, capture_log
+from .quiet import MIN_QUIET_SECONDS, QuietTime
 from .serving import KUBECONFIG, EmbeddedServer, run_server
 
 T = TypeVar("T")
@@ -72,6 +73,7 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
     """Requests with the administrator's credentials."""
     recorder: RequestRecorder
     faults: FaultInjector
+    quiet_time: QuietTime
     log: CapturedLog
     controllers: Client
     """The client of mockube's own components."""
@@ -80,7 +82,10 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
 
     async def advance(self, seconds: float) -> None:
         """Advance the clock by some seconds, and run everything that is due by then."""
-        await advance_in_steps(self.clock, seconds, lambda: self.faults.is_busy)
+        self.quiet_time.restart()
+        await advance_in_steps(
+            self.clock, seconds, lambda: self.faults.is_busy, lambda: self.quiet_time.is_over
+        )
 
 
 @asynccontextmanager
@@ -95,6 +100,7 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         config = _parse_flags(lambda: parse_server_flags(options.server_arguments(), {}))
         installed = _install(options, folder)
         manager_config = _parse_flags(lambda: _parse_manager_flags(options, folder, installed))
+        quiet_time = QuietTime(clock, _quiet_seconds(manager_config))
         component_probes: dict[str, EmbeddedProbe] = {}
         server = await stack.enter_async_context(
             run_server(
@@ -107,7 +113,8 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         )
         recorder = server.api_server.recorder
         assert recorder is not None, "an embedded server records requests"
-        server.api_server.hooks.before_endpoint.add(faults.inject)
+        for middleware in (quiet_time.observe, faults.inject):
+            server.api_server.hooks.before_endpoint.add(middleware)
         manager = Manager(
             manager_config,
             clock=clock,
@@ -138,6 +145,7 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
             requests=requests,
             recorder=recorder,
             faults=faults,
+            quiet_time=quiet_time,
             log=log,
             controllers=manager_client,
             fork_problem=fork_problem(config, manager_config),
@@ -215,6 +223,13 @@ def _image_flags(images: Mapping[str, Any] | Path | None, folder: Path) -> Seque
         tree = {"folder": str(Path.cwd()), "images": images}
         path.write_bytes(orjson.dumps(tree, option=orjson.OPT_NON_STR_KEYS))  # JSON is YAML, too
     return "--container-runtime=process", f"--images={path}"
+
+
+def _quiet_seconds(config: Config) -> float:
+    """Return how long after a write a node without heartbeats has been noticed, too."""
+    controllers = config.controllers
+    silent_seconds = controllers.node_monitor_grace_period + 2 * controllers.node_monitor_period
+    return max(silent_seconds, MIN_QUIET_SECONDS)
 
 
 def _health_of(manager: Manager) -> ComponentHealth:

@@ -57,7 +57,7 @@ class DirectTransport:
         client = DirectClient(request)
         pipe = client.pipe
         task = self._start(request, headers, client)
-        deadline = self._clock.call_later(request.timeout, pipe.close)
+        deadline = self._clock.routine.call_later(request.timeout, pipe.close)
         try:
             await pipe.wait_started()
             if pipe.has_begun:

@@ -1,5 +1,6 @@
 """The controllers that delete old CertificateSigningRequests and PodCertificateRequests."""
 
+import asyncio
 import base64
 import logging
 from collections.abc import Callable
@@ -41,14 +42,20 @@ class Cleaner:
         self._resource, self._name = resource, name
         self._is_obsolete, self._period = is_obsolete, period
         self._requests = context.informers.of(resource)
+        self._requests.add_handler(lambda _: self._has_requests.set())
+        self._has_requests = asyncio.Event()
 
     async def run(self) -> None:
         await self._requests.wait_synced()
         while True:
             now = self._clock.now()
-            for request in self._requests.lister.all():
+            requests = self._requests.lister.all()
+            for request in requests:
                 if self._is_obsolete(request, now):
                     await self._delete(request)
+            if not requests:
+                self._has_requests.clear()
+                await self._has_requests.wait()
             await self._clock.sleep(self._period)
 
     async def _delete(self, request: ReadOnlyTree) -> None:

@@ -56,6 +56,7 @@ class GarbageCollector:
             workers=1,
             clock=context.clock,
             metrics=context.metrics,
+            requeue_clock=context.clock.routine,
         )
 
     async def run(self) -> None:

@@ -119,7 +119,8 @@ class NodeLifecycleController:
             self._metrics.all_nodes.observe(self._clock.monotonic() - began)
             self._nodes_to_taint.update(changed)
             await self._reconcile_no_execute_taints(zones)
-            await self._clock.sleep(self._period)
+            has_work = self._nodes_to_mark or self._nodes_to_taint
+            await (self._clock if has_work else self._clock.routine).sleep(self._period)
 
     def _silent_nodes(self) -> Iterable[str]:
         """Return the names of the nodes that sent no heartbeat for so long that they may be silent."""

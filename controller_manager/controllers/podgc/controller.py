@@ -65,7 +65,8 @@ class PodGarbageCollector:
                 await self._collect()
             except (ApiError, NoResponse) as error:
                 LOG.warning("pod garbage collection failed and is retried: %s", error)
-            await self._clock.sleep(PERIOD)
+            clock = self._clock if self._missing_since else self._clock.routine
+            await clock.sleep(PERIOD)
 
     async def _collect(self) -> None:
         pods, nodes = self._pods.lister, self._nodes.lister.all()

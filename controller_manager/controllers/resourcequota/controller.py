@@ -50,7 +50,12 @@ class ResourceQuotaController:
         self._last_changes: dict[Key, float] = {}
         """The times of the last observed change, by quota."""
         self._counters: dict[Key, dict[Resource[Any], UsageCounter]] = {}
-        loop = partial(ReconcileLoop, clock=context.clock, metrics=context.metrics)
+        loop = partial(
+            ReconcileLoop,
+            clock=context.clock,
+            metrics=context.metrics,
+            requeue_clock=context.clock.routine,
+        )
         workers = controllers.concurrent_resource_quota_syncs
         self._loop = loop("resourcequota_primary", self._reconcile, workers=workers)
         self._discovery = loop("resourcequota_discovery", self._discover, workers=1)
