@@ -41,6 +41,9 @@ check: ## Check format, style and types, and run the unit tests: about two minut
 test: environment ## Run every test
 	@$(PYTEST) -n auto --dist worksteal $(ARGS)
 
+compile-tests: environment # Once, instead of once by each worker of `make test`
+	@output=$$($(PYTEST) --collect-only -qq $(ARGS) 2>&1) || { echo "$$output" | tail -n 50; exit 1; }
+
 test-all: definitions ## Run every test with all its cases, as before a release: a fault at every write, 50,000 hostile requests, 10,000 streams
 	@MOCKUBE_EVERY_DISTURBANCE=1 MOCKUBE_FULL_SIZE=1 MOCKUBE_HOSTILE_REQUESTS=50000 MOCKUBE_STREAM_ROUNDS=10000 HYPOTHESIS_PROFILE=release \
 		$(PYTEST) -n auto --dist worksteal $(ARGS)
@@ -156,4 +159,4 @@ lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade 
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment runtime up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean
+.PHONY: help setup environment runtime up check test compile-tests test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean

@@ -32,6 +32,7 @@ MOSTLY_WAITING = (
     "tests/conformance/test_conversations.py",
     "tests/conformance/test_sessions.py",
     "tests/deploy/test_processes.py::test_standby_manager_leads_after_leader_is_killed",
+    "tests/docs/test_pages.py",
 )
 """Tests that wait for half of their time or longer, some with pauses that are recorded, and have much patience otherwise."""
 NICENESS = 19

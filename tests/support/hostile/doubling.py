@@ -104,7 +104,7 @@ def check_growth(
     For many cases, most of which are quick: where `sized_input`, which is `make(size)`, costs `enough` seconds at most, that is all.
     """
     twice = cost(run, sized_input)
-    if twice <= enough or twice <= RATIO * cost(run, make(size // 2), runs=2):
+    if twice <= enough or twice <= RATIO * cost(run, make(size // 2), runs=1 if twice > _LONG else 2):
         return
     found = []
     for double in (size, 2 * size, 4 * size):

@@ -129,6 +129,7 @@ def test_workers_with_a_purpose_have_no_tests_without_such_ones(run):
         ),
         pytest.param("tests/integration/test_a.py::test_a", GENERAL, id="integration test"),
         pytest.param("tests/conformance/test_conversations.py::test_a[api/crd]", WAITING, id="mostly waits"),
+        pytest.param("tests/docs/test_pages.py::test_a[README.md]", WAITING, id="page"),
         pytest.param("tests/deploy/test_processes.py::test_killed_servers", GENERAL, id="another test there"),
     ],
 )
