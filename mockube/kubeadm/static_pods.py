@@ -7,6 +7,7 @@ import yaml
 from msgspec import Struct
 
 from mockube.component_base.version import version
+from mockube.container_runtime.control_plane_flags import FLAGS
 from mockube.kubelet.installation import CONTROL_PLANE, NODE_ADDRESS
 from mockube.kubelet.node_pools.pool import node_name
 from mockube.launch import values_of
@@ -19,43 +20,8 @@ _DATA: Final = "/var/lib/etcd"
 _START_SECONDS: Final = 240
 _PROBE_SECONDS: Final = 10
 _LARGEST_LINE: Final = 1 << 20
-OWN_FLAGS: Final = frozenset(
-    {
-        "allow-host-access",
-        "allowed-hosts",
-        "cert-dir",
-        "cluster-dns",
-        "component-urls",
-        "container-runtime",
-        "controller-shutdown-timeout",
-        "data-dir",
-        "images",
-        "installation",
-        "kubeconfig",
-        "kubelet-address",
-        "kubelet-port",
-        "kubernetes-version",
-        "leader-elect-sole-candidate",
-        "load-balancer-cidr",
-        "metrics-port",
-        "packs",
-        "ready-after-controllers",
-        "scheduler-config",
-        "simulate-kubelet-details",
-        "simulate-metrics",
-        "simulate-nodes",
-        "simulate-unknown-programs",
-        "simulated-images",
-        "simulated-webhooks",
-        "stages",
-        "unknown-images",
-        "webhook-service",
-        "write-component-urls",
-        "write-kubeconfig",
-        "write-manager-kubeconfig",
-    }
-)
-"""The flags of the processes that the programs of Kubernetes do not have."""
+_OTHER_PLACES: Final = frozenset({"cert-dir", "kubeconfig"})
+"""Flags whose values in use are folders of this machine."""
 
 
 class ControlPlaneFlags(Struct, frozen=True, kw_only=True):
@@ -81,8 +47,9 @@ def _text(pod: Mapping[str, Any]) -> str:
 
 
 def _command(program: str, defaults: Mapping[str, str], used: Mapping[str, str]) -> list[str]:
-    """Return a command with the default flags, and those in use, sorted as kubeadm sorts them."""
-    values = {**defaults, **{name: value for name, value in used.items() if name not in OWN_FLAGS}}
+    """Return a command with the default flags, and those in use that the program has, sorted as kubeadm sorts them."""
+    hidden = _OTHER_PLACES
+    values = {**defaults, **{name: value for name, value in used.items() if name in FLAGS[program] - hidden}}
     return [program, *(f"--{name}={values[name]}" for name in sorted(values))]
 
 
