@@ -125,6 +125,37 @@ def test_names_are_resolved_by_the_corefile_of_ready_pods():
         check_resolution(cluster)
 
 
+def test_name_servers_count_the_queries_of_pods():
+    with Cluster(profile="kubeadm", nodes=1) as cluster:
+        cluster.apply(CLIENT)
+        cluster.wait("Pod", "client", is_ready)
+        wait_for_replicas(cluster, 2)
+        for name in (KUBERNETES, KUBERNETES, "missing.default.svc.cluster.local."):
+            look_up(cluster, name)
+        addresses = [
+            pod["status"]["podIP"] for pod in cluster.list("Pod", labels="k8s-app=kube-dns", **SYSTEM)
+        ]
+        lines = [
+            line
+            for address in addresses
+            for line in cluster.exec(
+                "client", ["wget", "-qO-", f"http://{address}:9153/metrics"]
+            ).stdout.splitlines()
+        ]
+
+        def total(name, *labels):
+            found = [
+                line
+                for line in lines
+                if line.startswith(f"{name}{{") and all(each in line for each in labels)
+            ]
+            return sum(int(line.rpartition(" ")[2]) for line in found)
+
+        assert total("coredns_dns_requests_total", 'type="A"', 'proto="udp"', 'zone="."') == 3
+        assert total("coredns_dns_responses_total", 'plugin="kubernetes"', 'rcode="NOERROR"') == 2
+        assert total("coredns_dns_responses_total", 'rcode="NXDOMAIN"') == 1
+
+
 @pytest.mark.parametrize(
     ("networks", "pods", "name_server", "first"),
     [
