@@ -1,8 +1,11 @@
 """The profile kubeadm: what `kubectl get` shows of the control plane, and that it does what it says."""
 
+from datetime import datetime
+
 import pytest
 
 from mockube import Cluster
+from tests.support.node_shell import on_node
 
 SYSTEM = {"namespace": "kube-system"}
 STATIC = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -266,3 +269,26 @@ def test_programs_of_the_control_plane_are_simulated(kubeadm):
     wait_for_replicas(kubeadm, 2)
     events = kubeadm.list("Event", **SYSTEM)
     assert [event["message"] for event in events if event["reason"] == "NotSimulated"] == []
+
+
+def test_control_plane_has_the_certificates_of_the_api_server(kubeadm):
+    pki = "/etc/kubernetes/pki"
+    names = on_node(kubeadm, f"ls {pki} {pki}/etcd").split()
+    assert {
+        "apiserver.crt",
+        "apiserver.key",
+        "ca.key",
+        "front-proxy-ca.crt",
+        "sa.pub",
+        "healthcheck-client.key",
+    } <= {*names}
+    shown = on_node(kubeadm, f"openssl x509 -in {pki}/apiserver.crt -noout -subject -issuer -enddate")
+    assert shown.startswith("subject=CN = kube-apiserver\nissuer=CN = kubernetes\nnotAfter=")
+    text = on_node(
+        kubeadm, f"openssl x509 -in {pki}/apiserver.crt -noout -text | grep -A1 'Alternative Name'"
+    )
+    assert "DNS:kubernetes.default.svc" in text
+    end = datetime.strptime(f"{shown.rpartition('=')[2].strip()} +0000", "%b %d %H:%M:%S %Y GMT %z")
+    table = on_node(kubeadm, "kubeadm certs check-expiration")
+    assert f"apiserver                  {end:%b %d, %Y %H:%M} UTC" in table
+    assert "not simulated" in on_node(kubeadm, f"cat {pki}/ca.key")
