@@ -63,6 +63,9 @@ class NodeServices(Protocol):
     def cluster_dns(self) -> str:
         """Return the address of the cluster's name server."""
 
+    def certificates(self) -> Mapping[str, str]:
+        """Return the certificates of the API server that control-plane nodes have, by their paths there."""
+
     async def wait_ready(self) -> None:
         """Wait until what the other functions return is known."""
 
@@ -91,6 +94,9 @@ class _NoServices:
 
     def cluster_dns(self) -> str:
         return CLUSTER_DNS
+
+    def certificates(self) -> Mapping[str, str]:
+        return {}
 
     async def wait_ready(self) -> None: ...
 

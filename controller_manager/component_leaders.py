@@ -111,14 +111,15 @@ class ComponentRunner:
         """The nodes whose static pods may have held the Lease before this manager has started."""
         self._changed = asyncio.Event()
         programs.on_change(self._changed.set)
-        report_leadership(component.lease.name, lambda: self._leading is not None, election.metrics)
 
     async def run(self) -> None:
-        instances: dict[str, asyncio.Task[None]] = {}
+        election, lease = self._election, self._component.lease
+        stop_reporting = report_leadership(lease.name, lambda: self._leading is not None, election.metrics)
+        instances: dict[tuple[str, int], asyncio.Task[None]] = {}
         try:
             while True:
                 self._changed.clear()
-                await self._sync(instances, self._programs.nodes(self._component.program))
+                await self._sync(instances, {*self._programs.runs(self._component.program).items()})
                 changing = asyncio.create_task(self._changed.wait())
                 ended, _ = await asyncio.wait(
                     {changing, *instances.values()}, return_when=asyncio.FIRST_COMPLETED
@@ -128,15 +129,18 @@ class ComponentRunner:
                     task.result()
         finally:
             await supervision.cancel_and_wait([*instances.values()])
+            stop_reporting()
 
-    async def _sync(self, instances: "dict[str, asyncio.Task[None]]", nodes: frozenset[str]) -> None:
-        """Start and end what the static pods on nodes do."""
+    async def _sync(
+        self, instances: "dict[tuple[str, int], asyncio.Task[None]]", runs: set[tuple[str, int]]
+    ) -> None:
+        """Start and end what the static pods on nodes do, by the runs of their containers."""
         program = self._component.program
-        for node in sorted(instances.keys() - nodes):
-            LOG.warning("%s does not run on %s any more", program, node)
-            await supervision.cancel_and_wait([instances.pop(node)])
-        for node in sorted(nodes - instances.keys()):
-            instances[node] = supervision.start(f"{program} on {node}", self._run_instance(node))
+        for run in sorted(instances.keys() - runs):
+            LOG.warning("%s has ended on %s", program, run[0])
+            await supervision.cancel_and_wait([instances.pop(run)])
+        for run in sorted(runs - instances.keys()):
+            instances[run] = supervision.start(f"{program} on {run[0]}", self._run_instance(run[0]))
 
     async def _run_instance(self, node: str) -> None:
         """Run the program of a static pod until it ends."""
@@ -151,7 +155,7 @@ class ComponentRunner:
                 lease=self._component.lease,
                 identity=await self._identity(node),
                 timings=election.timings,
-                is_sole=len(self._programs.nodes(self._component.program)) == 1,
+                is_sole=len(self._programs.runs(self._component.program)) == 1,
             ),
             election.client,
             clock=election.clock,

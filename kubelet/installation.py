@@ -31,6 +31,8 @@ class Installation(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """The texts of files by node and path."""
     logs: Mapping[str, str] = {}
     """The paths of files of this machine by the name of the static pod's container whose log they are."""
+    certificates: Mapping[str, str] = {}
+    """The paths of the API server's certificates on this machine by their paths on control-plane nodes."""
 
     @property
     def control_plane_pool(self) -> NodePool | None:

@@ -14,6 +14,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD, NAMESPACE_SYSTEM
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
+from mockube.container_runtime.control_plane_flags import flag_problem
 from mockube.container_runtime.kwok.kinds import KwokKind
 from mockube.container_runtime.runtime import NotPermitted
 
@@ -64,7 +65,9 @@ class KwokObjects:
         node = str(pod["spec"].get("nodeName") or "")
         is_static = ANNOTATION_MIRROR_POD in meta.annotations(pod) and meta.namespace(pod) == NAMESPACE_SYSTEM
         is_program = is_static and node.startswith(CONTROL_PLANE) and meta.name(pod) == f"{container}-{node}"
-        return self._logs.get(str(container), "") if is_program else ""
+        if not is_program or any(map(_has_wrong_flags, pod["spec"]["containers"])):
+            return ""  # A program that does not start has only its own words.
+        return self._logs.get(str(container), "")
 
     async def list(self, plural: str) -> Sequence[ReadOnlyTree]:
         """Return all objects of a kind, sorted by name; empty if the kind is not served."""
@@ -102,6 +105,10 @@ class KwokObjects:
         except NotFound:
             return None
         return response
+
+
+def _has_wrong_flags(container: ReadOnlyTree) -> bool:
+    return flag_problem([*(container.get("command") or ()), *(container.get("args") or ())]) is not None
 
 
 def selects(cluster_object: ReadOnlyTree, pod: ReadOnlyTree) -> bool:

@@ -12,10 +12,12 @@ from .queues import WorkQueueMetrics
 from .reconciliations import ReconcileMetrics
 
 
-def report_leadership(lease: str, is_leading: Callable[[], bool], metrics: MetricsRegistry) -> None:
-    """Collect whether this process is the leader."""
+def report_leadership(
+    lease: str, is_leading: Callable[[], bool], metrics: MetricsRegistry
+) -> Callable[[], None]:
+    """Collect whether this process is the leader; return what ends that."""
     status = metrics.numbers(families.LEADER)
-    metrics.on_collect(lambda: status.set(int(is_leading()), lease))
+    return metrics.on_collect(lambda: status.set(int(is_leading()), lease))
 
 
 class Metrics:

@@ -463,6 +463,7 @@ class PodFiles:
             server=services.api_server(),
             authority=services.authority(),
             cluster_dns=services.cluster_dns(),
+            certificates=services.certificates(),
         )
 
     def find_node_files(self, name: str) -> FileSystem | None:

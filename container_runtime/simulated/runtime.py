@@ -225,6 +225,7 @@ class SimulatedRuntime:
         self.machines = SimulatedMachines(
             self.files, self._network, context.nodes, context.clock, self._kill_computed
         )
+        self._responses.metrics = self._network.metrics_of_names
         self._responses.configured.network = self._network.caller
         self._responses.configured.write_log = self._write_log
         self._configured = ConfiguredContainers(

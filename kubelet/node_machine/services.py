@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 from mockube.apimachinery import meta
@@ -53,6 +54,8 @@ class MachineServices:
         self._nodes = context.informers.of(NODES)
         self._pods = context.informers.of(PODS)
         self._authority = b""
+        self._certificates: dict[str, str] = {}
+        """The certificates that were read, by their paths on control-plane nodes."""
         self._authority_due = 0.0
         """When the CA certificates are requested again, if they were not there."""
         self._sessions = ExecSessions()
@@ -109,6 +112,13 @@ class MachineServices:
 
     def cluster_dns(self) -> str:
         return self._settings.cluster_dns
+
+    def certificates(self) -> Mapping[str, str]:
+        paths = self._settings.installation.certificates
+        for place in paths.keys() - self._certificates.keys():
+            with suppress(OSError, UnicodeDecodeError):
+                self._certificates[place] = Path(paths[place]).read_text(encoding="ascii")
+        return self._certificates
 
     def api_server(self) -> str:
         for node in self._nodes.lister.all():

@@ -1,7 +1,7 @@
 """Which programs of static pods run on which nodes: what else depends on that follows it, such as a leader election."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from posixpath import basename
 
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -10,29 +10,30 @@ from mockube.client.component import ComponentContext
 
 class RunningPrograms:
     def __init__(self) -> None:
-        self._nodes = defaultdict[str, set[str]](set)
-        """The nodes on which a static pod runs a program, by the program's name."""
+        self._runs = defaultdict[str, dict[str, int]](dict)
+        """The nodes on which a static pod runs a program, with the restarts of its container, by the program's name."""
         self._handlers: list[Callable[[], None]] = []
 
-    def nodes(self, program: str) -> frozenset[str]:
-        return frozenset(self._nodes[program])
+    def runs(self, program: str) -> Mapping[str, int]:
+        """Return the nodes on which a program runs, with the number of its run there."""
+        return dict(self._runs[program])
 
     def on_change(self, handler: Callable[[], None]) -> None:
         """Call the handler whenever a program begins to run on a node, or runs there no more."""
         self._handlers.append(handler)
 
-    def set(self, node: str, programs: Collection[str]) -> None:
-        """Note the programs that run on a node."""
+    def set(self, node: str, programs: Mapping[str, int]) -> None:
+        """Note the programs that run on a node, with the number of each run."""
         changed = False
-        for program in {*self._nodes, *programs}:
-            nodes = self._nodes[program]
-            if (program in programs) == (node in nodes):
+        for program in {*self._runs, *programs}:
+            runs = self._runs[program]
+            if runs.get(node) == programs.get(program):
                 continue
             changed = True
             if program in programs:
-                nodes.add(node)
+                runs[node] = programs[program]
             else:
-                nodes.discard(node)
+                del runs[node]
         for handler in self._handlers if changed else ():
             handler()
 
@@ -45,13 +46,17 @@ def running_programs(context: ComponentContext) -> RunningPrograms:
     return present
 
 
-def programs_of(pod: ReadOnlyTree, status: ReadOnlyTree) -> Iterator[str]:
-    """Yield the programs of the containers that run by the status of their pod."""
+def programs_of(pod: ReadOnlyTree, status: ReadOnlyTree) -> Iterator[tuple[str, int]]:
+    """Yield the programs of the containers that run by the status of their pod, each with the restarts of its container."""
     statuses = status.get("containerStatuses") or ()
-    running = {each["name"] for each in statuses if "running" in (each.get("state") or {})}
+    running = {
+        each["name"]: each.get("restartCount") or 0
+        for each in statuses
+        if "running" in (each.get("state") or {})
+    }
     for container in pod["spec"].get("containers") or ():
         if container.get("name") in running and (program := program_of(container)):
-            yield program
+            yield program, running[container["name"]]
 
 
 def program_of(container: ReadOnlyTree) -> str:

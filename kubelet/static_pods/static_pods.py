@@ -93,7 +93,7 @@ class StaticPods:
         for node, texts in self._files.items():
             if not self._contents.is_kept((OF_NODE, node)):
                 # They have run before the API server answered, and nobody has changed their manifests.
-                self._programs.set(node, {*map(_program_of_manifest, texts)})
+                self._programs.set(node, dict.fromkeys(map(_program_of_manifest, texts), 0))
         await self._loop.run()
 
     def owns(self, pod: ReadOnlyTree) -> bool:
@@ -170,9 +170,9 @@ class StaticPods:
         desired = self._desired.get(node)
         if desired is not None:
             running = (self._running_programs(key, static.pod) for key, static in desired.items())
-            self._programs.set(node, {program for programs in running for program in programs})
+            self._programs.set(node, dict(run for runs in running for run in runs))
 
-    def _running_programs(self, key: Key, pod: Tree) -> Iterable[str]:
+    def _running_programs(self, key: Key, pod: Tree) -> Iterable[tuple[str, int]]:
         present = self._pods.lister.get(*key)
         is_shown = present is not None and hash_of(present.object) == hash_of(pod)
         status = present.object.get("status") or {} if present is not None and is_shown else {}
@@ -181,7 +181,8 @@ class StaticPods:
         digest, last = self._statuses.get(key, ("", None))
         if last is not None and digest == hash_of(pod):
             return programs_of(pod, last)
-        return map(program_of, pod["spec"]["containers"]) if hash_of(pod) in self._installed else ()
+        is_installed = hash_of(pod) in self._installed
+        return ((program_of(each), 0) for each in pod["spec"]["containers"] if is_installed)
 
     def _write_installed_files(self, node: ReadOnlyTree) -> None:
         """Write the files that a node has from its installation, unless an earlier manager has kept later ones."""

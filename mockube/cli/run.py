@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from mockube import kubectl
 from mockube.clusters.logs import Tail, merge_lines
@@ -114,9 +115,17 @@ def _level_flags(options: argparse.Namespace) -> Sequence[str]:
     return (f"--v={options.v}",) if options.v else ()
 
 
+_IMAGES_VARIABLE: Final = "MOCKUBE_CONTROLLER_MANAGER_IMAGES"
+"""The environment variable that the controller manager reads in place of --images."""
+
+
 def check_images(path: Path | None, *, has_processes: bool) -> None:
-    """Refuse an invalid file of images before processes start for it."""
+    """Refuse an invalid file of images, and processes without one, before anything starts."""
     if path is None:
+        if has_processes and _IMAGES_VARIABLE not in os.environ:
+            raise UsageError(
+                f"--container-runtime={PROCESS} needs --images: a file that says which command of this machine each image runs"
+            )
         return
     from mockube.container_runtime.images.table import ImageTableError, load_table  # noqa: PLC0415 - rarely needed
 

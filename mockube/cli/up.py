@@ -187,8 +187,8 @@ def check_controllers(options: argparse.Namespace) -> None:
 
 def _check_images(options: argparse.Namespace) -> None:
     has_processes = PROCESS in vars(options)[_dest(MANAGER, "container_runtime")][-1:]
-    for text in vars(options)[_dest(MANAGER, "images")][-1:]:
-        check_images(Path(text), has_processes=has_processes)
+    texts = vars(options)[_dest(MANAGER, "images")]
+    check_images(Path(texts[-1]) if texts else None, has_processes=has_processes)
 
 
 def _add_start_flags(parser: CommandParser) -> None:

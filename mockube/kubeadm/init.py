@@ -25,7 +25,7 @@ from mockube.kubelet.installation import Installation
 from mockube.launch import MINIMAL, LaunchOptions, dns_address, service_network, values_of
 
 from .addons import ClusterFacts, objects
-from .static_pods import ControlPlaneFlags, control_plane_names, manifests
+from .static_pods import PKI, ControlPlaneFlags, control_plane_names, manifests
 
 CONFIGURATION: Final = Key("kube-system", "kubeadm-config")
 """The ConfigMap that shows that kubeadm has made the cluster, as also a real one does."""
@@ -40,6 +40,7 @@ _AT_ONCE: Final = 2
 """The requests that are sent at the same time: each takes a connection, whose TLS costs more than a request."""
 _TOKEN: Final = (6, 16)
 """The lengths of the id and of the secret of a token."""
+_CERTIFICATES: Final = ("apiserver", "apiserver-kubelet-client", "front-proxy-ca", "front-proxy-client")
 _PROGRAMS: Final = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd")
 _PLURALS: Final = {"APIService": "apiservices", _STORAGE_CLASS: "storageclasses"}
 
@@ -66,9 +67,20 @@ def write_installation(
         control_planes=len(names),
         files={name: manifests(flags, name) for name in names},
         logs=dict(zip(_PROGRAMS, (server, manager, manager, str(note)), strict=True)),
+        certificates=_certificates(options.flags),
     )
     path.write_bytes(msgspec.json.encode(installation))
     return ("--installation", str(path))
+
+
+def _certificates(flags: Sequence[str]) -> Mapping[str, str]:
+    """Return where the API server has its certificates, by their paths on control-plane nodes."""
+    values = values_of(flags)
+    folder = values.get("cert-dir")
+    paths = {name: str(Path(folder, f"{name}.crt")) for name in _CERTIFICATES} if folder else {}
+    if "tls-cert-file" in values:
+        paths["apiserver"] = values["tls-cert-file"]
+    return {f"{PKI}/{name}.crt": path for name, path in paths.items()}
 
 
 def _etcd_note(store: str) -> bytes:

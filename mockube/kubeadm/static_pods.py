@@ -7,6 +7,7 @@ import yaml
 from msgspec import Struct
 
 from mockube.component_base.version import version
+from mockube.container_runtime.control_plane_flags import FLAGS
 from mockube.kubelet.installation import CONTROL_PLANE, NODE_ADDRESS
 from mockube.kubelet.node_pools.pool import node_name
 from mockube.launch import values_of
@@ -14,48 +15,13 @@ from mockube.launch import values_of
 from .releases import VERSIONS, Differences, differences
 
 FOLDER: Final = "/etc/kubernetes/manifests"
-_PKI: Final = "/etc/kubernetes/pki"
+PKI: Final = "/etc/kubernetes/pki"
 _DATA: Final = "/var/lib/etcd"
 _START_SECONDS: Final = 240
 _PROBE_SECONDS: Final = 10
 _LARGEST_LINE: Final = 1 << 20
-OWN_FLAGS: Final = frozenset(
-    {
-        "allow-host-access",
-        "allowed-hosts",
-        "cert-dir",
-        "cluster-dns",
-        "component-urls",
-        "container-runtime",
-        "controller-shutdown-timeout",
-        "data-dir",
-        "images",
-        "installation",
-        "kubeconfig",
-        "kubelet-address",
-        "kubelet-port",
-        "kubernetes-version",
-        "leader-elect-sole-candidate",
-        "load-balancer-cidr",
-        "metrics-port",
-        "packs",
-        "ready-after-controllers",
-        "scheduler-config",
-        "simulate-kubelet-details",
-        "simulate-metrics",
-        "simulate-nodes",
-        "simulate-unknown-programs",
-        "simulated-images",
-        "simulated-webhooks",
-        "stages",
-        "unknown-images",
-        "webhook-service",
-        "write-component-urls",
-        "write-kubeconfig",
-        "write-manager-kubeconfig",
-    }
-)
-"""The flags of the processes that the programs of Kubernetes do not have."""
+_OTHER_PLACES: Final = frozenset({"cert-dir", "kubeconfig"})
+"""Flags whose values in use are folders of this machine."""
 
 
 class ControlPlaneFlags(Struct, frozen=True, kw_only=True):
@@ -81,8 +47,9 @@ def _text(pod: Mapping[str, Any]) -> str:
 
 
 def _command(program: str, defaults: Mapping[str, str], used: Mapping[str, str]) -> list[str]:
-    """Return a command with the default flags, and those in use, sorted as kubeadm sorts them."""
-    values = {**defaults, **{name: value for name, value in used.items() if name not in OWN_FLAGS}}
+    """Return a command with the default flags, and those in use that the program has, sorted as kubeadm sorts them."""
+    hidden = _OTHER_PLACES
+    values = {**defaults, **{name: value for name, value in used.items() if name in FLAGS[program] - hidden}}
     return [program, *(f"--{name}={values[name]}" for name in sorted(values))]
 
 
@@ -167,7 +134,7 @@ def _kubernetes_image(program: str, minor: str) -> str:
 
 _CERTIFICATES: Final = (
     ("ca-certs", "/etc/ssl/certs", "DirectoryOrCreate", True),
-    ("k8s-certs", _PKI, "DirectoryOrCreate", True),
+    ("k8s-certs", PKI, "DirectoryOrCreate", True),
 )
 
 
@@ -182,22 +149,22 @@ def _etcd(flags: ControlPlaneFlags, node: str) -> dict[str, Any]:
     )
     defaults = {
         "advertise-client-urls": client,
-        "cert-file": f"{_PKI}/etcd/server.crt",
+        "cert-file": f"{PKI}/etcd/server.crt",
         "client-cert-auth": "true",
         "data-dir": _DATA,
         "initial-advertise-peer-urls": peer,
         "initial-cluster": f"{node}={peer}",
-        "key-file": f"{_PKI}/etcd/server.key",
+        "key-file": f"{PKI}/etcd/server.key",
         "listen-client-urls": f"https://127.0.0.1:2379,{client}",
         "listen-metrics-urls": "http://127.0.0.1:2381",
         "listen-peer-urls": peer,
         "name": node,
-        "peer-cert-file": f"{_PKI}/etcd/peer.crt",
+        "peer-cert-file": f"{PKI}/etcd/peer.crt",
         "peer-client-cert-auth": "true",
-        "peer-key-file": f"{_PKI}/etcd/peer.key",
-        "peer-trusted-ca-file": f"{_PKI}/etcd/ca.crt",
+        "peer-key-file": f"{PKI}/etcd/peer.key",
+        "peer-trusted-ca-file": f"{PKI}/etcd/ca.crt",
         "snapshot-count": "10000",
-        "trusted-ca-file": f"{_PKI}/etcd/ca.crt",
+        "trusted-ca-file": f"{PKI}/etcd/ca.crt",
         f"{prefix}watch-progress-notify-interval": "5s",
         **checks,
     }
@@ -212,7 +179,7 @@ def _etcd(flags: ControlPlaneFlags, node: str) -> dict[str, Any]:
     }
     volumes = (
         ("etcd-data", _DATA, "DirectoryOrCreate", False),
-        ("etcd-certs", f"{_PKI}/etcd", "DirectoryOrCreate", False),
+        ("etcd-certs", f"{PKI}/etcd", "DirectoryOrCreate", False),
     )
     return _pod(container, volumes, {"kubeadm.kubernetes.io/etcd.advertise-client-urls": client})
 
@@ -224,30 +191,30 @@ def _api_server(flags: ControlPlaneFlags) -> dict[str, Any]:
         "advertise-address": NODE_ADDRESS,
         "allow-privileged": "true",
         "authorization-mode": "Node,RBAC",
-        "client-ca-file": f"{_PKI}/ca.crt",
+        "client-ca-file": f"{PKI}/ca.crt",
         "enable-admission-plugins": "NodeRestriction",
         "enable-bootstrap-token-auth": "true",
-        "etcd-cafile": f"{_PKI}/etcd/ca.crt",
-        "etcd-certfile": f"{_PKI}/apiserver-etcd-client.crt",
-        "etcd-keyfile": f"{_PKI}/apiserver-etcd-client.key",
+        "etcd-cafile": f"{PKI}/etcd/ca.crt",
+        "etcd-certfile": f"{PKI}/apiserver-etcd-client.crt",
+        "etcd-keyfile": f"{PKI}/apiserver-etcd-client.key",
         "etcd-servers": "https://127.0.0.1:2379",
-        "kubelet-client-certificate": f"{_PKI}/apiserver-kubelet-client.crt",
-        "kubelet-client-key": f"{_PKI}/apiserver-kubelet-client.key",
+        "kubelet-client-certificate": f"{PKI}/apiserver-kubelet-client.crt",
+        "kubelet-client-key": f"{PKI}/apiserver-kubelet-client.key",
         "kubelet-preferred-address-types": "InternalIP,ExternalIP,Hostname",
-        "proxy-client-cert-file": f"{_PKI}/front-proxy-client.crt",
-        "proxy-client-key-file": f"{_PKI}/front-proxy-client.key",
+        "proxy-client-cert-file": f"{PKI}/front-proxy-client.crt",
+        "proxy-client-key-file": f"{PKI}/front-proxy-client.key",
         "requestheader-allowed-names": "front-proxy-client",
-        "requestheader-client-ca-file": f"{_PKI}/front-proxy-ca.crt",
+        "requestheader-client-ca-file": f"{PKI}/front-proxy-ca.crt",
         "requestheader-extra-headers-prefix": "X-Remote-Extra-",
         "requestheader-group-headers": "X-Remote-Group",
         "requestheader-username-headers": "X-Remote-User",
         "secure-port": str(port),
         "service-account-issuer": "https://kubernetes.default.svc.cluster.local",
-        "service-account-key-file": f"{_PKI}/sa.pub",
-        "service-account-signing-key-file": f"{_PKI}/sa.key",
+        "service-account-key-file": f"{PKI}/sa.pub",
+        "service-account-signing-key-file": f"{PKI}/sa.key",
         "service-cluster-ip-range": flags.service_network,
-        "tls-cert-file": f"{_PKI}/apiserver.crt",
-        "tls-private-key-file": f"{_PKI}/apiserver.key",
+        "tls-cert-file": f"{PKI}/apiserver.crt",
+        "tls-private-key-file": f"{PKI}/apiserver.key",
     }
     container = {
         "name": "kube-apiserver",
@@ -267,17 +234,17 @@ def _controller_manager(flags: ControlPlaneFlags) -> dict[str, Any]:
         "authentication-kubeconfig": kubeconfig,
         "authorization-kubeconfig": kubeconfig,
         "bind-address": "127.0.0.1",
-        "client-ca-file": f"{_PKI}/ca.crt",
+        "client-ca-file": f"{PKI}/ca.crt",
         "cluster-cidr": flags.pod_network,
         "cluster-name": "kubernetes",
-        "cluster-signing-cert-file": f"{_PKI}/ca.crt",
-        "cluster-signing-key-file": f"{_PKI}/ca.key",
+        "cluster-signing-cert-file": f"{PKI}/ca.crt",
+        "cluster-signing-key-file": f"{PKI}/ca.key",
         "controllers": "*,bootstrapsigner,tokencleaner",
         "kubeconfig": kubeconfig,
         "leader-elect": "true",
-        "requestheader-client-ca-file": f"{_PKI}/front-proxy-ca.crt",
-        "root-ca-file": f"{_PKI}/ca.crt",
-        "service-account-private-key-file": f"{_PKI}/sa.key",
+        "requestheader-client-ca-file": f"{PKI}/front-proxy-ca.crt",
+        "root-ca-file": f"{PKI}/ca.crt",
+        "service-account-private-key-file": f"{PKI}/sa.key",
         "service-cluster-ip-range": flags.service_network,
         "use-service-account-credentials": "true",
     }

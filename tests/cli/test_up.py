@@ -122,10 +122,11 @@ def test_number_of_nodes_is_the_one_of_the_server(running):
         (["--profile=minimal", "--control-planes=3"], "--control-planes needs --profile=kubeadm"),
         (["--control-planes=0"], "0 is not a number from 1 to 15"),
         (["--control-planes=many"], "--control-planes"),
+        (["--container-runtime=process"], "--container-runtime=process needs --images"),
         (["--service-cluster-ip-range=10.0.0.0/29"], "10.0.0.0/29 has no room for the address of kube-dns"),
     ],
 )
-def test_invalid_profile_is_refused(running, arguments, says):
+def test_flags_that_do_not_fit_are_refused(running, arguments, says):
     refused = running.run("up", "--name=other", *arguments)
     assert (refused.returncode, says in refused.stderr) == (2, True)
 

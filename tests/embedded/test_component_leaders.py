@@ -3,6 +3,7 @@
 import pytest
 
 from mockube import Cluster
+from mockube.container_runtime.control_plane_flags import flag_problem
 from tests.support.node_shell import on_node
 
 SYSTEM = {"namespace": "kube-system"}
@@ -38,8 +39,13 @@ def has_restarted(tree):
     return status["restartCount"] == 1 and "running" in status["state"]
 
 
+def is_crashing(tree):
+    [status] = tree["status"].get("containerStatuses") or [{"state": {}}]
+    return status["state"].get("waiting", {}).get("reason") == "CrashLoopBackOff"
+
+
 def wait_for_end(cluster, program, node="control-plane-1"):
-    cluster.wait("Pod", f"{program}-{node}", "delete", **SYSTEM)
+    cluster.wait_gone("Pod", f"{program}-{node}", **SYSTEM)
 
 
 @pytest.fixture
@@ -100,3 +106,25 @@ def test_container_that_is_stopped_leads_again_when_it_has_restarted(cluster):
     cluster.apply(POD)
     cluster.wait("Pod", "web", is_running)
     assert holder(cluster, "kube-scheduler") != first
+
+
+def test_wrong_flag_ends_the_program_in_its_own_words(cluster):
+    manifest = f"{FOLDER}/kube-scheduler.yaml"
+    on_node(cluster, f"sed -i 's/--leader-elect=true/--leader-elected=true/' {manifest}")
+    pod = cluster.wait("Pod", "kube-scheduler-control-plane-1", is_crashing, **SYSTEM)
+    [status] = pod["status"]["containerStatuses"]
+    assert status["lastState"]["terminated"]["exitCode"] == 1
+    log = cluster.logs("kube-scheduler-control-plane-1", previous=True, **SYSTEM)
+    assert log == "Error: unknown flag: --leader-elected\n"
+    cluster.apply(POD)
+    cluster.advance(60)
+    assert cluster.get("Pod", "web")["status"]["phase"] == "Pending"
+    on_node(cluster, f"sed -i 's/--leader-elected=true/--leader-elect=true/' {manifest}")
+    cluster.wait("Pod", "web", is_running)
+    assert "unknown flag" not in cluster.logs("kube-scheduler-control-plane-1", **SYSTEM)
+
+
+def test_manifests_have_only_flags_of_their_programs(cluster):
+    for program in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"):
+        pod = cluster.get("Pod", f"{program}-control-plane-1", **SYSTEM)
+        assert flag_problem(pod["spec"]["containers"][0]["command"]) is None

@@ -1,8 +1,11 @@
 """The profile kubeadm: what `kubectl get` shows of the control plane, and that it does what it says."""
 
+from datetime import datetime
+
 import pytest
 
 from mockube import Cluster
+from tests.support.node_shell import on_node
 
 SYSTEM = {"namespace": "kube-system"}
 STATIC = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -125,6 +128,37 @@ def test_names_are_resolved_by_the_corefile_of_ready_pods():
         check_resolution(cluster)
 
 
+def test_name_servers_count_the_queries_of_pods():
+    with Cluster(profile="kubeadm", nodes=1) as cluster:
+        cluster.apply(CLIENT)
+        cluster.wait("Pod", "client", is_ready)
+        wait_for_replicas(cluster, 2)
+        for name in (KUBERNETES, KUBERNETES, "missing.default.svc.cluster.local."):
+            look_up(cluster, name)
+        addresses = [
+            pod["status"]["podIP"] for pod in cluster.list("Pod", labels="k8s-app=kube-dns", **SYSTEM)
+        ]
+        lines = [
+            line
+            for address in addresses
+            for line in cluster.exec(
+                "client", ["wget", "-qO-", f"http://{address}:9153/metrics"]
+            ).stdout.splitlines()
+        ]
+
+        def total(name, *labels):
+            found = [
+                line
+                for line in lines
+                if line.startswith(f"{name}{{") and all(each in line for each in labels)
+            ]
+            return sum(int(line.rpartition(" ")[2]) for line in found)
+
+        assert total("coredns_dns_requests_total", 'type="A"', 'proto="udp"', 'zone="."') == 3
+        assert total("coredns_dns_responses_total", 'plugin="kubernetes"', 'rcode="NOERROR"') == 2
+        assert total("coredns_dns_responses_total", 'rcode="NXDOMAIN"') == 1
+
+
 @pytest.mark.parametrize(
     ("networks", "pods", "name_server", "first"),
     [
@@ -235,3 +269,26 @@ def test_programs_of_the_control_plane_are_simulated(kubeadm):
     wait_for_replicas(kubeadm, 2)
     events = kubeadm.list("Event", **SYSTEM)
     assert [event["message"] for event in events if event["reason"] == "NotSimulated"] == []
+
+
+def test_control_plane_has_the_certificates_of_the_api_server(kubeadm):
+    pki = "/etc/kubernetes/pki"
+    names = on_node(kubeadm, f"ls {pki} {pki}/etcd").split()
+    assert {
+        "apiserver.crt",
+        "apiserver.key",
+        "ca.key",
+        "front-proxy-ca.crt",
+        "sa.pub",
+        "healthcheck-client.key",
+    } <= {*names}
+    shown = on_node(kubeadm, f"openssl x509 -in {pki}/apiserver.crt -noout -subject -issuer -enddate")
+    assert shown.startswith("subject=CN = kube-apiserver\nissuer=CN = kubernetes\nnotAfter=")
+    text = on_node(
+        kubeadm, f"openssl x509 -in {pki}/apiserver.crt -noout -text | grep -A1 'Alternative Name'"
+    )
+    assert "DNS:kubernetes.default.svc" in text
+    end = datetime.strptime(f"{shown.rpartition('=')[2].strip()} +0000", "%b %d %H:%M:%S %Y GMT %z")
+    table = on_node(kubeadm, "kubeadm certs check-expiration")
+    assert f"apiserver                  {end:%b %d, %Y %H:%M} UTC" in table
+    assert "not simulated" in on_node(kubeadm, f"cat {pki}/ca.key")

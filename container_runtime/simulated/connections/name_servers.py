@@ -11,6 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import ServeNames
 from mockube.container_runtime.simulated.network.coredns import NameServer, Query
+from mockube.container_runtime.simulated.network.coredns_metrics import ServerMetrics
 from mockube.container_runtime.simulated.network.corefile import PORT, Corefile, parse
 from mockube.container_runtime.simulated.network.dns import Answer
 from mockube.container_runtime.simulated.network.policies import is_allowed
@@ -31,6 +32,8 @@ class NameServers:
         self._cluster_dns = cluster_dns
         self._corefiles: dict[str, Corefile] = {}
         """What the servers that run have read, by the uid of the pod."""
+        self._metrics: dict[str, ServerMetrics] = {}
+        """What these servers count, by the uid of the pod."""
         self._had_cluster_dns = False
         """Whether CoreDNS has run as kubeadm installs it: without its Service, names are not resolved then."""
         self._turns: Counter[str] = Counter()
@@ -42,8 +45,15 @@ class NameServers:
         )
         self._corefiles.pop(meta.uid(pod), None)
         while len(self._corefiles) >= _MAX_SERVERS:
-            del self._corefiles[next(iter(self._corefiles))]
-        self._corefiles[meta.uid(pod)] = parse(served.corefile, served.path)
+            oldest = next(iter(self._corefiles))
+            del self._corefiles[oldest], self._metrics[oldest]
+        corefile = self._corefiles[meta.uid(pod)] = parse(served.corefile, served.path)
+        self._metrics.setdefault(meta.uid(pod), ServerMetrics(corefile)).use(corefile)
+
+    def metrics(self, pod: ReadOnlyTree) -> str:
+        """Return what the name server in a pod shows to Prometheus."""
+        found = self._metrics.get(meta.uid(pod))
+        return "" if found is None else found.text()
 
     def serves(self, address: str) -> bool:
         """Return whether pods of the cluster decide what is answered at an address."""
@@ -54,12 +64,14 @@ class NameServers:
         pod = self._view.pod_at(address)
         return (pod is not None and _runs_coredns(pod)) or bool(self._view.services_at(address))
 
-    def answer(self, source: Peer, address: str, query: Query, forwards: int = 0) -> Answer | None:
+    def answer(
+        self, source: Peer, address: str, query: Query, forwards: int = 0, protocol: str = _PROTOCOL
+    ) -> Answer | None:
         """Answer a query of a client; None if no server does."""
         target = self._choose(source, address)
         if target is None or target.pod is None:
             return None
-        if source is not _NOBODY and not is_allowed(self._view, source, target.peer, target.port, _PROTOCOL):
+        if source is not _NOBODY and not is_allowed(self._view, source, target.peer, target.port, protocol):
             return None
         corefile = self._corefiles.get(meta.uid(target.pod))
         if (
@@ -70,7 +82,9 @@ class NameServers:
             if source is _NOBODY:  # what it knows besides is not known
                 return Answer(is_outside=True)
             return dns.resolve(self._view, query.name, query.record_type)
-        return NameServer(corefile, self._view, self._forward).answer(query, forwards)
+        answer = NameServer(corefile, self._view, self._forward).answer(query, forwards)
+        self._metrics[meta.uid(target.pod)].note(query, source.address, protocol, answer)
+        return answer
 
     def _choose(self, source: Peer, address: str) -> RouteTarget | None:
         """Return the pod behind an address that answers next, as kube-proxy balances."""

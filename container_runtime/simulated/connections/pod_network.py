@@ -113,6 +113,10 @@ class PodConnections:
         self._admin_checked_at: float | None = None
         self._admin_lock = asyncio.Lock()
 
+    def metrics_of_names(self, pod: ReadOnlyTree) -> str:
+        """Return what the name server in a pod shows to Prometheus; "" if there is none."""
+        return self._name_servers.metrics(pod)
+
     def caller(
         self, pod: ReadOnlyTree, on_unknown: Callable[[str, str], None] = lambda *_: None
     ) -> NetworkCaller:
@@ -163,7 +167,8 @@ class PodConnections:
 
     def _look_up(self, source: Peer, lookup: Lookup) -> Reply:
         if self._name_servers.serves(lookup.server):
-            answer = self._name_servers.answer(source, lookup.server, Query(lookup.name, lookup.record_type))
+            query = Query(lookup.name, lookup.record_type)
+            answer = self._name_servers.answer(source, lookup.server, query, protocol=lookup.protocol)
             if answer is None:
                 return Reply(outcome=Outcome.TIMEOUT.value)
             outcome = Outcome.OUTSIDE if answer.is_outside else Outcome.OPEN

@@ -49,6 +49,8 @@ class ReceivedRequest(Struct, frozen=True, kw_only=True):
     """The seconds since the start of the container."""
     time: str = ""
     body: bytes = b""
+    metrics: str = ""
+    """What the container shows to Prometheus of what it has done."""
     run: tuple[str, str, int] = ("", "", 0)
     """The run that receives it: the pod's uid, the container's name and its restarts."""
 
@@ -186,6 +188,7 @@ def _value(name: str, pod: ReadOnlyTree, request: ReceivedRequest) -> str:
         "host": request.headers.get("host", ""),
         "elapsed": f"{request.elapsed:.6f}",
         "time": request.time,
+        "metrics": request.metrics,
         "headers": "\n".join(
             f"{key.title()}: {value}" for key, value in sorted(request.headers.items()) if key != "host"
         ),

@@ -56,6 +56,8 @@ class PortResponses:
         self._access_logs = access_logs
         self._clock = clock
         self._servers = servers
+        self.metrics: Callable[[ReadOnlyTree], str] = lambda _: ""
+        """Returns what a pod shows to Prometheus; set by the run-time, whose network needs the responses."""
         self.configured = ConfiguredResponses(files, clock)
         self.agnhost = AgnhostResponses(files, clock)
         self.databases = Databases(files, clock)
@@ -112,6 +114,7 @@ class PortResponses:
             request,
             elapsed=running_seconds(pod, container["name"], now) or 0.0,
             time=f"{now:%Y-%m-%d %H:%M:%S.%f} +0000 UTC",
+            metrics=self.metrics(pod),
         )
         if behavior.handled_by:
             restarts = (container_status(pod, container["name"]) or {}).get("restartCount") or 0

@@ -73,20 +73,20 @@ class NameServer(Struct, frozen=True):
         """Return the answer of the first plugin that has one."""
         for directive in block.of("template"):
             if (answer := _template_answer(directive, zone, query)) is not None:
-                return answer
+                return replace(answer, plugin=directive.name)
         for directive in block.of("hosts"):
             if (answer := _hosts_answer(directive, zone, query)) is not None:
-                return answer
+                return replace(answer, plugin=directive.name)
         for directive in block.of("kubernetes"):
             if (answer := self._kubernetes_answer(directive, zone, query, forwards)) is not None:
-                return answer
+                return replace(answer, plugin=directive.name)
         if any(block.of(name) for name in _NOT_SIMULATED):
             return Answer(is_outside=True)
         for directive in sorted(block.of("forward"), key=lambda each: -len(_zone(each.arguments[0]))):
             if is_in_zone(query.name, _zone(directive.arguments[0])) and not _is_excepted(
                 directive, query.name
             ):
-                return self._forwarded_answer(directive, query, forwards)
+                return replace(self._forwarded_answer(directive, query, forwards), plugin=directive.name)
         return Answer(exists=False, code=REFUSED)
 
     def _kubernetes_answer(

@@ -37,6 +37,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     """Whether the name is one of the internet, whose answer nobody knows."""
     code: str = ""
     """The response code, such as SERVFAIL, if it is not that of a name that exists or does not."""
+    plugin: str = ""
+    """The plugin of CoreDNS that has answered."""
 
     def values(self, record_type: str) -> list[str]:
         return [record[2] for record in self.records if record[1] == record_type]

@@ -5,7 +5,7 @@ from typing import Final
 from mockube.container_runtime.images.programs import ImagePrograms, program_sets
 
 NODE_PROGRAM_NAMES: Final = frozenset(
-    ["containerd", "crictl", "etcdctl", "ip", "journalctl", "kubeadm", "kubectl", "kubelet", "netstat", "ss", "systemctl"]
+    ["containerd", "crictl", "etcdctl", "ip", "journalctl", "kubeadm", "kubectl", "kubelet", "netstat", "openssl", "ss", "systemctl"]
 )  # fmt: skip
 """The programs that only nodes have, or that show something else on nodes."""
 _FURTHER: Final = frozenset(

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache, lru_cache
 from posixpath import normpath
+from types import MappingProxyType
 from typing import Any, Final
 
 from mockube.apimachinery import meta
@@ -37,6 +38,17 @@ _LINKS: Final[Mapping[str, str]] = {
 _MODES: Final[Mapping[str, int]] = {
     "/tmp": 0o1777, "/var/tmp": 0o1777, "/root": 0o700, "/dev/shm": 0o1777,  # noqa: S108 - on a simulated node
 }  # fmt: skip
+_PKI: Final = "/etc/kubernetes/pki"
+CONTROL_PLANE_CERTIFICATES: Final = tuple(
+    f"{_PKI}/{name}.{ending}"
+    for name in (
+        "apiserver", "apiserver-etcd-client", "apiserver-kubelet-client", "ca", "etcd/ca", "etcd/healthcheck-client", "etcd/peer",
+        "etcd/server", "front-proxy-ca", "front-proxy-client", "sa",
+    )
+    for ending in (("key", "pub") if name == "sa" else ("crt", "key"))
+    if name != "ca" or ending == "key"
+)  # fmt: skip
+"""The files that kubeadm writes on control-plane nodes, besides the CA certificate, which all nodes have."""
 _SECRET_FOLDERS: Final = ("/etc/kubernetes/pki/", "/var/lib/kubelet/pki/")
 _KUBELET_UNIT_TEXT: Final = """\
 [Unit]
@@ -143,14 +155,19 @@ def root_files(
     server: str,
     authority: bytes,
     cluster_dns: str = CLUSTER_DNS,
+    certificates: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, FileEntry]:
     """Return the files of a node by path. `server` is the URL of the API server, `authority` its CA certificates,
-    `cluster_dns` the address of the cluster's name server.
+    `cluster_dns` the address of the cluster's name server, `certificates` those of control-plane nodes by path.
     """
     files = dict(_common_files())
     if not is_control_plane(node):
         del files[_ETCDCTL]
     files |= {path: _text_file(path, text) for path, text in _texts(node, server, authority, cluster_dns)}
+    if is_control_plane(node):
+        files |= {
+            path: _text_file(path, certificates.get(path, _NOT_SHOWN)) for path in CONTROL_PLANE_CERTIFICATES
+        }
     for pod in pods:
         files |= dict(_pod_files(pod))
     return files

@@ -9,6 +9,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import RunBehavior, end_at_start
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.volumes import volume_kind
+from mockube.container_runtime.control_plane_flags import flag_problem
 from mockube.container_runtime.images.references import has_major
 from mockube.container_runtime.images.table import Requirement, behavior_of
 from mockube.container_runtime.pod_script import Script
@@ -28,8 +29,11 @@ def unmet_requirement(
 ) -> Requirement | None:
     """Return the first requirement of the image's entrypoint that the container's variables do not meet; None if all are met.
 
-    A command in place of the entrypoint requires nothing, and neither do arguments that are another program.
+    A command in place of the entrypoint requires nothing, and neither do arguments that are another program. A program of the control
+    plane requires flags that it knows.
     """
+    if (wrong := wrong_flags(container)) is not None:
+        return wrong
     image = behavior_of(container)
     if image is None or not image.requires or container.get("command"):
         return None
@@ -45,6 +49,14 @@ def unmet_requirement(
             if _is_unmet(each, set_in_pod if each.mounted else variables, pod, container)
         ),
         None,
+    )
+
+
+def wrong_flags(container: ReadOnlyTree) -> Requirement | None:
+    """Return what a program of the control plane logs about a flag that it does not know; None if it knows all."""
+    problem = flag_problem([*(container.get("command") or ()), *(container.get("args") or ())])
+    return (
+        None if problem is None else Requirement(one_of=(), logs=problem.lines, exit_code=problem.exit_code)
     )
 
 
@@ -91,8 +103,11 @@ def end_of_entrypoint(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, config_map: FindObject, secret: FindObject
 ) -> RunBehavior | None:
     """Return the end of an entrypoint that lacks a variable; None if it has all, as far as that is known."""
+    wrong = wrong_flags(container)
     image = behavior_of(container)
     is_scripted = script.times_runs or script.ignore_missing or script.command(container["name"]) is not None
+    if wrong is not None and not is_scripted:
+        return end_at_start(container, wrong.exit_code, wrong.logs)
     if image is None or not image.requires or is_scripted:
         return None
     config_maps = {name: config_map(name) for name in _referenced(container, "configMap")}

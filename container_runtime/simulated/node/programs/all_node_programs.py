@@ -10,6 +10,7 @@ from .crictl import crictl
 from .journalctl import journalctl
 from .machine_network import ip, netstat, ss
 from .machine_processes import ps
+from .openssl import openssl
 from .systemctl import systemctl
 
 NODE_PROGRAMS: Final[Mapping[str, Program]] = {
@@ -17,6 +18,7 @@ NODE_PROGRAMS: Final[Mapping[str, Program]] = {
     "ip": ip,
     "journalctl": journalctl,
     "netstat": netstat,
+    "openssl": openssl,
     "ps": ps,
     "ss": ss,
     "systemctl": systemctl,

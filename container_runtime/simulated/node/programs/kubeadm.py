@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import orjson
 
+from mockube.container_runtime.simulated.node.certificate_text import load_certificate
 from mockube.container_runtime.simulated.node.root_files import KUBELET_SETTINGS
 from mockube.container_runtime.simulated.node.services import ServiceError, ask
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.output import to_yaml
@@ -149,15 +150,24 @@ def _check_expiration(process: Process, _: Sequence[str], __: Options) -> Work:
     machine = yield from ask(process, "machine")
     created, now = datetime.fromisoformat(machine["created"]), process.host.now_running(is_shown=True)
 
-    def expiry(years: int) -> tuple[str, str]:
-        at = created + years * _YEAR
+    def expiry(name: str, years: int) -> tuple[str, str]:
+        at = _end_of(process, name) or created + years * _YEAR
         return f"{at.astimezone(UTC):%b %d, %Y %H:%M} UTC", _residual(at - now)
 
     rows = [("CERTIFICATE", "EXPIRES", "RESIDUAL TIME", "CERTIFICATE AUTHORITY", "EXTERNALLY MANAGED")]
-    rows += [(name, *expiry(1), authority, "no") for name, authority in _CERTIFICATES]
+    rows += [(name, *expiry(name, 1), authority, "no") for name, authority in _CERTIFICATES]
     authorities = [("CERTIFICATE AUTHORITY", "EXPIRES", "RESIDUAL TIME", "EXTERNALLY MANAGED")]
-    authorities += [(name, *expiry(10), "no") for name in ("ca", "etcd-ca", "front-proxy-ca")]
+    authorities += [(name, *expiry(name, 10), "no") for name in ("ca", "etcd-ca", "front-proxy-ca")]
     yield write_text(f"{table(rows, width=0)}\n{table(authorities, width=0)}")
+
+
+def _end_of(process: Process, name: str) -> datetime | None:
+    """Return the end of a certificate of the API server; None for others, which are not simulated."""
+    path = f"/etc/kubernetes/pki/{name}.crt"
+    if not process.host.files.exists(path):
+        return None
+    certificate = load_certificate(process.host.files.read(path))
+    return None if certificate is None else certificate.not_valid_after_utc
 
 
 def _residual(left: timedelta) -> str:

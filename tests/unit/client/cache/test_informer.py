@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.client.cache.informer import CacheMutated, Informer, MutationDetector
+from mockube.client.cache.informer import CacheMutated, HandlerScope, Informer, MutationDetector
 from mockube.client.kinds import CONFIG_MAPS, PODS
 from mockube.client.metrics.informers import InformerStats
 from mockube.component_base.loop import yield_to_loop
@@ -249,3 +249,13 @@ async def test_other_tasks_run_while_a_long_list_enters_the_cache(informer):
     await watching
     assert len(counts) >= 10
     assert len(informer.lister) == 1000
+
+
+def test_handlers_of_a_scope_are_removed_together(informer):
+    scope, inside, outside = HandlerScope(), [], []
+    with scope.active():
+        informer.add_handler(inside.append)
+    informer.add_handler(outside.append)
+    scope.remove_handlers()
+    informer.put(tree("a", 1))
+    assert (len(inside), len(outside)) == (0, 1)

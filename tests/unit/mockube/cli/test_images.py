@@ -141,6 +141,14 @@ def test_invalid_description_is_refused_before_anything_starts(images, text, mes
         check_images(path, has_processes=False)
 
 
+def test_processes_without_a_map_of_images_are_refused_before_anything_starts(monkeypatch):
+    with pytest.raises(UsageError, match="--container-runtime=process needs --images"):
+        check_images(None, has_processes=True)
+    check_images(None, has_processes=False)
+    monkeypatch.setenv("MOCKUBE_CONTROLLER_MANAGER_IMAGES", "images.yaml")
+    check_images(None, has_processes=True)
+
+
 def test_broken_table_of_cluster_is_reported():
     async def get(*_):
         return {"data": {"images.yaml": "a: ["}}
