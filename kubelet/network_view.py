@@ -45,6 +45,7 @@ class InformerView:
         """The uids of the pods of kube-proxy that run on each node."""
         self._old_rules: dict[str, RulesOfNode] = {}
         """The rules of the nodes from which kube-proxy is gone."""
+        self._callbacks: list[Callable[[], None]] = []
 
     async def wait_synced(self) -> None:
         """Watch the objects, and wait until the caches are filled."""
@@ -64,7 +65,20 @@ class InformerView:
         for resource in _WATCHED:
             await self._informers.of(resource).wait_synced()
 
+    def on_other_rules(self, callback: Callable[[], None]) -> None:
+        self._callbacks.append(callback)
+
     def _on_pod_change(self, change: Change) -> None:
+        before = self.rules_of_nodes()
+        self._note_proxies(change)
+        self._report_other_rules(before)
+
+    def _report_other_rules(self, before: "InformerView | RulesOfNode") -> None:
+        if self.rules_of_nodes() is not before:
+            for callback in self._callbacks:
+                callback()
+
+    def _note_proxies(self, change: Change) -> None:
         """Note when the last kube-proxy of a node ends: the rules of the node stay as they are then."""
         old: PodView | None = change.old
         new: PodView | None = change.new
@@ -83,12 +97,18 @@ class InformerView:
 
     def _on_node_change(self, change: Change) -> None:
         if change.new is None:
-            name = meta.name(change.last_known)
+            name, before = meta.name(change.last_known), self.rules_of_nodes()
             self._proxies.pop(name, None)
             self._old_rules.pop(name, None)
+            self._report_other_rules(before)
 
     def rules_on(self, node: str) -> "InformerView | RulesOfNode":
         return self._old_rules.get(node, self)
+
+    def rules_of_nodes(self) -> "InformerView | RulesOfNode":
+        if self._proxies or not self._old_rules:
+            return self
+        return next(reversed(self._old_rules.values()))
 
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
         namespace = self._informers.of(kinds.NAMESPACES).lister.get("", name)

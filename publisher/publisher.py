@@ -37,6 +37,7 @@ from .sockets import NoSocket
 
 REPLACED: Final = "PublishedPortReplaced"
 FAILED: Final = "PublishingFailed"
+_NO_PROXY: Final = "kube-proxy runs on no node, so that none has a rule for it"
 
 
 class Publisher:
@@ -59,6 +60,8 @@ class Publisher:
     async def run(self) -> None:
         allow_many_files()
         await self._services.wait_synced()
+        self._context.view.on_other_rules(self._add_all)
+        await self._context.view.wait_synced()
         await self._record.wait_synced()
         try:
             sweeping = start("idle connections", self._listeners.connections.end_idle(), endless=True)
@@ -90,6 +93,13 @@ class Publisher:
         if key in self._published or (change.new is not None and self._ports_of(change.new)):
             self._loop.add(key)
 
+    def _add_all(self) -> None:
+        for service in self._services.lister.all():
+            if self._ports_of(service):
+                self._loop.add(Key.of(service))
+        for key in self._published:
+            self._loop.add(key)
+
     def _ports_of(self, service: ReadOnlyTree) -> list[PublishedPort]:
         settings = self._settings
         return [*published_ports(service, address=settings.address, balancers=settings.balancers)]
@@ -106,17 +116,25 @@ class Publisher:
     async def _sync(self, key: Key) -> timedelta | None:
         if key == RECORD:
             return await self._record.write()
-        service = self._services.lister.get(*key)
-        desired_ports = [] if service is None else self._ports_of(service)
-        names = {port.key for port in desired_ports}
-        for port in self._published.pop(key, []):
+        # Nodes without kube-proxy have the Services of before.
+        service = self._context.view.rules_of_nodes().service(*key)
+        opened = [] if service is None else self._ports_of(service)
+        names = {port.key for port in opened}
+        present = self._services.lister.get(*key)
+        others = (
+            [] if present is None else [port for port in self._ports_of(present) if port.key not in names]
+        )
+        for port in [*self._published.pop(key, []), *others]:
             if port.key not in names:
                 self._listeners.close(port.key)
                 self._record.forget(port.key)
-        if service is not None and desired_ports:
-            self._published[key] = desired_ports
-            for port in desired_ports:
-                await self._open(service, port)
+        if opened or others:
+            self._published[key] = [*opened, *others]
+        for port in others:
+            self._record.note(port.key, f"{NONE}{_NO_PROXY}")
+        for port in opened:
+            assert service is not None
+            await self._open(service, port)
         return None
 
     async def _open(self, service: ReadOnlyTree, port: PublishedPort) -> None:

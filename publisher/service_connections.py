@@ -45,13 +45,14 @@ class ServiceConnections:
     async def serve(self, port: PublishedPort, connection: SocketConnection) -> None:
         """Lead a client's connection to an endpoint of a Service until it ends."""
         await self._view.wait_synced()
-        service = self._view.service(port.namespace, port.service)
+        rules = self._view.rules_of_nodes()
+        service = rules.service(port.namespace, port.service)
         service_port = port_of(service, port.port, port.name)
         if service is None or service_port is None:
             connection.reset()
             return
         client = Peer(address=connection.address)
-        route = external_route(self._view, client, service, service_port, is_balanced=not port.node_port)
+        route = external_route(rules, client, service, service_port, is_balanced=not port.node_port)
         keeps_address = service["spec"].get("externalTrafficPolicy") == "Local"
         found = await self.find(
             route, client, (port.namespace, port.service, port.port), keeps_address=keeps_address

@@ -47,7 +47,10 @@ class Launch(NamedTuple):
     """Its /proc is that of its namespace of processes."""
 
 
-def run_command(command: Sequence[str], launch: Launch = Launch()) -> list[str]:
+_AS_THIS_PROCESS = Launch()
+
+
+def run_command(command: Sequence[str], launch: Launch = _AS_THIS_PROCESS) -> list[str]:
     """Return the command that this process starts to execute a command of a container as a child, in a session of its own."""
     return [*_SELF, "run", str(os.getpid()), repr(tuple(launch)), *command]
 
@@ -65,6 +68,7 @@ _SELF = (sys.executable, "-I", "-S", str(_FOLDER / Path(__file__).name))
 
 def _execute(launch: Launch, command: list[str], parent: int) -> None:
     launcher = _import_script("launcher", COMPONENT_BASE)
+    _close_others([*launch.namespaces, *([launch.status] if launch.status >= 0 else ())])
     try:
         _enter_namespaces(launch)
     except OSError as error:
@@ -77,6 +81,15 @@ def _execute(launch: Launch, command: list[str], parent: int) -> None:
         _import_script("namespaces", _FOLDER).end_with_parent(launch.status)
         parent = os.getppid()
     launcher.execute(command, parent)
+
+
+def _close_others(needed: "Iterable[int]") -> None:
+    """Close the files that a command does not need: event loops leave copies of its streams open in their children."""
+    begin = 3
+    for file in sorted(needed):
+        os.closerange(begin, file)
+        begin = file + 1
+    os.closerange(begin, os.sysconf("SC_OPEN_MAX"))
 
 
 def _enter_namespaces(launch: Launch) -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 KINDS: Final = ("user", "mnt", "net", "uts", "pid")
@@ -54,7 +55,7 @@ class StartStatus:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._read_end, self.write_end = os.pipe()
-        os.set_blocking(self._read_end, False)  # noqa: FBT003 - of the library
+        os.set_blocking(self._read_end, False)
         self._text = b""
         self._pid: asyncio.Future[int] = self._loop.create_future()
         self.end: asyncio.Future[None] = self._loop.create_future()
@@ -79,6 +80,6 @@ class StartStatus:
 def open_namespaces(pid: int, kinds: tuple[str, ...] = KINDS) -> Iterator[int]:
     """Open the namespaces of a process that differ from those of this process."""
     for kind in kinds:
-        path = f"/proc/{pid}/ns/{kind}"
-        if os.readlink(path) != os.readlink(f"/proc/self/ns/{kind}"):
+        path = Path(f"/proc/{pid}/ns/{kind}")
+        if path.readlink() != Path(f"/proc/self/ns/{kind}").readlink():
             yield os.open(path, os.O_RDONLY | os.O_CLOEXEC)

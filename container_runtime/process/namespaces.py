@@ -71,7 +71,9 @@ def start_in_namespace(status: int) -> None:
     call = _CLONE_CALLS.get(os.uname().machine)
     if call is None:
         raise OSError(errno.ENOSYS, f"clone: {os.strerror(errno.ENOSYS)}")
-    child = LIBC.syscall(ctypes.c_long(call), ctypes.c_ulong(_CLONE_PARENT | signal.SIGCHLD), None, None, None, None)
+    child = LIBC.syscall(
+        ctypes.c_long(call), ctypes.c_ulong(_CLONE_PARENT | signal.SIGCHLD), None, None, None, None
+    )
     if child:
         check(min(child, 0), "clone")
         os.write(status, f"{child}\n".encode())

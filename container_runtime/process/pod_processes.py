@@ -33,14 +33,16 @@ class PodProcesses:
         process_of: Callable[[str], LocalProcess | None],
     ) -> CommandSpec:
         """Return the command of a container with its namespace of processes; `process_of` returns the one of another container."""
-        target = process_of(container["targetContainerName"]) if container.get("targetContainerName") else None
+        target = (
+            process_of(container["targetContainerName"]) if container.get("targetContainerName") else None
+        )
         if target is None and (pod["spec"].get("shareProcessNamespace") or pod["spec"].get("hostPID")):
             target = await self._hold(spec.network)
         if target is None:
             return replace(spec, has_own_processes=True)
         await target.wait_for_start()
         kinds = _OF_CONTAINER_WITH_NETWORK if spec.network else _OF_CONTAINER
-        return replace(spec, joined=target.pid, joined_kinds=kinds)
+        return replace(spec, has_own_processes=False, joined=target.pid, joined_kinds=kinds)
 
     async def _hold(self, network: Sequence[int]) -> LocalProcess:
         async with self._lock:

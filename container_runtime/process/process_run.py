@@ -118,7 +118,7 @@ class RunContext(Struct, frozen=True, kw_only=True):
 
 
 class ProcessRun:
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a part of what a run is
         self,
         context: RunContext,
         objects: PodObjects,

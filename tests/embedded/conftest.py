@@ -1,8 +1,10 @@
 """The tests of a file share one cluster; its recorded calls are cleared before each test."""
 
 import gc
+import tempfile
 import threading
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -36,3 +38,10 @@ def module_cluster():
 def cluster(module_cluster):
     module_cluster.clear_calls()
     return module_cluster
+
+
+@pytest.fixture(scope="module")
+def machine_folder():
+    """A folder that containers that are processes see, too: their /tmp is their own."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)

@@ -1,11 +1,13 @@
 """The profile kubeadm: what `kubectl get` shows of the control plane, and that it does what it says."""
 
+import urllib.request
 from datetime import datetime
 
 import pytest
 
 from mockube import Cluster
 from tests.support.node_shell import on_node
+from tests.support.processes.acknowledged_writes import until
 
 SYSTEM = {"namespace": "kube-system"}
 STATIC = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -263,6 +265,49 @@ def test_node_without_kube_proxy_does_not_see_new_services(kubeadm):
     )
     kubeadm.wait("DaemonSet", "kube-proxy", lambda tree: tree["status"].get("numberReady") == 2, **SYSTEM)
     assert "Welcome to nginx" in kubeadm.exec("client", fetch).stdout
+
+
+def published(cluster, name, **fields):
+    """Create a Service for the server, and return its node port."""
+    spec = {"type": "NodePort", "selector": {"app": "server"}, "ports": [{"port": 80}], **fields}
+    cluster.apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec})
+    return cluster.get("Service", name)["spec"]["ports"][0]["nodePort"]
+
+
+def is_served(port):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=5) as response:
+            return b"Welcome to nginx" in response.read()
+    except OSError:
+        return False
+
+
+def test_published_ports_follow_kube_proxy():
+    proxy = ("DaemonSet", "kube-proxy")
+    server = {"metadata": {"name": "server", "labels": {"app": "server"}}}
+    with Cluster(profile="kubeadm", nodes=1, manager_flags=["--publish"]) as cluster:
+        cluster.wait(*proxy, lambda tree: tree["status"].get("numberReady") == 2, **SYSTEM)
+        containers = [{"name": "c", "image": "nginx"}]
+        cluster.apply({"apiVersion": "v1", "kind": "Pod", **server, "spec": {"containers": containers}})
+        cluster.wait("Pod", "server", is_ready)
+        early = published(cluster, "early")
+        until(lambda: is_served(early), "a Service")
+        template = {"spec": {"template": {"spec": {"nodeSelector": {"none": "none"}}}}}
+        cluster.patch(*proxy, template, **SYSTEM)
+        cluster.wait(*proxy, lambda tree: not tree["status"].get("currentNumberScheduled"), **SYSTEM)
+        late = published(cluster, "late")
+        key = "default.late.80.node-port"
+        record = cluster.wait(
+            "ConfigMap", "mockube-published-ports", lambda tree: key in tree["data"], **SYSTEM
+        )
+        assert "kube-proxy runs on no node" in record["data"][key]
+        assert not is_served(late)
+        cluster.delete("Service", "early")
+        assert is_served(early)
+        template = {"spec": {"template": {"spec": {"nodeSelector": {"none": None}}}}}
+        cluster.patch(*proxy, template, **SYSTEM)
+        until(lambda: is_served(late), "the new Service")
+        until(lambda: not is_served(early), "the end of the deleted Service")
 
 
 def test_programs_of_the_control_plane_are_simulated(kubeadm):

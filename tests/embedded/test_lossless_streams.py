@@ -71,8 +71,8 @@ def cluster():
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("streams")
+def folder(machine_folder):
+    return machine_folder
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from kubernetes import watch
 from kubernetes.stream import stream
 
 from mockube import Cluster
-from mockube.container_runtime.process.namespace_support import NamespaceSupport
+from mockube.container_runtime.process.namespace_support import NamespaceSupport, Support
 from tests.support.process_pods import IMAGES, create, events, is_over, python, status_of
 
 pytestmark = [
@@ -190,7 +190,7 @@ def test_process_of_another_user_reads_and_writes_its_files(cluster, pods, monke
     if not can_mount:
 
         async def refuse(_):
-            return False
+            return Support()
 
         monkeypatch.setattr(NamespaceSupport, "check", refuse)
     volumes = [{"name": "v", "emptyDir": {}}, {"name": "s", "configMap": {"name": "scripts"}}]

@@ -13,7 +13,7 @@ from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authori
 from mockube.component_base.clock import RealClock
 from mockube.embedded.handle import NotStarted
 from tests.support.pod_network import missing
-from tests.support.process_pods import IMAGES, assert_gone, create, events, is_over, python, status_of
+from tests.support.process_pods import IMAGES, create, events, is_over, processes_of, python, status_of
 from tests.support.processes.acknowledged_writes import until
 
 pytestmark = [
@@ -198,16 +198,16 @@ def test_probes_control_readiness_and_restarts_of_process(cluster, pods):
     assert f'{of},pod_uid="{pod["metadata"]["uid"]}",probe_type="Liveness",result="failed"}} 1\n' in counted
 
 
-def test_hooks_run_and_stop_has_grace_period(cluster, pods, tmp_path):
+def test_hooks_run_and_stop_has_grace_period(cluster, pods, machine_folder):
     def note(word):
-        return {"exec": {"command": ["sh", "-c", f"echo {word} >> {tmp_path}/notes"]}}
+        return {"exec": {"command": ["sh", "-c", f"echo {word} >> {machine_folder}/notes"]}}
 
     script = f"""
 import signal, sys
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 print("up")
 signal.sigwait([signal.SIGTERM])
-open("{tmp_path}/notes", "a").write("stopped\\n")
+open("{machine_folder}/notes", "a").write("stopped\\n")
 sys.exit(7)
 """
     name = create(pods, python(script, lifecycle={"postStart": note("begun"), "preStop": note("ending")}))
@@ -216,27 +216,29 @@ sys.exit(7)
     assert next(lines) == "up"
     pods.delete_namespaced_pod(name, "default")
     cluster.wait_gone("Pod", name)
-    assert (tmp_path / "notes").read_text() == "begun\nending\nstopped\n"
+    assert (machine_folder / "notes").read_text() == "begun\nending\nstopped\n"
     assert list(lines) == []
 
 
-def test_process_group_is_killed_after_grace_period(cluster, pods, tmp_path):
-    script = f"""
+def test_process_group_is_killed_after_grace_period(cluster, pods):
+    script = """
 import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if os.fork() == 0:
-    open("{tmp_path}/child", "w").write(str(os.getpid()))
     print("up")
 time.sleep(1000)
 """
     name = create(pods, python(script))
     cluster.wait("Pod", name, "Ready")
     assert next(watch.Watch().stream(pods.read_namespaced_pod_log, name, "default")) == "up"
+    uid = pods.read_namespaced_pod(name, "default").metadata.uid
+    processes = processes_of(uid)
+    assert len(processes) == 2
     pods.delete_namespaced_pod(name, "default")
     cluster.wait("Pod", name, lambda pod: pod["metadata"].get("deletionTimestamp"))
     cluster.advance(6)
     cluster.wait_gone("Pod", name)
-    assert_gone(int((tmp_path / "child").read_text()))
+    assert not processes & processes_of(uid)
 
 
 def test_init_containers_and_sidecars_of_processes_keep_order(cluster, pods):
@@ -444,16 +446,16 @@ def test_aggregated_apiserver_may_be_a_process(cluster, pods):
         things.list_cluster_custom_object(*of_kind, _headers=upgrade)
 
 
-def test_processes_end_with_their_cluster(tmp_path):
-    script = (
-        f"import os, time; open('{tmp_path}/pid', 'w').write(str(os.getpid())); print('up'); time.sleep(1000)"
-    )
+def test_processes_end_with_their_cluster():
+    script = "import time; print('up'); time.sleep(1000)"
     with Cluster(nodes=1, images=IMAGES) as cluster:
         pods = official.CoreV1Api(cluster.kubernetes())
         name = create(pods, python(script))
         cluster.wait("Pod", name, "Ready")
         assert next(watch.Watch().stream(pods.read_namespaced_pod_log, name, "default")) == "up"
-    assert_gone(int((tmp_path / "pid").read_text()))
+        uid = pods.read_namespaced_pod(name, "default").metadata.uid
+        assert processes_of(uid)
+    assert not processes_of(uid)
 
 
 def test_invalid_image_map_is_refused():

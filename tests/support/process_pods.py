@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.process.command import POD_VARIABLE
 from tests.support.processes.acknowledged_writes import until
 
 NAMES = map("process-{}".format, itertools.count())
@@ -60,6 +61,21 @@ def events(cluster, name):
         for one in cluster.list("Event")
         if one["involvedObject"]["name"] == name
     }
+
+
+def processes_of(uid):
+    """Return the numbers that the processes of a pod have on this machine: in their own namespace they have others."""
+    marker = f"{POD_VARIABLE}={uid}\0".encode()
+    return {
+        int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if marker in _text_of(path)
+    }
+
+
+def _text_of(path):
+    try:
+        return path.read_bytes()
+    except OSError:  # It has ended.
+        return b""
 
 
 def assert_gone(process):

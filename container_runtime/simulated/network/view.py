@@ -1,6 +1,6 @@
 """The objects of the API that the network reads, and the two ends of a connection."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Protocol
 
@@ -58,6 +58,12 @@ class SyncedView(ClusterView, Protocol):
     """A view over caches that are filled on first use."""
 
     async def wait_synced(self) -> None: ...
+
+    def rules_of_nodes(self) -> ClusterView:
+        """Return the view by which nodes lead what arrives from outside: an earlier one once kube-proxy runs on no node any more."""
+
+    def on_other_rules(self, callback: Callable[[], None]) -> None:
+        """Call a function when `rules_of_nodes` returns another view."""
 
 
 class Peer(Struct, frozen=True, kw_only=True):

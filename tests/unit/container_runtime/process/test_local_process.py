@@ -11,41 +11,94 @@ import pytest
 
 from mockube.container_runtime.process.command import CommandSpec, Identity
 from mockube.container_runtime.process.local_process import GroupWatch, start_process
+from mockube.container_runtime.process.namespace_support import NamespaceSupport
 from tests.support.event_loop import yield_to_loop
-from tests.support.process_pods import assert_gone
+from tests.support.process_pods import assert_gone, processes_of
+from tests.support.processes.acknowledged_writes import until
 
 STARTER = """
-import asyncio, os, sys
+import asyncio, sys
 from pathlib import Path
-from mockube.container_runtime.process.command import CommandSpec, Identity
+from mockube.container_runtime.process.command import POD_VARIABLE, CommandSpec, Identity, command_beside
 from mockube.container_runtime.process.local_process import GroupWatch, read_chunk, start_process
 
-SCRIPT = "import os, time; child = os.fork(); print(os.getpid(), flush=True); time.sleep(1000)"
+SCRIPT = "import os, time; os.fork(); print('up', flush=True); time.sleep(1000)"
 
-async def main():
+async def main(pod, namespace):
     watch = GroupWatch()
     await watch.begin()
     argv = [sys.executable, "-I", "-S", "-c", SCRIPT]
-    spec = CommandSpec(argv=argv, environment={}, directory=Path("/"), identity=Identity())
+    spec = CommandSpec(
+        argv=argv,
+        environment={POD_VARIABLE: pod},
+        directory=Path("/"),
+        identity=Identity(),
+        has_own_processes=namespace == "own",
+    )
     process = await start_process(spec)
     watch.add(process.pid)
-    said = b""
-    while said.count(b"\\n") < 2:
-        said += await read_chunk(process.outputs[1])
-    print(said.decode().replace("\\n", " "), flush=True)
+    await process.wait_for_start()
+    beside = await start_process(command_beside(process.pid, spec))
+    watch.add(beside.pid)
+    for started in (process, beside):
+        text = b""
+        while text.count(b"up") < 2:
+            text += await read_chunk(started.outputs[1])
+    print("up", flush=True)
     await asyncio.sleep(1000)
 
-asyncio.run(main())
+asyncio.run(main(*sys.argv[1:]))
 """
 
 
-def test_processes_die_with_killed_kubelet():
-    with subprocess.Popen([sys.executable, "-c", STARTER], stdout=subprocess.PIPE, text=True) as starter:
-        first, second = starter.stdout.readline().split()
-        assert {Path(f"/proc/{one}").exists() for one in (first, second)} == {True}
+@pytest.mark.parametrize("namespace", ["own", "of the machine"])
+def test_processes_die_with_killed_kubelet(namespace, tmp_path):
+    if namespace == "own":
+        require_process_namespaces(tmp_path)
+    pod = f"pod-{os.getpid()}"
+    command = [sys.executable, "-c", STARTER, pod, namespace]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout.readline() == "up\n"
+        assert len(processes_of(pod)) == 4
         os.kill(starter.pid, signal.SIGKILL)
-    assert_gone(int(first))
-    assert_gone(int(second))
+    until(lambda: not processes_of(pod), "the end of the processes")
+
+
+def require_process_namespaces(folder):
+    if not asyncio.run(NamespaceSupport(folder).check()).processes:
+        pytest.skip("this machine allows no namespaces of processes")
+
+
+async def run(*command, terminal=False, **fields):
+    """Run a command; return its exit code and its output."""
+    spec = CommandSpec(argv=command, environment={}, directory=Path("/"), identity=Identity(), **fields)
+    process = await start_process(spec, terminal=terminal)
+    try:
+        code = await process.wait()
+        return code, (await process.outputs[1].read()).decode()
+    finally:
+        await process.end()
+
+
+async def test_process_of_a_namespace_has_its_exit_code_and_its_output(tmp_path):
+    if not (await NamespaceSupport(tmp_path).check()).processes:
+        pytest.skip("this machine allows no namespaces of processes")
+    script = "echo $$ /proc/[0-9]*; exit 7"
+    assert await run("/bin/sh", "-c", script, has_own_processes=True) == (7, "1 /proc/1\n")
+    code, output = await run(
+        "/bin/sh", "-c", "tty; kill -9 $$; exit 3", has_own_processes=True, terminal=True
+    )
+    assert (code, output.startswith("/dev/pts/")) == (3, True)  # the first process ignores its own signal
+
+
+async def test_command_has_no_files_of_the_loop():
+    code, output = await run("/bin/sh", "-c", "ls /proc/self/fd")
+    assert (code, output.split()) == (0, ["0", "1", "2", "3"])  # the last one is that of ls
+
+
+async def test_command_does_not_join_a_process_that_has_ended():
+    with pytest.raises(FileNotFoundError):
+        await run("/bin/true", joined=2**22 + 1, joined_kinds=("pid",))
 
 
 def children():
