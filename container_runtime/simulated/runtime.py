@@ -402,6 +402,7 @@ class SimulatedRuntime:
         self._access_logs.forget(uid)
         self._servers.forget(uid)
         self._responses.databases.forget(uid)
+        self._responses.connections.forget(uid)
         self._responses.agnhost.forget(uid)
         self._unknown_programs.pop(uid, None)
         self._handler_references.pop(uid, None)
