@@ -870,7 +870,7 @@ class SimulatedRuntime:
         container = container_spec(pod, name)
         assert container is not None
         run = self.run_of(pod, name)
-        if number == KILL and is_first_process(pod):
+        if number == KILL and is_first_process(pod, container):
             return  # The kernel protects the first process of a namespace from those in it.
         if number != KILL and self._signal_server(pod, container, run, number):
             return
@@ -924,7 +924,7 @@ class SimulatedRuntime:
         self, pod: ReadOnlyTree, run: InteractiveRun, argv: Sequence[str], host: Host
     ) -> None:
         """Note what a run does when it is stopped."""
-        is_first = is_first_process(pod)
+        is_first = is_first_process(pod, run.container)
         run.listed_processes = lambda: tuple(host.listed_processes())
         run.send_signal = lambda number: host.send_signal(number)  # noqa: PLW0108 - the command sets it when it starts
         environment = environment_of(pod, run.container, References())

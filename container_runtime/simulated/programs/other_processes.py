@@ -63,7 +63,7 @@ def process_entries(
     files = _files_of_process(pod, container, references)
     entries = {f"{PROC}/{pid}/{name}": entry for name, entry in files.items()}
     entries |= {f"{PROC}/self/{name}": files[name] for name in OF_PROCESS_ITSELF}
-    if pid != FIRST_PID:
+    if pod["spec"].get("shareProcessNamespace"):
         for name, text in (("cmdline", "/pause\0"), ("comm", "pause\n"), ("cgroup", "0::/\n")):
             entries[f"{PROC}/{FIRST_PID}/{name}"] = _entry(name, text.encode(), _USER_OF_PAUSE)
     return entries
@@ -125,27 +125,28 @@ def other_processes(  # noqa: PLR0913 - each argument is a dependency
     is_main: bool = False,
 ) -> tuple[OtherProcess, ...]:
     """Return what runs in a container besides a client's command, or besides its own one (`is_main`)."""
-    if pod["spec"].get("shareProcessNamespace"):
-        running = [
-            (other, at)
-            for other in every_container(pod["spec"])
-            if not (is_main and other["name"] == container["name"]) and (at := _started(pod, other))
-        ]
-        first_start = min((started for _, started in running), default=now)
-        processes = tuple(_shared(pod, running, environment, first_start, send_signal))
-        names = ["", *(other["name"] for other, _ in running)]
-    elif is_main:
-        return ()
-    else:
-        started = _started(pod, container) or now
-        processes = (_first_process(pod, container, 1, environment, started, send_signal),)
-        names = [container["name"]]
+    is_shared = bool(pod["spec"].get("shareProcessNamespace"))
+    running = [
+        (other, at)
+        for other in program.containers_in_namespace(pod, container)
+        if not (is_main and other["name"] == container["name"])
+        and (at := _started(pod, other) or (None if is_shared or other["name"] != container["name"] else now))
+    ]
+    first_start = min((started for _, started in running), default=now)
+    processes = [
+        _first_process(pod, other, program.pid_of(pod, other) or FIRST_PID, environment, at, send_signal)
+        for other, at in running
+    ]
+    names = [other["name"] for other, _ in running]
+    if is_shared:
+        processes, names = [_pause(first_start), *processes], ["", *names]
     containers = {other["name"]: other for other in every_container(pod["spec"])}
-    return tuple(
+    found = [
         each
         for first, name in zip(processes, names, strict=True)
         for each in with_listed(first, list_processes(name), containers.get(name))
-    )
+    ]
+    return tuple(sorted(found, key=lambda process: process.pid))
 
 
 def with_listed(
@@ -200,8 +201,19 @@ def processes_at_start(
 ) -> tuple[OtherProcess, ...]:
     """Return what runs in a container at any time beside a command that the kubelet executes, without the times of starts."""
     if not pod["spec"].get("shareProcessNamespace"):
-        return (_first_process(pod, container, 1, environment, _ANY_TIME),)
-    return tuple(_shared(pod, [(other, _ANY_TIME) for other in pod["spec"]["containers"]], environment))
+        pid = program.pid_of(pod, container) or FIRST_PID
+        return (_first_process(pod, container, pid, environment, _ANY_TIME),)
+    return (
+        _pause(_ANY_TIME),
+        *(
+            _first_process(pod, other, program.pid_of(pod, other), environment, _ANY_TIME)
+            for other in pod["spec"]["containers"]
+        ),
+    )
+
+
+def _pause(started: datetime) -> OtherProcess:
+    return OtherProcess(FIRST_PID, ("/pause",), _USER_OF_PAUSE, started)
 
 
 def _first_process(
@@ -224,18 +236,6 @@ def _first_process(
     if send_signal is None:
         return process
     return replace(process, send_signal=partial(send_signal, container["name"]))
-
-
-def _shared(
-    pod: ReadOnlyTree,
-    running: Sequence[tuple[ReadOnlyTree, datetime]],
-    environment: Mapping[str, str],
-    first_start: datetime = _ANY_TIME,
-    send_signal: SendSignal | None = None,
-) -> Iterator[OtherProcess]:
-    yield OtherProcess(FIRST_PID, ("/pause",), _USER_OF_PAUSE, first_start)
-    for other, started in running:
-        yield _first_process(pod, other, program.pid_of(pod, other), environment, started, send_signal)
 
 
 def _started(pod: ReadOnlyTree, container: ReadOnlyTree) -> datetime | None:
