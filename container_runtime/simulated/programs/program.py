@@ -111,8 +111,8 @@ _MAX_REACTION: Final = 3600.0
 """The seconds after a signal for which a command is interpreted."""
 _PAUSE_NAME: Final = re.compile(r"pause(?:-[a-z0-9]+)?(?:[:@].*)?")
 ANY_YEAR: Final = 2030
-_HOSTNAME: Final = re.compile(r"hostname|uname|python", re.IGNORECASE)
-"""Matches a command that depends on the host name: Python's random numbers do."""
+_HOSTNAME: Final = re.compile(r"hostname|uname|python|random", re.IGNORECASE)
+"""Matches a command that depends on the host name: random numbers do, of the shell, of devices and of Python."""
 
 
 MountPaths = tuple[tuple[str, str], ...]
