@@ -1,5 +1,6 @@
 """The processes of a container beside those of a command in it: its first process, and those of a shared namespace. Pure."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -17,6 +18,12 @@ from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import NoLogs, run_of
 from mockube.container_runtime.simulated.files.process_files import OF_PROCESS_ITSELF, process_files
 from mockube.container_runtime.simulated.files.users import capabilities_of, identity_of
+from mockube.container_runtime.simulated.shell.command_lookup import (
+    BASH_BUILTIN_NAMES,
+    BASH_KEYWORDS,
+    BUILTIN_NAMES,
+    KEYWORDS,
+)
 from mockube.container_runtime.simulated.shell.filesystem import PROC, FileEntry, FileSystem, ProcessView
 from mockube.container_runtime.simulated.shell.process import FIRST_PID, OtherProcess, RunningProcess
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
@@ -25,6 +32,9 @@ from . import program
 
 _ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _USER_OF_PAUSE: Final = 65535
+_SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
+_SHELL_WITH_SCRIPT: Final = 3
+"""The words of `sh -c SCRIPT`."""
 _STARTING: Final = frozenset({"sh", "bash", "ash", "dash", "env", "timeout", "nohup", "exec", "xargs"})
 """The simulated programs that start others."""
 
@@ -39,8 +49,21 @@ def first_argv(pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[
         return argv
     argv = program.argv_of(container)
     if argv:
-        return tuple(expand_references(argv, environment))
+        return _executed(tuple(expand_references(argv, environment)))
     return ((container.get("image") or "").partition("@")[0].rpartition("/")[2].partition(":")[0],)
+
+
+_PROGRAM_LINE: Final = re.compile(r"(?!\w+=)[\w./-]+(?: +[\w./:=@%+,-]+)*")
+"""Matches a script that is one program with plain arguments."""
+
+
+def _executed(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command line of a shell, or of the one program of its script, which it executes in its own process."""
+    is_script = len(argv) == _SHELL_WITH_SCRIPT and argv[1] == "-c" and argv[0].rpartition("/")[2] in _SHELLS
+    if not is_script or _PROGRAM_LINE.fullmatch(argv[2].strip()) is None:
+        return argv
+    words = tuple(argv[2].split())
+    return argv if words[0] in BASH_KEYWORDS | KEYWORDS | BUILTIN_NAMES | BASH_BUILTIN_NAMES else words
 
 
 def _server_argv(image: Image, container: ReadOnlyTree) -> tuple[str, ...]:
