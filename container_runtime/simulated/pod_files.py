@@ -51,7 +51,7 @@ from .programs import commands as runs
 from .programs.lasting_files import WRITE_COMMAND
 from .programs.log_replay import LogReplay, replay_memory
 from .programs.other_processes import process_entries, process_view
-from .programs.program import command_of, pid_of
+from .programs.program import command_of, containers_in_namespace, pid_of
 from .run_log import RunLog
 from .shell import limits
 from .shell.filesystem import FileEntry, FileError, FileSystem, ProcessView
@@ -131,14 +131,17 @@ class PodFiles:
         """
         await self._bring_volumes_up_to_date(pod, container)
         files = await self._replay_up_to_now(pod, container, restarts, references)
-        if pod["spec"].get("shareProcessNamespace"):
-            files.show_processes(await self._views_of_others(pod, container))
+        others = containers_in_namespace(pod, container)
+        if len(others) > 1:
+            files.show_processes(await self._views_of(others, pod, container))
         return files
 
-    async def _views_of_others(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> dict[int, ProcessView]:
-        """Return what /proc shows of the other containers of a pod that run, by the ids of their first processes."""
+    async def _views_of(
+        self, others: Sequence[ReadOnlyTree], pod: ReadOnlyTree, container: ReadOnlyTree
+    ) -> dict[int, ProcessView]:
+        """Return what /proc shows a container of others that run, by the ids of their first processes."""
         views: dict[int, ProcessView] = {}
-        for other in every_container(pod["spec"]):
+        for other in others:
             run = _latest_run(pod, other)
             is_hidden = other["name"] == container["name"] or self._live.is_process(pod, other["name"])
             if is_hidden or run is None or run.finished is not None:

@@ -403,6 +403,7 @@ class SimulatedRuntime:
         self._access_logs.forget(uid)
         self._servers.forget(uid)
         self._responses.databases.forget(uid)
+        self._responses.connections.forget(uid)
         self._responses.agnhost.forget(uid)
         self._unknown_programs.pop(uid, None)
         self._handler_references.pop(uid, None)
@@ -870,7 +871,7 @@ class SimulatedRuntime:
         container = container_spec(pod, name)
         assert container is not None
         run = self.run_of(pod, name)
-        if number == KILL and is_first_process(pod):
+        if number == KILL and is_first_process(pod, container):
             return  # The kernel protects the first process of a namespace from those in it.
         if number != KILL and self._signal_server(pod, container, run, number):
             return
@@ -924,7 +925,7 @@ class SimulatedRuntime:
         self, pod: ReadOnlyTree, run: InteractiveRun, argv: Sequence[str], host: Host
     ) -> None:
         """Note what a run does when it is stopped."""
-        is_first = is_first_process(pod)
+        is_first = is_first_process(pod, run.container)
         run.listed_processes = lambda: tuple(host.listed_processes())
         run.send_signal = lambda number: host.send_signal(number)  # noqa: PLW0108 - the command sets it when it starts
         environment = environment_of(pod, run.container, References())

@@ -12,6 +12,7 @@ import pytest
 from mockube.component_base.clock import RealClock
 from tests.support.processes.kubectl_binaries import NO_KUBECTL, binaries
 from tests.support.recorded.recordings import FOLDER, cases, reasons
+from tests.support.recorded.schedule_periods import replay_between_runs
 
 RUNNER = FOLDER / "kubectl_golden.py"
 DIFFERING = reasons("kubectl/sessions")
@@ -19,9 +20,6 @@ DIFFERING = reasons("kubectl/sessions")
 
 SECONDS_OF_DIFFERENCE = 2
 """How long a step that is expected to differ is retried; one that waits for a controller is as recorded long before."""
-
-SCHEDULE = 300
-"""Seconds between two runs of a session's CronJob (`*/5 * * * *`), which was recorded between them."""
 
 THEIRS = "kg"
 """Prefix of the runner's namespaces."""
@@ -75,15 +73,8 @@ def test_kubectl_sessions_print_recorded_output(session, quiet_control_plane, ku
         is_same = all(replay(steps[:count], *brief).returncode == 0 for count in prefixes(len(steps)))
         assert not is_same, f"{name} is the same now: take it out of differences.json"
     else:
-        period = current_period()
-        done = replay(steps)
-        if current_period() > period:
-            done = replay(steps)
+        done = replay_between_runs(lambda: replay(steps), RealClock())
         assert done.returncode == 0, done.stdout + done.stderr
-
-
-def current_period():
-    return RealClock().now().timestamp() // SCHEDULE
 
 
 def prefixes(length):

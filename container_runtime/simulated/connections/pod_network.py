@@ -210,9 +210,14 @@ class PodConnections:
         process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
         if process_port is not None:
             return await connect_locally(process_port, connect.data, self._clock)
+        connections, is_full = self._responses.connections, False
+        if target.pod is not None:
+            is_full = bool(connections.refusal(target.pod, port))
+            connections.hold_for(target.pod, port, 0.0 if is_full else connect.seconds)
         return Reply(
             outcome=Outcome.OPEN.value,
             speaks=port.speaks,
+            is_full=is_full,
             uses_tls=bool(port.uses_tls),
             is_denied=connect.login is not None
             and await self._databases.denies(target.pod, port, connect.login),

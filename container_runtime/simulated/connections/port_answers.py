@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
+from http import HTTPStatus
 from typing import Final
 
 from msgspec import Struct
@@ -196,12 +197,19 @@ def _value(name: str, pod: ReadOnlyTree, request: ReceivedRequest) -> str:
     return values.get(name, f"$({name})")
 
 
+_NOT_FOUND: Final = "404 Not Found"
+_PHRASES_OF_NGINX: Final = {405: "Not Allowed", 503: "Service Temporarily Unavailable"}
+
+
 def missing_answer(behavior: PortBehavior, status: int = 404) -> HttpAnswer:
+    """Return the page of a server about a status, that of a path that does not exist with another title."""
+    phrase = _PHRASES_OF_NGINX.get(status) or HTTPStatus(status).phrase
+    body = behavior.missing.replace(_NOT_FOUND, f"{status} {phrase}")
     return HttpAnswer(
         status=status,
         content_type=_html_or_text(behavior.missing),
         server=behavior.server,
-        body=behavior.missing.encode(),
+        body=body.encode(),
     )
 
 

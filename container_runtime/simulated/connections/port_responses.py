@@ -31,6 +31,7 @@ from . import port_answers
 from .access_logs import AccessLogs
 from .agnhost_responses import AgnhostResponses
 from .configured_responses import ConfiguredResponses
+from .connection_limits import OpenConnections
 from .databases import REDIS, Databases
 from .listening_sockets import listening_sockets
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest
@@ -61,6 +62,7 @@ class PortResponses:
         self.configured = ConfiguredResponses(files, clock)
         self.agnhost = AgnhostResponses(files, clock)
         self.databases = Databases(files, clock)
+        self.connections = OpenConnections(clock)
 
     def open_port(self, pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
         """Return what listens on a port of a pod; None if nothing does."""

@@ -15,6 +15,7 @@ from mockube.component_base.tls_stream import ByteStream, TlsStream
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
 from mockube.container_runtime.simulated.shell.limits import MAX_SENT
 
+from .connection_limits import SPEAKS_FIRST
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
 
@@ -25,6 +26,8 @@ _BAD_REQUEST: Final = encode_response(
     400, [("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close")], b"400 Bad Request"
 )
 _REQUEST_LINE: Final = re.compile(rb"(?:\r?\n)*[A-Za-z]+ [^\n]* HTTP/\d")
+_POSTGRES_TLS: Final = b"\0\0\0\x08\x04\xd2\x16\x2f"
+"""The request of TLS with which a client of PostgreSQL begins."""
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -41,12 +44,11 @@ async def serve_port(
     """
     opened = responses.open_port(pod, port)
     if opened is not None and opened.speaks not in ("", HTTP):
-        if greeting := greeting_of(opened):
-            await stream.write(greeting)
-        while data := await stream.read(READ):
-            await stream.write(reply := await responses.reply_to(pod, opened, data))
-            if not reply:
-                break
+        with responses.connections.hold(pod, opened) as refusal:
+            if refusal:
+                await _refuse(opened, stream, refusal)
+            else:
+                await _serve_protocol(pod, opened, responses, stream)
         return
     reader = RequestReader()
     secured = None if opened is None else await _accept_tls(pod, opened, responses, stream)
@@ -67,6 +69,26 @@ async def serve_port(
         if closes_connection or reader.state is not State.DONE:
             return
         reader.expect_next()
+
+
+async def _serve_protocol(
+    pod: ReadOnlyTree, opened: OpenPort, responses: PortResponses, stream: ByteStream
+) -> None:
+    """Reply to a client of another protocol than HTTP, until it disconnects or sends what has no reply."""
+    if greeting := greeting_of(opened):
+        await stream.write(greeting)
+    while data := await stream.read(READ):
+        await stream.write(reply := await responses.reply_to(pod, opened, data))
+        if not reply:
+            break
+
+
+async def _refuse(opened: OpenPort, stream: ByteStream, refusal: bytes) -> None:
+    """Tell a client that there are too many connections, after its first message where the protocol begins with one."""
+    if opened.speaks not in SPEAKS_FIRST and await stream.read(READ) == _POSTGRES_TLS:
+        await stream.write(b"N")
+        await stream.read(READ)
+    await stream.write(refusal)
 
 
 class _ReadAhead:

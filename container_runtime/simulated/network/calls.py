@@ -35,6 +35,8 @@ class Connect(Struct, frozen=True, kw_only=True, tag=True):
     """What the client sends first."""
     login: Login | None = None
     """The credentials of a client that speaks the protocol of a database, which are checked by the variables of the server."""
+    seconds: float = 0.0
+    """How long the client of a database keeps the connection open."""
 
 
 class HttpRequest(Struct, frozen=True, kw_only=True, tag=True):
@@ -89,6 +91,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     uses_tls: bool = False
     is_denied: bool = False
     """Whether the server refuses the credentials."""
+    is_full: bool = False
+    """Whether the server of a database has too many connections."""
     is_certificate_known: bool = True
     """Whether anybody knows which certificate the server has."""
     authority: bytes = b""

@@ -1,5 +1,6 @@
 """The processes of a container beside those of a command in it: its first process, and those of a shared namespace. Pure."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -17,6 +18,12 @@ from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import NoLogs, run_of
 from mockube.container_runtime.simulated.files.process_files import OF_PROCESS_ITSELF, process_files
 from mockube.container_runtime.simulated.files.users import capabilities_of, identity_of
+from mockube.container_runtime.simulated.shell.command_lookup import (
+    BASH_BUILTIN_NAMES,
+    BASH_KEYWORDS,
+    BUILTIN_NAMES,
+    KEYWORDS,
+)
 from mockube.container_runtime.simulated.shell.filesystem import PROC, FileEntry, FileSystem, ProcessView
 from mockube.container_runtime.simulated.shell.process import FIRST_PID, OtherProcess, RunningProcess
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
@@ -25,6 +32,9 @@ from . import program
 
 _ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _USER_OF_PAUSE: Final = 65535
+_SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
+_SHELL_WITH_SCRIPT: Final = 3
+"""The words of `sh -c SCRIPT`."""
 _STARTING: Final = frozenset({"sh", "bash", "ash", "dash", "env", "timeout", "nohup", "exec", "xargs"})
 """The simulated programs that start others."""
 
@@ -39,8 +49,21 @@ def first_argv(pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[
         return argv
     argv = program.argv_of(container)
     if argv:
-        return tuple(expand_references(argv, environment))
+        return _executed(tuple(expand_references(argv, environment)))
     return ((container.get("image") or "").partition("@")[0].rpartition("/")[2].partition(":")[0],)
+
+
+_PROGRAM_LINE: Final = re.compile(r"(?!\w+=)[\w./-]+(?: +[\w./:=@%+,-]+)*")
+"""Matches a script that is one program with plain arguments."""
+
+
+def _executed(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command line of a shell, or of the one program of its script, which it executes in its own process."""
+    is_script = len(argv) == _SHELL_WITH_SCRIPT and argv[1] == "-c" and argv[0].rpartition("/")[2] in _SHELLS
+    if not is_script or _PROGRAM_LINE.fullmatch(argv[2].strip()) is None:
+        return argv
+    words = tuple(argv[2].split())
+    return argv if words[0] in BASH_KEYWORDS | KEYWORDS | BUILTIN_NAMES | BASH_BUILTIN_NAMES else words
 
 
 def _server_argv(image: Image, container: ReadOnlyTree) -> tuple[str, ...]:
@@ -63,7 +86,7 @@ def process_entries(
     files = _files_of_process(pod, container, references)
     entries = {f"{PROC}/{pid}/{name}": entry for name, entry in files.items()}
     entries |= {f"{PROC}/self/{name}": files[name] for name in OF_PROCESS_ITSELF}
-    if pid != FIRST_PID:
+    if pod["spec"].get("shareProcessNamespace"):
         for name, text in (("cmdline", "/pause\0"), ("comm", "pause\n"), ("cgroup", "0::/\n")):
             entries[f"{PROC}/{FIRST_PID}/{name}"] = _entry(name, text.encode(), _USER_OF_PAUSE)
     return entries
@@ -125,27 +148,28 @@ def other_processes(  # noqa: PLR0913 - each argument is a dependency
     is_main: bool = False,
 ) -> tuple[OtherProcess, ...]:
     """Return what runs in a container besides a client's command, or besides its own one (`is_main`)."""
-    if pod["spec"].get("shareProcessNamespace"):
-        running = [
-            (other, at)
-            for other in every_container(pod["spec"])
-            if not (is_main and other["name"] == container["name"]) and (at := _started(pod, other))
-        ]
-        first_start = min((started for _, started in running), default=now)
-        processes = tuple(_shared(pod, running, environment, first_start, send_signal))
-        names = ["", *(other["name"] for other, _ in running)]
-    elif is_main:
-        return ()
-    else:
-        started = _started(pod, container) or now
-        processes = (_first_process(pod, container, 1, environment, started, send_signal),)
-        names = [container["name"]]
+    is_shared = bool(pod["spec"].get("shareProcessNamespace"))
+    running = [
+        (other, at)
+        for other in program.containers_in_namespace(pod, container)
+        if not (is_main and other["name"] == container["name"])
+        and (at := _started(pod, other) or (None if is_shared or other["name"] != container["name"] else now))
+    ]
+    first_start = min((started for _, started in running), default=now)
+    processes = [
+        _first_process(pod, other, program.pid_of(pod, other) or FIRST_PID, environment, at, send_signal)
+        for other, at in running
+    ]
+    names = [other["name"] for other, _ in running]
+    if is_shared:
+        processes, names = [_pause(first_start), *processes], ["", *names]
     containers = {other["name"]: other for other in every_container(pod["spec"])}
-    return tuple(
+    found = [
         each
         for first, name in zip(processes, names, strict=True)
         for each in with_listed(first, list_processes(name), containers.get(name))
-    )
+    ]
+    return tuple(sorted(found, key=lambda process: process.pid))
 
 
 def with_listed(
@@ -200,8 +224,19 @@ def processes_at_start(
 ) -> tuple[OtherProcess, ...]:
     """Return what runs in a container at any time beside a command that the kubelet executes, without the times of starts."""
     if not pod["spec"].get("shareProcessNamespace"):
-        return (_first_process(pod, container, 1, environment, _ANY_TIME),)
-    return tuple(_shared(pod, [(other, _ANY_TIME) for other in pod["spec"]["containers"]], environment))
+        pid = program.pid_of(pod, container) or FIRST_PID
+        return (_first_process(pod, container, pid, environment, _ANY_TIME),)
+    return (
+        _pause(_ANY_TIME),
+        *(
+            _first_process(pod, other, program.pid_of(pod, other), environment, _ANY_TIME)
+            for other in pod["spec"]["containers"]
+        ),
+    )
+
+
+def _pause(started: datetime) -> OtherProcess:
+    return OtherProcess(FIRST_PID, ("/pause",), _USER_OF_PAUSE, started)
 
 
 def _first_process(
@@ -224,18 +259,6 @@ def _first_process(
     if send_signal is None:
         return process
     return replace(process, send_signal=partial(send_signal, container["name"]))
-
-
-def _shared(
-    pod: ReadOnlyTree,
-    running: Sequence[tuple[ReadOnlyTree, datetime]],
-    environment: Mapping[str, str],
-    first_start: datetime = _ANY_TIME,
-    send_signal: SendSignal | None = None,
-) -> Iterator[OtherProcess]:
-    yield OtherProcess(FIRST_PID, ("/pause",), _USER_OF_PAUSE, first_start)
-    for other, started in running:
-        yield _first_process(pod, other, program.pid_of(pod, other), environment, started, send_signal)
 
 
 def _started(pod: ReadOnlyTree, container: ReadOnlyTree) -> datetime | None:

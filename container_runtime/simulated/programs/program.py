@@ -111,8 +111,8 @@ _MAX_REACTION: Final = 3600.0
 """The seconds after a signal for which a command is interpreted."""
 _PAUSE_NAME: Final = re.compile(r"pause(?:-[a-z0-9]+)?(?:[:@].*)?")
 ANY_YEAR: Final = 2030
-_HOSTNAME: Final = re.compile(r"hostname|uname|python", re.IGNORECASE)
-"""Matches a command that depends on the host name: Python's random numbers do."""
+_HOSTNAME: Final = re.compile(r"hostname|uname|python|random", re.IGNORECASE)
+"""Matches a command that depends on the host name: random numbers do, of the shell, of devices and of Python."""
 
 
 MountPaths = tuple[tuple[str, str], ...]
@@ -696,16 +696,30 @@ def is_endless(effect: Effect, host: Host) -> bool:
     return isinstance(effect, RepeatedIteration) or (isinstance(effect, Sleep) and effect.seconds == inf)
 
 
-def is_first_process(pod: ReadOnlyTree) -> bool:
+def is_first_process(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     """Return whether the command of a container is the first process of its namespace."""
-    return not (pod["spec"].get("hostPID") or pod["spec"].get("shareProcessNamespace"))
+    spec = pod["spec"]
+    return not (
+        spec.get("hostPID") or spec.get("shareProcessNamespace") or container.get("targetContainerName")
+    )
 
 
 def pid_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> int:
     """Return the id of the first process of a container; 0 for one in the namespace of its node, where it may have any."""
-    if is_first_process(pod):
+    if is_first_process(pod, container):
         return FIRST_PID
     if pod["spec"].get("hostPID"):
         return 0
     names = [other["name"] for other in every_container(pod["spec"])]
     return (names.index(container["name"]) + 1) * _PIDS_OF_CONTAINER
+
+
+def containers_in_namespace(pod: ReadOnlyTree, container: ReadOnlyTree) -> list[ReadOnlyTree]:
+    """Return the containers whose processes one sees: all in a shared namespace; else itself with the ephemeral ones that target it."""
+    spec = pod["spec"]
+    if spec.get("shareProcessNamespace"):
+        return [*every_container(spec)]
+    first = container.get("targetContainerName") or container["name"]
+    return [
+        other for other in every_container(spec) if first in (other["name"], other.get("targetContainerName"))
+    ]

@@ -183,10 +183,16 @@ class Interpreter(CompoundCommands):
             return 2
 
     def _run_script(self, text: str) -> Run:
-        """Execute all of a script; bash continues behind a line with an invalid expression."""
+        """Execute all of a script; bash continues behind a line with an invalid expression.
+
+        A shell executes the one program of `-c PROGRAM` in its own process.
+        """
         yield from count_work(len(text), _SCRIPT_PER_COMMAND)
         code = 0
-        for command in parser.parse_commands(text, is_bash=self.is_bash):
+        is_line = "c" in self.letters and self.depth == 0 and "\n" not in text.strip()
+        for index, command in enumerate(parser.parse_commands(text, is_bash=self.is_bash)):
+            if is_line and not index:
+                self.whole_command = _only_command(command)
             try:
                 code = yield from self.run(command)
             except (DiscardError, ReadOnlyVariable) as error:

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
+from zlib import crc32
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -288,9 +289,10 @@ class Shell(ABC):
         return str(int(self.process.processes.time - self.started))
 
     def next_random(self) -> str:
+        """Return a number that differs between pods, and is the same in each run of a command."""
         self.random += 1
         self.variables.changes += 1
-        return str((self.random * 1103515245 + 12345 >> 8) & 0x7FFF)
+        return str(crc32(f"{self.process.host.name}/{self.process.pid}/{self.random}".encode()) >> 8 & 0x7FFF)
 
     @property
     def changes(self) -> int:

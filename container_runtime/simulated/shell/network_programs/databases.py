@@ -4,7 +4,7 @@ Queries of data in SQL, and those of MongoDB, are not simulated.
 """
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Output,
     Process,
     Run,
+    Sleep,
     UnknownProgram,
     write_text,
 )
@@ -102,6 +103,8 @@ _PSQL: Final = {
 }
 _CONSTANT: Final = re.compile(r"select\s+(\d{1,9})\s*;?", re.IGNORECASE)
 """A query that needs no data, with which clients ask whether a server answers."""
+_SLEEP: Final = re.compile(r"select\s+((?:pg_)?sleep\((\d{1,6}(?:\.\d{1,3})?)\))\s*;?", re.IGNORECASE)
+"""A query that keeps a connection open for a time."""
 _POSTGRES_URL: Final = re.compile(
     r"postgres(?:ql)?://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?(?P<host>[^:/?]+)(?::(?P<port>\d+))?(?:[/?].*)?"
 )
@@ -125,6 +128,7 @@ class _Contact(Struct, frozen=True, kw_only=True):
     address: str = ""
     outcome: str = ""
     speaks: str = ""
+    is_full: bool = False
 
     @property
     def is_known(self) -> bool:
@@ -141,7 +145,7 @@ def _contact(
     reply = yield from network.call(process, Connect(address=address, port=port))
     if not reply.is_open:
         yield from network.wait_for_failure(reply, limit)
-    return _Contact(address=address, outcome=reply.outcome, speaks=reply.speaks)
+    return _Contact(address=address, outcome=reply.outcome, speaks=reply.speaks, is_full=reply.is_full)
 
 
 def _is_served(contact: _Contact, protocol: str) -> bool:
@@ -238,8 +242,12 @@ def mysql(process: Process) -> Run:
     if not resolution.addresses:
         yield process.report(f"ERROR 2005 (HY000): Unknown MySQL server host '{host}' (-2)")
         return 1
+    query = options.get("execute").strip()
     login = Login(user=user, password=password)
-    reply = yield from network.call(process, Connect(address=resolution.addresses[0], port=port, login=login))
+    address = resolution.addresses[0]
+    reply = yield from network.call(
+        process, Connect(address=address, port=port, login=login, seconds=_seconds_of(query))
+    )
     if not reply.is_open:
         yield from network.wait_for_failure(reply, 1e9)
         number = {"refused": 111, "timeout": 110, "unreachable": 113}.get(reply.outcome, 111)
@@ -254,18 +262,28 @@ def mysql(process: Process) -> Run:
             "ERROR 2013 (HY000): Lost connection to MySQL server at 'reading initial communication packet', system error: 0"
         )
         return 1
-    if reply.is_denied:
+    if reply.is_full or reply.is_denied:
         source = "localhost" if host in ("localhost", _LOCAL) else process.host.address
         uses = "YES" if password else "NO"
         yield process.report(
-            f"ERROR 1045 (28000): Access denied for user '{user}'@'{source}' (using password: {uses})"
+            "ERROR 1040 (HY000): Too many connections"
+            if reply.is_full
+            else f"ERROR 1045 (28000): Access denied for user '{user}'@'{source}' (using password: {uses})"
         )
         return 1
-    constant = _CONSTANT.fullmatch(options.get("execute").strip())
-    if constant is None:
-        raise UnknownProgram(f"SQL of {process.name}")
-    yield write_text(f"{constant[1]}\n" * (1 if "headless" in options else 2))
-    return 0
+    is_headless = "headless" in options
+    title = "" if is_headless else f"{query.rstrip('; ').partition(' ')[2].strip()}\n"
+    return (
+        yield from _run_query(
+            process, query, f"{title}0\n", lambda value: f"{value}\n" * (1 if is_headless else 2)
+        )
+    )
+
+
+def _seconds_of(query: str) -> float:
+    """Return how long a query takes that only waits; 0 for another one."""
+    match = _SLEEP.fullmatch(query)
+    return 0.0 if match is None else float(match[2])
 
 
 def psql(process: Process) -> Run:
@@ -289,7 +307,10 @@ def psql(process: Process) -> Run:
     address = resolution.addresses[0]
     is_trusted = is_socket or is_loopback(address)  # as in the pg_hba.conf of the image
     login = None if is_trusted else Login(user=user, password=password)
-    reply = yield from network.call(process, Connect(address=address, port=port, login=login))
+    query = options.get("command").strip()
+    reply = yield from network.call(
+        process, Connect(address=address, port=port, login=login, seconds=_seconds_of(query))
+    )
     place = f'connection to server at "{host}" ({address}), port {port} failed: '
     if is_socket:
         place = f'connection to server on socket "/var/run/postgresql/.s.PGSQL.{port}" failed: '
@@ -306,20 +327,37 @@ def psql(process: Process) -> Run:
     if reply.speaks not in ("", "postgres"):
         yield process.report(f"psql: error: {place}received invalid response to SSL negotiation: H")
         return 2
-    if reply.is_denied:
+    if reply.is_full or reply.is_denied:
         problem = (
-            f'FATAL:  password authentication failed for user "{user}"'
+            "FATAL:  sorry, too many clients already"
+            if reply.is_full
+            else f'FATAL:  password authentication failed for user "{user}"'
             if password
             else "fe_sendauth: no password supplied"
         )
         yield process.report(f"psql: error: {place}{problem}")
         return 2
-    constant = _CONSTANT.fullmatch(options.get("command").strip())
+    is_bare = "tuples" in options
+    return (
+        yield from _run_query(
+            process,
+            query,
+            "\n" if is_bare else " pg_sleep \n----------\n \n(1 row)\n\n",
+            lambda value: f"{value}\n" if is_bare else f" ?column? \n----------\n {value:>8}\n(1 row)\n\n",
+        )
+    )
+
+
+def _run_query(process: Process, query: str, slept: str, text_of: Callable[[str], str]) -> Run:
+    """Print the result of a query for a constant, or that of one that only waits; others are not simulated."""
+    if seconds := _seconds_of(query):
+        yield Sleep(seconds)
+        yield write_text(slept)
+        return 0
+    constant = _CONSTANT.fullmatch(query)
     if constant is None:
         raise UnknownProgram(f"SQL of {process.name}")
-    is_bare = "tuples" in options
-    value = constant[1]
-    yield write_text(f"{value}\n" if is_bare else f" ?column? \n----------\n {value:>8}\n(1 row)\n\n")
+    yield write_text(text_of(constant[1]))
     return 0
 
 
@@ -345,11 +383,15 @@ def mysqladmin(process: Process) -> Run:
         raise UnknownProgram(" ".join(without_password.argv))
     host, port = options.get("host", "localhost"), _port(options, 3306)
     contact = yield from _contact(process, host, port)
-    if not _is_served(contact, "mysql"):
+    if contact.is_full or not _is_served(contact, "mysql"):
         problem = (
-            f"Can't connect to MySQL server on '{host}:{port}' (111)"
-            if contact.is_known
-            else f"Unknown MySQL server host '{host}' (-2)"
+            "Too many connections"
+            if contact.is_full
+            else (
+                f"Can't connect to MySQL server on '{host}:{port}' (111)"
+                if contact.is_known
+                else f"Unknown MySQL server host '{host}' (-2)"
+            )
         )
         yield Output(
             2, f"{process.name}: connect to server at '{host}' failed\nerror: '{problem}'\n".encode()

@@ -108,3 +108,44 @@ async def test_mistake_in_a_configuration_that_is_read_again_is_logged():
         'unknown directive "bad" in /etc/nginx/conf.d/default.conf:1'
     )
     assert cluster.runtime.kills(cluster.pod) == {}
+
+
+def debugged(**fields):
+    debugger = shell("sleep 100", "debugger", targetContainerName="web", **fields)
+    cluster = Cluster(NGINX, shell("sleep 100"))
+    cluster.pod["spec"]["ephemeralContainers"] = [debugger]
+    state = {"running": {"startedAt": cluster.started}}
+    cluster.pod["status"]["ephemeralContainerStatuses"] = [
+        {"name": "debugger", "restartCount": 0, "state": state}
+    ]
+    return cluster
+
+
+async def test_ephemeral_container_sees_the_processes_and_the_files_of_its_target():
+    cluster = debugged()
+    _, output = await cluster.exec("ps", container="debugger")
+    assert [line.split(maxsplit=3)[::3] for line in output.splitlines()[1:4]] == [
+        ["1", "nginx: master process nginx -g daemon off;"],
+        ["21", "sleep 100"],
+        ["29", "nginx: worker process"],
+    ]
+    assert await cluster.exec("head", "-1", "/proc/1/root/etc/nginx/nginx.conf", container="debugger") == (
+        0,
+        "user  nginx;\n",
+    )
+    assert (await cluster.exec("cat", "/proc/1/comm", container="debugger"))[1] == "nginx\n"
+
+
+async def test_target_sees_the_process_of_an_ephemeral_container_and_others_do_not():
+    cluster = debugged()
+    assert (await cluster.exec("cat", "/proc/21/comm", container="web"))[1] == "sleep\n"
+    assert (await cluster.exec("cat", "/proc/21/comm"))[0] == 1
+    assert "nginx" not in (await cluster.exec("ps"))[1]
+
+
+async def test_ephemeral_container_ends_the_first_process_of_its_target_only_by_signals_that_it_handles():
+    cluster = debugged()
+    await cluster.exec("kill", "-9", "1", container="debugger")
+    assert cluster.runtime.kills(cluster.pod) == {}
+    await cluster.exec("kill", "1", container="debugger")
+    assert cluster.runtime.kills(cluster.pod)["web"].code == 0

@@ -153,3 +153,20 @@ async def test_container_runs_at_once_whose_command_works_on():
     while cluster.runtime.states(cluster.pod)["c"].started is None:
         await yield_to_loop()
     assert not cluster.runtime.run_of(cluster.pod, "c").has_paused.is_set()
+
+
+@pytest.mark.parametrize(
+    ("script", "shown"),
+    [
+        ("sleep 1h", ["sleep 1h"]),
+        ("sleep 1h; true", ["sh -c sleep 1h; true", "sleep 1h"]),
+        ("echo $(hostname) >/dev/null && sleep 1h", None),
+    ],
+)
+async def test_shell_becomes_the_one_program_of_its_script(script, shown):
+    cluster = Cluster(shell(script))
+    _, output = await cluster.exec("ps")
+    listed = [line[21:].strip() for line in output.splitlines()[1:] if not line.endswith(" ps")]
+    assert listed == (shown or [f"sh -c {script}", "sleep 1h"])
+    first = (await cluster.exec("cat", "/proc/1/cmdline"))[1].replace("\0", " ").strip()
+    assert first == listed[0]

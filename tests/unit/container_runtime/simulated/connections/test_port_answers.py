@@ -2,9 +2,11 @@
 
 import pytest
 
+from mockube.container_runtime.images.table import behavior_of_image
 from mockube.container_runtime.simulated.connections.port_answers import (
     ReceivedRequest,
     fixed_answer,
+    missing_answer,
     open_port,
     reply_to,
 )
@@ -126,3 +128,11 @@ def test_server_of_other_protocol_replies_to_its_words():
     assert opened.speaks == "redis"
     assert reply_to(opened.behavior, b"ping\r\n") == b"+PONG\r\n"
     assert reply_to(opened.behavior, b"GET / HTTP/1.1\r\n\r\n") == b""
+
+
+@pytest.mark.parametrize(
+    ("status", "title"), [(404, "404 Not Found"), (403, "403 Forbidden"), (405, "405 Not Allowed")]
+)
+def test_page_of_nginx_names_its_status(status, title):
+    page = missing_answer(behavior_of_image("nginx").ports[80], status)
+    assert (page.status, f"<h1>{title}</h1>" in page.body.decode()) == (status, True)

@@ -226,3 +226,14 @@ def test_awk_that_never_ends_is_executed_in_parts(body):
 def test_termination_message_has_the_last_bytes_of_the_file():
     program = parsed_program("sh", "-c", "seq 1 2000 > /dev/termination-log")
     assert (len(program.message), program.message[-10:]) == (4096, "1999\n2000\n")
+
+
+@pytest.mark.parametrize("script", ["exit $((RANDOM % 200))", "exit $(od -An -tu1 -N1 /dev/urandom)"])
+def test_random_numbers_differ_between_pods(script):
+    codes = [
+        program_of(
+            {"image": "debian", "command": ["sh", "-c", script]}, CommandContext(hostname=f"job-{number}")
+        ).exit_code
+        for number in range(8)
+    ]
+    assert len({*codes}) > 2

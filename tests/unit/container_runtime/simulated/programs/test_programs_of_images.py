@@ -34,11 +34,24 @@ def run(execution):
 
 @pytest.mark.parametrize(
     ("image", "name"),
-    [("nginx", "ping"), ("busybox", "curl"), ("gcr.io/distroless/static", "sh"), ("alpine", "/bin/bash")],
+    [
+        ("nginx", "ping"),
+        ("busybox", "curl"),
+        ("gcr.io/distroless/static", "sh"),
+        ("gcr.io/distroless/nodejs20-debian11", "/bin/sh"),
+        ("gcr.io/distroless/python3-debian12:nonroot", "sh"),
+        ("alpine", "/bin/bash"),
+    ],
 )
 def test_command_of_a_client_is_not_started(image, name):
     with pytest.raises(StartError, match=f'^exec: "{name}": '):
         run(run_command(host(pod(image)), [name], {}))
+
+
+def test_image_without_a_shell_has_one_with_the_tag_for_debugging():
+    assert run(
+        run_command(host(pod("gcr.io/distroless/cc-debian12:debug")), ["sh", "-c", "echo hi"], {})
+    ) == ("hi\n", 0)
 
 
 def test_programs_are_listed_that_the_image_has():

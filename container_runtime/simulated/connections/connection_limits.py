@@ -1,0 +1,89 @@
+"""How many connections the servers of databases accept at once, and what they say to one that is too many."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
+from mockube.container_runtime.runs import container_status
+
+from .port_answers import OpenPort
+
+_OPTIONS: Final = {
+    "mysql": re.compile(r"--max[-_]connections[= ](\d{1,6})"),
+    "postgres": re.compile(r"(?:-c ?|--)max[-_]connections ?= ?(\d{1,6})|-N ?(\d{1,6})"),
+    "redis": re.compile(r"--maxclients (\d{1,6})"),
+}
+_VARIABLES: Final = ("MYSQL_MAX_CONNECTIONS", "MARIADB_MAX_CONNECTIONS", "POSTGRESQL_MAX_CONNECTIONS")
+_DEFAULTS: Final = {"mysql": 151, "postgres": 100, "redis": 10_000}
+_FATAL: Final = b"SFATAL\0VFATAL\0C53300\0Msorry, too many clients already\0Fproc.c\0L356\0RInitProcess\0\0"
+_REFUSALS: Final = {
+    "mysql": b"\x17\0\0\0\xff\x10\x04Too many connections",
+    "postgres": b"E" + (len(_FATAL) + 4).to_bytes(4, "big") + _FATAL,
+    "redis": b"-ERR max number of clients reached\r\n",
+}
+"""What a server sends to a connection that is too many, before it closes it; PostgreSQL after the first message of the client."""
+SPEAKS_FIRST: Final = frozenset({"mysql", "redis"})
+
+
+class OpenConnections:
+    """The connections of clients that stay open, by the run of the container that has accepted them."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._open: dict[tuple[str, str, int], dict[int, float]] = {}
+        """The ends of connections by their numbers: infinite for one that its client closes."""
+        self._numbers = count()
+
+    @contextmanager
+    def hold(self, pod: ReadOnlyTree, opened: OpenPort) -> Iterator[bytes]:
+        """Count a connection while its client keeps it open; yield what the server says if it is too many, or else nothing."""
+        refusal = self.refusal(pod, opened)
+        key, number = _key(pod, opened), next(self._numbers)
+        if not refusal:
+            self._open.setdefault(key, {})[number] = float("inf")
+        try:
+            yield refusal
+        finally:
+            self._open.get(key, {}).pop(number, None)
+
+    def hold_for(self, pod: ReadOnlyTree, opened: OpenPort, seconds: float) -> None:
+        """Count a connection for a time, such as that of a query."""
+        if seconds > 0:
+            ends = self._open.setdefault(_key(pod, opened), {})
+            ends[next(self._numbers)] = self._clock.monotonic() + seconds
+
+    def refusal(self, pod: ReadOnlyTree, opened: OpenPort) -> bytes:
+        """Return what the server says to one more connection if it has too many; b"" if it accepts it."""
+        key, now = _key(pod, opened), self._clock.monotonic()
+        ends = self._open.get(key)
+        if not ends or opened.container is None or opened.speaks not in _REFUSALS:
+            return b""
+        for number in [number for number, end in ends.items() if end <= now]:
+            del ends[number]
+        return _REFUSALS[opened.speaks] if len(ends) >= limit_of_connections(opened) else b""
+
+    def forget(self, uid: str) -> None:
+        for key in [key for key in self._open if key[0] == uid]:
+            del self._open[key]
+
+
+def _key(pod: ReadOnlyTree, opened: OpenPort) -> tuple[str, str, int]:
+    name = "" if opened.container is None else opened.container["name"]
+    return meta.uid(pod), name, (container_status(pod, name) or {}).get("restartCount") or 0
+
+
+def limit_of_connections(opened: OpenPort) -> int:
+    """Return how many connections a server accepts: by an option of its command, a variable of its image, or its default."""
+    container = opened.container or {}
+    words = " ".join((*(container.get("command") or ()), *(container.get("args") or ())))
+    match = _OPTIONS[opened.speaks].search(words)
+    if match is not None:
+        return int(next(filter(None, match.groups())))
+    values = {entry["name"]: entry.get("value") or "" for entry in container.get("env") or ()}
+    value = next((values[name] for name in _VARIABLES if values.get(name, "").isdecimal()), "")
+    return int(value[:6]) if value else _DEFAULTS[opened.speaks]
