@@ -35,7 +35,7 @@ from .parts.authentication import make_authentication
 from .parts.authorization import make_authorizers, make_rights
 from .parts.caches import ResourceCaches
 from .parts.catalog import make_catalog
-from .parts.control import make_control
+from .parts.control import make_control, make_recorder
 from .parts.environment import ServerEnvironment
 from .parts.health import make_health
 from .parts.metrics import make_simulated_metrics, observe_parts
@@ -59,14 +59,16 @@ class ApiServer:
     """Whether the server is shutting down: it still serves requests, but it is not ready."""
 
     def __init__(self, kv: KV, environment: ServerEnvironment, config: Config | None = None) -> None:
-        config, self._kv, clock = config or Config(), kv, environment.clock
-        self._running, self._is_started, self._clock_streams = AsyncExitStack(), False, ClockStreams(clock)
+        config, self._kv, clock, self._is_started = config or Config(), kv, environment.clock, False
+        self._running, self._clock_streams = AsyncExitStack(), ClockStreams(clock)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited after a snapshot has replaced the content of the store."""
         self.metrics = metrics = MetricsRegistry()
         self.supervisor = TaskSupervisor(clock.real, TASKS, metrics)
-        self._outgoing = outgoing = make_outgoing(environment, metrics)
-        self._traces = traces = make_traces(config, environment)
+        self._outgoing, self._traces = outgoing, traces = (
+            make_outgoing(environment, metrics),
+            make_traces(config, environment),
+        )
 
         # Kinds, rights and admission, and over them the registry: conversions call webhooks at addresses that it finds.
         caller = make_conversion_caller(config, outgoing, lambda: self.registry)
@@ -89,7 +91,8 @@ class ApiServer:
             journal=make_journal(config, kv, clock),
             is_traced=traces is not None,
         )
-        self.control = control = make_control(config, registry)
+        self.recorder = make_recorder(config, environment, registry)
+        self.control = control = make_control(config, registry, self.recorder, kv, self.on_restored)
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows
         self._caches = caches = ResourceCaches(registry, catalog)
         self._definitions = DefinitionController(registry, catalog)
@@ -184,6 +187,7 @@ class ApiServer:
             audit=self.audit,
             find=find,
             hooks=self.hooks,
+            recorder=self.recorder,
             tracer=None if traces is None else traces.tracer,
         )
         self.handler = requests.make_handler(registry, catalog, routes, filters)

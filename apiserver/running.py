@@ -199,6 +199,7 @@ def _environment(config: Config, dependencies: Dependencies) -> ServerEnvironmen
         random=dependencies.random,
         address=f"{dependencies.address or config.serving.bind_address}:{dependencies.port}",
         identity=server_name(socket.gethostname(), dependencies.port),
+        is_embedded=dependencies.has_embedded_manager,
         component_probes=dependencies.component_probes,
     )
 

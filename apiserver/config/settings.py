@@ -438,6 +438,14 @@ class Control(Struct, frozen=True, kw_only=True):
             choice(*CONTROL_CHOICES),
         ),
     ] = ""
+    control_requests: Annotated[
+        int,
+        Flag(
+            "maximum number of Requests of users that are recorded, and of those of controllers; 0: none (5000)",
+            non_negative_int,
+            metavar="N",
+        ),
+    ] = 5000
 
 
 SECTIONS: Final[Mapping[str, type[Any]]] = {

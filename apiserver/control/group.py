@@ -3,23 +3,27 @@
 A kind is added with its `ControlKind` in `KINDS`, and its `ControlStrategy` in `parts/control.py`.
 """
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
+from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
+from mockube.apiserver.registry.watch_stream import OpenWatch
 from mockube.apiserver.storage.journal import Journal
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.task_supervisor import TaskSupervisor
+from mockube.etcd.kv import Revision
 
 from .kind import ControlKind
 from .marks import MARK
+from .requests import REQUEST
+from .rewinds import REWIND
 from .store import ControlStore
 from .strategy import ControlAdmission, ControlStrategy
 
-KINDS: Final[Sequence[ControlKind]] = (MARK,)
+KINDS: Final[Sequence[ControlKind]] = (MARK, REQUEST, REWIND)
 """All kinds of the group."""
 MAX_AUTHORS: Final = 1_000
 """The entries of the group's own journal."""
@@ -44,8 +48,16 @@ class ControlGroup:
 
     def verbs(self) -> OwnVerbs:
         """Return the verbs that are others than those of stored objects."""
-        verbs: list[OwnVerbs] = [strategy.verbs() for strategy in self._strategies]
-        return reduce(lambda merged, own: {**merged, **own}, verbs, {})
+        return {name: verbs for strategy in self._strategies for name, verbs in strategy.verbs().items()}
+
+    def watches(self) -> Mapping[GroupResource, OpenWatch]:
+        """Return what opens the watches of records."""
+        return {name: opens for strategy in self._strategies for name, opens in strategy.watches().items()}
+
+    def find_mark(self, name: str) -> Revision | None:
+        """Return the revision of the cluster that a Mark names; None if there is no such Mark."""
+        stored = self.registry.find_cached(MARK.group_resource, "", name)
+        return None if stored is None else int(stored.tree()["spec"]["revision"])
 
     async def start(self, supervisor: TaskSupervisor) -> None:
         supervisor.start("control-watch-cache", self.registry.watch_cache.run)

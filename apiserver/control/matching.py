@@ -4,16 +4,22 @@ Patterns may have the wildcards `*` and `?`. Resources are named as in RBAC rule
 `deployments.apps` with the group. They are matched with the server's RequestInfo.
 """
 
+from functools import cache
 from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 from mockube.apimachinery.wildcards import matches_wildcards
+from mockube.apiserver.authz.rbac.policy import CLUSTER_ROLE_BINDINGS
+from mockube.apiserver.bootstrap import rbac
 from mockube.apiserver.request_info import RequestInfo
+from mockube.apiserver.user import SERVICE_ACCOUNT
 from mockube.component_base.suggestions import did_you_mean
 
 CONTROLLERS: Final = "system:kube-controller-manager"
-"""The user as which mockube's own controllers, scheduler and kubelets are authenticated."""
+"""The user as which mockube's own controllers, scheduler and kubelets are authenticated, unless each has a service account."""
+_ROLES: Final = "system:controller:"
+"""The prefix of upstream's roles for single controllers."""
 Verb: TypeAlias = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 VERBS: Final = get_args(Verb)
 _VERBS_OF_METHODS: Final = {
@@ -24,6 +30,22 @@ _VERBS_OF_METHODS: Final = {
     "edit": "patch",
 }
 """The verbs of methods of HTTP and of commands of kubectl with other names."""
+
+
+@cache
+def _accounts() -> frozenset[str]:
+    """Return the users of upstream's controllers: the service accounts to which the bootstrap policy binds their roles."""
+    return frozenset(
+        f"{SERVICE_ACCOUNT}{subject['namespace']}:{subject['name']}"
+        for binding in rbac.policy()
+        if binding.resource == rbac.resource_name(CLUSTER_ROLE_BINDINGS) and binding.name.startswith(_ROLES)
+        for subject in binding.content["subjects"]
+    )
+
+
+def is_controller(user: str) -> bool:
+    """Return whether a user is mockube's controller manager, or one of its controllers."""
+    return user == CONTROLLERS or user in _accounts()
 
 
 class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -46,7 +68,7 @@ class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 
     def matches(self, user: str, agent: str, info: RequestInfo) -> bool:
         return (
-            (matches_wildcards(user, self.user) if self.user else user != CONTROLLERS)
+            (matches_wildcards(user, self.user) if self.user else not is_controller(user))
             and (not self.agent or matches_wildcards(agent, self.agent + "*"))
             and (not self.verbs or (info.is_resource and info.verb in self.verbs))
             and (not self.resource or _matches_resource(info, self.resource))

@@ -11,10 +11,12 @@ import orjson
 
 from mockube.apimachinery import errors, status
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
+from mockube.apiserver.registry.watch_stream import OpenWatch
 
 from .kind import ControlKind
 
@@ -37,6 +39,10 @@ class ControlStrategy:
 
     def verbs(self) -> OwnVerbs:
         """Return the verbs that are others than those of stored objects."""
+        return {}
+
+    def watches(self) -> Mapping[GroupResource, OpenWatch]:
+        """Return what opens the watches of records; watches of stored objects are opened as all others."""
         return {}
 
     def start(self, _registry: Registry) -> None:

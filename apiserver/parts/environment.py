@@ -22,5 +22,7 @@ class ServerEnvironment(Struct, frozen=True, kw_only=True):
     """The address of the server for clients."""
     identity: str = ""
     """The identity of this server among those of its cluster."""
+    is_embedded: bool = False
+    """Whether the program that runs the server controls it: then it records requests whatever the flags."""
     component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES
     """The probes of a controller manager in the same process, by component."""

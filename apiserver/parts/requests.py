@@ -13,6 +13,7 @@ from mockube.apiserver.authn.chain import Authenticators
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.group import ControlGroup
+from mockube.apiserver.control.recorder import RequestRecorder
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.http.aggregator import Aggregator
 from mockube.apiserver.http.probe import probe
@@ -109,6 +110,7 @@ def make_routes(  # noqa: PLR0913 - each argument is a part
         remote=aggregator.page,
         built_in={group.name for group in catalog.kinds.groups},
         groups={} if simulated is None else simulated.pages.groups(),
+        own_watches={} if control is None else control.watches(),
         registries={} if control is None else {CONTROL: control.registry},
         proxy=proxy,
         websockets_need_create=not minors.is_before(config.features.kubernetes_version, "1.35"),
@@ -128,6 +130,7 @@ def make_filters(  # noqa: PLR0913 - each argument is a part
     audit: Audit | None,
     find: FindResource,
     hooks: HookPoints,
+    recorder: RequestRecorder | None,
     tracer: "Tracer | None",
 ) -> FilterConfig:
     serving = config.serving
@@ -138,7 +141,7 @@ def make_filters(  # noqa: PLR0913 - each argument is a part
         access=observers.access,
         watches=observers.watches,
         hosts=_hosts(config, environment),
-        observer=RequestObserver(observers.requests, audit, clock=registry.clock.real),
+        observer=RequestObserver(observers.requests, audit, clock=registry.clock.real, recorder=recorder),
         audit_ids=AuditIds(registry.random),
         flows=Flows(registry, observers.metrics) if config.features.enable_priority_and_fairness else None,
         in_flight=InFlight(

@@ -7,9 +7,9 @@ watch is not queued: its events are made when they are read, so that a client th
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired
@@ -273,6 +273,10 @@ class ClientWatch:
         if was and change.before is not None:
             return WatchEvent(DELETED, change.before.at(change.revision), change)
         return None
+
+
+OpenWatch: TypeAlias = Callable[[Registry, RequestContext], Awaitable[tuple[ClientWatch, ListOptions]]]
+"""Opens the watch of a request."""
 
 
 async def watch(registry: Registry, context: RequestContext) -> tuple[ClientWatch, ListOptions]:

@@ -30,6 +30,7 @@ from mockube.apiserver.registry.request_context import (
 )
 from mockube.apiserver.registry.subresources import binding, eviction, scale
 from mockube.apiserver.registry.update import update
+from mockube.apiserver.registry.watch_stream import OpenWatch
 from mockube.apiserver.request_info import CONNECT_SUBRESOURCES
 from mockube.apiserver.wire.negotiation import EndpointType, MediaType, OutputFormat, View, negotiate
 from mockube.component_base.loop import yield_to_loop
@@ -92,6 +93,8 @@ class Routes(Struct, frozen=True, kw_only=True):
     pages: Pages
     registries: Mapping[str, Registry] = field(default_factory=dict)
     """By API group, the registry of resources that are not in the store of the cluster."""
+    own_watches: Mapping[GroupResource, OpenWatch] = field(default_factory=dict)
+    """What opens the watches of resources that no store has."""
     proxy: Proxy
     """Forwards requests to kubelets and pods."""
     remote: Callable[[str], Page | None] = lambda _path: None

@@ -135,7 +135,12 @@ class Handler:
         self.in_flight = config.in_flight
         watch_handler, endpoints, filters = _parts(config)
         self.watch_handler = watch_handler(
-            registry, renderer, config.watches, seconds=config.watch_seconds, registries=routes.registries
+            registry,
+            renderer,
+            config.watches,
+            seconds=config.watch_seconds,
+            registries=routes.registries,
+            own_watches=routes.own_watches,
         )
         self.endpoints = endpoints(registry, routes, renderer, self.watch_handler, config)
         self.handle: Handle = build_handler_chain(self.endpoints.serve, config, filters)

@@ -122,6 +122,7 @@ class Request:
         "client",
         "context",
         "decision",
+        "fault",
         "headers",
         "impersonated",
         "info",
@@ -193,6 +194,8 @@ class Request:
         """Whether the connection was cut while its response was written."""
         self.is_terminated = False
         """Whether the server ended it to protect itself."""
+        self.fault = ""
+        """The name of the fault that was injected into it."""
         self.context: RequestContext | None = None
         """The request for a resource, after its body was read."""
 

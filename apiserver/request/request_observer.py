@@ -2,7 +2,7 @@
 
 import itertools
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final, Protocol, TypeVar
 
 import orjson
 from msgspec import Struct
@@ -17,6 +17,7 @@ from .limits import is_long_running
 from .request import Request
 from .response import JSON, Response
 
+_R = TypeVar("_R")
 _LAST: Final = 0xFFFFFFFFFFFF
 
 
@@ -31,12 +32,24 @@ class AuditIds:
         return f"{self._beginning}-{next(self._numbers) & _LAST:012x}"
 
 
+class Recorder(Protocol[_R]):
+    """Records requests, to return them later."""
+
+    def begin(self, request: Request, /) -> _R | None:
+        """Record a request that has arrived; None if it is not recorded."""
+
+    def end(self, recorded: _R, code: int | None, sent: int | None, /) -> None:
+        """Record how a request ended, and the bytes of its response."""
+
+
 class RequestRecord(Struct, frozen=True, kw_only=True):
     """A request between `RequestObserver.begin` and `RequestObserver.end`."""
 
     counts: RequestCounts
     started: float
     audited: AuditedRequest | None
+    recorded: Any
+    """What the recorder knows it by."""
 
 
 class RequestObserver:
@@ -46,7 +59,9 @@ class RequestObserver:
         audit: Audit | None,
         *,
         clock: Clock,
+        recorder: Recorder[Any] | None = None,
     ) -> None:
+        self._recorder = recorder
         self._metrics = metrics
         self._audit = audit
         self._clock = clock
@@ -55,7 +70,10 @@ class RequestObserver:
         under = labels(request.info, request.resource, dry_run=request.is_dry_run, applies=request.applies)
         audited = None if self._audit is None else self._begin_audit(self._audit, request)
         return RequestRecord(
-            counts=self._metrics.begin(under), started=self._clock.monotonic(), audited=audited
+            counts=self._metrics.begin(under),
+            started=self._clock.monotonic(),
+            audited=audited,
+            recorded=None if self._recorder is None else self._recorder.begin(request),
         )
 
     @staticmethod
@@ -68,12 +86,16 @@ class RequestObserver:
 
     def reject(self, request: Request, response: Response) -> None:
         """Record a request that could not be authenticated."""
+        if self._recorder is not None and (recorded := self._recorder.begin(request)) is not None:
+            self._recorder.end(recorded, response.status, response.size)
         if self._audit is not None:
             self._audit.reject(request, AuditedResponse(response.status, response.status_object))
 
     def end(self, record: RequestRecord, request: Request, response: Response | None) -> None:
         """Record the end of a request, which has no response if it was cancelled."""
         code, size = _code_and_size(request, response)
+        if self._recorder is not None and record.recorded is not None:
+            self._recorder.end(record.recorded, None if response is None else response.status, size)
         if request.is_aborted:
             self._metrics.abort(record.counts)
         if request.is_terminated and response is not None:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from mockube.apimachinery import randomness
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired, NotAcceptable
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
@@ -16,7 +17,7 @@ from mockube.apiserver.metrics.watches import SentEvents, WatchMetrics
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import ListOptions, RequestContext
-from mockube.apiserver.registry.watch_stream import ClientWatch, WatchEvent, watch
+from mockube.apiserver.registry.watch_stream import ClientWatch, OpenWatch, WatchEvent, watch
 from mockube.apiserver.storage.change_history import Encode
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.wire.frames import FRAMES, json_text
@@ -39,6 +40,7 @@ BATCH_BYTES = 64 * 1024
 many.
 """
 BOOKMARK_SECONDS = 60.0
+NO_WATCHES: Final[Mapping[GroupResource, OpenWatch]] = {}
 NO_REGISTRIES: Final[Mapping[str, Registry]] = {}
 LAST_BOOKMARK_SECONDS = 2.0
 """How long before the end of a watch the last bookmark is sent, from which the client can resume."""
@@ -57,13 +59,15 @@ class WatchHandler:
         *,
         seconds: int,
         registries: Mapping[str, Registry] = NO_REGISTRIES,
+        own_watches: Mapping[GroupResource, OpenWatch] = NO_WATCHES,
     ) -> None:
         """Create a handler. A watch without timeoutSeconds lasts for `seconds` to twice as long, chosen at random.
 
-        `registries` are those of resources that are not in the store of the cluster, by API group.
+        `registries` are those of resources that are not in the store of the cluster, by API group, and `own_watches` open the
+        watches of resources that no store has.
         """
         self._least_seconds = seconds
-        self._registry, self._registries = registry, registries
+        self._registry, self._registries, self._own_watches = registry, registries, own_watches
         self._renderer = renderer
         self._metrics = metrics
         self._encoder = lru_cache(maxsize=256)(self._make_encoder)
@@ -125,7 +129,8 @@ class WatchHandler:
         return response
 
     async def _open(self, context: RequestContext) -> tuple[ClientWatch, ListOptions]:
-        return await watch(self._registry_of(context.resource), context)
+        open_watch = self._own_watches.get(context.resource.group_resource, watch)
+        return await open_watch(self._registry_of(context.resource), context)
 
     def _registry_of(self, resource: Resource) -> Registry:
         return self._registries.get(resource.group, self._registry)

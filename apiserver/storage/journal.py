@@ -9,6 +9,7 @@ store on a disk keeps the entries beside the revisions, so that they survive a r
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from sys import getsizeof, intern
 from typing import Any, Final, Self, TypeAlias
 
@@ -23,6 +24,8 @@ MAX_BYTES: Final = 32 << 20
 """The maximum of bytes of all entries, if clients send long texts. Shared texts count in each entry: it is an upper bound."""
 MAX_TEXT: Final = 1024
 """The maximum number of characters of each field, as of a user agent in the audit log; the rest is cut off."""
+MAX_SEARCHED: Final = 256
+"""The number of newest entries among which those of a request are looked for when it ends."""
 SERVER_USER: Final = "system:apiserver"
 """The user of writes that the server makes for itself."""
 
@@ -171,6 +174,12 @@ class Journal:
         position = bisect_left(self._entries, revision, key=_revision)
         found = self._entries[position] if position < len(self._entries) else None
         return found.author if found is not None and found.revision == revision else None
+
+    def revision_of(self, audit_id: str) -> Revision:
+        """Return the last revision of a request that has just ended; 0 if it is not among the newest entries."""
+        audit_id = audit_id[:MAX_TEXT]
+        newest = islice(reversed(self._entries), MAX_SEARCHED)
+        return next((entry.revision for entry in newest if entry.author.audit_id == audit_id), 0)
 
 
 def _time(entry: JournalEntry) -> float:

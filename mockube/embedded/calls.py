@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from mockube.apiserver.control.matching import Match
-from mockube.apiserver.control.recorder import CallRecorder, RecordedCall
+from mockube.apiserver.control.recorder import RecordedCall, RequestRecorder
 
 NO_VERBS: Final[Mapping[str, int]] = {}
 
@@ -42,7 +42,7 @@ class CallsDropped(UserWarning):
     """More calls were made than are recorded: the oldest are missing from the result."""
 
 
-def recorded_calls(recorder: CallRecorder, match: Match, code: int | None) -> Calls:
+def recorded_calls(recorder: RequestRecorder, match: Match, code: int | None) -> Calls:
     """Return the matching calls; if there are none, with the verbs of those that match otherwise."""
     calls = recorder.calls(match, code)
     if calls or not match.verbs:
@@ -50,7 +50,7 @@ def recorded_calls(recorder: CallRecorder, match: Match, code: int | None) -> Ca
     return Calls(verbs=match.verbs, other_verbs=recorder.count_verbs(replace(match, verbs=()), code))
 
 
-def warn_of_dropped_calls(recorder: CallRecorder) -> None:
+def warn_of_dropped_calls(recorder: RequestRecorder) -> None:
     """Warn if calls were dropped: a dropped call looks like a call that was not made."""
     if recorder.dropped_count:
         warnings.warn(

@@ -19,7 +19,7 @@ from mockube.apimachinery.schema import minors
 from mockube.apiserver.config.command_line import parse as parse_server_flags
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
 from mockube.apiserver.control.faults import FaultInjector
-from mockube.apiserver.control.recorder import CallRecorder
+from mockube.apiserver.control.recorder import MAX_CALLS, RequestRecorder
 from mockube.apiserver.registry.component_statuses import ComponentHealth, EmbeddedProbe
 from mockube.client.connect import ClientOptions, connect
 from mockube.client.kubeconfig import Access
@@ -69,7 +69,7 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
     server: EmbeddedServer
     requests: ObjectRequests
     """Requests with the administrator's credentials."""
-    recorder: CallRecorder
+    recorder: RequestRecorder
     faults: FaultInjector
     log: CapturedLog
 
@@ -83,7 +83,6 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
     """Run a control plane, and yield it when its nodes are ready and pods can be created; raise ValueError for invalid flags."""
     clock, random = ClusterClock(), SystemRandom()
     faults = FaultInjector(clock)
-    recorder = CallRecorder(clock)
     async with AsyncExitStack() as stack:
         log = stack.enter_context(capture_log())
         folder = stack.enter_context(temporary_folder("mockube-"))
@@ -101,8 +100,9 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
                 component_probes=component_probes,
             )
         )
-        for middleware in (recorder.record, faults.inject):  # what gets a fault is recorded, too
-            server.api_server.hooks.before_endpoint.add(middleware)
+        recorder = server.api_server.recorder
+        assert recorder is not None, "an embedded server records requests"
+        server.api_server.hooks.before_endpoint.add(faults.inject)
         manager = Manager(
             manager_config,
             clock=clock,
@@ -137,7 +137,7 @@ def _with_files(options: ClusterOptions, folder: Path) -> ClusterOptions:
     minor = ("--kubernetes-version", options.minor)
     return replace(
         options,
-        flags=(*temporary_server_flags(folder), *minor, *options.flags),
+        flags=(*temporary_server_flags(folder), *minor, f"--control-requests={MAX_CALLS}", *options.flags),
         manager_flags=(*minor, *_image_flags(options.images, folder), *options.manager_flags),
     )
 

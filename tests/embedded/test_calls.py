@@ -7,8 +7,7 @@ from kubernetes import client as official
 
 from mockube import Cluster
 from mockube.apiserver.control.matching import CONTROLLERS
-from mockube.apiserver.control.recorder import CallRecorder
-from mockube.apiserver.request.response import text_response
+from mockube.apiserver.control.recorder import RequestRecorder
 from mockube.apiserver.request_info import parse
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
@@ -164,20 +163,16 @@ def test_new_cluster_has_no_calls():
         assert cluster.calls() == []
 
 
-async def test_dropped_calls_raise_a_warning():
-    recorder = CallRecorder(SteppedClock(), max_calls=2)
+def test_dropped_calls_raise_a_warning():
+    recorder = RequestRecorder(SteppedClock(), max_calls=2)
     for name in ("a", "b", "c"):
-        await recorder.record(get_request(name), respond_ok)
+        recorder.end(recorder.begin(get_request(name)), 200, 0)
     assert [call.name for call in recorded_calls(recorder, match_of({}), None)] == ["b", "c"]
     with pytest.warns(CallsDropped, match="the oldest 1 calls were dropped"):
         warn_of_dropped_calls(recorder)
     recorder.clear()
     warn_of_dropped_calls(recorder)
     assert recorded_calls(recorder, match_of({}), None) == []
-
-
-async def respond_ok(_):
-    return text_response("ok")
 
 
 def get_request(name):

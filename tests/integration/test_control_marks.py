@@ -84,7 +84,9 @@ async def test_store_of_cluster_has_no_object_of_group(client):
     before = await newest_revision(client)
     await client.post(MARKS, control_object("Mark", "m"))
     assert await newest_revision(client) == before
-    assert not (await client.server.registry.kv.range(Range(key=b"/registry/control", range_end=b"/registry/d"))).kvs
+    assert not (
+        await client.server.registry.kv.range(Range(key=b"/registry/control", range_end=b"/registry/d"))
+    ).kvs
 
 
 async def test_discovery_and_openapi_describe_group(client):

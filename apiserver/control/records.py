@@ -1,0 +1,173 @@
+"""The verbs of a kind whose objects are records that the server makes: they are listed and watched, and nobody writes them.
+
+A record is built when a client reads it. A watch has a task that builds what is new for it, so that the server does nothing
+for records that nobody reads. Records that are dropped send no event: they are history, and do not end.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+from mockube.apimachinery import status
+from mockube.apimachinery.status import BadRequest, Expired
+from mockube.apiserver.event_loop import QUICK_SLICE
+from mockube.apiserver.registry.read import get_version
+from mockube.apiserver.registry.registry import OwnVerbs, Registry
+from mockube.apiserver.registry.request_context import (
+    EXACT,
+    ListOptions,
+    ListResult,
+    ObjectResult,
+    RequestContext,
+)
+from mockube.apiserver.registry.selection import Selection, select_by
+from mockube.apiserver.registry.watch_stream import ClientWatch
+from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.resource_cache import ResourceCache
+from mockube.apiserver.storage.stored_object import StoredObject
+from mockube.component_base.loop import yield_to_loop
+
+from .kind import ControlKind
+
+VERBS: Final = ("get", "list", "watch")
+TOO_OLD: Final = "The resourceVersion for the provided watch is too old."
+
+
+class Record(NamedTuple):
+    """A record, and what it was at its last version; None if it is new."""
+
+    stored: StoredObject
+    before: StoredObject | None = None
+
+
+class RecordSource(Protocol):
+    """The records of one kind. Versions count up; a watch that is behind `oldest` gets 410."""
+
+    kind: ControlKind
+    watchers: set[asyncio.Event]
+    """Set when there is a new version."""
+
+    @property
+    def newest(self) -> int: ...
+
+    @property
+    def oldest(self) -> int: ...
+
+    async def find(self, context: RequestContext) -> StoredObject | None:
+        """Return the record with the name of the request, if the user may read it."""
+
+    async def all(self, context: RequestContext) -> Sequence[StoredObject]:
+        """Return all records that the user may read."""
+
+    async def since(self, version: int, context: RequestContext) -> tuple[int, Sequence[Record]]:
+        """Return the records after a version that the user may read, in their order, and the version that this reaches."""
+
+
+class RecordVerbs:
+    def __init__(self, source: RecordSource) -> None:
+        self._source = source
+
+    def verbs(self) -> OwnVerbs:
+        return {(self._source.kind.group_resource, ""): {"get": self.get, "list": self.list}}
+
+    async def get(self, _registry: Registry, context: RequestContext) -> ObjectResult:
+        stored = await self._source.find(context)
+        if stored is None:
+            raise status.not_found(context.resource.group_resource, context.name)
+        return ObjectResult(stored=stored)
+
+    async def list(self, registry: Registry, context: RequestContext) -> ListResult:
+        options, chosen = await select_by(registry, context)
+        if options.continue_token:
+            raise BadRequest(f"a list of {context.resource.name} has one page: it continues with no token")
+        version, newest = get_version(options.resource_version), self._source.newest
+        if options.match == EXACT and version != newest:
+            raise Expired(f"only the newest version of {context.resource.name} can be listed")
+        items = await _selected(chosen, await self._source.all(context))
+        return ListResult(
+            api_version=context.resource.api_version,
+            kind=context.resource.list_kind,
+            items=items,
+            metadata={"resourceVersion": str(newest)},
+            named=True,
+        )
+
+    async def open_watch(
+        self, registry: Registry, context: RequestContext
+    ) -> tuple[ClientWatch, ListOptions]:
+        """Begin a watch: of the existing records and the following ones, or of those after a version."""
+        options, chosen = await select_by(registry, context, watch_list=registry.watch_list)
+        version = get_version(options.resource_version)
+        source, prefix = self._source, registry.layout.prefix(context.resource)
+        stream = RecordWatch(prefix, chosen, source, context)
+        if options.initial_events is not False and (options.initial_events or not version):
+            bookmark = bool(options.initial_events and options.bookmarks)
+            stream.position = source.newest
+            await stream.begin(await source.all(context), stream.position, bookmark=bookmark)
+        else:
+            stream.position = version or source.newest
+        stream.follow()
+        return stream, options
+
+
+async def _selected(chosen: Selection, items: Sequence[StoredObject]) -> Sequence[StoredObject]:
+    if chosen.matches is None:
+        return items
+    found: list[StoredObject] = []
+    for position, stored in enumerate(items):
+        if position % QUICK_SLICE == QUICK_SLICE - 1:
+            await yield_to_loop()
+        if chosen.matches(stored):
+            found.append(stored)
+    return found
+
+
+class RecordWatch(ClientWatch):
+    """The watch of one client, and the task that builds its records."""
+
+    def __init__(
+        self, prefix: bytes, chosen: Selection, source: RecordSource, context: RequestContext
+    ) -> None:
+        cache = ResourceCache(prefix)
+        super().__init__(prefix, cache, chosen)
+        cache.watchers.add(self)
+        self.agent = context.user_agent
+        self.position = 0
+        """The version that the task has reached."""
+        self._source, self._context = source, context
+        self._task: asyncio.Task[None] | None = None
+
+    def follow(self) -> None:
+        """Begin to add the records after the position."""
+        self._task = asyncio.create_task(self._follow(), name=f"follow {self._source.kind.plural}")
+
+    async def _follow(self) -> None:
+        changed, source = asyncio.Event(), self._source
+        source.watchers.add(changed)
+        try:
+            while self.position >= source.oldest:
+                changed.clear()
+                self.position, records = await source.since(self.position, self._context)
+                for record in records:
+                    self.handle_change(_change(record))
+                if self.position >= source.newest:
+                    await changed.wait()
+                await yield_to_loop()  # what is published together is built together
+            self.end(Expired(TOO_OLD))
+        except Exception as error:  # noqa: BLE001 - the watch ends; its client lists again
+            self.end(Expired(f"the watch failed: {error}"))
+        finally:
+            source.watchers.discard(changed)
+
+    def bookmark(self, _version: int) -> None:
+        super().bookmark(self.position)
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        super().close()
+
+
+def _change(record: Record) -> Change:
+    kind = ChangeKind.ADDED if record.before is None else ChangeKind.MODIFIED
+    return Change(kind, record.stored, record.before, 0.0)

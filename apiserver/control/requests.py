@@ -1,0 +1,225 @@
+"""Request: what was sent to the server, and how it responded."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.timestamps import format_micro_time, format_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.event_loop import QUICK_SLICE
+from mockube.apiserver.fields import selectable
+from mockube.apiserver.registry.registry import OwnVerbs
+from mockube.apiserver.registry.request_context import RequestContext
+from mockube.apiserver.registry.watch_stream import OpenWatch
+from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
+from mockube.component_base.loop import yield_to_loop
+
+from .kind import AGE, API_VERSION, ControlKind
+from .recorder import OWN_RESOURCE, RecordedRequest, RequestRecorder
+from .records import VERBS, Record, RecordVerbs
+from .strategy import ControlStrategy
+
+_DIGITS: Final = 8
+"""The digits of a name, so that names sort by arrival."""
+
+
+def _text(description: str) -> dict[str, Any]:
+    return {"type": "string", "description": description}
+
+
+def _number(description: str) -> dict[str, Any]:
+    return {"type": "integer", "format": "int64", "description": description}
+
+
+def _column(name: str, path: str, description: str, *, priority: int = 0, type_: str = "string") -> Tree:
+    column: Tree = {"name": name, "type": type_, "jsonPath": path, "description": description}
+    return {**column, "priority": priority} if priority else column
+
+
+REQUEST: Final = ControlKind(
+    name="Request",
+    plural=OWN_RESOURCE,
+    description="Request is a request that was sent to the server. The newest ones are kept, those of the controllers apart from "
+    "all others. Requests for requests are not among them.",
+    spec={
+        "description": "What was sent.",
+        "properties": {
+            "time": {"type": "string", "format": "date-time", "description": "When it arrived."},
+            "user": _text(
+                "The name of the user, of the impersonated one if there is one. Empty if nobody was authenticated."
+            ),
+            "agent": _text("The User-Agent of the client."),
+            "verb": _text(
+                "The verb, as in a rule of RBAC; of a request for no resource, the method in lower case."
+            ),
+            "group": _text("The API group of the resource; empty for the core group."),
+            "version": _text("The version of the API group."),
+            "resource": _text("The plural of the resource; empty for a request for no resource."),
+            "subresource": _text("The subresource, such as status."),
+            "namespace": _text("The namespace of the object."),
+            "name": _text("The name of the object."),
+            "uri": _text("The path and the query, as they were sent."),
+            "bytes": _number("The bytes of the body."),
+            "auditID": _text(
+                "The id of the request in the audit log, and in the header Audit-Id of the response."
+            ),
+        },
+    },
+    status={
+        "description": "The response; without a code while the request is in progress, as a watch is.",
+        "properties": {
+            "code": {"type": "integer", "format": "int32", "description": "The status code of the response."},
+            "seconds": {
+                "type": "number",
+                "description": "The seconds from the arrival to the end of the response.",
+            },
+            "bytes": _number("The bytes of the body of the response."),
+            "revision": _number("The last revision of the store that the request wrote."),
+            "fault": _text("The name of the Fault that was injected."),
+        },
+    },
+    columns=(
+        _column("User", ".spec.user", "The name of the user."),
+        _column("Verb", ".spec.verb", "The verb."),
+        _column("Resource", ".spec.resource", "The resource."),
+        _column("Namespace", ".spec.namespace", "The namespace of the object."),
+        _column("Object", ".spec.name", "The name of the object."),
+        _column("Code", ".status.code", "The status code.", type_="integer"),
+        _column("Seconds", ".status.seconds", "The seconds until the end of the response.", type_="number"),
+        _column("Agent", ".spec.agent", "The User-Agent.", priority=1),
+        _column(
+            "Revision", ".status.revision", "The revision that was written.", priority=1, type_="integer"
+        ),
+        _column("Fault", ".status.fault", "The Fault that was injected.", priority=1),
+        _column("URI", ".spec.uri", "The path and the query.", priority=1),
+        AGE,
+    ),
+    selectable=(
+        selectable("user", "spec.user"),
+        selectable("agent", "spec.agent"),
+        selectable("verb", "spec.verb"),
+        selectable("group", "spec.group"),
+        selectable("resource", "spec.resource"),
+        selectable("subresource", "spec.subresource"),
+        selectable("namespace", "spec.namespace"),
+        selectable("name", "spec.name"),
+        selectable("code", "status.code"),
+        selectable("fault", "status.fault"),
+    ),
+    verbs=VERBS,
+    unlisted_verbs=(),
+)
+
+
+class Requests(ControlStrategy):
+    """The recorded requests as objects."""
+
+    kind = REQUEST
+
+    def __init__(self, recorder: RequestRecorder, prefix: bytes) -> None:
+        """`prefix` is that of the keys of the objects, by which watches know them."""
+        self._recorder, self._prefix = recorder, prefix
+        self._epoch = f"{recorder.newest:x}"
+        self.records = RecordVerbs(self)
+
+    @property
+    def watchers(self) -> set[asyncio.Event]:
+        return self._recorder.watchers
+
+    @property
+    def newest(self) -> int:
+        return self._recorder.newest
+
+    @property
+    def oldest(self) -> int:
+        return self._recorder.oldest
+
+    def verbs(self) -> OwnVerbs:
+        return self.records.verbs()
+
+    def watches(self) -> Mapping[GroupResource, OpenWatch]:
+        return {REQUEST.group_resource: self.records.open_watch}
+
+    async def find(self, context: RequestContext) -> StoredObject | None:
+        name = context.name
+        found = self._recorder.find(int(name)) if name.isascii() and name.isdigit() else None
+        return None if found is None or _name_of(found) != name else self._stored(found)
+
+    async def all(self, _context: RequestContext) -> Sequence[StoredObject]:
+        objects: list[StoredObject] = []
+        for recorded in self._recorder.published():
+            if len(objects) % QUICK_SLICE == QUICK_SLICE - 1:
+                await yield_to_loop()
+            objects.append(self._stored(recorded))
+        return objects
+
+    async def since(self, version: int, _context: RequestContext) -> tuple[int, Sequence[Record]]:
+        published = self._recorder.published_since(version)[:QUICK_SLICE]
+        records = [
+            Record(
+                self._stored(recorded), self._before(recorded) if recorded.first_version <= version else None
+            )
+            for recorded in published
+        ]
+        return (published[-1].version if published else self._recorder.newest), records
+
+    def _before(self, recorded: RecordedRequest) -> StoredObject:
+        """Return a request as it was while it was in progress."""
+        return self._encode(recorded, {}, recorded.first_version)
+
+    def _stored(self, recorded: RecordedRequest) -> StoredObject:
+        return self._encode(recorded, _status_of(recorded), recorded.version)
+
+    def _encode(self, recorded: RecordedRequest, status: Tree, version: int) -> StoredObject:
+        name = _name_of(recorded)
+        metadata = {
+            "name": name,
+            "uid": f"{self._epoch}-{name}",
+            "creationTimestamp": format_time(recorded.at),
+        }
+        tree = {
+            "kind": REQUEST.name,
+            "apiVersion": API_VERSION,
+            "metadata": metadata,
+            "spec": _spec_of(recorded),
+        }
+        value = canonical_custom({**tree, "status": status} if status else tree)
+        return StoredObject(self._prefix + name.encode(), value, version)
+
+
+def _name_of(recorded: RecordedRequest) -> str:
+    return f"{recorded.number:0{_DIGITS}d}"
+
+
+def _spec_of(recorded: RecordedRequest) -> Tree:
+    info = recorded.info
+    spec: Tree = {
+        "time": format_micro_time(recorded.at),
+        "user": recorded.user,
+        "agent": recorded.agent,
+        "verb": info.verb,
+        "group": info.group,
+        "version": info.version,
+        "resource": info.resource,
+        "subresource": info.subresource,
+        "namespace": info.namespace,
+        "name": info.name,
+        "uri": recorded.uri,
+        "bytes": recorded.received,
+        "auditID": recorded.audit_id,
+    }
+    return {field: value for field, value in spec.items() if value}
+
+
+def _status_of(recorded: RecordedRequest) -> Tree:
+    if recorded.seconds is None:
+        return {}
+    status: Tree = {
+        "code": recorded.code,
+        "seconds": round(recorded.seconds, 6),
+        "bytes": recorded.sent,
+        "revision": recorded.revision,
+        "fault": recorded.fault,
+    }
+    return {field: value for field, value in status.items() if value or field == "seconds"}

@@ -1,0 +1,139 @@
+"""Requests: what was sent to the server, listed, selected and watched."""
+
+import asyncio
+
+import orjson
+import pytest
+
+from tests.support.event_loop import until
+from tests.support.server.apiserver import running
+from tests.support.server.control import PATH, control_object
+
+REQUESTS = f"{PATH}/requests"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+@pytest.fixture
+async def client():
+    async with running() as client:
+        yield client
+
+
+async def requests(client, selector=""):
+    return (await client.get(f"{REQUESTS}?fieldSelector={selector}")).body["items"]
+
+
+async def test_request_shows_what_was_sent_and_written(client):
+    created = await client.post(CONFIG_MAPS, {"metadata": {"name": "a"}}, User_Agent="tests/1")
+    (item,) = await requests(client, "resource=configmaps")
+    audit_id, time = created.headers["Audit-Id"], item["spec"].pop("time")
+    assert time.startswith(item["metadata"]["creationTimestamp"][:-1])
+    assert item["spec"] == {
+        "user": "admin",
+        "agent": "tests/1",
+        "verb": "create",
+        "version": "v1",
+        "resource": "configmaps",
+        "namespace": "default",
+        "uri": CONFIG_MAPS,
+        "bytes": len(orjson.dumps({"metadata": {"name": "a"}})),
+        "auditID": audit_id,
+    }
+    status = item["status"]
+    assert (status["code"], status["bytes"]) == (201, len(created.data))
+    assert status["revision"] == int(created.body["metadata"]["resourceVersion"])
+    assert status["seconds"] > 0
+    read = await client.get(f"{REQUESTS}/{item['metadata']['name']}")
+    assert read.body["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("selector", "count"),
+    [
+        ("code=404", 1),
+        ("user=admin,resource=configmaps", 2),
+        ("verb=get,name=b,namespace=default", 1),
+        ("user!=admin", 1),
+        ("resource=secrets", 0),
+    ],
+)
+async def test_requests_are_selected_by_fields(client, selector, count):
+    await client.get(f"{CONFIG_MAPS}/b")
+    await client.get(CONFIG_MAPS)
+    await client.get(CONFIG_MAPS, Authorization="Bearer nobody")
+    assert len(await requests(client, selector)) == count
+
+
+async def test_unknown_field_and_bad_options_are_refused(client):
+    unknown = await client.get(f"{REQUESTS}?fieldSelector=color=red")
+    assert unknown.status == 400
+    assert "field label not supported: color" in unknown.body["message"]
+    assert (await client.get(f"{REQUESTS}?continue=x")).status == 400
+    assert (await client.get(f"{REQUESTS}?resourceVersion=7&resourceVersionMatch=Exact")).status == 410
+    assert (await client.get(f"{REQUESTS}/x")).status == 404
+    assert (await client.post(REQUESTS, control_object("Request", "a"))).status == 405
+    assert (await client.delete(f"{REQUESTS}/00000001")).status == 405
+
+
+async def test_reads_of_requests_are_not_recorded(client):
+    before = await requests(client)
+    await client.get(f"{REQUESTS}?watch=1&timeoutSeconds=1")
+    assert await requests(client) == before
+
+
+async def test_table_shows_requests(client):
+    await client.get(f"{CONFIG_MAPS}/b")
+    table = (await client.get(f"{REQUESTS}?fieldSelector=code=404", Accept=TABLE)).body
+    shown = [column["name"] for column in table["columnDefinitions"] if not column["priority"]]
+    assert shown == ["Name", "User", "Verb", "Resource", "Namespace", "Object", "Code", "Seconds", "Age"]
+    assert table["rows"][0]["cells"][1:7] == ["admin", "get", "configmaps", "default", "b", 404]
+
+
+async def test_watch_sends_existing_and_following_requests(client):
+    await client.get(f"{CONFIG_MAPS}/a")
+    selector = "fieldSelector=resource=configmaps"
+    async with client.watch(f"{REQUESTS}?watch=1&{selector}") as events:
+        assert (await anext(events))["object"]["spec"]["name"] == "a"
+        await client.get(f"{CONFIG_MAPS}/b")
+        event = await anext(events)
+        assert (event["type"], event["object"]["spec"]["name"]) == ("ADDED", "b")
+
+
+async def test_watch_of_another_resource_is_shown_while_it_runs(client):
+    start = (await client.get(REQUESTS)).body["metadata"]["resourceVersion"]
+    async with client.watch(f"{CONFIG_MAPS}?watch=1"):
+        (item,) = await requests(client, "verb=watch")
+        assert "status" not in item
+    await until(lambda: client.server.recorder.published()[-1].code)
+    lines = (
+        await client.get(f"{REQUESTS}?watch=1&resourceVersion={start}&timeoutSeconds=1")
+    ).data.splitlines()
+    events = [orjson.loads(line) for line in lines]
+    assert [event["type"] for event in events] == ["ADDED"]
+    assert events[0]["object"]["status"]["code"] == 200
+
+
+async def test_watch_resumes_and_gets_410_if_it_is_too_far_behind(client):
+    start = (await client.get(REQUESTS)).body["metadata"]["resourceVersion"]
+    await client.get(f"{CONFIG_MAPS}/a")
+    lines = (
+        await client.get(f"{REQUESTS}?watch=1&resourceVersion={start}&timeoutSeconds=1")
+    ).data.splitlines()
+    assert [orjson.loads(line)["object"]["spec"]["name"] for line in lines] == ["a"]
+    old = await client.get(f"{REQUESTS}?watch=1&resourceVersion=7&timeoutSeconds=1")
+    assert orjson.loads(old.data)["object"]["code"] == 410
+
+
+async def test_number_of_requests_is_limited():
+    async with running("--control-requests=2") as client:
+        for name in "abc":
+            await client.get(f"{CONFIG_MAPS}/{name}")
+        assert [item["spec"]["name"] for item in await requests(client)] == ["b", "c"]
+
+
+async def test_watch_ends_when_client_leaves(client):
+    async with client.watch(f"{REQUESTS}?watch=1") as events:
+        await anext(events)
+        assert client.server.recorder.watchers
+    await asyncio.wait_for(until(lambda: not client.server.recorder.watchers), 10)
