@@ -35,7 +35,7 @@ from .parts.authentication import make_authentication
 from .parts.authorization import make_authorizers, make_rights
 from .parts.caches import ResourceCaches
 from .parts.catalog import make_catalog
-from .parts.control import make_control, make_recorder
+from .parts.control import make_controls
 from .parts.environment import ServerEnvironment
 from .parts.health import make_health
 from .parts.metrics import make_simulated_metrics, observe_parts
@@ -59,7 +59,7 @@ class ApiServer:
 
     def __init__(self, kv: KV, environment: ServerEnvironment, config: Config | None = None) -> None:
         config = config or Config()
-        self._kv, clock, self._is_started = kv, environment.clock, False
+        self._kv, clock, self._is_started, self.hooks = kv, environment.clock, False, HookPoints()
         self._running, self._clock_streams = AsyncExitStack(), ClockStreams(clock)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited after a snapshot has replaced the content of the store."""
@@ -88,8 +88,7 @@ class ApiServer:
             admission,
             is_traced=traces is not None,
         )
-        self.recorder = make_recorder(config, environment, registry)
-        self.control = control = make_control(config, registry, self.recorder)
+        self.controls = controls = make_controls(config, environment, registry, self.hooks)
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows
         self._caches = caches = ResourceCaches(registry, catalog)
         self._definitions = DefinitionController(registry, catalog)
@@ -110,7 +109,7 @@ class ApiServer:
         )
 
         # What handles requests.
-        self.proxy, self.hooks, self.audit = make_proxy(environment), HookPoints(), make_audit(config, clock)
+        self.proxy, self.audit = make_proxy(environment), make_audit(config, clock)
         find = aggregator.row_finder(self.resources)
         observers = requests.make_observers(registry, rights, find, metrics)
         simulated = make_simulated_metrics(config, environment, registry, catalog, aggregator)
@@ -151,11 +150,11 @@ class ApiServer:
                 authentication,
                 simulated,
                 requests.make_component_statuses(config, environment),
-                control,
+                controls.group,
             ),
             pages=pages,
             simulated=simulated,
-            control=control,
+            control=controls.group,
         )
         filters = requests.make_filters(
             config,
@@ -167,7 +166,7 @@ class ApiServer:
             audit=self.audit,
             find=find,
             hooks=self.hooks,
-            recorder=self.recorder,
+            recorder=controls.recorder,
             tracer=None if traces is None else traces.tracer,
         )
         self.handler = requests.make_handler(registry, catalog, routes, filters)
@@ -200,8 +199,8 @@ class ApiServer:
             stack.push_async_callback(self._outgoing.webhooks.close)
             stack.push_async_callback(self._outgoing.remote.close)
             stack.push_async_callback(self.aggregator.proxy.close)
-            if self.control is not None:
-                stack.push_async_callback(self.control.close)
+            if self.controls.group is not None:
+                stack.push_async_callback(self.controls.group.close)
             await stack.enter_async_context(self.supervisor.running())
             await self._start()
             self._running = stack.pop_all()
@@ -214,8 +213,8 @@ class ApiServer:
             start("store", self._kv.supervise)
         start("watch-cache", backend.watch_cache.run)
         await backend.watch_cache.progress.wait_listed()
-        if self.control is not None:
-            await self.control.start(self.supervisor)
+        if self.controls.group is not None:
+            await self.controls.group.start(self.supervisor)
         self.rights.watch(self._caches.of, backend.watch_cache)
         start("watch-cache-lag", backend.watch_cache.lag.run)
         aggregated = self.resources[API_SERVICES]

@@ -1,8 +1,14 @@
 """The group `control.mockube.dev`, if the server has it, and what it controls."""
 
+from functools import partial
+
+from msgspec import Struct
+
 from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.control.fault_objects import Faults, labels_in
+from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.control.group import KINDS, ControlGroup
 from mockube.apiserver.control.kind import compile_kinds
 from mockube.apiserver.control.marks import Marks
@@ -11,6 +17,7 @@ from mockube.apiserver.control.requests import REQUEST, Requests
 from mockube.apiserver.control.store import ControlStore
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.request.hooks import HookPoints
 from mockube.apiserver.store import initial_revision
 
 from .environment import ServerEnvironment
@@ -26,24 +33,35 @@ def add_control_kinds(config: Config, catalog: Catalog) -> None:
         catalog.add_reserved([compiled])
 
 
-def make_recorder(
-    config: Config, environment: ServerEnvironment, cluster: Registry
-) -> RequestRecorder | None:
-    """Return the recorder of requests; None if nobody could read them."""
-    if config.control_mode == "off" and not environment.is_embedded:
-        return None
-    return RequestRecorder(
-        environment.clock,
+class Controls(Struct, frozen=True, kw_only=True):
+    """What controls and observes a server; nothing if it has no control."""
+
+    recorder: RequestRecorder | None = None
+    injector: FaultInjector | None = None
+    faults: Faults | None = None
+    """The objects of the injected faults; None if the group is off."""
+    group: ControlGroup | None = None
+
+
+def make_controls(
+    config: Config, environment: ServerEnvironment, cluster: Registry, hooks: HookPoints
+) -> Controls:
+    """Return what controls the server. Revisions begin at the time, so that no watch of an earlier server resumes."""
+    is_off = config.control_mode == "off"
+    if is_off and not environment.is_embedded:
+        return Controls()
+    clock, first_revision = environment.clock, initial_revision(environment.clock.now())
+    recorder = RequestRecorder(
+        clock,
         max_calls=config.control.control_requests,
-        first_version=initial_revision(environment.clock.now()),
+        first_version=first_revision,
         journal=cluster.journal,
     )
-
-
-def make_control(config: Config, cluster: Registry, recorder: RequestRecorder | None) -> ControlGroup | None:
-    """Return the group; its revisions begin at the time, so that no watch of an earlier server resumes."""
-    if config.control_mode == "off" or recorder is None:
-        return None
-    kv = ControlStore(cluster.clock, initial_revision(cluster.clock.now()))
+    injector = FaultInjector(clock, environment.random, partial(labels_in, cluster))
+    hooks.before_endpoint.add(injector.inject)
+    if is_off:
+        return Controls(recorder=recorder, injector=injector)
     requests = Requests(recorder, cluster.layout.root + f"{CONTROL}/{REQUEST.plural}/".encode())
-    return ControlGroup(cluster, kv, [Marks(cluster), requests])
+    faults = Faults(cluster, injector)
+    group = ControlGroup(cluster, ControlStore(clock, first_revision), [faults, Marks(cluster), requests])
+    return Controls(recorder=recorder, injector=injector, faults=faults, group=group)
