@@ -41,7 +41,8 @@ from .parts.health import make_health
 from .parts.metrics import make_simulated_metrics, observe_parts
 from .parts.outgoing import make_aggregator, make_conversion_caller, make_outgoing, make_proxy
 from .parts.pages import make_fixed_pages, make_pages
-from .parts.registry import make_registry
+from .parts.past import PresentParts, make_past
+from .parts.registry import make_journal, make_registry
 from .parts.tracing import make_traces
 from .request import lease_renewals, snapshot_endpoint
 from .request.clock_endpoint import ClockStreams
@@ -58,9 +59,8 @@ class ApiServer:
     """Whether the server is shutting down: it still serves requests, but it is not ready."""
 
     def __init__(self, kv: KV, environment: ServerEnvironment, config: Config | None = None) -> None:
-        config = config or Config()
-        self._kv, clock, self._is_started, self.hooks = kv, environment.clock, False, HookPoints()
-        self._running, self._clock_streams = AsyncExitStack(), ClockStreams(clock)
+        config, self._kv, clock, self.hooks = config or Config(), kv, environment.clock, HookPoints()
+        self._running, self._is_started, self._clock_streams = AsyncExitStack(), False, ClockStreams(clock)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited after a snapshot has replaced the content of the store."""
         self.metrics = metrics = MetricsRegistry()
@@ -86,6 +86,7 @@ class ApiServer:
             catalog,
             rights,
             admission,
+            journal=make_journal(config, kv, clock),
             is_traced=traces is not None,
         )
         self.controls = controls = make_controls(config, environment, registry, self.hooks)
@@ -131,6 +132,22 @@ class ApiServer:
         }
         if self.audit is None:  # it contains each renewal as a request
             fixed_pages.update(lease_renewals.pages(registry, self.hooks))
+        self.past = make_past(
+            config,
+            environment,
+            PresentParts(
+                kv=kv,
+                registry=registry,
+                reviews=reviews,
+                rights=rights,
+                outgoing=outgoing,
+                proxy=self.proxy,
+                find=find,
+                handler=lambda: self.handler,
+                served_versions=self._definitions.served_versions,
+            ),
+            controls.group,
+        )
         pages = make_pages(
             config,
             environment=environment,
@@ -155,6 +172,7 @@ class ApiServer:
             pages=pages,
             simulated=simulated,
             control=controls.group,
+            past=self.past.serve,
         )
         filters = requests.make_filters(
             config,
@@ -188,6 +206,7 @@ class ApiServer:
         self.proxy.end_all()
         self.aggregator.proxy.end_all()
         self._clock_streams.end_all()
+        self.past.end_streams()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -202,6 +221,7 @@ class ApiServer:
             if self.controls.group is not None:
                 stack.push_async_callback(self.controls.group.close)
             await stack.enter_async_context(self.supervisor.running())
+            stack.push_async_callback(self.past.close)
             await self._start()
             self._running = stack.pop_all()
         self._is_started = True

@@ -40,7 +40,7 @@ from .http.server import Listener, listening
 from .parts.environment import ServerEnvironment
 from .registry.component_statuses import NO_PROBES, EmbeddedProbe
 from .serving_credentials import Credentials
-from .storage.compaction import Compactor
+from .storage.compaction import Compactor, HistoryAge
 from .store import open_store
 
 LOG = logging.getLogger(__name__)
@@ -152,8 +152,11 @@ def _start_tasks(
     """Start the background tasks of the server."""
     backend, host, start = server.registry, socket.gethostname(), server.supervisor.start
     name = server_name(host, port)
-    interval = config.store.etcd_compaction_interval
-    if interval:
+    interval, history = config.store.etcd_compaction_interval, config.store.history
+    if history is not None and history.seconds is not None:
+        limit = HistoryAge(backend.kv, backend.journal, clock=backend.clock, seconds=history.seconds)
+        start("compaction", limit.run)
+    elif history is None and interval:
         compactor = partial(Compactor, backend.kv, clock=backend.clock, journal=backend.journal)
         start("compaction", lambda: compactor(interval=interval).run())
     renew = partial(

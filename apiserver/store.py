@@ -19,9 +19,10 @@ from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.lock import check_private
 from mockube.etcd.embedded.mvcc import Mvcc
-from mockube.etcd.embedded.store import EmbeddedStore, MemoryStore
+from mockube.etcd.embedded.store import UNLIMITED, EmbeddedStore, HistoryLimits, MemoryStore
 from mockube.etcd.kv import KV, Revision
 
+from .config.history import limits_of_store
 from .config.settings import StorageOptions
 from .snapshot_files import opened_snapshot, restore_target
 from .storage.stored_object import Layout
@@ -62,22 +63,30 @@ async def _open(settings: StorageOptions, clock: Clock) -> KV:
 
 
 async def _open_embedded(settings: StorageOptions, clock: Clock, *, restored: Revision = 0) -> EmbeddedStore:
+    limits = limits_of_store(settings.history)
     if settings.data_dir is not None:
         disk = Disk(fsync=settings.fsync)
-        return await open_durable(settings.data_dir, clock, disk=disk, restored=restored)
+        return await open_durable(settings.data_dir, clock, disk=disk, restored=restored, history=limits)
     core = Mvcc()
     core.load(initial_revision(clock.now(), restored=restored), (), ())
-    return MemoryStore(clock=clock, core=core)
+    return MemoryStore(clock=clock, core=core, history=limits)
 
 
-async def open_durable(data_dir: Path, clock: Clock, *, disk: Disk, restored: Revision = 0) -> DurableStore:
+async def open_durable(
+    data_dir: Path,
+    clock: Clock,
+    *,
+    disk: Disk,
+    restored: Revision = 0,
+    history: HistoryLimits = UNLIMITED,
+) -> DurableStore:
     """Open the store below a --data-dir. A new one begins at `initial_revision`, after a `restored` snapshot."""
     folder = data_dir / STORE_FOLDER
     _refuse_unsafe(data_dir)
     if is_new(folder):
         after = initial_revision(clock.now(), restored=restored)
         await asyncio.to_thread(create_after, folder, after, disk)
-    return await DurableStore.open(folder, clock=clock, disk=disk)
+    return await DurableStore.open(folder, clock=clock, disk=disk, history=history)
 
 
 def _refuse_unsafe(data_dir: Path) -> None:

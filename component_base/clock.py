@@ -81,6 +81,26 @@ class RealClock:
         await asyncio.sleep(seconds)
 
 
+class DatedClock:
+    """A clock that runs as another one and always shows one date, such as that of a past moment."""
+
+    def __init__(self, clock: Clock, date: datetime) -> None:
+        self._clock = clock
+        self._date = date
+        self.monotonic, self.call_later, self.sleep = clock.monotonic, clock.call_later, clock.sleep
+
+    @property
+    def real(self) -> Clock:
+        return self._clock.real
+
+    @property
+    def coalescing(self) -> Clock:
+        return self._clock.coalescing
+
+    def now(self) -> datetime:
+        return self._date
+
+
 class _DrivenClock:
     """A clock that another one drives. Callbacks run in the order in which they are due; one timer of the other clock waits for the first."""
 

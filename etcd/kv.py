@@ -132,6 +132,8 @@ class Txn(Struct, frozen=True, kw_only=True, gc=False):
     compare: Sequence[Compare] = ()
     then: Sequence[Operation] = ()
     otherwise: Sequence[Operation] = ()
+    note: object = None
+    """What a store on a disk keeps beside the revision, such as its author: a value that msgpack encodes. Others ignore it."""
 
 
 class WatchRequest(Struct, frozen=True, kw_only=True, gc=False):

@@ -205,6 +205,11 @@ def store_problem(store: StorageOptions) -> str:
         return "--etcd-servers and --data-dir cannot be set together: objects are stored in etcd or here"
     if store.etcd_servers and store.snapshot is not None:
         return "--etcd-servers and --snapshot cannot be set together: use `mockube snapshot restore` for etcd"
+    if store.etcd_servers and store.history is not None:
+        return (
+            "--etcd-servers and --history cannot be set together: the past reaches as far as etcd's history, which all servers "
+            "share; --etcd-compaction-interval sets how long it is"
+        )
     return ""
 
 

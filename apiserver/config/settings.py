@@ -37,6 +37,7 @@ from .authentication_configuration import (
 )
 from .authorization import AuthorizationOptions
 from .features import Features
+from .history import History, history
 from .tls import cipher_suites, tls_version
 from .tracing_configuration import TracingConfiguration, tracing_configuration
 
@@ -187,6 +188,15 @@ class StorageOptions(Struct, frozen=True, kw_only=True):
     etcd_compaction_interval: Annotated[float, Flag("interval of compaction; 0s: never (5m0s)", seconds)] = (
         300.0
     )
+    history: Annotated[
+        History | None,
+        Flag(
+            "how much of the past can be read, with its authors: 1h, 100000 (revisions), 64Mi, several of these with commas, "
+            "or all; not for an etcd (one to two --etcd-compaction-interval, at most 64Mi)",
+            history,
+            topic="Store",
+        ),
+    ] = None
     watch_cache: Annotated[
         bool, Flag("accepted for compatibility; the watch cache is always on (true)", boolean)
     ] = True

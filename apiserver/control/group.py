@@ -39,7 +39,7 @@ class ControlGroup:
             kv=kv,
             watch_cache=WatchCache(kv, cluster.layout.root, clock=cluster.clock, read=_as_stored),
             admission=ControlAdmission(strategies),
-            journal=Journal(max_entries=MAX_AUTHORS),
+            journal=Journal(cluster.clock, max_entries=MAX_AUTHORS),
             resource_caches={},
         )
         for strategy in strategies:

@@ -6,7 +6,7 @@ no earlier definition of its group has.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import orjson
@@ -126,6 +126,12 @@ class DefinitionController:
     async def wait_idle(self) -> None:
         """Wait until all definitions that changed before this call are served."""
         await self._idle.wait()
+
+    def served_versions(self, stored: StoredObject) -> Sequence[CustomVersion]:
+        """Return the compiled versions of a definition if it is served like this now; else none."""
+        definition = _ParsedDefinition.of(stored)
+        is_same = self._served.get(_name_of(stored)) == definition.served_as
+        return self._catalog.versions_of(definition.resource) if is_same else ()
 
     async def run(self) -> None:
         self._resource_cache.watchers.add(self)
@@ -275,6 +281,32 @@ class DefinitionController:
         if self._compiled_bytes > RETURN_BYTES:
             self._compiled_bytes = 0
             return_free_memory()
+
+
+async def serve_established(
+    registry: Registry,
+    catalog: Catalog,
+    definitions: Iterable[StoredObject],
+    compiled: Callable[[StoredObject], Sequence[CustomVersion]],
+) -> None:
+    """Serve the definitions of a store that does not change: those that are established there.
+
+    `compiled` returns the versions of a definition that another server has compiled, or none.
+    """
+    row, schemas = registry.rows[DEFINITIONS], registry.scheme.schemas
+    for stored in definitions:
+        try:
+            definition = _ParsedDefinition.of(stored)
+            if not conditions.is_established(definition.tree):
+                continue
+            versions = compiled(stored) or await registry.worker.run(
+                len(stored.value) * row.work, _compile, stored, lambda: schemas.definition(OBJECT_META)
+            )
+        except (*WRONG_TYPE_ERRORS, RecursionError) as error:
+            registry.watch_cache.report_malformed(stored, error)
+            continue
+        changed_at = stored.revision if meta.generation(definition.tree) > 1 else 0
+        catalog.add(versions, changed_at=changed_at)
 
 
 def _compile(stored: StoredObject, metadata: Callable[[], SchemaType]) -> Sequence[CustomVersion]:

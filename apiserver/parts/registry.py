@@ -1,5 +1,6 @@
 """The registry over a store: the watch cache, what decodes, checks and converts objects, and the allocators."""
 
+import sys
 from ipaddress import ip_network
 
 from mockube.apimachinery.groups import SERVICES, GroupResource
@@ -8,16 +9,20 @@ from mockube.apimachinery.schema.model import Schemas
 from mockube.apiserver.allocation.services import ServiceAllocator
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.config.history import journal_bytes
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
 from mockube.apiserver.kinds.apiextensions import v1beta1
 from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules, UnprivilegedRules
 from mockube.apiserver.registry.registry import Admission, Allocators, Registry, Scheme
+from mockube.apiserver.storage.journal import Journal
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.shapes import TypeCheckedReader
 from mockube.apiserver.storage.stored_object import Layout
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.clock import Clock
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV
 
 from .environment import ServerEnvironment
@@ -35,6 +40,7 @@ def make_registry(  # noqa: PLR0913 - each argument is a part
     rights: Rights,
     admission: Admission,
     *,
+    journal: Journal | None = None,
     is_traced: bool = False,
 ) -> Registry:
     schemas, layout = builtin.load(config.features.kubernetes_version), Layout(config.store.etcd_prefix)
@@ -48,6 +54,7 @@ def make_registry(  # noqa: PLR0913 - each argument is a part
         watch_cache=WatchCache(kv, layout.root, clock=environment.clock, read=read),
         clock=environment.clock,
         random=environment.random,
+        journal=journal or Journal(environment.clock),
         rows=catalog.stored_rows,
         gates=config.features.gates,
         scheme=_scheme(schemas, catalog, _kind_rules(config, schemas, catalog, environment.clock)),
@@ -56,6 +63,20 @@ def make_registry(  # noqa: PLR0913 - each argument is a part
         authorization=rights.authorization,
         watch_list=config.features.gates.is_on("WatchList"),
     )
+
+
+def make_journal(config: Config, kv: KV, clock: Clock) -> Journal:
+    """Return the journal, with the entries that a store on a disk has kept; with --history it is as long as that."""
+    history = config.store.history
+    if history is None:
+        journal = Journal(clock)
+    else:
+        journal = Journal(clock, max_entries=sys.maxsize, max_bytes=journal_bytes(history))
+        if isinstance(kv, EmbeddedStore):
+            kv.on_compacted.append(journal.forget_before)
+    if isinstance(kv, DurableStore):
+        journal.restore(kv.take_notes())
+    return journal
 
 
 def _kind_rules(config: Config, schemas: Schemas, catalog: Catalog, clock: Clock) -> KindRules:

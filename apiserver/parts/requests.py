@@ -34,7 +34,8 @@ from mockube.apiserver.request.handler import Handler
 from mockube.apiserver.request.hooks import HookPoints
 from mockube.apiserver.request.hosts import Hosts
 from mockube.apiserver.request.limits import Deadlines, InFlight
-from mockube.apiserver.request.page import Pages
+from mockube.apiserver.request.page import Page, Pages
+from mockube.apiserver.request.past import no_past
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.request_observer import AuditIds, RequestObserver
 from mockube.apiserver.wire.table import Printer
@@ -100,8 +101,10 @@ def make_routes(  # noqa: PLR0913 - each argument is a part
     pages: Pages,
     simulated: SimulatedMetrics | None,
     control: ControlGroup | None,
+    past: Page = no_past,
 ) -> Routes:
     return Routes(
+        past=past,
         own_verbs=verbs,
         pages=pages,
         remote=aggregator.page,

@@ -16,6 +16,7 @@ from .filter import Filter, FilterConfig, Handle
 from .flow_headers import with_flow_headers
 from .hooks import HookPoint, proceeding_once
 from .in_flight import with_deadline, with_max_in_flight, with_written_response
+from .past import MOMENT_PATH, PAST_PREFIX, split_moment
 from .rendering import Renderer
 from .request import Request
 from .response import Response
@@ -50,7 +51,9 @@ def _with_hooks(handle: Handle, point: HookPoint) -> Handle:
 
     def filter_(request: Request) -> Awaitable[Response]:
         middleware = point.middleware
-        return handle(request) if middleware is None else middleware(request, proceeding_once(proceed))
+        if middleware is None or request.moment:  # a fault of the present does not change the past
+            return handle(request)
+        return middleware(request, proceeding_once(proceed))
 
     return filter_
 
@@ -72,9 +75,12 @@ def with_request_info(handle: Handle, config: FilterConfig) -> Handle:
 
     def with_info(request: Request) -> Awaitable[Response]:
         watch = request.query.get("watch", _NO)[0].lower() not in _NO
-        request.info = info = parse(request.method, request.path, watch=watch)
+        if request.path.startswith(PAST_PREFIX):
+            request.moment, request.path = split_moment(request.path)
+        request.info = info = parse(request.method, request.path or MOMENT_PATH, watch=watch)
         if info.is_resource:
-            request.resource = resources(info.group, info.version, info.resource)
+            if not request.moment:  # the resources of a moment are those of its definitions
+                request.resource = resources(info.group, info.version, info.resource)
             if not info.is_complete:
                 return _incomplete(request)
         return handle(request)

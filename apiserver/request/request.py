@@ -133,6 +133,7 @@ class Request:
         "is_in_flight",
         "is_terminated",
         "method",
+        "moment",
         "on_stream",
         "on_watch",
         "path",
@@ -160,6 +161,8 @@ class Request:
         self.method = method
         self.path = path
         """The decoded path."""
+        self.moment = ""
+        """The moment of the past whose API is requested, as the path names it; "" for the present."""
         self.query_string = query_string
         self.headers = headers
         self.client = client

@@ -13,10 +13,36 @@ from mockube.etcd.kv import KV, Compare, Put, Range, RangeResult, Target, Txn
 
 from .journal import SERVER_USER, Author, Journal
 
+MIN_TURN, MAX_TURN = 1.0, 60.0
+"""The bounds of the seconds between two compactions of what is older than --history."""
 LOG = logging.getLogger(__name__)
 
 KEY = b"compact_rev_key"
 _AUTHOR = Author(user=SERVER_USER, verb="update")
+
+
+class HistoryAge:
+    """Compacts what is older than --history; the journal has the times of revisions. Only one server uses the store."""
+
+    def __init__(self, kv: KV, journal: Journal, *, clock: Clock, seconds: float) -> None:
+        self._kv = kv
+        self._journal = journal
+        self._clock = clock
+        self._seconds = seconds
+
+    async def run(self) -> None:
+        turn = min(max(self._seconds / 8, MIN_TURN), MAX_TURN)
+        while True:
+            await self._clock.sleep(turn)
+            try:
+                await self.turn()
+            except KVError as error:
+                LOG.warning("History was not compacted, retrying in %.0f s: %s", turn, error)
+
+    async def turn(self) -> None:
+        entry = self._journal.newest_at(self._clock.now().timestamp() - self._seconds)
+        if entry is not None and entry.revision > (await self._kv.status()).compact_revision:
+            await self._kv.compact(entry.revision)
 
 
 class Compactor:

@@ -1,19 +1,21 @@
-"""The journal of a server: who made which revision of the store.
+"""The journal of a server: who made which revision of the store, and when.
 
 Every write of this server goes through `Journal.commit`, which notes its author under the revision that the store returned.
 Revisions of other servers of the same etcd, and those in which keys expire, have no entry. The journal is in memory, and has
-its own limits: it neither keeps history from being compacted nor is it shortened by that.
+its own limits: it neither keeps history from being compacted nor, without --history, is it shortened by that. An embedded
+store on a disk keeps the entries beside the revisions, so that they survive a restart.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from sys import getsizeof, intern
-from typing import Final, Self
+from typing import Any, Final, Self, TypeAlias
 
 from msgspec import Struct
 
+from mockube.component_base.clock import Clock, RealClock
 from mockube.etcd.kv import KV, DeleteResult, PutResult, Revision, Txn, TxnResult
 
 MAX_ENTRIES: Final = 50_000
@@ -26,6 +28,10 @@ MAX_SEARCHED: Final = 256
 """The number of newest entries among which those of a request are looked for when it ends."""
 SERVER_USER: Final = "system:apiserver"
 """The user of writes that the server makes for itself."""
+
+
+NoteOfStore: TypeAlias = tuple[float, str, str, str, str, str, str]
+"""An entry as a store keeps it: its time and the fields of its author."""
 
 
 class Author(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, rename="camel"):
@@ -59,12 +65,17 @@ class JournalEntry(Struct, frozen=True, gc=False):
     revision: Revision
     author: Author
     bytes: int
+    time: float
+    """When the write began, in seconds since 1970 of the cluster's clock. It never decreases from an entry to the next."""
 
 
 class Journal:
     """The authors of the newest revisions that this server made."""
 
-    def __init__(self, *, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self, clock: Clock | None = None, *, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES
+    ) -> None:
+        self._now = (clock or RealClock()).now
         self._entries: deque[JournalEntry] = deque()
         self._max_entries = max_entries
         self._max_bytes = max_bytes
@@ -73,28 +84,90 @@ class Journal:
 
     async def commit(self, kv: KV, transaction: Txn, author: Author) -> TxnResult:
         """Execute a transaction; if it makes a revision, note its author."""
-        result = await kv.txn(transaction)
+        note = self.record(author)
+        result = await kv.txn(
+            Txn(
+                compare=transaction.compare,
+                then=transaction.then,
+                otherwise=transaction.otherwise,
+                note=note,
+            )
+        )
         if result.succeeded and _makes_revision(result):
-            self.note(result.revision, author)
+            self.note(result.revision, author, time=note[0])
         return result
 
-    def note(self, revision: Revision, author: Author) -> None:
+    def record(self, author: Author) -> "NoteOfStore":
+        """Return what a store on a disk keeps of an author, for a revision that begins now."""
+        return (
+            self._now().timestamp(),
+            author.user,
+            author.agent,
+            author.verb,
+            author.subresource,
+            author.field_manager,
+            author.audit_id,
+        )
+
+    def restore(self, notes: Iterable[tuple[Revision, Any]]) -> None:
+        """Add the entries that a store has kept, the oldest first."""
+        for revision, (time, user, agent, verb, subresource, manager, audit_id) in notes:
+            author = Author.of(
+                user=user,
+                agent=agent,
+                verb=intern(verb),
+                subresource=intern(subresource),
+                manager=manager,
+                audit_id=audit_id,
+            )
+            self.note(revision, author, time=time)
+
+    def note(self, revision: Revision, author: Author, *, time: float | None = None) -> None:
         """Note the author of a revision; one that has an author keeps it."""
-        entries, entry = self._entries, JournalEntry(revision, author, _size(author))
+        entries = self._entries
+        time = self._now().timestamp() if time is None else time
         if not entries or entries[-1].revision < revision:
+            if entries and entries[-1].time > time:  # the machine's date was set back
+                time = entries[-1].time
+            entry = JournalEntry(revision, author, _size(author), time)
             entries.append(entry)
         else:  # an etcd has returned the response of a newer one first
             position = bisect_left(entries, revision, key=_revision)
             if entries[position].revision == revision:
                 return
+            entry = JournalEntry(revision, author, _size(author), entries[position].time)
             entries.insert(position, entry)
         self.bytes += entry.bytes
         while len(entries) > self._max_entries or self.bytes > self._max_bytes:
             self.bytes -= entries.popleft().bytes
 
+    def forget_before(self, revision: Revision) -> None:
+        """Drop the entries of older revisions."""
+        entries = self._entries
+        while entries and entries[0].revision < revision:
+            self.bytes -= entries.popleft().bytes
+
     def entries(self) -> Sequence[JournalEntry]:
         """Return all entries, the oldest first."""
         return [*self._entries]
+
+    def newest_at(self, time: float) -> JournalEntry | None:
+        """Return the newest entry that is not after a time, in seconds since 1970; None if all are newer."""
+        after = bisect_right(self._entries, time, key=_time)
+        return self._entries[after - 1] if after else None
+
+    def newest(self) -> JournalEntry | None:
+        return self._entries[-1] if self._entries else None
+
+    def newest_of(self, revision: Revision) -> JournalEntry | None:
+        """Return the entry of a revision, or the newest one before it."""
+        after = bisect_right(self._entries, revision, key=_revision)
+        return self._entries[after - 1] if after else None
+
+    def oldest_from(self, revision: Revision) -> JournalEntry | None:
+        """Return the entry of a revision, or the oldest one after it."""
+        position = bisect_left(self._entries, revision, key=_revision)
+        return self._entries[position] if position < len(self._entries) else None
 
     def author(self, revision: Revision) -> Author | None:
         """Return the author of a revision; None if another server made it, or if it is not in the journal any more."""
@@ -107,6 +180,10 @@ class Journal:
         audit_id = audit_id[:MAX_TEXT]
         newest = islice(reversed(self._entries), MAX_SEARCHED)
         return next((entry.revision for entry in newest if entry.author.audit_id == audit_id), 0)
+
+
+def _time(entry: JournalEntry) -> float:
+    return entry.time
 
 
 def _revision(entry: JournalEntry) -> Revision:
@@ -127,5 +204,5 @@ def _size(author: Author) -> int:
     return _FIXED_BYTES + texts + getsizeof(author.audit_id)
 
 
-_FIXED_BYTES: Final = 150
+_FIXED_BYTES: Final = 190
 """The bytes of an entry besides its texts."""

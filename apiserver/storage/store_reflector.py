@@ -56,7 +56,7 @@ class StoreReflector:
         """Keep the resource caches up to date until cancelled."""
         while True:
             try:
-                await self._list()
+                await self.list_all()
                 await self._follow()
             except Compacted:
                 LOG.warning("the watched revision was compacted: listing again")
@@ -85,24 +85,24 @@ class StoreReflector:
             await self.rebuild()  # the batch is lost
             raise
 
-    async def _list(self) -> None:
-        """Read everything at one revision."""
+    async def list_all(self, page: int = PAGE) -> None:
+        """Read everything at one revision, so many keys at a time."""
         objects_by_folder: dict[bytes, list[StoredObject]] = {}
         self._values.unreadable.clear()
         start, end, revision = self._folders.root, prefix_end(self._folders.root), 0
         while True:
-            page = await self._kv.range(Range(key=start, range_end=end, limit=PAGE, revision=revision))
-            revision = revision or page.revision
-            for kvs in batches(page.kvs, lambda kv: len(kv.value), count=SLICE, max_bytes=SLICE_BYTES):
+            answer = await self._kv.range(Range(key=start, range_end=end, limit=page, revision=revision))
+            revision = revision or answer.revision
+            for kvs in batches(answer.kvs, lambda kv: len(kv.value), count=SLICE, max_bytes=SLICE_BYTES):
                 for kv in kvs:
                     folder = self._folders.of(kv.key)
                     stored = self._find_unchanged(folder, kv) or self._values.receive(folder, kv)
                     if stored is not None:
                         objects_by_folder.setdefault(folder, []).append(stored)
                 await yield_to_loop()
-            if not page.more:
+            if not answer.more:
                 break
-            start = page.kvs[-1].key + b"\x00"
+            start = answer.kvs[-1].key + b"\x00"
         self._fill(objects_by_folder, revision)
 
     def _find_unchanged(self, folder: bytes, kv: KeyValue) -> StoredObject | None:

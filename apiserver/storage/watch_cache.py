@@ -60,6 +60,10 @@ class WatchCache:
         """Keep the watch cache up to date until cancelled."""
         await self._reflector.run()
 
+    async def load(self, page: int) -> None:
+        """List everything once, so many keys at a time, from a store that does not change."""
+        await self._reflector.list_all(page)
+
     async def rebuild(self) -> None:
         """List everything again, because the cache is wrong; until then it is still used."""
         await self._reflector.rebuild()

@@ -5,7 +5,7 @@ added at the end of a record, with a default; a change of meaning needs a new nu
 """
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +20,8 @@ class Commit(Struct, frozen=True, array_like=True, gc=False, tag=1):
 
     revision: Revision
     changes: Sequence[Change]
+    note: Any = None
+    """What the writer notes beside the revision."""
 
 
 class Grant(Struct, frozen=True, array_like=True, gc=False, tag=2):
@@ -45,8 +47,8 @@ _entries = msgspec.msgpack.Decoder(list[Entry])
 encode = _encoder.encode
 
 
-def commit(revision: Revision, events: Sequence[Event]) -> Commit:
-    return Commit(revision, _changes(events))
+def commit(revision: Revision, events: Sequence[Event], note: object = None) -> Commit:
+    return Commit(revision, _changes(events), note)
 
 
 def _changes(events: Sequence[Event]) -> Sequence[Change]:
@@ -58,9 +60,9 @@ def encode_changes(events: Sequence[Event]) -> Sequence[bytes]:
     return list(map(_encoder.encode, _changes(events)))
 
 
-def join_commit(revision: Revision, changes: Sequence[bytes]) -> bytes:
-    """Return what `encode(commit(...))` returns for these changes: an array of the tag, the revision and the changes."""
-    return b"\x93\x01" + _encoder.encode(revision) + join(changes)
+def join_commit(revision: Revision, changes: Sequence[bytes], note: object = None) -> bytes:
+    """Return what `encode(commit(...))` returns for these changes: an array of the tag, the revision, the changes and the note."""
+    return b"\x94\x01" + _encoder.encode(revision) + join(changes) + _encoder.encode(note)
 
 
 def join(entries: Sequence[bytes]) -> bytes:

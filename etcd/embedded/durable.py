@@ -10,9 +10,10 @@ fsync fails, the content of the disk is unknown, and the store refuses writes un
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from msgspec.structs import replace
 
@@ -25,7 +26,7 @@ from .clock import StoreClock
 from .directory import DataDirectory, open_directory
 from .disk import Disk
 from .group_commit import GroupCommit
-from .store import EmbeddedStore, RequestLimits
+from .store import UNLIMITED, EmbeddedStore, HistoryLimits, RequestLimits
 from .wal import SEGMENT_BYTES
 
 _logger = logging.getLogger(__name__)
@@ -40,10 +41,15 @@ class DurableStore(EmbeddedStore):
     backend = "durable"
 
     def __init__(
-        self, directory: DataDirectory, *, clock: StoreClock, limits: RequestLimits | None = None
+        self,
+        directory: DataDirectory,
+        *,
+        clock: StoreClock,
+        limits: RequestLimits | None = None,
+        history: HistoryLimits = UNLIMITED,
     ) -> None:
         recovery = directory.recovery
-        super().__init__(clock=clock, core=recovery.core, limits=limits)
+        super().__init__(clock=clock, core=recovery.core, limits=limits, history=history)
         self._core.restore_leases(recovery.leases, clock.monotonic())
         self._lock = directory.lock
         self._commits = GroupCommit(
@@ -51,6 +57,7 @@ class DurableStore(EmbeddedStore):
         )
         self._checkpoints = Checkpoints(directory)
         self._in_checkpoint = False
+        self._notes = recovery.notes
         self._prepared: list[bytes] = []
         """Changes of the next revision, encoded before the revision is complete."""
         self._set_lease_timer()
@@ -64,6 +71,7 @@ class DurableStore(EmbeddedStore):
         limits: RequestLimits | None = None,
         disk: Disk | None = None,
         segment_bytes: int = SEGMENT_BYTES,
+        history: HistoryLimits = UNLIMITED,
     ) -> Self:
         """Open a data directory, which is created if it does not exist.
 
@@ -76,7 +84,7 @@ class DurableStore(EmbeddedStore):
                 "%s: fsync is disabled: data can be lost or corrupted if the machine crashes", path
             )
         directory = await asyncio.to_thread(open_directory, path, disk, segment_bytes=segment_bytes)
-        return cls(directory, clock=clock, limits=limits)
+        return cls(directory, clock=clock, limits=limits, history=history)
 
     async def close(self) -> None:
         if self._closed:
@@ -86,6 +94,11 @@ class DurableStore(EmbeddedStore):
         await self._commits.close()
         self._lock.release()
 
+    def take_notes(self) -> Sequence[tuple[Revision, Any]]:
+        """Return what earlier processes noted beside the revisions that can be read, the oldest first; once."""
+        notes, self._notes = self._notes, []
+        return notes
+
     async def status(self) -> Status:
         status = await super().status()
         problem = self._commits.problem(self._clock.real.monotonic())
@@ -93,10 +106,11 @@ class DurableStore(EmbeddedStore):
 
     # --- acknowledgement of writes
 
-    async def _settle(self) -> None:
-        revision = self._core.revision
-        if revision > self._commits.head:
-            self._commits.record([self._newest_commit()], head=revision, undo=self._core.undo)
+    async def _settle(self, note: object = None) -> None:
+        revision, head = self._core.revision, self._commits.head
+        if revision > head:
+            entries = [*self._earlier_commits(head + 1, revision - 1), self._newest_commit(note)]
+            self._commits.record(entries, head=revision, undo=partial(self._undo, len(entries)))
         await self._commits.wait_durable()
 
     def _prepare(self, events: Sequence[Event]) -> None:
@@ -133,13 +147,24 @@ class DurableStore(EmbeddedStore):
         self._commits.record([entry], head=self._commits.head, undo=lambda: None)
         await self._commits.wait_durable()
 
-    def _newest_commit(self) -> bytes:
+    def _earlier_commits(self, first: Revision, last: Revision) -> Iterable[bytes]:
+        """Return the records of revisions that take effect together with the newest one."""
+        if first > last:
+            return ()
+        revisions = enumerate(self._core.events(first, last), first)
+        return [codec.encode(codec.commit(revision, events)) for revision, events in revisions]
+
+    def _undo(self, count: int) -> None:
+        for _ in range(count):
+            self._core.undo()
+
+    def _newest_commit(self, note: object = None) -> bytes:
         revision = self._core.revision
         if self._prepared:
             prepared, self._prepared = self._prepared, []
-            return codec.join_commit(revision, prepared)
+            return codec.join_commit(revision, prepared, note)
         (events,) = self._core.events(revision, revision)
-        return codec.encode(codec.commit(revision, events))
+        return codec.encode(codec.commit(revision, events, note))
 
     # --- compaction: free the disk first, then the memory
 

@@ -217,9 +217,7 @@ class Hub:
         self._wake_channels = guard(self._end_turn)
 
     def prepare(self, events: Sequence[Event]) -> None:
-        """Match some events of the next revision now, so that `publish` takes less time. It is either published alone
-        or discarded.
-        """
+        """Match some events of the revision that `publish` gets next, so that it takes less time. They are published or discarded."""
         if self._prepared is None:
             self._prepared = PreparedEvents()
         self._prepared.add(self._interest, events)
@@ -231,8 +229,11 @@ class Hub:
         """Publish all revisions up to `revision` to the watches."""
         if self._interest:
             first = self.revision + 1
-            for offset, events in enumerate(self._core.events(first, revision)):
-                self._deliver(first + offset, events)
+            for newer, events in enumerate(self._core.events(first, revision), first):
+                prepared = None
+                if newer == revision:
+                    prepared, self._prepared = self._prepared, None
+                self._deliver(newer, events, prepared)
         self.revision = revision
         if self._turn is None:
             loop = asyncio.get_running_loop()
@@ -280,12 +281,11 @@ class Hub:
         for watch in list(self._watches):  # `abort` removes it
             watch.abort(Closed("the store is closed"))
 
-    def _deliver(self, revision: Revision, events: Sequence[Event]) -> None:
+    def _deliver(self, revision: Revision, events: Sequence[Event], prepared: PreparedEvents | None) -> None:
         if len(events) == 1:
             for channel in self._interest.of(events[0].kv.key):
                 self._append(channel, revision, events)
             return
-        prepared, self._prepared = self._prepared, None
         if prepared is None:
             prepared = PreparedEvents()
             prepared.add(self._interest, events)

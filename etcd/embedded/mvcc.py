@@ -38,8 +38,10 @@ from mockube.etcd.kv import (
 )
 
 from .leases import Leases
-from .versions import Versions, is_worth_packing, packable_bytes, unpack_event
+from .versions import Versions, is_worth_packing, packable_bytes, taken_by, unpack_event
 
+LOG_BYTES = 150
+"""The memory of a revision in the log: its tuple, an event and a version's record."""
 STEP = 512
 """The number of keys that one step of a rewrite processes in a few milliseconds."""
 
@@ -50,6 +52,9 @@ PACKED_EVENTS = 16
 
 Change: TypeAlias = tuple[bytes, bytes | None, LeaseId]
 """The change of a key: its new value and lease, or None for its deletion."""
+
+IsOther: TypeAlias = Callable[[bytes, bytes], bool]
+"""Returns whether two values of a key are not two states of one thing."""
 
 _VALUE = Target.VALUE
 _TARGET_VALUES: dict[Target, Callable[[KeyValue], int | bytes]] = {
@@ -145,8 +150,8 @@ class Mvcc:
                 else self._versions.range(request.key, request.range_end, request.limit)
             )
         else:
-            kvs = self._versions.range_at(request.key, request.range_end, revision)
-            count = len(kvs)
+            limit = 1 if request.count_only else request.limit
+            kvs, count = self._versions.range_at(request.key, request.range_end, revision, limit)
         return _shape(request, head, kvs, count)
 
     def get(self, key: bytes) -> KeyValue | None:
@@ -212,16 +217,33 @@ class Mvcc:
         self.revision -= 1
 
     def rewrite(
-        self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]
+        self,
+        prefix: bytes,
+        puts: Sequence[Put],
+        is_excluded: Callable[[bytes], bool],
+        is_other: IsOther | None = None,
     ) -> Generator[Sequence[Event], None, None]:
         """Replace the keys with a prefix by those of `puts`; keys that `is_excluded` accepts stay.
 
         Each step yields its events; the last step makes one revision of them all. Until then reads return the old keys,
         and no other change is allowed. If the generator is closed early, the change is reverted.
+
+        If the old and the new value of some keys are of different things, by `is_other`, a revision before deletes these keys, so
+        that watches see a deletion and a creation. The steps for it yield no events.
         """
+        before = self.revision
         events: list[Event] = []
         self._is_rewriting = True
         try:
+            if is_other is not None:
+                deletions: list[Event] = []
+                for keys in self._other_keys(puts, is_other):
+                    for key in keys:
+                        self._delete_key(key, deletions)
+                    events = deletions  # to be reverted
+                    yield ()
+                events = []
+                self._log_events(deletions)
             for operations in self._steps(prefix, puts, is_excluded):
                 done = len(events)
                 for operation in operations:
@@ -230,10 +252,23 @@ class Mvcc:
                 yield events[done:]
         except BaseException:
             self._revert(events)
+            if self.revision > before:
+                self.undo()
             raise
         finally:
             self._is_rewriting = False
         self._log_events(events)
+
+    def _other_keys(self, puts: Sequence[Put], is_other: IsOther) -> Iterator[Sequence[bytes]]:
+        """Yield the keys whose values become those of other things, in steps."""
+        for start in range(0, len(puts), STEP):
+            yield [
+                put.key
+                for put in puts[start : start + STEP]
+                if (kv := self._versions.get(put.key)) is not None
+                and kv.value != put.value
+                and is_other(kv.value, put.value)
+            ]
 
     def _steps(
         self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]
@@ -357,6 +392,31 @@ class Mvcc:
         return previous
 
     # --- compaction
+
+    @property
+    def history_revisions(self) -> int:
+        """The number of revisions that can be read, or are being freed."""
+        return len(self._log)
+
+    @property
+    def history_bytes(self) -> int:
+        """The memory that past versions and the log of events take."""
+        return self._versions.past_bytes + len(self._log) * LOG_BYTES
+
+    @property
+    def is_swept(self) -> bool:
+        """Whether all that was compacted is freed."""
+        return self._swept >= self.compact_revision - 1
+
+    def compaction_freeing(self, excess_bytes: int, excess_revisions: int) -> Revision:
+        """Return the revision whose compaction frees at least so much of the history; the newest one if none does."""
+        first = max(self._swept, self.compact_revision) + 1
+        for revision, events in enumerate(self._log[first - self._swept - 1 :], first):
+            if excess_bytes <= 0 and excess_revisions <= 0:
+                return revision
+            excess_bytes -= LOG_BYTES + sum(map(taken_by, events))
+            excess_revisions -= 1
+        return self.revision
 
     def check_compact(self, revision: Revision, head: Revision) -> None:
         """Refuse a compaction that would be invalid if `head` were the newest revision."""

@@ -5,9 +5,10 @@ segment before it, and each revision the revision before it; otherwise the files
 before the damage was replayed, and a repair starts from that state.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection
 from pathlib import Path
-from typing import assert_never
+from typing import Any, assert_never
 
 import msgspec
 
@@ -32,6 +33,8 @@ class Recovery:
         self.core = Mvcc()
         self.leases: dict[LeaseId, int] = {}
         """The leases with their TTLs. The state machine gets them after the whole log, which may revoke them."""
+        self.notes: list[tuple[Revision, Any]] = []
+        """What was noted beside the revisions that can be read, the oldest first."""
         self.snapshot: SnapshotInfo | None = None
         self.headers: list[SegmentHeader] = []
         """The headers of the replayed segments; empty for a new directory."""
@@ -90,6 +93,8 @@ class Recovery:
             if value is None and core.get(key) is None:
                 raise _ContradictionError(f"revision {commit.revision} deletes {key!r}, which does not exist")
         core.replay(commit.changes)
+        if commit.note is not None:
+            self.notes.append((commit.revision, commit.note))
 
     def _compact(self, revision: Revision) -> None:
         core = self.core
@@ -98,6 +103,11 @@ class Recovery:
         if revision > core.compact_revision:
             core.compact(revision)
             core.sweep(revision)
+            del self.notes[: bisect_left(self.notes, revision, key=_noted_revision)]
+
+
+def _noted_revision(note: tuple[Revision, Any]) -> Revision:
+    return note[0]
 
 
 class _ContradictionError(Exception):

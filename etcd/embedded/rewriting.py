@@ -9,7 +9,7 @@ from types import coroutine
 from mockube.etcd.errors import Closed
 from mockube.etcd.kv import Event, Put, Revision
 
-from .mvcc import Mvcc
+from .mvcc import IsOther, Mvcc
 
 _logger = logging.getLogger(__name__)
 
@@ -27,11 +27,11 @@ class Rewrites:
         self,
         core: Mvcc,
         start: Callable[[Coroutine[None, None, Revision | None], str], asyncio.Task[Revision | None]],
-        settle: Callable[[], Awaitable[None]],
+        settle: Callable[[object], Awaitable[None]],
         prepare: Callable[[Sequence[Event]], None],
         discard: Callable[[], None],
     ) -> None:
-        """`start` starts a task of the store. `settle` waits until changes take effect; `prepare` does a part of that
+        """`start` starts a task of the store. `settle` waits until changes take effect, and gets their note; `prepare` does a part of that
         in advance for some of the events, and `discard` drops that part.
         """
         self._core = core
@@ -46,11 +46,16 @@ class Rewrites:
             await asyncio.shield(self.end)  # all writers wait for it: the end of one must not cancel it
 
     async def run(
-        self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]
+        self,
+        prefix: bytes,
+        puts: Sequence[Put],
+        is_excluded: Callable[[bytes], bool],
+        is_other: IsOther | None,
+        note: object,
     ) -> Revision | None:
         """Replace the keys with a prefix; return None if nothing changed. Cancelling the caller does not stop it."""
         self.end = asyncio.get_running_loop().create_future()
-        task = self._start(self._rewrite(prefix, puts, is_excluded), "rewrite")
+        task = self._start(self._rewrite(prefix, puts, is_excluded, is_other, note), "rewrite")
         task.add_done_callback(self._on_end)
         try:
             return await asyncio.shield(task)
@@ -61,17 +66,22 @@ class Rewrites:
             raise
 
     async def _rewrite(
-        self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]
+        self,
+        prefix: bytes,
+        puts: Sequence[Put],
+        is_excluded: Callable[[bytes], bool],
+        is_other: IsOther | None,
+        note: object,
     ) -> Revision | None:
-        await self._settle()  # changes that may be undone must be durable before a rewrite begins
+        await self._settle(None)  # changes that may be undone must be durable before a rewrite begins
         before = self._core.revision
         try:
-            with closing(self._core.rewrite(prefix, puts, is_excluded)) as steps:
+            with closing(self._core.rewrite(prefix, puts, is_excluded, is_other)) as steps:
                 for events in steps:
                     self._prepare(events)
                     await yield_to_loop()
             revision = self._core.revision
-            await self._settle()
+            await self._settle(note)
         finally:
             self._discard()
         return None if revision == before else revision

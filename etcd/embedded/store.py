@@ -6,6 +6,7 @@ implement in `_settle`: `MemoryStore` here, and `DurableStore` in `durable.py`. 
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TypeVar
 
@@ -34,7 +35,7 @@ from mockube.etcd.kv import (
 
 from .clock import StoreClock, StoreTimer
 from .hub import Hub
-from .mvcc import Mvcc
+from .mvcc import IsOther, Mvcc
 from .rewriting import Rewrites
 from .versions import covers
 from .watch import StoreWatch
@@ -58,6 +59,17 @@ class RequestLimits(Struct, frozen=True, kw_only=True):
     operations: int = 128
 
 
+class HistoryLimits(Struct, frozen=True, kw_only=True):
+    """How much history a store keeps at most: what is older is compacted."""
+
+    bytes: int = sys.maxsize
+    """The memory that it takes."""
+    revisions: int = sys.maxsize
+
+
+UNLIMITED = HistoryLimits()
+
+
 class EmbeddedStore:
     """A `KV` in this process, for use in one event loop."""
 
@@ -71,8 +83,13 @@ class EmbeddedStore:
         limits: RequestLimits | None = None,
         watch_backlog: int = 65_536,
         progress_interval: float = 5.0,
+        history: HistoryLimits = UNLIMITED,
     ) -> None:
         self._clock = clock
+        self._history = history
+        self._history_compaction: asyncio.Task[None] | None = None
+        self.on_compacted: list[Callable[[Revision], None]] = []
+        """Called with the oldest revision that can be read after each compaction."""
         self._core = core if core is not None else Mvcc()
         self._limits = limits if limits is not None else RequestLimits()
         self._hub = Hub(self._core, backlog=watch_backlog, guard=self._guard)
@@ -114,20 +131,28 @@ class EmbeddedStore:
         try:
             return self._core.txn(request)
         finally:
+            self._limit_history()
             self._set_pack_timer()
-            await self._settle()
+            await self._settle(request.note)
 
     async def rewrite(
-        self, prefix: bytes, puts: Sequence[Put], *, is_excluded: Callable[[bytes], bool]
+        self,
+        prefix: bytes,
+        puts: Sequence[Put],
+        *,
+        is_excluded: Callable[[bytes], bool],
+        is_other: IsOther | None = None,
+        note: object = None,
     ) -> Revision | None:
         """Replace the keys with a prefix by those of `puts`, in one revision of any size; keys that `is_excluded` accepts stay.
 
-        A key whose value is the same does not change; the result is None if no key has changed. The rewrite has several steps:
+        A key whose value is the same does not change; the result is None if no key has changed. If `is_other` accepts the old and
+        the new value of some keys, these are deleted in the revision before, which takes effect together with this one. The rewrite has several steps:
         until the last one, reads return the old keys, and other writes wait. Cancelling the caller does not stop it.
         """
         await self._rewrites.wait()
         self._check_open()
-        return await self._rewrites.run(prefix, puts, is_excluded)
+        return await self._rewrites.run(prefix, puts, is_excluded, is_other, note)
 
     async def watch(self, request: WatchRequest) -> StoreWatch:
         self._check_open()
@@ -141,6 +166,8 @@ class EmbeddedStore:
         self._core.check_compact(revision, self._hub.revision)
         await self._record_compaction(revision)
         self._core.compact(revision)
+        for callback in self.on_compacted:
+            callback(revision)
         self._start_sweep()
 
     async def grant(self, ttl: int, lease: LeaseId = NO_LEASE) -> Lease:
@@ -219,8 +246,8 @@ class EmbeddedStore:
 
     # --- for subclasses to implement
 
-    async def _settle(self) -> None:
-        """Return when the state machine's results may be returned to callers, and notify the watches."""
+    async def _settle(self, note: object = None) -> None:
+        """Return when the state machine's results may be returned to callers, and notify the watches. The note is the newest revision's."""
         raise NotImplementedError
 
     def _prepare(self, events: Sequence[Event]) -> None:
@@ -247,6 +274,32 @@ class EmbeddedStore:
             self._sweep()
 
     # --- background tasks
+
+    def _limit_history(self) -> None:
+        """Start to compact the oldest eighth of a history that is longer than its limits."""
+        core, limits = self._core, self._history
+        if core.history_bytes <= limits.bytes and core.history_revisions <= limits.revisions:
+            return
+        if self._history_compaction is None and core.is_swept:
+            task = self._history_compaction = self._start(self._compact_oldest(), "limit history")
+            task.add_done_callback(self._history_compacted)
+
+    async def _compact_oldest(self) -> None:
+        core, limits = self._core, self._history
+        revision = core.compaction_freeing(
+            core.history_bytes - limits.bytes * 7 // 8, core.history_revisions - limits.revisions * 7 // 8
+        )
+        revision = min(revision, self._hub.revision)
+        if revision > core.compact_revision:
+            await self.compact(revision)
+
+    def _history_compacted(self, task: asyncio.Task[None]) -> None:
+        self._history_compaction = None
+        if not task.cancelled() and (error := task.exception()) is not None:
+            if isinstance(error, KVError):
+                _logger.warning("history was not compacted, which the next write tries again: %s", error)
+            else:
+                self._task_ended(task)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -343,7 +396,7 @@ class MemoryStore(EmbeddedStore):
 
     _since_turn = 0
 
-    async def _settle(self) -> None:
+    async def _settle(self, note: object = None) -> None:  # noqa: ARG002 - it is lost with the process
         if self._core.revision == self._hub.revision:
             return
         self._hub.publish(self._core.revision)

@@ -37,7 +37,7 @@ class PackedKeyValue(KeyValue, frozen=True, kw_only=True, gc=False):
 class Versions:
     """The keys of one store with their histories. It has no transactions: callers pass the revisions."""
 
-    __slots__ = ("_current", "_keys", "_past", "size")
+    __slots__ = ("_current", "_keys", "_past", "past_bytes", "size")
 
     def __init__(self, kvs: Iterable[KeyValue] = ()) -> None:
         """Begin with existing keys, in byte order, and no history."""
@@ -46,6 +46,8 @@ class Versions:
         self._keys = SortedKeys(self._current)
         self.size = sum(map(_weight, self._current.values()))
         """The size of the keys and values of every version in bytes."""
+        self.past_bytes = 0
+        """The memory that past versions take: their values, compressed ones as such, and the records around them."""
 
     # --- reading
 
@@ -55,6 +57,11 @@ class Versions:
 
     def at(self, key: bytes, revision: Revision) -> KeyValue | None:
         """Return the version of a key at a revision that is not trimmed."""
+        kv = self._packed_at(key, revision)
+        return None if kv is None else unpack(kv)
+
+    def _packed_at(self, key: bytes, revision: Revision) -> KeyValue | None:
+        """Return the version of a key at a revision, as it is kept."""
         kv = self._current.get(key)
         if kv is not None and kv.mod_revision <= revision:
             return kv
@@ -63,7 +70,7 @@ class Versions:
             return None
         after = bisect_right(versions, revision, key=_mod_revision)
         kv = versions[after - 1] if after else None
-        return unpack(kv) if kv is not None and kv.version else None
+        return kv if kv is not None and kv.version else None
 
     def existing(self) -> Iterable[KeyValue]:
         """Yield the present versions of all keys, in no order."""
@@ -89,10 +96,15 @@ class Versions:
         current = self._current
         return [current[k] for k in self._keys.live(key, range_end, limit)]
 
-    def range_at(self, key: bytes, range_end: bytes, revision: Revision) -> Sequence[KeyValue]:
-        """Return the versions of all keys of [key, range_end) at a revision that is not trimmed."""
-        at = self.at
-        return [kv for k in self._keys.with_history(key, range_end) if (kv := at(k, revision)) is not None]
+    def range_at(
+        self, key: bytes, range_end: bytes, revision: Revision, limit: int
+    ) -> tuple[Sequence[KeyValue], int]:
+        """Return the versions of the first `limit` keys of [key, range_end) at a revision that is not trimmed, of all of them for
+        0, and the number of all. Only the versions that are returned are decompressed.
+        """
+        at = self._packed_at
+        kvs = [kv for k in self._keys.with_history(key, range_end) if (kv := at(k, revision)) is not None]
+        return [*map(unpack, kvs[:limit] if limit else kvs)], len(kvs)
 
     # --- changing
 
@@ -106,6 +118,7 @@ class Versions:
             self._keys.add(key, was_ghost=key in self._past)
         else:
             created, version = previous.create_revision, previous.version + 1
+            key = previous.key  # the versions of a key share its bytes
             self._retire(previous)
         kv = KeyValue(
             key=key, value=value, create_revision=created, mod_revision=revision, version=version, lease=lease
@@ -129,13 +142,16 @@ class Versions:
         tombstone = KeyValue(key=key, value=b"", create_revision=0, mod_revision=revision, version=0)
         self._retire(previous)
         self._past[key].append(tombstone)
+        self.past_bytes += _VERSION_BYTES
         self._keys.remove(key)
         self.size += len(key)
         return tombstone, previous
 
     def undo_delete(self, key: bytes) -> None:
         """Undo the deletion of a key."""
-        self.size -= _weight(self._past[key].pop())
+        tombstone = self._past[key].pop()
+        self.size -= _weight(tombstone)
+        self.past_bytes -= _taken_bytes(tombstone)
         self._current[key] = self._restore_last(key)
         self._keys.undo_remove(key)
 
@@ -146,6 +162,7 @@ class Versions:
         index = bisect_left(versions, kv.mod_revision, key=_mod_revision)
         if index < len(versions) and versions[index] is kv:
             versions[index] = packed
+            self.past_bytes += _taken_bytes(packed) - _taken_bytes(kv)
             older = versions[index - 1] if index else None
             if type(older) is PackedKeyValue and older.newer is kv:
                 force_setattr(older, "newer", packed)  # otherwise it would keep the uncompressed value
@@ -161,6 +178,7 @@ class Versions:
         if drop and versions[drop - 1].version and (current is None or current.mod_revision > revision):
             drop -= 1  # the key reads as this version at `revision`
         self.size -= sum(map(_weight, versions[:drop]))
+        self.past_bytes -= sum(map(_taken_bytes, versions[:drop]))
         if drop < len(versions):
             del versions[:drop]
             return
@@ -169,6 +187,7 @@ class Versions:
             self._keys.forget(key)
 
     def _retire(self, kv: KeyValue) -> None:
+        self.past_bytes += _VERSION_BYTES + len(kv.value)
         versions = self._past.get(kv.key)
         if versions is None:
             self._past[kv.key] = [kv]
@@ -178,6 +197,7 @@ class Versions:
     def _restore_last(self, key: bytes) -> KeyValue:
         versions = self._past[key]
         kv = versions.pop()
+        self.past_bytes -= _taken_bytes(kv)
         if not versions:
             del self._past[key]
         return unpack(kv)
@@ -189,6 +209,19 @@ def _mod_revision(kv: KeyValue) -> Revision:
 
 def _weight(kv: KeyValue) -> int:
     return len(kv.key) + _value_size(kv)
+
+
+_VERSION_BYTES = 250
+"""The memory of a past version besides its value: its record, the numbers and the places in lists, and the event that replaced it."""
+
+
+def _taken_bytes(kv: KeyValue) -> int:
+    return _VERSION_BYTES + len(kv.value)
+
+
+def taken_by(event: Event) -> int:
+    """Return the memory that an event and the version that it replaced take."""
+    return _VERSION_BYTES if event.previous is None else _taken_bytes(event.previous)
 
 
 def _value_size(kv: KeyValue) -> int:

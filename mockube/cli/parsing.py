@@ -65,6 +65,9 @@ class CommandParser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, add_help=False, formatter_class=_Help, **options)
+        self._negative_number_matcher = re.compile(
+            r"-[0-9]"
+        )  # a span such as -5m is a value, and no flag begins so
         self._pages: dict[str, Sequence[str]] = {}
         """The pages of each group of flags that is not on the main page, by its title."""
         self._page_epilogs: Mapping[str, Callable[[], str]] = {}

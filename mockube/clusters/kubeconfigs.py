@@ -51,6 +51,43 @@ def read_url(folder: ClusterFolder) -> str:
     return server_url(_read(folder.kubeconfig)) if folder.kubeconfig.exists() else ""
 
 
+def with_server_path(source: Path, suffix: str, path: Path) -> None:
+    """Write a kubeconfig with the current context of another one, whose server has a longer path."""
+    tree = _read(source)
+    name = tree.get("current-context")
+    context = _entry(source, tree, "context", name)
+    cluster = _with_absolute_files(_entry(source, tree, "cluster", context.get("cluster")), source)
+    user = _entry(source, tree, "user", context["user"]) if context.get("user") else {}
+    cluster["server"] = str(cluster.get("server") or "").rstrip("/") + suffix
+    _write(
+        path,
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": cluster}],
+            "users": [{"name": name, "user": _with_absolute_files(user, source)}],
+            "contexts": [{"name": name, "context": {**context, "cluster": name, "user": name}}],
+            "current-context": name,
+        },
+    )
+
+
+def _entry(source: Path, tree: Mapping[str, Any], field: str, name: Any) -> Mapping[str, Any]:
+    for entry in tree.get(f"{field}s") or ():
+        if entry["name"] == name:
+            return entry.get(field) or {}
+    raise Failure(f"{source}: it has no {field} {name!r}")
+
+
+def _with_absolute_files(entry: Mapping[str, Any], source: Path) -> dict[str, Any]:
+    """Return an entry whose files are found from any folder."""
+    paths = {name: str(source.absolute().parent / entry[name]) for name in _FILES if entry.get(name)}
+    return {**entry, **paths}
+
+
+_FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+
+
 def copy(folder: ClusterFolder, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     _write(path, _read(folder.kubeconfig))

@@ -4,15 +4,16 @@ import asyncio
 
 import pytest
 
-from mockube.apiserver.storage.compaction import KEY, Compactor
-from mockube.apiserver.storage.journal import Journal
+from mockube.apiserver.storage.compaction import KEY, Compactor, HistoryAge
+from mockube.apiserver.storage.journal import Author, Journal
 from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Compacted
-from mockube.etcd.kv import Put, Range
+from mockube.etcd.kv import Put, Range, Txn
 from tests.support.event_loop import yield_to_loop
 
 INTERVAL = 300.0
+AUTHOR = Author(user="alice", verb="update")
 
 
 @pytest.fixture
@@ -105,3 +106,36 @@ async def running():
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_history_older_than_its_age_is_compacted(store):
+    clock = SteppedClock()
+    journal = Journal(clock)
+    limit = HistoryAge(store, journal, clock=clock, seconds=3600)
+    written = []
+    for _ in range(4):
+        put = Txn(then=(Put(key=b"k", value=b"%d" % len(written)),))
+        written.append((await journal.commit(store, put, AUTHOR)).revision)
+        clock.advance(1800)
+    await limit.turn()  # the third is exactly an hour old
+    assert await oldest(store) == written[2]
+    await limit.turn()
+    assert await oldest(store) == written[2]
+
+
+async def test_age_is_checked_periodically_despite_store_errors(store, running, caplog):
+    clock = SteppedClock()
+    journal = Journal(clock)
+    running(HistoryAge(store, journal, clock=clock, seconds=80).run())
+    revision = (await journal.commit(store, Txn(then=(Put(key=b"k", value=b"1"),)), AUTHOR)).revision
+    for _ in range(9):
+        await yield_to_loop(2)
+        clock.advance(10)
+    await yield_to_loop(4)
+    assert await oldest(store) == revision
+    await journal.commit(store, Txn(then=(Put(key=b"k", value=b"2"),)), AUTHOR)
+    await store.close()
+    for _ in range(9):
+        clock.advance(10)
+        await yield_to_loop(4)
+    assert "retrying in 10 s" in caplog.text

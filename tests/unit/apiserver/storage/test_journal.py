@@ -8,6 +8,7 @@ import pytest
 
 from mockube.apiserver.storage.journal import MAX_TEXT, Author, Journal
 from mockube.component_base.clock import SteppedClock
+from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Delete, Put, Range, Target, Txn
@@ -125,3 +126,57 @@ def test_author_is_json():
         "auditId": "1",
     }
     assert msgspec.json.decode(msgspec.json.encode(author), type=Author) == author
+
+
+async def test_time_of_a_write_is_that_of_the_clusters_clock(memory):
+    clock = SteppedClock()
+    journal, start = Journal(clock), clock.now().timestamp()
+    first = await journal.commit(memory, PUT, ALICE)
+    clock.advance(60)
+    second = await journal.commit(memory, Txn(then=(Delete(key=b"a"),)), BOB)
+    assert [entry.time - start for entry in journal.entries()] == [0, 60]
+    found = [journal.newest_at(start + after) for after in (-1, 0, 59, 60, 1000)]
+    assert [entry and entry.revision for entry in found] == [
+        None,
+        *[first.revision] * 2,
+        *[second.revision] * 2,
+    ]
+
+
+def test_time_never_decreases():
+    journal = Journal()
+    for revision, time in ((2, 50.0), (3, 40.0), (5, 70.0), (4, 60.0)):
+        journal.note(revision, ALICE, time=time)
+    assert [entry.time for entry in journal.entries()] == [50, 50, 70, 70]
+
+
+def test_older_entries_are_forgotten():
+    journal = Journal()
+    for revision in range(2, 6):
+        journal.note(revision, ALICE)
+    size = journal.bytes
+    journal.forget_before(4)
+    assert (revisions_of(journal), journal.bytes) == ([4, 5], size // 2)
+    journal.forget_before(9)
+    assert (journal.entries(), journal.bytes) == ([], 0)
+
+
+async def test_store_on_a_disk_keeps_the_entries(tmp_path):
+    clock = SteppedClock()
+    store = await DurableStore.open(tmp_path, clock=clock)
+    journal = Journal(clock)
+    for number in range(4):
+        await journal.commit(
+            store, Txn(then=(Put(key=b"a", value=b"%d" % number),)), BOB if number else ALICE
+        )
+    note = journal.record(ALICE)
+    revision = await store.rewrite(b"a", [Put(key=b"ab", value=b"1")], is_excluded=lambda _: False, note=note)
+    journal.note(revision, ALICE)
+    await store.compact(3)
+    await store.close()
+    reopened = await DurableStore.open(tmp_path, clock=clock)
+    restored = Journal()
+    restored.restore(reopened.take_notes())
+    assert restored.entries() == journal.entries()[1:]
+    assert reopened.take_notes() == []
+    await reopened.close()

@@ -13,7 +13,7 @@ from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.mvcc import STEP, Mvcc
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Closed, NoSpace
-from mockube.etcd.kv import Delete, Put, Range, Txn, WatchRequest
+from mockube.etcd.kv import Delete, EventKind, Put, Range, Txn, WatchRequest
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.stores.disks import HeldDisk
 from tests.support.stores.durable import outcome
@@ -295,3 +295,94 @@ def test_commit_in_parts_is_encoded_as_one():
     (entry,) = codec.decode_entries(memoryview(codec.join([codec.join_commit(2, parts)])))
     (whole,) = codec.decode_entries(memoryview(codec.join([codec.encode(codec.commit(2, events))])))
     assert entry == whole
+
+
+# --- keys whose new value is another thing
+
+OTHERS = {b"/00000", b"/00024"}
+
+
+def rewrite_others(store):
+    """Rewrite to WANTED; two of the keys are other things by their values."""
+    wanted = [Put(key=put.key, value=b"other") if put.key in OTHERS else put for put in WANTED]
+    return store.rewrite(
+        b"/", wanted, is_excluded=lambda _: False, is_other=lambda _, new: new == b"other", note=("a",)
+    )
+
+
+OTHER_CONTENT = NEW | dict.fromkeys(OTHERS, b"other")
+
+
+async def test_other_thing_is_a_deletion_and_a_creation_for_watches(store):
+    before = (await store.status()).revision
+    async with await store.watch(WatchRequest(key=b"/", range_end=b"0", previous=True)) as watch:
+        assert await rewrite_others(store) == before + 2
+        deletions, changes = await collected(watch, before + 2)
+    assert {event.kv.key for event in deletions} == OTHERS
+    assert {event.kind for event in deletions} == {EventKind.DELETE}
+    created = {event.kv.key for event in changes if event.kv.version == 1 and event.kind is EventKind.PUT}
+    assert created == OTHERS | (NEW.keys() - OLD.keys())
+    deleted = {event.kv.key for event in changes if event.kind is EventKind.DELETE}
+    assert deleted == OLD.keys() - NEW.keys()
+    assert await content(store) == OTHER_CONTENT
+    remaining = await content(store, Range(key=b"/", range_end=b"0", revision=before + 1))
+    assert remaining == {key: value for key, value in OLD.items() if key not in OTHERS}
+
+
+async def collected(watch, revision):
+    """The events of the watch by revision, up to one."""
+    by_revision = {}
+    while True:
+        batch = await anext(watch)
+        for event in batch.events:
+            by_revision.setdefault(event.kv.mod_revision, []).append(event)
+        if batch.revision >= revision:
+            return [by_revision[key] for key in sorted(by_revision)]
+
+
+async def test_reads_see_no_key_deleted_that_comes_back(store):
+    task = asyncio.create_task(rewrite_others(store))
+    seen = []
+    while not task.done():
+        seen.append(await content(store))
+        await yield_to_loop()
+    assert all(one in (OLD, OTHER_CONTENT) for one in seen)
+    assert seen.count(OLD) > 2
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_rewrite_of_other_things_that_ends_early_is_reverted(steps):
+    core = Mvcc()
+    core.txn(Txn(then=tuple(Put(key=key, value=value) for key, value in [*OLD.items()][:100])))
+    before, revision = [*core.walk(core.revision)], core.revision
+    wanted = [Put(key=b"/00000", value=b"other"), *WANTED[1:]]
+    rewriting = core.rewrite(b"/", wanted, lambda _: False, lambda _, new: new == b"other")
+    taken = [*islice(rewriting, steps)]
+    if len(taken) == steps:
+        rewriting.close()
+        assert ([*core.walk(core.revision)], core.revision) == (before, revision)
+
+
+async def test_both_revisions_are_durable_with_one_note(tmp_path):
+    store = await DurableStore.open(tmp_path, clock=SteppedClock())
+    await rewrite(store, [Put(key=key, value=value) for key, value in OLD.items()])
+    revision = await rewrite_others(store)
+    await store.close()
+    reopened = await DurableStore.open(tmp_path, clock=SteppedClock())
+    assert ((await reopened.status()).revision, await content(reopened)) == (revision, OTHER_CONTENT)
+    assert reopened.take_notes() == [(revision, ["a"])]
+    await reopened.close()
+
+
+async def test_both_revisions_are_undone_if_the_disk_is_full(tmp_path):
+    disk = HeldDisk()
+    store = await DurableStore.open(tmp_path, clock=SteppedClock(), disk=disk)
+    await rewrite(store, [Put(key=key, value=value) for key, value in OLD.items()])
+    before = (await store.status()).revision
+    disk.write_error = errno.ENOSPC
+    with pytest.raises(NoSpace):
+        await rewrite_others(store)
+    assert ((await store.status()).revision, await content(store)) == (before, OLD)
+    assert store._core.revision == before
+    disk.write_error = 0
+    await store.close()
