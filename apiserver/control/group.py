@@ -14,8 +14,8 @@ from mockube.apiserver.registry.watch_stream import OpenWatch
 from mockube.apiserver.storage.journal import Journal
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.task_supervisor import TaskSupervisor
-from mockube.etcd.kv import Revision
 
+from .fault_objects import FAULT
 from .kind import ControlKind
 from .marks import MARK
 from .requests import REQUEST
@@ -23,7 +23,7 @@ from .rewinds import REWIND
 from .store import ControlStore
 from .strategy import ControlAdmission, ControlStrategy
 
-KINDS: Final[Sequence[ControlKind]] = (MARK, REQUEST, REWIND)
+KINDS: Final[Sequence[ControlKind]] = (FAULT, MARK, REQUEST, REWIND)
 """All kinds of the group."""
 MAX_AUTHORS: Final = 1_000
 """The entries of the group's own journal."""
@@ -40,7 +40,7 @@ class ControlGroup:
             kv=kv,
             watch_cache=WatchCache(kv, cluster.layout.root, clock=cluster.clock, read=_as_stored),
             admission=ControlAdmission(strategies),
-            journal=Journal(max_entries=MAX_AUTHORS),
+            journal=Journal(cluster.clock, max_entries=MAX_AUTHORS),
             resource_caches={},
         )
         for strategy in strategies:
@@ -53,11 +53,6 @@ class ControlGroup:
     def watches(self) -> Mapping[GroupResource, OpenWatch]:
         """Return what opens the watches of records."""
         return {name: opens for strategy in self._strategies for name, opens in strategy.watches().items()}
-
-    def find_mark(self, name: str) -> Revision | None:
-        """Return the revision of the cluster that a Mark names; None if there is no such Mark."""
-        stored = self.registry.find_cached(MARK.group_resource, "", name)
-        return None if stored is None else int(stored.tree()["spec"]["revision"])
 
     async def start(self, supervisor: TaskSupervisor) -> None:
         supervisor.start("control-watch-cache", self.registry.watch_cache.run)

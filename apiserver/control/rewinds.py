@@ -7,7 +7,7 @@ the uid of another one is deleted, in a revision of its own, before that one is 
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import orjson
 from msgspec import Struct
@@ -40,6 +40,10 @@ NEEDS_EMBEDDED_STORE: Final = (
     "`mockube snapshot restore` while they are stopped"
 )
 MEMORY_OF_PROGRAMS: Final = "What controllers, scheduler and kubelets have in memory, such as back-offs and the leases of leaders, is that of now"
+
+
+OnRestored: TypeAlias = Sequence[Callable[[], Awaitable[None]]]
+"""Awaited after the objects of the store were replaced."""
 
 
 def _count(description: str) -> dict[str, Any]:
@@ -99,7 +103,7 @@ class Rewinds(ControlStrategy):
         cluster: Registry,
         kv: KV,
         moments: Moments,
-        on_restored: Sequence[Callable[[], Awaitable[None]]],
+        on_restored: OnRestored,
     ) -> None:
         """`on_restored` are called after the objects were replaced."""
         self._cluster = cluster

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.bootstrap.apiservices import API_SERVICES
 from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.control.group import ControlGroup
 from mockube.apiserver.customresources.controller import DEFINITIONS, serve_established
 from mockube.apiserver.customresources.conversion_webhook import ReviewDependencies
 from mockube.apiserver.customresources.custom_version import CustomVersion
@@ -129,14 +128,14 @@ class PastServer:
 
 
 def make_past(
-    config: Config, environment: ServerEnvironment, parts: PresentParts, control: ControlGroup | None
+    config: Config, environment: ServerEnvironment, parts: PresentParts, moments: Moments | None
 ) -> Past:
     async def make_server(moment: Moment) -> PastServer:
         server = PastServer(moment, config, environment, parts)
         await server.load()
         return server
 
-    moments = Moments(parts.registry, no_mark if control is None else control.find_mark)
+    moments = moments or Moments(parts.registry, no_mark)
     return Past(moments, make_server, present=lambda: parts.handler().endpoints, find=parts.find)
 
 

@@ -49,8 +49,8 @@ class Fault:
     def stop(self) -> None:
         """Stop the fault; delayed requests continue at once."""
         if not self._context.ended.done():
-            injector = self._context.opened.result().faults
-            self._context.call(lambda: injector.remove(self._injected))
+            plane = self._context.opened.result()
+            self._context.submit(plane.stop_fault(self._injected)).result()
 
     def __enter__(self) -> Self:
         return self
@@ -138,11 +138,11 @@ class Handle(RequestSender):
             if code
             else None,
             times=None if times is None else read_count(times, "times", minimum=1),
-            after=read_count(after, "after"),
+            skip=read_count(after, "after"),
         )
         fault.check()
-        injector = self._plane.faults
-        return Fault(self._context.call(lambda: injector.add(fault)), self._context)
+        plane = self._plane
+        return Fault(self._context.submit(plane.inject(fault)).result(), self._context)
 
     def _match(self, criteria: Criteria) -> Match:
         __tracebackhide__ = True
@@ -152,7 +152,7 @@ class Handle(RequestSender):
 
     def stop_faults(self) -> None:
         """Stop all faults; delayed requests continue at once."""
-        self._context.call(self._plane.faults.clear)
+        self._context.submit(self._plane.stop_faults()).result()
 
     def as_default(self) -> DefaultCluster:
         """Return a block, `with` or `async with`, in which this cluster is the default of the process.
