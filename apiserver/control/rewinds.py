@@ -12,7 +12,6 @@ from typing import Any, Final, TypeAlias
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery import status
 from mockube.apimachinery.status import BadRequest, Details
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import Tree
@@ -28,6 +27,7 @@ from mockube.etcd.errors import LeaseNotFound
 from mockube.etcd.kv import KV, NO_LEASE, EventKind, LeaseId, Put, Range, Revision, WatchRequest, prefix_end
 
 from .kind import ControlKind
+from .posted import read_posted
 from .strategy import ControlStrategy
 
 PAGE: Final = 1_000
@@ -115,11 +115,7 @@ class Rewinds(ControlStrategy):
         return {(REWIND.group_resource, ""): {"create": self.create}}
 
     async def create(self, registry: Registry, context: RequestContext) -> ObjectResult:
-        def check(tree: Tree) -> None:
-            if field_errors := registry.scheme.rules.check_create(context.resource, tree):
-                raise status.invalid(context.resource.group_kind, "", field_errors)
-
-        tree = await review.read(registry, context, check)
+        tree = await read_posted(registry, context)
         if not isinstance(self._kv, EmbeddedStore):
             raise BadRequest(NEEDS_EMBEDDED_STORE, Details())
         moment = await self._moments.find(tree["spec"]["to"])
