@@ -1,15 +1,16 @@
 """Rewind: the objects of a past moment become those of the newest revision."""
 
 import asyncio
-import itertools
 
 import pytest
 
 from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.durable import DurableStore
+from tests.support.event_loop import until
 from tests.support.server.apiserver import running, running_with_roles
 from tests.support.server.control import PATH, causes, control_object
-from tests.support.server.definitions import DEFINITIONS, WIDGETS, define, definition, until
+from tests.support.server.definitions import DEFINITIONS, WIDGETS, define, definition
+from tests.support.server.definitions import until as until_definition
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -110,7 +111,7 @@ async def test_definitions_go_back_with_their_objects(client):
     assert (await client.post(WIDGETS, widget)).status == 201
     moment = await now(client)
     await client.delete(f"{DEFINITIONS}/widgets.example.com")
-    await until(client, "widgets.example.com", lambda seen: seen is None)
+    await until_definition(client, "widgets.example.com", lambda seen: seen is None)
     assert (await client.get(WIDGETS)).status == 404
     await rewind(client, moment)
     listed = await client.get(WIDGETS)
@@ -140,18 +141,15 @@ async def test_events_that_have_expired_are_there_again():
         event = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}}
         await client.post(events, event)
         moment = await now(client)
-        clock.advance(3700)
-        async with asyncio.timeout(5):
-            while (await client.get(f"{events}/e")).status != 404:
-                await asyncio.sleep(0)
-        await rewind(client, moment)
-        assert (await client.get(f"{events}/e")).status == 200
-        clock.advance(3000)
-        assert (await client.get(f"{events}/e")).status == 200
-        clock.advance(700)
-        async with asyncio.timeout(5):
-            while (await client.get(f"{events}/e")).status != 404:
-                await asyncio.sleep(0)
+        async with client.watch(f"{events}?watch=1&resourceVersion={moment}&timeoutSeconds=99999") as seen:
+            clock.advance(3700)
+            assert (await anext(seen))["type"] == "DELETED"
+            await rewind(client, moment)
+            assert (await anext(seen))["type"] == "ADDED"
+            clock.advance(3000)
+            assert (await client.get(f"{events}/e")).status == 200
+            clock.advance(700)
+            assert (await anext(seen))["type"] == "DELETED"
 
 
 @pytest.mark.parametrize(
@@ -212,62 +210,68 @@ async def test_rewind_is_durable(tmp_path):
         assert answer.body["data"] == {"k": "2"}
 
 
+class Copy:
+    """A copy of the ConfigMaps that a watch keeps; it fails if the watch has a gap, or something twice."""
+
+    def __init__(self):
+        self.objects = {}
+        self.versions = []
+
+    async def follow(self, events):
+        async for event in events:
+            self.take(event["type"], event["object"])
+
+    def take(self, kind, tree):
+        metadata = tree["metadata"]
+        before = self.objects.get(metadata["name"])
+        assert (before is not None) is (kind in ("MODIFIED", "DELETED"))
+        if kind == "MODIFIED":
+            assert before["metadata"]["uid"] == metadata["uid"]
+        self.versions.append(int(metadata["resourceVersion"]))
+        if kind == "DELETED":
+            del self.objects[metadata["name"]]
+        else:
+            self.objects[metadata["name"]] = tree
+
+
+async def write(client, name, numbers, acknowledged):
+    """Write and delete an object again and again; note what was acknowledged, by revision."""
+    for number in numbers:
+        body = {"metadata": {"name": name}, "data": {"k": str(number)}}
+        answer = await client.put(f"{CONFIG_MAPS}/{name}", body)
+        if answer.status == 404:
+            answer = await client.post(CONFIG_MAPS, body)
+        if answer.status in (200, 201):
+            acknowledged[int(answer.body["metadata"]["resourceVersion"])] = (name, str(number))
+        if number % 7 == 0:
+            await client.delete(f"{CONFIG_MAPS}/{name}")
+
+
 async def test_writes_during_rewinds_are_whole_and_watches_exact(client, caplog):
-    """Writers, deleters and rewinds at once: the watch is a copy of the store, and no write that was acknowledged after the last
-    rewind is lost."""
-    names = [f"c{number}" for number in range(8)]
+    """With writers, deletions and rewinds at once, a watch is a copy of the store, and what was acknowledged is in the history."""
+    names, acknowledged, copy = [f"c{number}" for number in range(8)], {}, Copy()
     for name in names:
         await put(client, name, "start")
     moment = await now(client)
-    copy, versions = {}, []
-    acknowledged = {}
-    numbers = itertools.count()
-
-    async def follow(events):
-        async for event in events:
-            metadata = event["object"]["metadata"]
-            kind = event["type"]
-            assert (metadata["name"] in copy) is (kind in ("MODIFIED", "DELETED"))
-            if kind == "MODIFIED":
-                assert copy[metadata["name"]]["metadata"]["uid"] == metadata["uid"]
-            versions.append(int(metadata["resourceVersion"]))
-            if kind == "DELETED":
-                del copy[metadata["name"]]
-            else:
-                copy[metadata["name"]] = event["object"]
-
-    async def write(name):
-        for number in itertools.islice(numbers, 40):
-            body = {"metadata": {"name": name}, "data": {"k": str(number), "again": str(number)}}
-            answer = await client.put(f"{CONFIG_MAPS}/{name}", body)
-            if answer.status == 404:
-                answer = await client.post(CONFIG_MAPS, body)
-            if answer.status in (200, 201):
-                acknowledged[int(answer.body["metadata"]["resourceVersion"])] = (name, str(number))
-            if number % 7 == 0:
-                await client.delete(f"{CONFIG_MAPS}/{name}")
-
     async with client.watch(f"{CONFIG_MAPS}?watch=1") as events:
-        following = asyncio.create_task(follow(events))
+        following = asyncio.create_task(copy.follow(events))
         async with asyncio.TaskGroup() as group:
-            for name in names[:4]:
-                group.create_task(write(name))
+            for first, name in enumerate(names[:4]):
+                group.create_task(write(client, name, range(first, 160, 4), acknowledged))
             rewinds = [await rewind(client, moment) for _ in range(5)]
-        listed = (await client.get(CONFIG_MAPS)).body
-        expected = {item["metadata"]["name"]: item for item in listed["items"]}
-        async with asyncio.timeout(10):
-            while not versions or {name: each["metadata"] for name, each in copy.items()} != {
-                name: each["metadata"] for name, each in expected.items()
-            }:
-                await asyncio.sleep(0)
+        last = await put(client, "last", "end")
+        await until(lambda: following.done() or "last" in copy.objects)
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
-    assert versions == sorted(versions)
-    for item in expected.values():
-        assert item["data"].get("again", item["data"]["k"]) == item["data"]["k"]
+    listed = (await client.get(CONFIG_MAPS)).body["items"]
+    assert {name: tree["data"]["k"] for name, tree in copy.objects.items()} == {
+        item["metadata"]["name"]: item["data"]["k"] for item in listed
+    }
+    assert copy.objects["last"]["metadata"]["uid"] == last
+    assert copy.versions == sorted(copy.versions)
     for revision, (name, value) in acknowledged.items():
-        read = await client.get(f"/mockube/at/{revision}{CONFIG_MAPS}/{name}")
-        assert read.body["data"]["k"] == value
+        read = await client.get(f"{CONFIG_MAPS}?resourceVersion={revision}&resourceVersionMatch=Exact")
+        assert {item["metadata"]["name"]: item["data"]["k"] for item in read.body["items"]}[name] == value
     for done in rewinds:
         then = (await client.get(f"/mockube/at/{done['revision']}{CONFIG_MAPS}")).body["items"]
         assert {item["metadata"]["name"]: item["data"]["k"] for item in then} == dict.fromkeys(names, "start")
