@@ -7,6 +7,7 @@ from msgspec import Struct
 from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.control.changes import CHANGE, Changes
 from mockube.apiserver.control.fault_objects import Faults, labels_in
 from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.control.group import KINDS, ControlGroup
@@ -62,6 +63,10 @@ def make_controls(
     if is_off:
         return Controls(recorder=recorder, injector=injector)
     requests = Requests(recorder, cluster.layout.root + f"{CONTROL}/{REQUEST.plural}/".encode())
+    changes = Changes(
+        cluster, config.control.control_changes, cluster.layout.root + f"{CONTROL}/{CHANGE.plural}/".encode()
+    )
     faults = Faults(cluster, injector)
-    group = ControlGroup(cluster, ControlStore(clock, first_revision), [faults, Marks(cluster), requests])
+    strategies = changes, faults, Marks(cluster), requests
+    group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)
     return Controls(recorder=recorder, injector=injector, faults=faults, group=group)
