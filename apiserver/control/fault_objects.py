@@ -40,6 +40,7 @@ from mockube.etcd.kv import Compare, Target, Txn
 from .faults import Fault, FaultInjector, InjectedFault
 from .kind import AGE, API_VERSION, ControlKind
 from .matching import VERBS
+from .schemas import column, integer, object_of, seconds, text
 from .served_names import check_requests
 from .strategy import ControlStrategy
 
@@ -54,86 +55,67 @@ _SERVER: Final = User(name=SERVER_USER, groups=(MASTERS,))
 _AUTHOR: Final = Author(user=SERVER_USER, verb="update", subresource="status")
 
 
-def _text(description: str, **rules: Any) -> Tree:
-    return {"type": "string", "description": description, **rules}
-
-
-def _integer(description: str, **rules: Any) -> Tree:
-    return {"type": "integer", "format": "int64", "description": description, **rules}
-
-
-def _object(description: str, properties: Mapping[str, Any], *required: str) -> Tree:
-    schema: Tree = {"type": "object", "description": description, "properties": dict(properties)}
-    return {**schema, "required": list(required)} if required else schema
-
-
-def _seconds(description: str) -> Tree:
-    return {"type": "number", "minimum": 0, "maximum": 1e9, "description": description}
-
-
-_MATCH: Final = _object(
+_MATCH: Final = object_of(
     "Which requests get the fault: those that meet all criteria. Texts are patterns, in which * stands for any characters and ? for "
     "one. Requests for this API group never match.",
     {
-        "user": _text(
+        "user": text(
             "The user. Without it, requests of mockube's own controllers do not match; * matches all users."
         ),
-        "agent": _text("The beginning of the User-Agent."),
+        "agent": text("The beginning of the User-Agent."),
         "verbs": {
             "type": "array",
             "description": "The verbs of requests for resources.",
             "items": {"type": "string", "enum": list(VERBS)},
         },
-        "resource": _text("The resource as in a rule of RBAC: pods, pods/status, deployments.apps."),
-        "namespace": _text(
-            "The namespace of the object; empty for requests for objects without a namespace."
-        ),
-        "name": _text("The name of the object. A request that creates an object has no name."),
-        "labels": _text(
+        "resource": text("The resource as in a rule of RBAC: pods, pods/status, deployments.apps."),
+        "namespace": text("The namespace of the object; empty for requests for objects without a namespace."),
+        "name": text("The name of the object. A request that creates an object has no name."),
+        "labels": text(
             "A label selector, such as app=web: the object that the request names has these labels before the request."
         ),
-        "path": _text("The path of the URL, for requests that are for no resource."),
+        "path": text("The path of the URL, for requests that are for no resource."),
     },
 )
 _EFFECTS: Final = {
-    "delay": _object(
-        "The request waits.", {"seconds": _seconds("How long, by the cluster's clock.")}, "seconds"
+    "delay": object_of(
+        "The request waits.", {"seconds": seconds("How long, by the cluster's clock.")}, "seconds"
     ),
-    "cut": _object(
+    "cut": object_of(
         "The connection is cut, of matching watches in progress, too.",
-        {"when": _text("Before the request is executed, or after.", enum=["before", "after"])},
+        {"when": text("Before the request is executed, or after.", enum=["before", "after"])},
         "when",
     ),
-    "refuse": _object(
+    "refuse": object_of(
         "The request is not executed, and gets an error. With the status 410, watches in progress end as too old.",
         {
-            "status": _integer("The status code.", minimum=400, maximum=599),
-            "reason": _text("The reason, in place of that of kube-apiserver for the code."),
-            "message": _text("The message, in place of that of kube-apiserver for the code."),
-            "retryAfter": _integer("The seconds of the header Retry-After.", minimum=0, maximum=2**31 - 1),
+            "status": integer("The status code.", minimum=400, maximum=599),
+            "reason": text("The reason, in place of that of kube-apiserver for the code."),
+            "message": text("The message, in place of that of kube-apiserver for the code."),
+            "retryAfter": integer("The seconds of the header Retry-After.", minimum=0, maximum=2**31 - 1),
         },
         "status",
     ),
-    "stale": _object(
+    "stale": object_of(
         "Gets and lists read the store as it was at a revision, as from a server that lags behind.",
         {
-            "revision": _integer(
+            "revision": integer(
                 "The revision. The default is the newest one when the Fault is created.", minimum=1
             )
         },
     ),
-    "hold": _object(
+    "hold": object_of(
         "The events of watches are held back, also of those in progress.",
-        {"seconds": _seconds("How long. The default is until the Fault is deleted.")},
+        {"seconds": seconds("How long. The default is until the Fault is deleted.")},
     ),
-    "drop": _object(
+    "drop": object_of(
         "The changes of objects are lost for watches, also for those in progress.",
-        {"seconds": _seconds("How long. The default is until the Fault is deleted.")},
+        {"seconds": seconds("How long. The default is until the Fault is deleted.")},
     ),
-    "respond": _object(
+    "respond": object_of(
         "The request is not executed, and gets this response.",
         {
-            "status": _integer("The status code. The default is 200.", minimum=200, maximum=599),
+            "status": integer("The status code. The default is 200.", minimum=200, maximum=599),
             "body": {
                 "type": "object",
                 "description": "The object of the response.",
@@ -142,7 +124,7 @@ _EFFECTS: Final = {
         },
         "body",
     ),
-    "change": _object(
+    "change": object_of(
         "The request is executed, and its response is changed.",
         {
             "mergePatch": {
@@ -170,8 +152,8 @@ FAULT: Final = ControlKind(
                 "maximum": 1,
                 "description": "The probability with which a matching request is chosen. The default is 1.",
             },
-            "skip": _integer("The number of chosen requests that are skipped first.", minimum=0),
-            "times": _integer("The number of requests that get the fault. The default is all.", minimum=1),
+            "skip": integer("The number of chosen requests that are skipped first.", minimum=0),
+            "times": integer("The number of requests that get the fault. The default is all.", minimum=1),
             **_EFFECTS,
             **{
                 name: {
@@ -186,7 +168,7 @@ FAULT: Final = ControlKind(
     status={
         "description": "What the fault has done since its spec was written.",
         "properties": {
-            "hits": _integer("The number of requests that got the fault."),
+            "hits": integer("The number of requests that got the fault."),
             "isExhausted": {
                 "type": "boolean",
                 "description": "Whether it got as many requests as `times` says.",
@@ -194,15 +176,15 @@ FAULT: Final = ControlKind(
             "lastRequests": {
                 "type": "array",
                 "description": "The last requests that got the fault, the newest at the end.",
-                "items": _object(
+                "items": object_of(
                     "A request.",
                     {
-                        "time": _text("When it was hit.", format="date-time"),
-                        "user": _text("The user."),
-                        "agent": _text("The User-Agent."),
-                        "verb": _text("The verb."),
-                        "uri": _text("The path and the query."),
-                        "auditID": _text("The id of the request, by which Requests have it, too."),
+                        "time": text("When it was hit.", format="date-time"),
+                        "user": text("The user."),
+                        "agent": text("The User-Agent."),
+                        "verb": text("The verb."),
+                        "uri": text("The path and the query."),
+                        "auditID": text("The id of the request, by which Requests have it, too."),
                     },
                 ),
             },
@@ -210,26 +192,11 @@ FAULT: Final = ControlKind(
     },
     is_spec_required=True,
     columns=(
-        {"name": "User", "type": "string", "jsonPath": ".spec.match.user", "description": "The user."},
-        {"name": "Verbs", "type": "string", "jsonPath": ".spec.match.verbs", "description": "The verbs."},
-        {
-            "name": "Resource",
-            "type": "string",
-            "jsonPath": ".spec.match.resource",
-            "description": "The resource.",
-        },
-        {
-            "name": "Times",
-            "type": "integer",
-            "jsonPath": ".spec.times",
-            "description": "How many requests get it.",
-        },
-        {
-            "name": "Hits",
-            "type": "integer",
-            "jsonPath": ".status.hits",
-            "description": "How many requests got it.",
-        },
+        column("User", ".spec.match.user", "The user."),
+        column("Verbs", ".spec.match.verbs", "The verbs."),
+        column("Resource", ".spec.match.resource", "The resource."),
+        column("Times", ".spec.times", "How many requests get it.", type_="integer"),
+        column("Hits", ".status.hits", "How many requests got it.", type_="integer"),
         AGE,
     ),
     selectable=(selectable("resource", "spec.match.resource"), selectable("user", "spec.match.user")),

@@ -15,6 +15,7 @@ from mockube.apiserver.storage.journal import Journal
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.task_supervisor import TaskSupervisor
 
+from .changes import CHANGE
 from .fault_objects import FAULT
 from .kind import ControlKind
 from .marks import MARK
@@ -23,7 +24,7 @@ from .rewinds import REWIND
 from .store import ControlStore
 from .strategy import ControlAdmission, ControlStrategy
 
-KINDS: Final[Sequence[ControlKind]] = (FAULT, MARK, REQUEST, REWIND)
+KINDS: Final[Sequence[ControlKind]] = (CHANGE, FAULT, MARK, REQUEST, REWIND)
 """All kinds of the group."""
 MAX_AUTHORS: Final = 1_000
 """The entries of the group's own journal."""

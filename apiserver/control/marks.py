@@ -14,6 +14,7 @@ from mockube.apiserver.registry.registry import Registry
 from mockube.etcd.kv import Revision
 
 from .kind import AGE, ControlKind
+from .schemas import column, integer
 from .strategy import ControlStrategy
 
 _REVISION: Final = ROOT.child("spec").child("revision")
@@ -25,23 +26,14 @@ MARK: Final = ControlKind(
     spec={
         "description": "The revision that has the name. It cannot be changed.",
         "properties": {
-            "revision": {
-                "type": "integer",
-                "format": "int64",
-                "minimum": 1,
-                "description": "A revision of the store, as the resourceVersion of a list shows it. "
-                "The default is the newest one.",
-            }
+            "revision": integer(
+                "A revision of the store, as the resourceVersion of a list shows it. The default is the newest one.",
+                minimum=1,
+            )
         },
     },
     columns=(
-        {
-            "name": "Revision",
-            "type": "integer",
-            "format": "int64",
-            "jsonPath": ".spec.revision",
-            "description": "The revision of the store that has the name.",
-        },
+        column("Revision", ".spec.revision", "The revision of the store that has the name.", type_="integer"),
         AGE,
     ),
     selectable=(selectable("spec.revision"),),

@@ -7,6 +7,7 @@ from msgspec import Struct
 from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.control.changes import CHANGE, Changes
 from mockube.apiserver.control.fault_objects import Faults, labels_in
 from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.control.group import KINDS, ControlGroup
@@ -73,8 +74,11 @@ def make_controls(
     if is_off:
         return Controls(recorder=recorder, injector=injector)
     requests = Requests(recorder, cluster.layout.root + f"{CONTROL}/{REQUEST.plural}/".encode())
+    changes = Changes(
+        cluster, config.control.control_changes, cluster.layout.root + f"{CONTROL}/{CHANGE.plural}/".encode()
+    )
     faults, marks = Faults(cluster, injector), Marks(cluster)
     moments = Moments(cluster, marks.find)
-    rewinds = Rewinds(cluster, kv, moments, on_restored)
-    group = ControlGroup(cluster, ControlStore(clock, first_revision), [faults, marks, requests, rewinds])
+    strategies = changes, faults, marks, requests, Rewinds(cluster, kv, moments, on_restored)
+    group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)
     return Controls(recorder=recorder, injector=injector, faults=faults, group=group, moments=moments)
