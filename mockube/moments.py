@@ -1,17 +1,20 @@
-"""Moments of the past of a server: their revisions, and the paths of their API."""
+"""The past of a server: the revisions of moments, the paths of their API, rewinds and changes."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import orjson
 from msgspec import Struct, convert
 
 from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.verbs import Client
 from mockube.failure import Missing
 
 PATH: Final = "/mockube/at/"
+CHANGES: Final = f"/apis/{CONTROL}/v1alpha1/changes"
 REWIND_SECONDS: Final = 300.0
 """How long a rewind may take, as the restore of a snapshot."""
 
@@ -41,3 +44,16 @@ async def rewind(client: Client, moment: str) -> Any:
         "POST", f"/apis/{CONTROL}/v1alpha1/rewinds", body=body
     )
     return tree["status"]
+
+
+async def list_changes(client: Client, selector: Mapping[str, str] | None = None) -> Sequence[ReadOnlyTree]:
+    """Return Changes, the oldest first."""
+    text = ",".join(f"{name}={value}" for name, value in (selector or {}).items() if value)
+    try:
+        tree = await client.raw("GET", f"{CHANGES}?{urlencode({'fieldSelector': text})}" if text else CHANGES)
+    except NotFound as error:
+        raise Missing(
+            "this server has no Changes: it is not a server of mockube, or has --control=off"
+        ) from error
+    items: Sequence[ReadOnlyTree] = tree["items"]
+    return items

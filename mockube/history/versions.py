@@ -8,17 +8,15 @@ import orjson
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import CONTROL
-from mockube.apimachinery.status import ApiError, Expired, NotFound
+from mockube.apimachinery.status import ApiError, Expired
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.client.discovery import DiscoveredResource
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
-from mockube.failure import Missing
+from mockube.moments import list_changes
 
 from .field_values import FieldChange, changes_of
 
-CHANGES: Final = f"/apis/{CONTROL}/v1alpha1/changes"
 MASK: Final = "**********"
 _SECRET_FIELDS: Final = ("data", "stringData")
 
@@ -39,19 +37,6 @@ class Version(Struct, frozen=True, kw_only=True):
 
     def changes(self) -> list[FieldChange]:
         return [] if self.problem else changes_of(self.before, self.after)
-
-
-async def list_changes(client: Client, selector: Mapping[str, str] | None = None) -> Sequence[ReadOnlyTree]:
-    """Return Changes, the oldest first."""
-    text = ",".join(f"{name}={value}" for name, value in (selector or {}).items() if value)
-    try:
-        tree = await client.raw("GET", f"{CHANGES}?{urlencode({'fieldSelector': text})}" if text else CHANGES)
-    except NotFound as error:
-        raise Missing(
-            "this server has no Changes: it is not a server of mockube, or has --control=off"
-        ) from error
-    items: Sequence[ReadOnlyTree] = tree["items"]
-    return items
 
 
 async def read_versions(client: Client, found: DiscoveredResource, key: Key) -> Sequence[Version]:
