@@ -35,7 +35,7 @@ from .parts.authentication import make_authentication
 from .parts.authorization import make_authorizers, make_rights
 from .parts.caches import ResourceCaches
 from .parts.catalog import make_catalog
-from .parts.control import make_control, make_recorder
+from .parts.control import make_controls
 from .parts.environment import ServerEnvironment
 from .parts.health import make_health
 from .parts.metrics import make_simulated_metrics, observe_parts
@@ -59,7 +59,7 @@ class ApiServer:
     """Whether the server is shutting down: it still serves requests, but it is not ready."""
 
     def __init__(self, kv: KV, environment: ServerEnvironment, config: Config | None = None) -> None:
-        config, self._kv, clock = config or Config(), kv, environment.clock
+        config, self._kv, clock, self.hooks = config or Config(), kv, environment.clock, HookPoints()
         self._running, self._is_started, self._clock_streams = AsyncExitStack(), False, ClockStreams(clock)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited after a snapshot has replaced the content of the store."""
@@ -89,8 +89,9 @@ class ApiServer:
             journal=make_journal(config, kv, clock),
             is_traced=traces is not None,
         )
-        self.recorder = make_recorder(config, environment, registry)
-        self.control = control = make_control(config, registry, self.recorder)
+        self.controls = controls = make_controls(
+            config, environment, registry, self.hooks, kv=kv, on_restored=self.on_restored
+        )
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows
         self._caches = caches = ResourceCaches(registry, catalog)
         self._definitions = DefinitionController(registry, catalog)
@@ -111,7 +112,7 @@ class ApiServer:
         )
 
         # What handles requests.
-        self.proxy, self.hooks, self.audit = make_proxy(environment), HookPoints(), make_audit(config, clock)
+        self.proxy, self.audit = make_proxy(environment), make_audit(config, clock)
         find = aggregator.row_finder(self.resources)
         observers = requests.make_observers(registry, rights, find, metrics)
         simulated = make_simulated_metrics(config, environment, registry, catalog, aggregator)
@@ -147,7 +148,7 @@ class ApiServer:
                 handler=lambda: self.handler,
                 served_versions=self._definitions.served_versions,
             ),
-            control,
+            controls.moments,
         )
         pages = make_pages(
             config,
@@ -168,11 +169,11 @@ class ApiServer:
                 authentication,
                 simulated,
                 requests.make_component_statuses(config, environment),
-                control,
+                controls.group,
             ),
             pages=pages,
             simulated=simulated,
-            control=control,
+            control=controls.group,
             past=self.past.serve,
         )
         filters = requests.make_filters(
@@ -185,7 +186,7 @@ class ApiServer:
             audit=self.audit,
             find=find,
             hooks=self.hooks,
-            recorder=self.recorder,
+            recorder=controls.recorder,
             tracer=None if traces is None else traces.tracer,
         )
         self.handler = requests.make_handler(registry, catalog, routes, filters)
@@ -221,8 +222,8 @@ class ApiServer:
             stack.push_async_callback(self._outgoing.webhooks.close)
             stack.push_async_callback(self._outgoing.remote.close)
             stack.push_async_callback(self.aggregator.proxy.close)
-            if self.control is not None:
-                stack.push_async_callback(self.control.close)
+            if self.controls.group is not None:
+                stack.push_async_callback(self.controls.group.close)
             await stack.enter_async_context(self.supervisor.running())
             stack.push_async_callback(self.past.close)
             await self._start()
@@ -236,8 +237,8 @@ class ApiServer:
             start("store", self._kv.supervise)
         start("watch-cache", backend.watch_cache.run)
         await backend.watch_cache.progress.wait_listed()
-        if self.control is not None:
-            await self.control.start(self.supervisor)
+        if self.controls.group is not None:
+            await self.controls.group.start(self.supervisor)
         self.rights.watch(self._caches.of, backend.watch_cache)
         start("watch-cache-lag", backend.watch_cache.lag.run)
         aggregated = self.resources[API_SERVICES]

@@ -22,6 +22,7 @@ from mockube.component_base.flags import (
     non_negative_int,
     port,
     port_range,
+    positive_int,
     seconds,
     service_networks,
 )
@@ -446,6 +447,10 @@ class Control(Struct, frozen=True, kw_only=True):
             metavar="N",
         ),
     ] = 5000
+    control_changes: Annotated[
+        int,
+        Flag("maximum number of Changes in a list (1000)", positive_int, metavar="N"),
+    ] = 1000
 
 
 SECTIONS: Final[Mapping[str, type[Any]]] = {

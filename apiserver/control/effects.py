@@ -4,13 +4,22 @@ from collections.abc import Awaitable, Callable
 from types import UnionType
 from typing import Any, Final, Literal
 
+import orjson
 from msgspec import Struct
+from multidict import CIMultiDict
 
+from mockube.apimachinery.patch import json_merge
+from mockube.apimachinery.status import Expired
 from mockube.apiserver.metrics.requests import RESOURCE_ROUTE
-from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import Response, too_many_requests
+from mockube.apiserver.registry.watch_stream import ClientWatch
+from mockube.apiserver.request.request import ACCEPT, Request
+from mockube.apiserver.request.response import JSON, Response, too_many_requests
 
-from .refusals import injected_error
+from .refusals import TOO_OLD, injected_error
+
+
+def _always(_: Any) -> bool:
+    return True
 
 
 class Injection(Struct, frozen=True, kw_only=True):
@@ -21,6 +30,10 @@ class Injection(Struct, frozen=True, kw_only=True):
     """Handles the request as without the fault."""
     sleep: Callable[[float], Awaitable[None]]
     """Waits some seconds; less if the fault is removed meanwhile."""
+    at_removal: Callable[[Callable[[], None]], None]
+    """Registers what is called when the fault is removed."""
+    call_later: Callable[[float, Callable[[], None]], object]
+    """Calls a function after some seconds of the cluster."""
 
 
 class Effect(Struct, frozen=True, kw_only=True):
@@ -32,8 +45,10 @@ class Effect(Struct, frozen=True, kw_only=True):
     """Raises ValueError for invalid arguments."""
     apply: Callable[[Injection, Any], Awaitable[Response | None]]
     """Returns the response; None if the next effect has its turn, and after the last one the request is executed."""
-    interrupt: Callable[[Request], None] | None = None
+    interrupt: Callable[[Injection, Any], None] | None = None
     """What it does to a matching watch that is in progress when the fault is added."""
+    interrupts: Callable[[Any], bool] = _always
+    """Whether it does that with these arguments."""
 
 
 def _is_number(value: object, types: type | UnionType) -> bool:
@@ -63,13 +78,16 @@ class Delay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def _check_delay(delay: Delay) -> None:
-    seconds = delay.seconds
+    _check_seconds("delay", delay.seconds)
+
+
+def _check_seconds(name: str, seconds: float) -> None:
     if not _is_number(seconds, int | float):
-        raise ValueError(f"delay is a number of seconds, not {seconds!r}")
+        raise ValueError(f"{name} is a number of seconds, not {seconds!r}")
     if not seconds >= 0:
-        raise ValueError(f"delay is 0 or more seconds, not {seconds}")
+        raise ValueError(f"{name} is 0 or more seconds, not {seconds}")
     if seconds > MAX_DELAY_SECONDS:
-        raise ValueError(f"delay is at most {MAX_DELAY_SECONDS:.0f} seconds, not {seconds}")
+        raise ValueError(f"{name} is at most {MAX_DELAY_SECONDS:.0f} seconds, not {seconds}")
 
 
 async def _delay(injection: Injection, delay: Delay) -> None:
@@ -92,12 +110,12 @@ def _check_cut(cut: Cut) -> None:
 async def _cut(injection: Injection, cut: Cut) -> Response:
     if cut.when == "after":
         await injection.execute()
-    _abort(injection.request)
+    injection.request.client.abort()
     return too_many_requests()  # the client has disconnected
 
 
-def _abort(request: Request) -> None:
-    request.client.abort()
+def _cut_watch(injection: Injection, _: Cut) -> None:
+    injection.request.client.abort()
 
 
 # --- refuse
@@ -147,9 +165,151 @@ async def _refuse(injection: Injection, refuse: Refuse) -> Response:
     )
 
 
+def _is_expiry(refuse: Refuse) -> bool:
+    return refuse.status == Expired.default_code
+
+
+def _expire_watch(injection: Injection, _: Refuse) -> None:
+    """End a watch in progress as one that is too old; its client lists again."""
+    watch = injection.request.client_watch
+    if watch is not None:
+        watch.end(Expired(TOO_OLD))
+
+
+# --- stale
+
+
+class Stale(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    revision: int
+    """The revision of the store at which a get or a list reads."""
+
+
+def _check_stale(stale: Stale) -> None:
+    check_integer("revision", stale.revision, 1)
+
+
+async def _read_stale(injection: Injection, stale: Stale) -> None:
+    injection.request.read_revision = stale.revision
+
+
+# --- respond
+
+
+class Respond(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    status: int = 200
+    body: dict[str, Any]
+    """The response, in JSON, in place of that of the request, which is not executed."""
+
+
+def _check_respond(respond: Respond) -> None:
+    check_integer("status", respond.status, 200, 599)
+
+
+async def _respond(injection: Injection, respond: Respond) -> Response:
+    injection.request.route = RESOURCE_ROUTE if injection.request.resource else None
+    return Response(respond.status, [orjson.dumps(respond.body), b"\n"])
+
+
+# --- change
+
+
+class Change(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True
+):
+    merge_patch: dict[str, Any]
+    """A JSON merge patch of the response, which the server sends as JSON."""
+
+
+def _check_change(change: Change) -> None:
+    if not change.merge_patch:
+        raise ValueError("mergePatch must not be empty")
+
+
+async def _change(injection: Injection, change: Change) -> Response:
+    request = injection.request
+    headers = CIMultiDict(request.headers)
+    headers[ACCEPT] = JSON
+    request.headers = headers
+    response = await injection.execute()
+    if not response.content_type.startswith(JSON) or not response.size:
+        return response  # of a stream, or plain text
+    tree = json_merge.apply(orjson.loads(response.body), change.merge_patch)
+    return Response(
+        response.status,
+        [orjson.dumps(tree), b"\n"],
+        headers=response.headers,
+        warnings=response.warnings,
+        retry_after=response.retry_after,
+    )
+
+
+# --- hold and drop
+
+
+class Hold(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    seconds: float | None = None
+    """How long the events of a watch are held back; until the fault is removed, if it is None."""
+
+
+class Drop(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    seconds: float | None = None
+    """How long the events of a watch are lost; until the fault is removed, if it is None."""
+
+
+def _check_span(span: Hold | Drop) -> None:
+    if span.seconds is not None:
+        _check_seconds("seconds", span.seconds)
+
+
+def _on_watch(
+    injection: Injection, span: Hold | Drop, begin: Callable[[ClientWatch], Callable[[], None]]
+) -> None:
+    """Let an effect begin on the watch of a request, which may not be open yet, and end after its time or with the fault."""
+
+    def apply(watch: ClientWatch) -> None:
+        end = begin(watch)
+        injection.at_removal(end)
+        if span.seconds is not None:
+            injection.call_later(span.seconds, end)
+
+    request = injection.request
+    if request.client_watch is None:
+        request.on_watch.append(apply)
+    else:
+        apply(request.client_watch)
+
+
+def _hold_watch(injection: Injection, hold: Hold) -> None:
+    _on_watch(injection, hold, ClientWatch.hold)
+
+
+def _drop_events(injection: Injection, drop: Drop) -> None:
+    _on_watch(injection, drop, ClientWatch.drop)
+
+
+async def _hold(injection: Injection, hold: Hold) -> None:
+    _hold_watch(injection, hold)
+
+
+async def _drop(injection: Injection, drop: Drop) -> None:
+    _drop_events(injection, drop)
+
+
 EFFECTS: Final = (
     Effect(name="delay", arguments=Delay, check=_check_delay, apply=_delay),
-    Effect(name="cut", arguments=Cut, check=_check_cut, apply=_cut, interrupt=_abort),
-    Effect(name="refuse", arguments=Refuse, check=_check_refuse, apply=_refuse),
+    Effect(name="cut", arguments=Cut, check=_check_cut, apply=_cut, interrupt=_cut_watch),
+    Effect(
+        name="refuse",
+        arguments=Refuse,
+        check=_check_refuse,
+        apply=_refuse,
+        interrupt=_expire_watch,
+        interrupts=_is_expiry,
+    ),
+    Effect(name="stale", arguments=Stale, check=_check_stale, apply=_read_stale),
+    Effect(name="hold", arguments=Hold, check=_check_span, apply=_hold, interrupt=_hold_watch),
+    Effect(name="drop", arguments=Drop, check=_check_span, apply=_drop, interrupt=_drop_events),
+    Effect(name="respond", arguments=Respond, check=_check_respond, apply=_respond),
+    Effect(name="change", arguments=Change, check=_check_change, apply=_change),
 )
 """All effects, in the order in which a fault with several of them applies them."""

@@ -1,7 +1,7 @@
 """Fault injection: a hook that applies the effects of faults to the requests that match."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -10,13 +10,28 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery.groups import CONTROL
+from mockube.apimachinery.randomness import Random, SystemRandom, fraction
 from mockube.apiserver.request.hooks import Proceed
 from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response
+from mockube.apiserver.request_info import RequestInfo
 from mockube.component_base.clock import Clock
 
-from .effects import EFFECTS, Cut, Delay, Effect, Injection, Refuse, check_integer
+from .effects import (
+    EFFECTS,
+    Change,
+    Cut,
+    Delay,
+    Drop,
+    Effect,
+    Hold,
+    Injection,
+    Refuse,
+    Respond,
+    Stale,
+    check_integer,
+)
 from .matching import Match
 
 _IS_EXEMPT: Final = ContextVar("is_exempt", default=False)
@@ -35,15 +50,22 @@ def exempt() -> Iterator[None]:
 class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What happens to which requests, as plain data: each effect has a field with its arguments, None without it.
 
-    The first `after` matching requests are skipped, then `times` of them get the fault; all, if `times` is None.
+    Of the matching requests, each is chosen with the probability `share`. The first `skip` chosen ones are skipped, then `times`
+    of them get the fault; all, if `times` is None.
     """
 
     match: Match = Match()
     delay: Delay | None = None
     cut: Cut | None = None
     refuse: Refuse | None = None
+    stale: Stale | None = None
+    hold: Hold | None = None
+    drop: Drop | None = None
+    respond: Respond | None = None
+    change: Change | None = None
     times: int | None = None
-    after: int = 0
+    skip: int = 0
+    share: float = 1.0
 
     def effects(self) -> Iterator[tuple[Effect, Any]]:
         """Yield the effects with their arguments, in their order."""
@@ -62,39 +84,65 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
             effect.check(arguments)
         if self.times is not None:
             check_integer("times", self.times, 1)
-        check_integer("after", self.after, 0)
+        check_integer("skip", self.skip, 0)
+        if not 0 < self.share <= 1:
+            raise ValueError(f"share must be more than 0 and at most 1, not {self.share}")
 
 
 class InjectedFault:
     """A fault of a running server: what it has done so far."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: Fault, name: str = "", on_hit: Callable[[Request], None] | None = None) -> None:
         self.fault = fault
+        self.name = name
+        """The name of its object; "" without one."""
         self.effects = tuple(fault.effects())
         self.hits = 0
         """The number of requests that got the fault."""
         self.delayed: set[asyncio.Event] = set()
         """An event for each delayed request, which continues when it is set."""
-        self._remaining_skips = fault.after
+        self.at_removal: list[Callable[[], None]] = []
+        """What ends the effects on watches."""
+        self._on_hit = on_hit
+        self._remaining_skips = fault.skip
 
-    def takes(self, request: Request) -> bool:
-        """Return whether the request gets the fault, and count it."""
-        if self.hits == self.fault.times:
-            return False
-        if not self.fault.match.matches(request.user.name, request.user_agent, request.info):
-            return False
-        if self._remaining_skips:
-            self._remaining_skips -= 1
-            return False
+    def hit(self, request: Request) -> None:
+        """Count a request that gets the fault."""
         self.hits += 1
+        request.fault = self.name
+        if self._on_hit is not None:
+            self._on_hit(request)
+
+    def skips(self) -> bool:
+        """Return whether a chosen request is one of the first, which are skipped."""
+        if not self._remaining_skips:
+            return False
+        self._remaining_skips -= 1
         return True
+
+    def end(self) -> None:
+        """Let delayed requests and watches continue."""
+        for delayed in self.delayed:
+            delayed.set()
+        while self.at_removal:
+            self.at_removal.pop()()
+
+
+def _no_labels(_: RequestInfo) -> Mapping[str, str]:
+    return {}
 
 
 class FaultInjector:
     """A hook that injects faults. If several faults match, the oldest applies."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(
+        self,
+        clock: Clock,
+        random: Random | None = None,
+        labels_of: Callable[[RequestInfo], Mapping[str, str]] = _no_labels,
+    ) -> None:
+        """`labels_of` returns the labels of the object of a request, if it exists."""
+        self._clock, self._random, self._labels_of = clock, random or SystemRandom(), labels_of
         self._faults: list[InjectedFault] = []
         self._running_watches: set[Request] = set()
         """The watches in progress."""
@@ -107,42 +155,72 @@ class FaultInjector:
 
     def add(self, fault: Fault) -> InjectedFault:
         """Add a valid fault, and apply it to matching watches in progress if one of its effects does that."""
-        injected = InjectedFault(fault)
+        return self.add_injected(InjectedFault(fault))
+
+    def add_injected(self, injected: InjectedFault) -> InjectedFault:
         self._faults.append(injected)
-        interrupts = [effect.interrupt for effect, _ in injected.effects if effect.interrupt is not None]
-        if interrupts:
-            for request in [watch for watch in self._running_watches if injected.takes(watch)]:
-                for interrupt in interrupts:
-                    interrupt(request)
+        interrupting = [
+            (effect.interrupt, arguments)
+            for effect, arguments in injected.effects
+            if effect.interrupt is not None and effect.interrupts(arguments)
+        ]
+        if interrupting:
+            for request in [watch for watch in self._running_watches if self._takes(injected, watch)]:
+                injection = self._injection(injected, request, _no_endpoint)
+                for interrupt, arguments in interrupting:
+                    interrupt(injection, arguments)
         return injected
 
     def remove(self, injected: InjectedFault) -> None:
         """Remove a fault; requests that it delays continue at once."""
         if injected in self._faults:
             self._faults.remove(injected)
-        for delayed in injected.delayed:
-            delayed.set()
+        injected.end()
 
     def clear(self) -> None:
         for injected in [*self._faults]:
             self.remove(injected)
 
     async def inject(self, request: Request, proceed: Proceed) -> Response:
-        # No fault may prevent its own removal.
-        faults = () if request.info.group == CONTROL or _IS_EXEMPT.get() else self._faults
-        injected = next((each for each in faults if each.takes(request)), None)
+        injected = self._find(request) if self._faults else None
         if injected is None:
             return await self._execute(request, proceed)
-        injection = Injection(
-            request=request,
-            execute=partial(self._execute, request, proceed),
-            sleep=partial(self._sleep, injected),
-        )
+        injection = self._injection(injected, request, proceed)
         for effect, arguments in injected.effects:
             response = await effect.apply(injection, arguments)
             if response is not None:
                 return response
         return await injection.execute()
+
+    def _find(self, request: Request) -> InjectedFault | None:
+        if request.info.group == CONTROL or _IS_EXEMPT.get():
+            return None  # no fault may prevent its own removal
+        return next((each for each in self._faults if self._takes(each, request)), None)
+
+    def _takes(self, injected: InjectedFault, request: Request) -> bool:
+        """Return whether the request gets the fault, and count it."""
+        fault, info = injected.fault, request.info
+        if injected.hits == fault.times:
+            return False
+        if not fault.match.matches(request.user.name, request.user_agent, info):
+            return False
+        if fault.match.labels and not fault.match.matches_labels(self._labels_of(info)):
+            return False
+        if fault.share < 1 and fraction(self._random) >= fault.share:
+            return False
+        if injected.skips():
+            return False
+        injected.hit(request)
+        return True
+
+    def _injection(self, injected: InjectedFault, request: Request, proceed: Proceed) -> Injection:
+        return Injection(
+            request=request,
+            execute=partial(self._execute, request, proceed),
+            sleep=partial(self._sleep, injected),
+            at_removal=injected.at_removal.append,
+            call_later=self._clock.call_later,
+        )
 
     async def _execute(self, request: Request, proceed: Proceed) -> Response:
         if is_long_running(request.info):
@@ -166,3 +244,7 @@ class FaultInjector:
         finally:
             injected.delayed.discard(elapsed)
             timer.cancel()
+
+
+async def _no_endpoint(_: Request) -> Response:
+    raise AssertionError("a watch in progress is interrupted, and not executed again")

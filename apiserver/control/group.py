@@ -15,13 +15,16 @@ from mockube.apiserver.storage.journal import Journal
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.task_supervisor import TaskSupervisor
 
+from .changes import CHANGE
+from .fault_objects import FAULT
 from .kind import ControlKind
 from .marks import MARK
 from .requests import REQUEST
+from .rewinds import REWIND
 from .store import ControlStore
 from .strategy import ControlAdmission, ControlStrategy
 
-KINDS: Final[Sequence[ControlKind]] = (MARK, REQUEST)
+KINDS: Final[Sequence[ControlKind]] = (CHANGE, FAULT, MARK, REQUEST, REWIND)
 """All kinds of the group."""
 MAX_AUTHORS: Final = 1_000
 """The entries of the group's own journal."""
@@ -38,7 +41,7 @@ class ControlGroup:
             kv=kv,
             watch_cache=WatchCache(kv, cluster.layout.root, clock=cluster.clock, read=_as_stored),
             admission=ControlAdmission(strategies),
-            journal=Journal(max_entries=MAX_AUTHORS),
+            journal=Journal(cluster.clock, max_entries=MAX_AUTHORS),
             resource_caches={},
         )
         for strategy in strategies:

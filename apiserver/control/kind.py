@@ -74,6 +74,8 @@ class ControlKind(Struct, frozen=True, kw_only=True):
             "schema": {"openAPIV3Schema": schema},
             "additionalPrinterColumns": list(self.columns),
         }
+        if self.status is not None:
+            version["subresources"] = {"status": {}}  # so that clients do not write it
         names = {
             "plural": self.plural,
             "singular": self.name.lower(),

@@ -1,16 +1,20 @@
 """Mark: a name for a revision of the store."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.status import BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.fields import selectable
 from mockube.apiserver.registry.registry import Registry
+from mockube.etcd.kv import Revision
 
 from .kind import AGE, ControlKind
+from .schemas import column, integer
 from .strategy import ControlStrategy
 
 _REVISION: Final = ROOT.child("spec").child("revision")
@@ -22,23 +26,14 @@ MARK: Final = ControlKind(
     spec={
         "description": "The revision that has the name. It cannot be changed.",
         "properties": {
-            "revision": {
-                "type": "integer",
-                "format": "int64",
-                "minimum": 1,
-                "description": "A revision of the store, as the resourceVersion of a list shows it. "
-                "The default is the newest one.",
-            }
+            "revision": integer(
+                "A revision of the store, as the resourceVersion of a list shows it. The default is the newest one.",
+                minimum=1,
+            )
         },
     },
     columns=(
-        {
-            "name": "Revision",
-            "type": "integer",
-            "format": "int64",
-            "jsonPath": ".spec.revision",
-            "description": "The revision of the store that has the name.",
-        },
+        column("Revision", ".spec.revision", "The revision of the store that has the name.", type_="integer"),
         AGE,
     ),
     selectable=(selectable("spec.revision"),),
@@ -52,6 +47,18 @@ class Marks(ControlStrategy):
     def __init__(self, cluster: Registry) -> None:
         """`cluster` is the registry of the cluster, whose revisions have the names."""
         self._cluster = cluster
+
+    def start(self, registry: Registry) -> None:
+        self._objects = registry.resource_cache(MARK.group_resource)
+        self._key = partial(registry.layout.object, registry.rows[MARK.group_resource], "")
+
+    def find(self, name: str) -> Revision | None:
+        """Return the revision that a Mark names; None if there is no such Mark."""
+        try:
+            stored = self._objects.get(self._key(name))
+        except BadRequest:  # no object can have such a name
+            return None
+        return None if stored is None else int(stored.tree()["spec"]["revision"])
 
     async def prepare(self, new: Tree, _old: ReadOnlyTree | None) -> Tree:
         spec = new.get("spec") or {}

@@ -4,11 +4,14 @@ Patterns may have the wildcards `*` and `?`. Resources are named as in RBAC rule
 `deployments.apps` with the group. They are matched with the server's RequestInfo.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
+from mockube.apimachinery import labels
+from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.wildcards import matches_wildcards
 from mockube.apiserver.authz.rbac.policy import CLUSTER_ROLE_BINDINGS
 from mockube.apiserver.bootstrap import rbac
@@ -59,12 +62,21 @@ class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     namespace: str | None = None
     name: str = ""
     path: str = ""
+    labels: str = ""
+    """A label selector of the object that the request names, as the object is before the request."""
 
     def check(self) -> None:
         """Raise ValueError for an unknown verb. Whether a resource is served is checked by `served_names`."""
         __tracebackhide__ = True
         for verb in self.verbs:
             _check_verb(verb)
+        try:
+            labels.parse(self.labels)
+        except SelectorError as error:
+            raise ValueError(f"labels: {error}") from error
+
+    def matches_labels(self, of_object: Mapping[str, str]) -> bool:
+        return labels.parse(self.labels).matches(of_object)
 
     def matches(self, user: str, agent: str, info: RequestInfo) -> bool:
         return (

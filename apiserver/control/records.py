@@ -5,11 +5,13 @@ for records that nobody reads. Records that are dropped send no event: they are 
 """
 
 import asyncio
-from collections.abc import Sequence
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Final, NamedTuple, Protocol
 
 from mockube.apimachinery import status
-from mockube.apimachinery.status import BadRequest, Expired
+from mockube.apimachinery.status import ApiError, BadRequest, Expired
 from mockube.apiserver.event_loop import QUICK_SLICE
 from mockube.apiserver.registry.read import get_version
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
@@ -29,6 +31,8 @@ from mockube.component_base.loop import yield_to_loop
 
 from .kind import ControlKind
 
+LOG: Final = logging.getLogger(__name__)
+
 VERBS: Final = ("get", "list", "watch")
 TOO_OLD: Final = "The resourceVersion for the provided watch is too old."
 
@@ -44,14 +48,10 @@ class RecordSource(Protocol):
     """The records of one kind. Versions count up; a watch that is behind `oldest` gets 410."""
 
     kind: ControlKind
-    watchers: set[asyncio.Event]
-    """Set when there is a new version."""
 
     @property
-    def newest(self) -> int: ...
-
-    @property
-    def oldest(self) -> int: ...
+    def newest(self) -> int:
+        """The version that the records have now."""
 
     async def find(self, context: RequestContext) -> StoredObject | None:
         """Return the record with the name of the request, if the user may read it."""
@@ -59,8 +59,13 @@ class RecordSource(Protocol):
     async def all(self, context: RequestContext) -> Sequence[StoredObject]:
         """Return all records that the user may read."""
 
-    async def since(self, version: int, context: RequestContext) -> tuple[int, Sequence[Record]]:
-        """Return the records after a version that the user may read, in their order, and the version that this reaches."""
+    def follow(
+        self, version: int, context: RequestContext
+    ) -> AsyncGenerator[tuple[int, Sequence[Record]], None]:
+        """Yield the records after a version that the user may read, in their order, each time with the version that this reaches.
+
+        Raise Expired if they are no longer known.
+        """
 
 
 class RecordVerbs:
@@ -106,7 +111,7 @@ class RecordVerbs:
             await stream.begin(await source.all(context), stream.position, bookmark=bookmark)
         else:
             stream.position = version or source.newest
-        stream.follow()
+        stream.start()
         return stream, options
 
 
@@ -137,27 +142,22 @@ class RecordWatch(ClientWatch):
         self._source, self._context = source, context
         self._task: asyncio.Task[None] | None = None
 
-    def follow(self) -> None:
+    def start(self) -> None:
         """Begin to add the records after the position."""
         self._task = asyncio.create_task(self._follow(), name=f"follow {self._source.kind.plural}")
 
     async def _follow(self) -> None:
-        changed, source = asyncio.Event(), self._source
-        source.watchers.add(changed)
         try:
-            while self.position >= source.oldest:
-                changed.clear()
-                self.position, records = await source.since(self.position, self._context)
-                for record in records:
-                    self.handle_change(_change(record))
-                if self.position >= source.newest:
-                    await changed.wait()
-                await yield_to_loop()  # what is published together is built together
+            async with aclosing(self._source.follow(self.position, self._context)) as batches:
+                async for position, records in batches:
+                    self.position = position
+                    for record in records:
+                        self.handle_change(_change(record))
+        except ApiError as error:
+            self.end(error)
+        except Exception:
+            LOG.exception("A watch of %s failed; its client lists again", self._source.kind.plural)
             self.end(Expired(TOO_OLD))
-        except Exception as error:  # noqa: BLE001 - the watch ends; its client lists again
-            self.end(Expired(f"the watch failed: {error}"))
-        finally:
-            source.watchers.discard(changed)
 
     def bookmark(self, _version: int) -> None:
         super().bookmark(self.position)

@@ -1,10 +1,11 @@
 """Request: what was sent to the server, and how it responded."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Final
 
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.status import Expired
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.event_loop import QUICK_SLICE
@@ -17,24 +18,12 @@ from mockube.component_base.loop import yield_to_loop
 
 from .kind import AGE, API_VERSION, ControlKind
 from .recorder import OWN_RESOURCE, RecordedRequest, RequestRecorder
-from .records import VERBS, Record, RecordVerbs
+from .records import TOO_OLD, VERBS, Record, RecordVerbs
+from .schemas import column, integer, text
 from .strategy import ControlStrategy
 
 _DIGITS: Final = 8
 """The digits of a name, so that names sort by arrival."""
-
-
-def _text(description: str) -> dict[str, Any]:
-    return {"type": "string", "description": description}
-
-
-def _number(description: str) -> dict[str, Any]:
-    return {"type": "integer", "format": "int64", "description": description}
-
-
-def _column(name: str, path: str, description: str, *, priority: int = 0, type_: str = "string") -> Tree:
-    column: Tree = {"name": name, "type": type_, "jsonPath": path, "description": description}
-    return {**column, "priority": priority} if priority else column
 
 
 REQUEST: Final = ControlKind(
@@ -46,22 +35,22 @@ REQUEST: Final = ControlKind(
         "description": "What was sent.",
         "properties": {
             "time": {"type": "string", "format": "date-time", "description": "When it arrived."},
-            "user": _text(
+            "user": text(
                 "The name of the user, of the impersonated one if there is one. Empty if nobody was authenticated."
             ),
-            "agent": _text("The User-Agent of the client."),
-            "verb": _text(
+            "agent": text("The User-Agent of the client."),
+            "verb": text(
                 "The verb, as in a rule of RBAC; of a request for no resource, the method in lower case."
             ),
-            "group": _text("The API group of the resource; empty for the core group."),
-            "version": _text("The version of the API group."),
-            "resource": _text("The plural of the resource; empty for a request for no resource."),
-            "subresource": _text("The subresource, such as status."),
-            "namespace": _text("The namespace of the object."),
-            "name": _text("The name of the object."),
-            "uri": _text("The path and the query, as they were sent."),
-            "bytes": _number("The bytes of the body."),
-            "auditID": _text(
+            "group": text("The API group of the resource; empty for the core group."),
+            "version": text("The version of the API group."),
+            "resource": text("The plural of the resource; empty for a request for no resource."),
+            "subresource": text("The subresource, such as status."),
+            "namespace": text("The namespace of the object."),
+            "name": text("The name of the object."),
+            "uri": text("The path and the query, as they were sent."),
+            "bytes": integer("The bytes of the body."),
+            "auditID": text(
                 "The id of the request in the audit log, and in the header Audit-Id of the response."
             ),
         },
@@ -74,25 +63,23 @@ REQUEST: Final = ControlKind(
                 "type": "number",
                 "description": "The seconds from the arrival to the end of the response.",
             },
-            "bytes": _number("The bytes of the body of the response."),
-            "revision": _number("The last revision of the store that the request wrote."),
-            "fault": _text("The name of the Fault that was injected."),
+            "bytes": integer("The bytes of the body of the response."),
+            "revision": integer("The last revision of the store that the request wrote."),
+            "fault": text("The name of the Fault that was injected."),
         },
     },
     columns=(
-        _column("User", ".spec.user", "The name of the user."),
-        _column("Verb", ".spec.verb", "The verb."),
-        _column("Resource", ".spec.resource", "The resource."),
-        _column("Namespace", ".spec.namespace", "The namespace of the object."),
-        _column("Object", ".spec.name", "The name of the object."),
-        _column("Code", ".status.code", "The status code.", type_="integer"),
-        _column("Seconds", ".status.seconds", "The seconds until the end of the response.", type_="number"),
-        _column("Agent", ".spec.agent", "The User-Agent.", priority=1),
-        _column(
-            "Revision", ".status.revision", "The revision that was written.", priority=1, type_="integer"
-        ),
-        _column("Fault", ".status.fault", "The Fault that was injected.", priority=1),
-        _column("URI", ".spec.uri", "The path and the query.", priority=1),
+        column("User", ".spec.user", "The name of the user."),
+        column("Verb", ".spec.verb", "The verb."),
+        column("Resource", ".spec.resource", "The resource."),
+        column("Namespace", ".spec.namespace", "The namespace of the object."),
+        column("Object", ".spec.name", "The name of the object."),
+        column("Code", ".status.code", "The status code.", type_="integer"),
+        column("Seconds", ".status.seconds", "The seconds until the end of the response.", type_="number"),
+        column("Agent", ".spec.agent", "The User-Agent.", priority=1),
+        column("Revision", ".status.revision", "The revision that was written.", priority=1, type_="integer"),
+        column("Fault", ".status.fault", "The Fault that was injected.", priority=1),
+        column("URI", ".spec.uri", "The path and the query.", priority=1),
         AGE,
     ),
     selectable=(
@@ -124,16 +111,8 @@ class Requests(ControlStrategy):
         self.records = RecordVerbs(self)
 
     @property
-    def watchers(self) -> set[asyncio.Event]:
-        return self._recorder.watchers
-
-    @property
     def newest(self) -> int:
         return self._recorder.newest
-
-    @property
-    def oldest(self) -> int:
-        return self._recorder.oldest
 
     def verbs(self) -> OwnVerbs:
         return self.records.verbs()
@@ -154,7 +133,25 @@ class Requests(ControlStrategy):
             objects.append(self._stored(recorded))
         return objects
 
-    async def since(self, version: int, _context: RequestContext) -> tuple[int, Sequence[Record]]:
+    async def follow(
+        self, version: int, _context: RequestContext
+    ) -> AsyncGenerator[tuple[int, Sequence[Record]], None]:
+        recorder, changed = self._recorder, asyncio.Event()
+        recorder.watchers.add(changed)
+        try:
+            while version >= recorder.oldest:
+                changed.clear()
+                reached, records = self._since(version)
+                yield reached, records
+                version = reached
+                if version >= recorder.newest:
+                    await changed.wait()
+                await yield_to_loop()  # what is published together is built together
+            raise Expired(TOO_OLD)
+        finally:
+            recorder.watchers.discard(changed)
+
+    def _since(self, version: int) -> tuple[int, Sequence[Record]]:
         published = self._recorder.published_since(version)[:QUICK_SLICE]
         records = [
             Record(

@@ -1,17 +1,28 @@
 """The group `control.mockube.dev`, if the server has it, and what it controls."""
 
+from functools import partial
+
+from msgspec import Struct
+
 from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.control.changes import CHANGE, Changes
+from mockube.apiserver.control.fault_objects import Faults, labels_in
+from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.control.group import KINDS, ControlGroup
 from mockube.apiserver.control.kind import compile_kinds
 from mockube.apiserver.control.marks import Marks
 from mockube.apiserver.control.recorder import RequestRecorder
 from mockube.apiserver.control.requests import REQUEST, Requests
+from mockube.apiserver.control.rewinds import OnRestored, Rewinds
 from mockube.apiserver.control.store import ControlStore
 from mockube.apiserver.customresources.catalog import Catalog
+from mockube.apiserver.registry.moments import Moments
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.request.hooks import HookPoints
 from mockube.apiserver.store import initial_revision
+from mockube.etcd.kv import KV
 
 from .environment import ServerEnvironment
 
@@ -26,24 +37,48 @@ def add_control_kinds(config: Config, catalog: Catalog) -> None:
         catalog.add_reserved([compiled])
 
 
-def make_recorder(
-    config: Config, environment: ServerEnvironment, cluster: Registry
-) -> RequestRecorder | None:
-    """Return the recorder of requests; None if nobody could read them."""
-    if config.control_mode == "off" and not environment.is_embedded:
-        return None
-    return RequestRecorder(
-        environment.clock,
+class Controls(Struct, frozen=True, kw_only=True):
+    """What controls and observes a server; nothing if it has no control."""
+
+    recorder: RequestRecorder | None = None
+    injector: FaultInjector | None = None
+    faults: Faults | None = None
+    """The objects of the injected faults; None if the group is off."""
+    group: ControlGroup | None = None
+    moments: Moments | None = None
+    """Finds moments by the Marks, too; None if there are none."""
+
+
+def make_controls(
+    config: Config,
+    environment: ServerEnvironment,
+    cluster: Registry,
+    hooks: HookPoints,
+    *,
+    kv: KV,
+    on_restored: OnRestored,
+) -> Controls:
+    """Return what controls the server. Revisions begin at the time, so that no watch of an earlier server resumes."""
+    is_off = config.control_mode == "off"
+    if is_off and not environment.is_embedded:
+        return Controls()
+    clock, first_revision = environment.clock, initial_revision(environment.clock.now())
+    recorder = RequestRecorder(
+        clock,
         max_calls=config.control.control_requests,
-        first_version=initial_revision(environment.clock.now()),
+        first_version=first_revision,
         journal=cluster.journal,
     )
-
-
-def make_control(config: Config, cluster: Registry, recorder: RequestRecorder | None) -> ControlGroup | None:
-    """Return the group; its revisions begin at the time, so that no watch of an earlier server resumes."""
-    if config.control_mode == "off" or recorder is None:
-        return None
-    kv = ControlStore(cluster.clock, initial_revision(cluster.clock.now()))
+    injector = FaultInjector(clock, environment.random, partial(labels_in, cluster))
+    hooks.before_endpoint.add(injector.inject)
+    if is_off:
+        return Controls(recorder=recorder, injector=injector)
     requests = Requests(recorder, cluster.layout.root + f"{CONTROL}/{REQUEST.plural}/".encode())
-    return ControlGroup(cluster, kv, [Marks(cluster), requests])
+    changes = Changes(
+        cluster, config.control.control_changes, cluster.layout.root + f"{CONTROL}/{CHANGE.plural}/".encode()
+    )
+    faults, marks = Faults(cluster, injector), Marks(cluster)
+    moments = Moments(cluster, marks.find)
+    strategies = changes, faults, marks, requests, Rewinds(cluster, kv, moments, on_restored)
+    group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)
+    return Controls(recorder=recorder, injector=injector, faults=faults, group=group, moments=moments)

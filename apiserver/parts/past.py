@@ -8,13 +8,11 @@ from msgspec.structs import replace
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.bootstrap.apiservices import API_SERVICES
 from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.control.group import ControlGroup
-from mockube.apiserver.control.marks import MARK
 from mockube.apiserver.customresources.controller import DEFINITIONS, serve_established
 from mockube.apiserver.customresources.conversion_webhook import ReviewDependencies
 from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.http.proxy import ReverseProxy
-from mockube.apiserver.registry.moments import FindMark, Moment, Moments
+from mockube.apiserver.registry.moments import Moment, Moments, no_mark
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.handler import Handler
 from mockube.apiserver.request.past import Past
@@ -23,7 +21,7 @@ from mockube.apiserver.request.response import Response
 from mockube.apiserver.storage.journal import Journal
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.clock import DatedClock
-from mockube.etcd.kv import KV, Range, Revision, prefix_end
+from mockube.etcd.kv import KV, Range, prefix_end
 from mockube.etcd.past import PastKV
 
 from . import requests
@@ -130,28 +128,15 @@ class PastServer:
 
 
 def make_past(
-    config: Config, environment: ServerEnvironment, parts: PresentParts, control: ControlGroup | None
+    config: Config, environment: ServerEnvironment, parts: PresentParts, moments: Moments | None
 ) -> Past:
     async def make_server(moment: Moment) -> PastServer:
         server = PastServer(moment, config, environment, parts)
         await server.load()
         return server
 
-    moments = Moments(parts.registry, _mark_finder(control))
+    moments = moments or Moments(parts.registry, no_mark)
     return Past(moments, make_server, present=lambda: parts.handler().endpoints, find=parts.find)
-
-
-def _mark_finder(control: ControlGroup | None) -> FindMark:
-    """Return the function that finds the revisions of Marks."""
-
-    def find(name: str) -> Revision | None:
-        if control is None:
-            return None
-        registry = control.registry
-        stored = registry.find_cached(MARK.group_resource, "", name)
-        return None if stored is None else stored.tree()["spec"]["revision"]
-
-    return find
 
 
 def _without_live_groups(config: Config) -> Config:

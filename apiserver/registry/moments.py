@@ -22,6 +22,11 @@ FindMark = Callable[[str], Revision | None]
 """Returns the revision that has a name; None if no Mark has it."""
 
 
+def no_mark(_name: str) -> Revision | None:
+    """Find no Mark: the server has none."""
+    return None
+
+
 class Moment(Struct, frozen=True, kw_only=True):
     revision: Revision
     time: datetime | None

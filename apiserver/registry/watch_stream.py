@@ -56,6 +56,19 @@ class WatchEvent(NamedTuple):
     ends_initial: bool = False
 
 
+def once(function: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that does what the given one does, at its first call only."""
+    is_called = False
+
+    def call() -> None:
+        nonlocal is_called
+        if not is_called:
+            is_called = True
+            function()
+
+    return call
+
+
 class ClientWatch:
     """The watch of one client. `take` returns the events since its last call."""
 
@@ -92,6 +105,8 @@ class ClientWatch:
         self.overflowed = False
         """Whether the reader was cut off because it did not read."""
         self.error: ApiError | None = None
+        self._holds = self._drops = 0
+        """How many faults hold back, or drop, its events."""
 
     async def begin(self, objects: Sequence[StoredObject], version: int, *, bookmark: bool) -> None:
         """Begin with the objects that exist at a version as ADDED events, and a bookmark after them.
@@ -115,7 +130,7 @@ class ClientWatch:
             self._earlier = (self._selected_event(change, self._selected) for change in changes)
 
     def handle_change(self, change: Change) -> None:
-        if self._ended or change.revision <= self.version:
+        if self._ended or change.revision <= self.version or self._drops:
             return
         event = self._selected_event(change, self._selected)
         if event is None:
@@ -131,18 +146,52 @@ class ClientWatch:
 
     async def take(self) -> Sequence[WatchEvent]:
         """Return the next events, at least one, or none if the watch has ended."""
+        if self._holds:
+            await self._wait_released()
         events = await self._take_earlier() if self._earlier is not None else []
         if not events:
-            while not self._queue and not self._ended:
-                self._waiter = asyncio.get_running_loop().create_future()
-                try:
-                    await self._waiter
-                finally:
-                    self._waiter = None
+            while not self._ended and (self._holds or not self._queue):
+                await self._wait()
             events, self._queue, self._next_check = self._queue, [], UNCOUNTED_EVENTS
         if events and (last := events[-1].change) is not None:
             self._taken_to = last.revision
         return events
+
+    async def _wait(self) -> None:
+        """Wait for an event, for the end, or for the release of events that are held back."""
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    async def _wait_released(self) -> None:
+        """Wait while faults hold the events back; a watch that ends meanwhile sends none of them."""
+        while self._holds and not self._ended:
+            await self._wait()
+        if self._holds:
+            self._drop_events()
+
+    def hold(self) -> Callable[[], None]:
+        """Hold back all events until the returned function is called."""
+        self._holds += 1
+
+        @once
+        def release() -> None:
+            self._holds -= 1
+            self._wake()
+
+        return release
+
+    def drop(self) -> Callable[[], None]:
+        """Drop all changes until the returned function is called."""
+        self._drops += 1
+
+        @once
+        def end() -> None:
+            self._drops -= 1
+
+        return end
 
     async def _take_earlier(self) -> list[WatchEvent]:
         """Return the next of the earlier events, or none if there are no more."""

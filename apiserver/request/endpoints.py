@@ -327,6 +327,7 @@ def _context(request: Request, resource: Resource, body: Body) -> RequestContext
         namespace=info.namespace if resource.namespaced else "",
         name="" if info.verb == "create" and not info.subresource else info.name,
         query=request.query,
+        revision=request.read_revision,
         body=body,
         user=request.user,
         user_agent=request.user_agent,

@@ -22,8 +22,10 @@ from mockube.apiserver.fields import parse as parse_field_selector
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.requests import Route
 from mockube.apiserver.registry.request_context import RequestContext
+from mockube.apiserver.registry.watch_stream import ClientWatch
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import NO_USER, ImpersonatedUser, User
+from mockube.etcd.kv import HEAD, Revision
 
 from .response import Response
 
@@ -120,6 +122,7 @@ class Request:
         "audited",
         "authenticated",
         "client",
+        "client_watch",
         "context",
         "decision",
         "fault",
@@ -132,9 +135,11 @@ class Request:
         "method",
         "moment",
         "on_stream",
+        "on_watch",
         "path",
         "query",
         "query_string",
+        "read_revision",
         "resource",
         "route",
         "stream_status",
@@ -194,6 +199,12 @@ class Request:
         """Whether the connection was cut while its response was written."""
         self.is_terminated = False
         """Whether the server ended it to protect itself."""
+        self.client_watch: ClientWatch | None = None
+        """The watch that it has opened."""
+        self.on_watch: list[Callable[[ClientWatch], None]] = []
+        """Called with its watch when that is opened."""
+        self.read_revision: Revision = HEAD
+        """The revision at which a get or a list reads the store."""
         self.fault = ""
         """The name of the fault that was injected into it."""
         self.context: RequestContext | None = None

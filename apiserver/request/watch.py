@@ -92,6 +92,9 @@ class WatchHandler:
             stream.close()
             raise
         self._streams.add(stream)
+        request.client_watch = stream
+        for apply in request.on_watch:
+            apply(stream)
         seconds = self._seconds(options)
         registry = self._registry_of(context.resource)
         bookmark_timer = _BookmarkTimer(registry, stream, seconds) if options.bookmarks else None

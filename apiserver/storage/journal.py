@@ -8,8 +8,8 @@ store on a disk keeps the entries beside the revisions, so that they survive a r
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from itertools import islice
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from sys import getsizeof, intern
 from typing import Any, Final, Self, TypeAlias
 

@@ -109,7 +109,7 @@ class DurableStore(EmbeddedStore):
     async def _settle(self, note: object = None) -> None:
         revision, head = self._core.revision, self._commits.head
         if revision > head:
-            entries = [*self._earlier_commits(head + 1, revision - 1), self._newest_commit(note)]
+            entries = [*self._earlier_commits(head + 1, revision - 1, note), self._newest_commit(note)]
             self._commits.record(entries, head=revision, undo=partial(self._undo, len(entries)))
         await self._commits.wait_durable()
 
@@ -147,12 +147,12 @@ class DurableStore(EmbeddedStore):
         self._commits.record([entry], head=self._commits.head, undo=lambda: None)
         await self._commits.wait_durable()
 
-    def _earlier_commits(self, first: Revision, last: Revision) -> Iterable[bytes]:
+    def _earlier_commits(self, first: Revision, last: Revision, note: object) -> Iterable[bytes]:
         """Return the records of revisions that take effect together with the newest one."""
         if first > last:
             return ()
         revisions = enumerate(self._core.events(first, last), first)
-        return [codec.encode(codec.commit(revision, events)) for revision, events in revisions]
+        return [codec.encode(codec.commit(revision, events, note)) for revision, events in revisions]
 
     def _undo(self, count: int) -> None:
         for _ in range(count):

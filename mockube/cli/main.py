@@ -84,6 +84,10 @@ GROUPS: Final[Mapping[str, Sequence[Command]]] = {
     "What is in a cluster": (
         Command(name="kubectl", summary="run kubectl with a cluster", module="kubectl"),
         Command(name="at", summary="run a command with the cluster as it was at a moment", module="at"),
+        Command(name="log", summary="print the writes of an object", module="history_log"),
+        Command(name="blame", summary="print who set each field of an object", module="blame"),
+        Command(name="diff", summary="print the objects that differ between two moments", module="diff"),
+        Command(name="rewind", summary="go back to the objects of a moment", module="rewind"),
         Command(name="url", summary="print the URLs of Services, Ingresses and Gateways", module="url"),
         Command(name="nodes", summary="print or change the number of simulated nodes", module="nodes"),
         Command(name="node-shell", summary="open a shell on a simulated node", module="node_shell"),

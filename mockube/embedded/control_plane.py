@@ -18,7 +18,7 @@ from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.config.command_line import parse as parse_server_flags
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
-from mockube.apiserver.control.faults import FaultInjector
+from mockube.apiserver.control.faults import Fault, FaultInjector, InjectedFault
 from mockube.apiserver.control.recorder import MAX_CALLS, RequestRecorder
 from mockube.apiserver.registry.component_statuses import ComponentHealth, EmbeddedProbe
 from mockube.client.connect import ClientOptions, connect
@@ -80,6 +80,26 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
     fork_problem: str
     """Why the control plane cannot be forked; "" if it can."""
 
+    async def inject(self, fault: Fault) -> InjectedFault:
+        """Inject a valid fault. It is an object of the kind Fault, if the server has the group of control."""
+        objects = self.server.api_server.controls.faults
+        return self.faults.add(fault) if objects is None else await objects.inject(fault)
+
+    async def stop_fault(self, injected: InjectedFault) -> None:
+        objects = self.server.api_server.controls.faults
+        if objects is None:
+            self.faults.remove(injected)
+        else:
+            await objects.remove(injected.name)
+
+    async def stop_faults(self) -> None:
+        """Stop all faults, also those that others have created as objects."""
+        objects = self.server.api_server.controls.faults
+        if objects is None:
+            self.faults.clear()
+        else:
+            await objects.clear()
+
     async def advance(self, seconds: float) -> None:
         """Advance the clock by some seconds, and run everything that is due by then."""
         self.quiet_time.restart()
@@ -92,7 +112,6 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
 async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedControlPlane]:
     """Run a control plane, and yield it when its nodes are ready and pods can be created; raise ValueError for invalid flags."""
     clock, random = ClusterClock(), SystemRandom()
-    faults = FaultInjector(clock)
     async with AsyncExitStack() as stack:
         log = stack.enter_context(capture_log())
         folder = stack.enter_context(temporary_folder("mockube-"))
@@ -111,10 +130,10 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
                 component_probes=component_probes,
             )
         )
-        recorder = server.api_server.recorder
+        recorder, faults = server.api_server.controls.recorder, server.api_server.controls.injector
         assert recorder is not None, "an embedded server records requests"
-        for middleware in (quiet_time.observe, faults.inject):
-            server.api_server.hooks.before_endpoint.add(middleware)
+        assert faults is not None, "an embedded server injects faults"
+        server.api_server.hooks.before_endpoint.add(quiet_time.observe)
         manager = Manager(
             manager_config,
             clock=clock,

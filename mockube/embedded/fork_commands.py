@@ -1,6 +1,7 @@
 """The commands of a handle, as the process of a fork executes them. Forking is in `process_fork`."""
 
 from collections.abc import Callable, Mapping
+from inspect import isawaitable
 from itertools import count
 from typing import Any, Final
 
@@ -22,9 +23,8 @@ class CommandRunner:
     async def run(self, command: messages.Command) -> messages.Response:
         """Execute a command, and return its response."""
         try:
-            if isinstance(command, messages.Advance):
-                return messages.result_of(await self._plane.advance(command.seconds))
-            return messages.result_of(_RUN[type(command)](self, command))
+            result = _RUN[type(command)](self, command)
+            return messages.result_of(await result if isawaitable(result) else result)
         except ValueError as error:
             return messages.Refused(message=str(error), is_invalid=True)
 
@@ -44,22 +44,26 @@ class CommandRunner:
     def check_match(self, command: messages.CheckMatch) -> None:
         check_requests(command.match, [*self._plane.server.api_server.resources.values()])
 
-    def add_fault(self, command: messages.AddFault) -> int:
+    async def advance(self, command: messages.Advance) -> None:
+        await self._plane.advance(command.seconds)
+
+    async def add_fault(self, command: messages.AddFault) -> int:
         number = next(self._numbers)
-        self._faults[number] = self._plane.faults.add(command.fault)
+        self._faults[number] = await self._plane.inject(command.fault)
         return number
 
     def count_hits(self, command: messages.CountHits) -> int:
         return self._faults[command.number].hits
 
-    def remove_fault(self, command: messages.RemoveFault) -> None:
-        self._plane.faults.remove(self._faults[command.number])
+    async def remove_fault(self, command: messages.RemoveFault) -> None:
+        await self._plane.stop_fault(self._faults[command.number])
 
-    def clear_faults(self, _: messages.ClearFaults) -> None:
-        self._plane.faults.clear()
+    async def clear_faults(self, _: messages.ClearFaults) -> None:
+        await self._plane.stop_faults()
 
 
 _RUN: Final[Mapping[type[messages.Command], Callable[[CommandRunner, Any], Any]]] = {
+    messages.Advance: CommandRunner.advance,
     messages.ListCalls: CommandRunner.list_calls,
     messages.ClearCalls: CommandRunner.clear_calls,
     messages.ListComplaints: CommandRunner.list_complaints,

@@ -132,7 +132,7 @@ class ClusterHandle(RequestSender):
             if code
             else None,
             times=None if times is None else read_count(times, "times", minimum=1),
-            after=read_count(after, "after"),
+            skip=read_count(after, "after"),
         )
         fault.check()
         return self._add_fault(fault)
@@ -221,7 +221,7 @@ class Handle(ClusterHandle):
 
     def stop_faults(self) -> None:
         """Stop all faults; delayed requests continue at once."""
-        self._context.call(self._plane.faults.clear)
+        self._context.submit(self._plane.stop_faults()).result()
 
     @property
     def _target(self) -> Target:
@@ -244,12 +244,12 @@ class Handle(ClusterHandle):
         return calls, recorder.dropped_count
 
     def _add_fault(self, fault: faults.Fault) -> Fault:
-        injector = self._plane.faults
-        injected = self._context.call(lambda: injector.add(fault))
+        plane = self._plane
+        injected = self._context.submit(plane.inject(fault)).result()
 
         def remove() -> None:
             if not self._context.ended.done():
-                self._context.call(lambda: injector.remove(injected))
+                self._context.submit(plane.stop_fault(injected)).result()
 
         return Fault(lambda: injected.hits, remove)
 

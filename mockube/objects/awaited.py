@@ -286,3 +286,23 @@ class AwaitedObjectMethods(AwaitedSender):
         the block gets the errors of the connections as notes.
         """
         return self._open_port(lambda requests: requests.port_forward(pod, port, local_port, namespace))
+
+    # --- the past
+
+    async def changes(
+        self, kind: str = "", name: str = "", *, namespace: str = "", user: str = ""
+    ) -> Objects:
+        """Return the writes in the history as Changes, the oldest first: `spec` has the revision, the object, the author and the patch.
+
+        They can be limited to a kind, an object of it, a namespace and a user.
+        """
+        __tracebackhide__ = True
+        return await self._do(lambda requests: requests.changes(kind, name, namespace, user))
+
+    async def rewind(self, moment: str | int) -> Object:
+        """Make the objects of a past moment the newest ones, and return what was done: the status of a Rewind.
+
+        A moment is a revision, the name of a Mark, a time such as "2026-01-31T12:00:00Z", or a span before now such as "-5m".
+        """
+        __tracebackhide__ = True
+        return await self._do(lambda requests: requests.rewind(moment))

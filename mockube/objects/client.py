@@ -19,6 +19,7 @@ from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock, RealClock
 from mockube.component_base.suggestions import did_you_mean, enumerate_names
 from mockube.component_base.supervision import timeout
+from mockube.moments import list_changes, rewind
 
 from . import missing, wait_report
 from .caller import call_in_caller
@@ -134,6 +135,16 @@ class ObjectClient:
     async def list(self, kind: str, namespace: str, options: ListOptions) -> Objects:
         resource = (await self._names.find(kind)).resource
         return (await self._client.list(resource, namespace if resource.namespaced else "", **options)).items
+
+    async def changes(self, kind: str, name: str, namespace: str, user: str) -> Objects:
+        """Return Changes, the oldest first."""
+        resource = str((await self._names.find(kind)).resource.group_resource) if kind else ""
+        selector = {"resource": resource, "name": name, "namespace": namespace, "user": user}
+        return [*await list_changes(self._reports, selector)]
+
+    async def rewind(self, moment: str) -> Parsed:
+        """Make the objects of a moment the newest ones, and return the status of the Rewind."""
+        return await rewind(self._client, moment)
 
     async def wait(self, targets: Sequence[ObjectName], condition: WaitCondition, seconds: float) -> Objects:
         """Wait until all objects meet a condition, and return them; raise WaitFailed if one does not in time."""

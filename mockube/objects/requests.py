@@ -106,6 +106,19 @@ class ObjectRequests:
         )
         return self._pods.exec(targets.read_pod_target(pod, namespace), options)
 
+    def changes(self, kind: Any, name: Any, namespace: Any, user: Any) -> Work[Objects]:
+        if kind:
+            check_kind(kind)
+        if name and not kind:
+            raise InvalidValue('a name needs a kind: changes("Deployment", "web")')
+        targets.check_namespace(namespace)
+        return self._objects.changes(kind, name, namespace, user)
+
+    def rewind(self, moment: Any) -> Work[Parsed]:
+        if isinstance(moment, bool) or not isinstance(moment, str | int):
+            raise InvalidType(f'a moment is a str such as "-5m", or a revision, not {type(moment).__name__}')
+        return self._objects.rewind(str(moment))
+
     def port_forward(self, pod: Any, port: Any, local_port: Any, namespace: Any) -> Work[PortForward]:
         target = targets.read_pod_target(pod, namespace)
         local = arguments.read_count(local_port, "local_port")

@@ -105,7 +105,7 @@ async def test_watch_of_another_resource_is_shown_while_it_runs(client):
     async with client.watch(f"{CONFIG_MAPS}?watch=1"):
         (item,) = await requests(client, "verb=watch")
         assert "status" not in item
-    await until(lambda: client.server.recorder.published()[-1].code)
+    await until(lambda: client.server.controls.recorder.published()[-1].code)
     lines = (
         await client.get(f"{REQUESTS}?watch=1&resourceVersion={start}&timeoutSeconds=1")
     ).data.splitlines()
@@ -135,5 +135,5 @@ async def test_number_of_requests_is_limited():
 async def test_watch_ends_when_client_leaves(client):
     async with client.watch(f"{REQUESTS}?watch=1") as events:
         await anext(events)
-        assert client.server.recorder.watchers
-    await asyncio.wait_for(until(lambda: not client.server.recorder.watchers), 10)
+        assert client.server.controls.recorder.watchers
+    await asyncio.wait_for(until(lambda: not client.server.controls.recorder.watchers), 10)

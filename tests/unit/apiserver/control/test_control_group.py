@@ -69,7 +69,7 @@ class FewMarks(Marks):
 
 async def test_number_of_objects_is_limited():
     async with running() as client:
-        group = client.server.control
+        group = client.server.controls.group
         admission = strategy.ControlAdmission([FewMarks(client.server.registry)])
         row = client.server.resources["control.mockube.dev", "v1alpha1", "marks"]
         attributes = AdmissionAttributes(

@@ -25,7 +25,8 @@ COMPLETE = Fault(
     cut=Cut(when="after"),
     refuse=Refuse(status=429, reason="Busy", message="not now", retry_after=7),
     times=3,
-    after=1,
+    skip=1,
+    share=0.5,
 )
 
 
@@ -68,7 +69,12 @@ def injector(clock):
 
 def test_each_effect_is_a_field_of_a_fault_with_its_arguments():
     hints = get_type_hints(Fault)
-    assert {effect.name for effect in EFFECTS} == {*Fault.__struct_fields__} - {"match", "times", "after"}
+    assert {effect.name for effect in EFFECTS} == {*Fault.__struct_fields__} - {
+        "match",
+        "times",
+        "skip",
+        "share",
+    }
     for effect in EFFECTS:
         assert get_args(hints[effect.name])[0] is effect.arguments
 
@@ -106,7 +112,7 @@ def test_unknown_json_is_refused(text, problem):
 @pytest.mark.parametrize(
     ("fault", "problem"),
     [
-        pytest.param(Fault(), "a fault needs one of delay, cut, refuse", id="no effect"),
+        pytest.param(Fault(), "a fault needs one of delay, cut, refuse, stale", id="no effect"),
         pytest.param(Fault(delay=Delay(seconds=-1)), "delay is 0 or more seconds, not -1", id="delay"),
         pytest.param(Fault(delay=Delay(seconds=float("nan"))), "delay is 0 or more seconds", id="no number"),
         pytest.param(Fault(cut=Cut(when="now")), "cut must be", id="cut"),
@@ -116,7 +122,7 @@ def test_unknown_json_is_refused(text, problem):
         pytest.param(
             Fault(refuse=Refuse(status=500), times=0), "times must be at least 1, not 0", id="times"
         ),
-        pytest.param(Fault(refuse=Refuse(status=500), after=-1), "after must be at least 0", id="after"),
+        pytest.param(Fault(refuse=Refuse(status=500), skip=-1), "skip must be at least 0", id="after"),
         pytest.param(
             Fault(delay=Delay(seconds=True)), "delay is a number of seconds, not True", id="boolean delay"
         ),
@@ -173,7 +179,7 @@ def test_unknown_json_is_refused(text, problem):
             id="times as NaN",
         ),
         pytest.param(
-            Fault(refuse=Refuse(status=500), after=False), "after must be an integer", id="boolean after"
+            Fault(refuse=Refuse(status=500), skip=False), "skip must be an integer", id="boolean after"
         ),
         pytest.param(
             Fault(match=Match(verbs=("put",)), refuse=Refuse(status=500)), "is not a verb", id="verb"
@@ -245,7 +251,7 @@ async def test_delayed_request_continues_with_the_next_effect_when_its_fault_is_
 
 
 async def test_fault_skips_requests_and_ends_after_its_times(injector):
-    injected = injector.add(Fault(refuse=Refuse(status=500), after=1, times=2))
+    injected = injector.add(Fault(refuse=Refuse(status=500), skip=1, times=2))
     codes = [(await injector.inject(get_request(), Endpoint())).status for _ in range(5)]
     assert codes == [200, 500, 500, 200, 200]
     assert injected.hits == 2

@@ -1,0 +1,40 @@
+"""The JSON patch (RFC 6902) that makes one value of another: `add`, `remove` and `replace` of members, in the order of names.
+
+A list whose length differs is replaced as a whole: which elements are the same is not looked for.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Patch = list[dict[str, Any]]
+
+
+def difference(before: Any, after: Any) -> Patch:
+    """Return the operations that make `after` of `before`; none if they are equal."""
+    return [*_operations("", before, after)]
+
+
+def pointer_segment(name: str) -> str:
+    """Return the name of a member as a part of a JSON pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _operations(path: str, before: Any, after: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        yield from _members(path, before, after)
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, (old, new) in enumerate(zip(before, after, strict=True)):
+            yield from _operations(f"{path}/{index}", old, new)
+    elif type(before) is not type(after) or before != after:  # True is equal to 1
+        yield {"op": "replace", "path": path, "value": after}
+
+
+def _members(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for name in sorted({*before, *after}):
+        member = f"{path}/{pointer_segment(name)}"
+        if name not in after:
+            yield {"op": "remove", "path": member}
+        elif name not in before:
+            yield {"op": "add", "path": member, "value": after[name]}
+        else:
+            yield from _operations(member, before[name], after[name])

@@ -1,0 +1,407 @@
+"""Change: a write to the store: which object, by whom, and the patch against the version before.
+
+Changes are read from the history of the store, and their authors from the journal: nothing more is kept. Who may list changes
+sees those of the kinds and namespaces that they may list; the values of Secrets are never shown.
+"""
+
+from collections import deque
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.patch.json_difference import difference
+from mockube.apimachinery.status import Expired
+from mockube.apimachinery.timestamps import format_micro_time, format_time
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver import fields
+from mockube.apiserver.authz.chain import Attributes, Decision
+from mockube.apiserver.event_loop import QUICK_SLICE
+from mockube.apiserver.fields import FieldSelectorError, selectable
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.registry import OwnVerbs, Registry
+from mockube.apiserver.registry.request_context import RequestContext
+from mockube.apiserver.registry.watch_stream import OpenWatch
+from mockube.apiserver.storage.journal import Author
+from mockube.apiserver.storage.stored_object import (
+    StoredObject,
+    UnreadableValue,
+    canonical_custom,
+    read_value,
+)
+from mockube.component_base.loop import yield_to_loop
+from mockube.etcd.errors import Compacted, WatcherTooSlow
+from mockube.etcd.kv import Event, EventKind, KeyValue, Revision, WatchRequest, prefix_end
+
+from .kind import AGE, API_VERSION, ControlKind
+from .records import TOO_OLD, VERBS, Record, RecordVerbs
+from .schemas import column, integer, object_of, text
+from .strategy import ControlStrategy
+
+MAX_PATCH_BYTES: Final = 32 * 1024
+"""A larger patch is not shown."""
+MASK: Final = "**********"
+_SECRETS: Final = GroupResource("", "secrets")
+_SECRET_FIELDS: Final = ("data", "stringData")
+_TYPES: Final = {(EventKind.PUT, False): "ADDED", (EventKind.PUT, True): "MODIFIED"}
+
+CHANGE: Final = ControlKind(
+    name="Change",
+    plural="changes",
+    description="Change is a write to the store of the cluster. Only changes of kinds and namespaces that the user may list are shown. "
+    "How far they reach is set by --history.",
+    spec={
+        "description": "The change, and who made it.",
+        "properties": {
+            "revision": integer("The revision of the store that the write made."),
+            "time": text("When it was written; absent if another server wrote it.", format="date-time"),
+            "type": text("What happened to the object.", enum=["ADDED", "MODIFIED", "DELETED"]),
+            "object": object_of(
+                "The object that was written.",
+                {
+                    "apiVersion": text("The version in which it is stored."),
+                    "kind": text("Its kind."),
+                    "resource": text("The plural of its kind with the group, such as deployments.apps."),
+                    "namespace": text("Its namespace."),
+                    "name": text("Its name."),
+                    "uid": text("Its uid."),
+                },
+            ),
+            "author": object_of(
+                "Who wrote it; absent if another server did, or if it is too long ago.",
+                {
+                    "user": text(
+                        "The name of the user; system:apiserver for a write that no request caused."
+                    ),
+                    "agent": text("The User-Agent."),
+                    "manager": text("The field manager."),
+                    "verb": text("The verb of the request."),
+                    "subresource": text("The subresource of the request."),
+                    "auditID": text("The id of the request, by which Requests have it, too."),
+                },
+            ),
+            "patch": {
+                "type": "array",
+                "description": "The JSON patch that makes the object of what it was, without its managed fields. The values of "
+                "Secrets are masked.",
+                "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+            },
+            "patchOmitted": text("Why there is no patch."),
+        },
+    },
+    columns=(
+        column("Type", ".spec.type", "What happened to the object."),
+        column("Kind", ".spec.object.kind", "The kind of the object."),
+        column("Namespace", ".spec.object.namespace", "The namespace of the object."),
+        column("Object", ".spec.object.name", "The name of the object."),
+        column("User", ".spec.author.user", "Who wrote it."),
+        column("Manager", ".spec.author.manager", "The field manager.", priority=1),
+        column("Agent", ".spec.author.agent", "The User-Agent.", priority=1),
+        AGE,
+    ),
+    selectable=(
+        selectable("kind", "spec.object.kind"),
+        selectable("resource", "spec.object.resource"),
+        selectable("namespace", "spec.object.namespace"),
+        selectable("name", "spec.object.name"),
+        selectable("uid", "spec.object.uid"),
+        selectable("user", "spec.author.user"),
+        selectable("manager", "spec.author.manager"),
+        selectable("type", "spec.type"),
+    ),
+    verbs=VERBS,
+    unlisted_verbs=(),
+)
+
+
+class _Written(Struct, frozen=True, kw_only=True):
+    """An event of the store, and the place of its object."""
+
+    event: Event
+    index: int
+    """The number of the event in its revision."""
+    row: Resource
+    namespace: str
+    name: str
+
+
+class _Scope(Struct, frozen=True, kw_only=True):
+    """The keys of the changes that a field selector may select."""
+
+    key: bytes
+    range_end: bytes | None
+
+
+class Changes(ControlStrategy):
+    """The history of the cluster as objects."""
+
+    kind = CHANGE
+
+    def __init__(self, cluster: Registry, max_changes: int, prefix: bytes) -> None:
+        """`prefix` is that of the keys of the objects, by which watches know them."""
+        self._cluster, self._max_changes, self._prefix = cluster, max_changes, prefix
+        self.records = RecordVerbs(self)
+
+    @property
+    def newest(self) -> int:
+        return self._cluster.watch_cache.revision
+
+    def verbs(self) -> OwnVerbs:
+        return self.records.verbs()
+
+    def watches(self) -> Mapping[GroupResource, OpenWatch]:
+        return {CHANGE.group_resource: self.records.open_watch}
+
+    # --- reading
+
+    async def find(self, context: RequestContext) -> StoredObject | None:
+        revision, _, index = context.name.partition("-")
+        if not (revision.isascii() and revision.isdigit() and (not index or index.isdigit())):
+            return None
+        readers = _Readers(self._cluster, context)
+        async with aclosing(self._history(self._whole(), int(revision), int(revision))) as history:
+            async for written in history:
+                if _name_of(written) == context.name and await readers.may_list(written):
+                    return self._stored(written)
+        return None
+
+    async def all(self, context: RequestContext) -> Sequence[StoredObject]:
+        head = await self._cluster.watch_cache.fresh()
+        scope, readers = self._scope(context), _Readers(self._cluster, context)
+        found: deque[_Written] = deque(maxlen=self._max_changes)
+        async for written in self._history(scope, self._begin(scope), head):
+            if await readers.may_list(written):
+                found.append(written)
+        objects: list[StoredObject] = []
+        for written in found:
+            if len(objects) % _BUILT_AT_ONCE == _BUILT_AT_ONCE - 1:
+                await yield_to_loop()
+            objects.append(self._stored(written))
+        return objects
+
+    async def follow(
+        self, version: int, context: RequestContext
+    ) -> AsyncGenerator[tuple[int, Sequence[Record]], None]:
+        scope, readers = self._scope(context), _Readers(self._cluster, context)
+        request = WatchRequest(
+            key=scope.key, range_end=scope.range_end, start_revision=version + 1, previous=True
+        )
+        try:
+            async with await self._cluster.kv.watch(request) as watch:
+                async for batch in watch:
+                    await yield_to_loop()  # the writer notes its author after its revision is published
+                    written = [each for each in self._located(batch.events) if await readers.may_list(each)]
+                    yield batch.revision, [Record(self._stored(each)) for each in written]
+        except (Compacted, WatcherTooSlow) as error:
+            raise Expired(TOO_OLD) from error
+
+    async def _history(
+        self, scope: _Scope, first: Revision, last: Revision
+    ) -> AsyncGenerator[_Written, None]:
+        """Yield the events of revisions, of those that are readable."""
+        status = await self._cluster.kv.status()
+        first, last = max(first, status.compact_revision + 1), min(last, status.revision)
+        if first > last:
+            return
+        request = WatchRequest(
+            key=scope.key, range_end=scope.range_end, start_revision=first, previous=True, progress=True
+        )
+        async with await self._cluster.kv.watch(request) as watch:
+            await watch.request_progress()
+            async for batch in watch:
+                for position, written in enumerate(self._located(batch.events)):
+                    if position % QUICK_SLICE == QUICK_SLICE - 1:
+                        await yield_to_loop()
+                    if written.event.kv.mod_revision <= last:
+                        yield written
+                if batch.revision >= last:
+                    return
+
+    def _begin(self, scope: _Scope) -> Revision:
+        """Return the first revision to look at: without a selector of a kind, the newest ones that are enough for the limit."""
+        entries = self._cluster.journal.entries()
+        if scope.key != self._whole().key or len(entries) <= self._max_changes:
+            return 0
+        return entries[-self._max_changes].revision
+
+    def _whole(self) -> _Scope:
+        root = self._cluster.layout.root
+        return _Scope(key=root, range_end=prefix_end(root))
+
+    def _scope(self, context: RequestContext) -> _Scope:
+        """Return the keys that the field selector of a request leaves: those of a kind, in a namespace, or one."""
+        try:
+            selector = fields.parse(context.parameter("fieldSelector"))
+        except FieldSelectorError:
+            return self._whole()
+        kind, resource = selector.requires_exact_match("kind"), selector.requires_exact_match("resource")
+        rows = [
+            row
+            for name, row in self._cluster.rows.items()
+            if not row.virtual and (row.kind == kind or str(name) == resource)
+        ]
+        if len({row.folder for row in rows}) != 1:
+            return self._whole()
+        row, layout = rows[0], self._cluster.layout
+        namespace = selector.requires_exact_match("namespace") or ""
+        name = selector.requires_exact_match("name") or ""
+        if name and "/" not in name and (namespace or not row.namespaced):
+            return _Scope(key=layout.object(row, namespace, name), range_end=None)
+        prefix = layout.scope(row, namespace if row.namespaced else "")
+        return _Scope(key=prefix, range_end=prefix_end(prefix))
+
+    def _located(self, events: Sequence[Event]) -> Sequence[_Written]:
+        """Return the events of objects, with their kinds."""
+        root, found, revision, index = self._cluster.layout.root, list[_Written](), 0, 0
+        rows = {row.folder: row for row in self._cluster.rows.values() if not row.virtual}
+        for event in events:
+            index = index + 1 if event.kv.mod_revision == revision else 0
+            revision = event.kv.mod_revision
+            first, *rest = event.kv.key.removeprefix(root).split(b"/")
+            row = rows.get(first + b"/")
+            if row is None and rest:
+                row, rest = rows.get(first + b"/" + rest[0] + b"/"), rest[1:]
+            if row is not None and rest:
+                *namespace, name = (part.decode(errors="replace") for part in rest)
+                found.append(
+                    _Written(event=event, index=index, row=row, namespace="/".join(namespace), name=name)
+                )
+        return found
+
+    # --- building
+
+    def _stored(self, written: _Written) -> StoredObject:
+        event, name = written.event, _name_of(written)
+        revision = event.kv.mod_revision
+        entry = self._cluster.journal.newest_of(revision)
+        entry = entry if entry is not None and entry.revision == revision else None
+        spec: Tree = {"revision": revision, "type": _type_of(event), "object": _object_of(written)}
+        if entry is not None:
+            time = datetime.fromtimestamp(entry.time, UTC)
+            spec |= {"time": format_micro_time(time), "author": _author(entry.author)}
+        spec |= _patch_of(written)
+        metadata: Tree = {"name": name, "uid": name}
+        if entry is not None:
+            metadata["creationTimestamp"] = format_time(datetime.fromtimestamp(entry.time, UTC))
+        tree = {"kind": CHANGE.name, "apiVersion": API_VERSION, "metadata": metadata, "spec": spec}
+        return StoredObject(self._prefix + name.encode(), canonical_custom(tree), revision)
+
+
+_BUILT_AT_ONCE: Final = 20
+
+
+class _Readers:
+    """What the user of one request may list; each kind and namespace is authorized once."""
+
+    def __init__(self, cluster: Registry, context: RequestContext) -> None:
+        self._authorization, self._user = cluster.authorization, context.user
+        self._decisions: dict[tuple[GroupResource, str], bool] = {}
+
+    async def may_list(self, written: _Written) -> bool:
+        row, key = written.row, (written.row.group_resource, written.namespace)
+        if key not in self._decisions:
+            attributes = Attributes(
+                user=self._user,
+                verb="list",
+                group=row.group,
+                version=row.version,
+                resource=row.name,
+                namespace=written.namespace,
+            )
+            decision, _ = await self._authorization.authorize(attributes)
+            self._decisions[key] = decision is Decision.ALLOW
+        return self._decisions[key]
+
+
+def _name_of(written: _Written) -> str:
+    suffix = f"-{written.index}" if written.index else ""
+    return f"{written.event.kv.mod_revision}{suffix}"
+
+
+def _type_of(event: Event) -> str:
+    return _TYPES.get((event.kind, event.previous is not None), "DELETED")
+
+
+def _tree_of(kv: KeyValue | None) -> ReadOnlyTree | None:
+    """Return a stored object without its managed fields; None if there is none that can be read."""
+    if kv is None:
+        return None
+    try:
+        tree: Tree = orjson.loads(read_value(kv.value))
+    except (UnreadableValue, orjson.JSONDecodeError):
+        return None
+    return {
+        **tree,
+        "metadata": {name: value for name, value in tree["metadata"].items() if name != "managedFields"},
+    }
+
+
+def _object_of(written: _Written) -> Tree:
+    event = written.event
+    tree = _tree_of(event.previous if event.kind is EventKind.DELETE else event.kv)
+    head: Tree = {"apiVersion": written.row.api_version, "kind": written.row.kind}
+    if tree is not None:
+        head = {"apiVersion": tree["apiVersion"], "kind": tree["kind"], "uid": meta.uid(tree)}
+    named = {
+        "resource": str(written.row.group_resource),
+        "namespace": written.namespace,
+        "name": written.name,
+    }
+    return {**head, **{field: value for field, value in named.items() if value}}
+
+
+def _author(author: Author) -> Tree:
+    tree = {
+        "user": author.user,
+        "agent": author.agent,
+        "manager": author.field_manager,
+        "verb": author.verb,
+        "subresource": author.subresource,
+        "auditID": author.audit_id,
+    }
+    return {field: value for field, value in tree.items() if value}
+
+
+def _patch_of(written: _Written) -> Tree:
+    event = written.event
+    before = _tree_of(event.previous)
+    after = None if event.kind is EventKind.DELETE else _tree_of(event.kv)
+    if after is None and event.kind is not EventKind.DELETE:
+        return {"patchOmitted": "the object cannot be read"}
+    if before is None:
+        patch = [{"op": "add", "path": "", "value": after}]
+    elif after is None:
+        patch = [{"op": "remove", "path": ""}]
+    else:
+        patch = difference(before, after)
+    if written.row.group_resource == _SECRETS:
+        patch = [_masked(operation) for operation in patch]
+    if len(orjson.dumps(patch)) > MAX_PATCH_BYTES:
+        return {"patchOmitted": f"it is larger than {MAX_PATCH_BYTES} bytes"}
+    return {"patch": patch}
+
+
+def _masked(operation: Tree) -> Tree:
+    """Return an operation on a Secret without its secret values; their names stay."""
+    if "value" not in operation:
+        return operation
+    parts = operation["path"].split("/")[1:]
+    return {**operation, "value": _mask(tuple(parts), operation["value"])}
+
+
+def _mask(path: Sequence[str], value: Any) -> Any:
+    """Return a value at a path of a Secret: what lies below the fields of secret values is masked."""
+    is_secret = bool(path) and path[0] in _SECRET_FIELDS
+    is_applied = (
+        tuple(path[:2]) == ("metadata", "annotations") and len(path) > 2 and "last-applied" in path[2]
+    )
+    if (is_secret or is_applied) and not isinstance(value, dict):
+        return MASK
+    if isinstance(value, dict):
+        return {name: _mask((*path, name), member) for name, member in value.items()}
+    return value

@@ -1,0 +1,414 @@
+"""Fault: a rule that harms requests, as an object whose status shows what it has done.
+
+The objects are the faults of the server: one is injected as soon as the cache of the group has it, and ends with its deletion. A
+change of its spec begins it anew. Hits are counted in memory, and written to the status together.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+import orjson
+
+from mockube.apimachinery import errors, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import CONTROL, GroupResource
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.timestamps import format_micro_time
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.fields import selectable
+from mockube.apiserver.registry.create import create
+from mockube.apiserver.registry.delete import delete
+from mockube.apiserver.registry.read import get, list_objects
+from mockube.apiserver.registry.registry import OwnVerbs, Registry
+from mockube.apiserver.registry.request_context import Body, ListResult, ObjectResult, RequestContext
+from mockube.apiserver.request.endpoints import RESOURCE_VERBS
+from mockube.apiserver.request.request import Request
+from mockube.apiserver.request_info import RequestInfo
+from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.journal import SERVER_USER, Author
+from mockube.apiserver.storage.stored_object import canonical_custom
+from mockube.apiserver.user import MASTERS, User
+from mockube.apiserver.wire.negotiation import MediaType
+from mockube.etcd.kv import Compare, Target, Txn
+
+from .faults import Fault, FaultInjector, InjectedFault
+from .kind import AGE, API_VERSION, ControlKind
+from .matching import VERBS
+from .schemas import column, integer, object_of, seconds, text
+from .served_names import check_requests
+from .strategy import ControlStrategy
+
+MAX_LAST_REQUESTS: Final = 10
+_SPEC: Final = ROOT.child("spec")
+_NOT_BUILT: Final = {
+    "stolenLease": "A Lease that another holder takes.",
+    "partition": "A node that is slow, or cut off.",
+}
+"""What a fault may do one day: it is refused by name."""
+_SERVER: Final = User(name=SERVER_USER, groups=(MASTERS,))
+_AUTHOR: Final = Author(user=SERVER_USER, verb="update", subresource="status")
+
+
+_MATCH: Final = object_of(
+    "Which requests get the fault: those that meet all criteria. Texts are patterns, in which * stands for any characters and ? for "
+    "one. Requests for this API group never match.",
+    {
+        "user": text(
+            "The user. Without it, requests of mockube's own controllers do not match; * matches all users."
+        ),
+        "agent": text("The beginning of the User-Agent."),
+        "verbs": {
+            "type": "array",
+            "description": "The verbs of requests for resources.",
+            "items": {"type": "string", "enum": list(VERBS)},
+        },
+        "resource": text("The resource as in a rule of RBAC: pods, pods/status, deployments.apps."),
+        "namespace": text("The namespace of the object; empty for requests for objects without a namespace."),
+        "name": text("The name of the object. A request that creates an object has no name."),
+        "labels": text(
+            "A label selector, such as app=web: the object that the request names has these labels before the request."
+        ),
+        "path": text("The path of the URL, for requests that are for no resource."),
+    },
+)
+_EFFECTS: Final = {
+    "delay": object_of(
+        "The request waits.", {"seconds": seconds("How long, by the cluster's clock.")}, "seconds"
+    ),
+    "cut": object_of(
+        "The connection is cut, of matching watches in progress, too.",
+        {"when": text("Before the request is executed, or after.", enum=["before", "after"])},
+        "when",
+    ),
+    "refuse": object_of(
+        "The request is not executed, and gets an error. With the status 410, watches in progress end as too old.",
+        {
+            "status": integer("The status code.", minimum=400, maximum=599),
+            "reason": text("The reason, in place of that of kube-apiserver for the code."),
+            "message": text("The message, in place of that of kube-apiserver for the code."),
+            "retryAfter": integer("The seconds of the header Retry-After.", minimum=0, maximum=2**31 - 1),
+        },
+        "status",
+    ),
+    "stale": object_of(
+        "Gets and lists read the store as it was at a revision, as from a server that lags behind.",
+        {
+            "revision": integer(
+                "The revision. The default is the newest one when the Fault is created.", minimum=1
+            )
+        },
+    ),
+    "hold": object_of(
+        "The events of watches are held back, also of those in progress.",
+        {"seconds": seconds("How long. The default is until the Fault is deleted.")},
+    ),
+    "drop": object_of(
+        "The changes of objects are lost for watches, also for those in progress.",
+        {"seconds": seconds("How long. The default is until the Fault is deleted.")},
+    ),
+    "respond": object_of(
+        "The request is not executed, and gets this response.",
+        {
+            "status": integer("The status code. The default is 200.", minimum=200, maximum=599),
+            "body": {
+                "type": "object",
+                "description": "The object of the response.",
+                "x-kubernetes-preserve-unknown-fields": True,
+            },
+        },
+        "body",
+    ),
+    "change": object_of(
+        "The request is executed, and its response is changed.",
+        {
+            "mergePatch": {
+                "type": "object",
+                "description": "A JSON merge patch of the response.",
+                "x-kubernetes-preserve-unknown-fields": True,
+            }
+        },
+        "mergePatch",
+    ),
+}
+
+FAULT: Final = ControlKind(
+    name="Fault",
+    plural="faults",
+    description="Fault is a rule that harms requests to the server. If several faults match a request, the oldest applies.",
+    spec={
+        "description": "Which requests, how many of them, and what happens to them. Several effects apply in the order delay, cut, "
+        "refuse, stale, hold, drop, respond, change.",
+        "properties": {
+            "match": _MATCH,
+            "share": {
+                "type": "number",
+                "minimum": 0,
+                "maximum": 1,
+                "description": "The probability with which a matching request is chosen. The default is 1.",
+            },
+            "skip": integer("The number of chosen requests that are skipped first.", minimum=0),
+            "times": integer("The number of requests that get the fault. The default is all.", minimum=1),
+            **_EFFECTS,
+            **{
+                name: {
+                    "type": "object",
+                    "description": f"{text} Not implemented by mockube: it is refused.",
+                    "x-kubernetes-preserve-unknown-fields": True,
+                }
+                for name, text in _NOT_BUILT.items()
+            },
+        },
+    },
+    status={
+        "description": "What the fault has done since its spec was written.",
+        "properties": {
+            "hits": integer("The number of requests that got the fault."),
+            "isExhausted": {
+                "type": "boolean",
+                "description": "Whether it got as many requests as `times` says.",
+            },
+            "lastRequests": {
+                "type": "array",
+                "description": "The last requests that got the fault, the newest at the end.",
+                "items": object_of(
+                    "A request.",
+                    {
+                        "time": text("When it was hit.", format="date-time"),
+                        "user": text("The user."),
+                        "agent": text("The User-Agent."),
+                        "verb": text("The verb."),
+                        "uri": text("The path and the query."),
+                        "auditID": text("The id of the request, by which Requests have it, too."),
+                    },
+                ),
+            },
+        },
+    },
+    is_spec_required=True,
+    columns=(
+        column("User", ".spec.match.user", "The user."),
+        column("Verbs", ".spec.match.verbs", "The verbs."),
+        column("Resource", ".spec.match.resource", "The resource."),
+        column("Times", ".spec.times", "How many requests get it.", type_="integer"),
+        column("Hits", ".status.hits", "How many requests got it.", type_="integer"),
+        AGE,
+    ),
+    selectable=(selectable("resource", "spec.match.resource"), selectable("user", "spec.match.user")),
+    verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
+    max_objects=500,
+)
+
+
+def labels_in(cluster: Registry, info: RequestInfo) -> Mapping[str, str]:
+    """Return the labels of the object that a request names, as it is now; none if there is no such object."""
+    row = cluster.rows.get(GroupResource(info.group, info.resource))
+    if row is None or not info.name:
+        return {}
+    stored = cluster.find_cached(row.group_resource, info.namespace if row.namespaced else "", info.name)
+    return {} if stored is None else stored.labels
+
+
+class _Hits:
+    """What the status of a fault does not show yet."""
+
+    def __init__(self) -> None:
+        self.last: deque[Tree] = deque(maxlen=MAX_LAST_REQUESTS)
+
+
+class Faults(ControlStrategy):
+    """The objects, and the injected faults that they are."""
+
+    kind = FAULT
+    prefix: bytes
+    _registry: Registry
+
+    def __init__(self, cluster: Registry, injector: FaultInjector) -> None:
+        self._cluster, self._injector = cluster, injector
+        self._injected: dict[str, tuple[int, InjectedFault, _Hits]] = {}
+        """By name, with the generation of the object."""
+        self._unwritten: set[str] = set()
+        """The faults whose status lacks hits."""
+        self._writing: asyncio.Task[None] | None = None
+
+    # --- objects
+
+    async def prepare(self, new: Tree, _old: ReadOnlyTree | None) -> Tree:
+        spec = new.get("spec")
+        if (
+            not isinstance(spec, dict)
+            or not isinstance(spec.get("stale"), dict)
+            or "revision" in spec["stale"]
+        ):
+            return new
+        newest = (await self._cluster.kv.status()).revision
+        return {**new, "spec": {**spec, "stale": {**spec["stale"], "revision": newest}}}
+
+    async def check(self, new: ReadOnlyTree, _old: ReadOnlyTree | None) -> Iterable[FieldError]:
+        return [*self._check(new["spec"])]
+
+    def _check(self, spec: ReadOnlyTree) -> Iterator[FieldError]:
+        not_built = [name for name in _NOT_BUILT if name in spec]
+        if not_built:
+            for name in not_built:
+                yield errors.forbidden(_SPEC.child(name), "it is not implemented by mockube")
+            return
+        fault, match, served = (
+            _read(spec),
+            _SPEC.child("match"),
+            [row for row in self._cluster.rows.values() if row.group != CONTROL],
+        )
+        found = [
+            *(
+                error
+                for effect, arguments in fault.effects()
+                for error in _value_error(
+                    _SPEC.child(effect.name), spec[effect.name], partial(effect.check, arguments)
+                )
+            ),
+            *_value_error(match, spec.get("match"), fault.match.check),
+            *_value_error(
+                match.child("resource"), fault.match.resource, partial(check_requests, fault.match, served)
+            ),
+            *_check_stale(fault),
+        ]
+        yield from found or _value_error(_SPEC, spec, fault.check)
+
+    def start(self, registry: Registry) -> None:
+        self._registry = registry
+        cache = registry.resource_cache(FAULT.group_resource)
+        self.prefix = cache.prefix
+        cache.watchers.add(self)
+
+    def handle_change(self, change: Change) -> None:
+        """Inject a new fault, begin a changed one anew, end a deleted one."""
+        tree = change.after.tree()
+        name, generation = meta.name(tree), meta.generation(tree)
+        present = self._injected.get(name)
+        if change.kind is not ChangeKind.DELETED and present is not None and present[0] == generation:
+            return  # its status or its metadata has changed
+        if present is not None:
+            del self._injected[name]
+            self._injector.remove(present[1])
+        if change.kind is not ChangeKind.DELETED:
+            hits = _Hits()
+            injected = InjectedFault(_read(tree["spec"]), name, partial(self._note_hit, name, hits))
+            self._injected[name] = generation, injected, hits
+            self._injector.add_injected(injected)
+
+    def handle_missed_change(self) -> None:
+        """Do nothing: the next change of the object is handled."""
+
+    # --- hits
+
+    def _note_hit(self, name: str, hits: _Hits, request: Request) -> None:
+        hits.last.append(
+            {
+                "time": format_micro_time(self._cluster.clock.now()),
+                "user": request.user.name,
+                "agent": request.user_agent,
+                "verb": request.info.verb,
+                "uri": request.uri,
+                "auditID": request.audit_id,
+            }
+        )
+        self._unwritten.add(name)
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write(), name="write the status of faults")
+
+    async def _write(self) -> None:
+        try:
+            while self._unwritten:
+                await self._write_status(self._unwritten.pop())
+        finally:
+            self._writing = None
+
+    async def _written(self) -> None:
+        """Wait until all hits are in the status of their faults."""
+        while self._writing is not None:
+            await asyncio.wait([self._writing])
+
+    async def _write_status(self, name: str) -> None:
+        """Write the hits of a fault, unless it is deleted meanwhile."""
+        registry, row = self._registry, self._registry.rows[FAULT.group_resource]
+        while (present := self._injected.get(name)) is not None:
+            stored = await registry.find(row, "", name)
+            if stored is None:
+                return
+            tree = {**stored.tree(), "status": _status(present[1], present[2])}
+            seen = Compare(key=stored.key, target=Target.MOD, operand=stored.revision)
+            put = registry.put(stored.key, canonical_custom(tree))
+            if (await registry.commit(Txn(compare=(seen,), then=(put,)), _AUTHOR)).succeeded:
+                await registry.watch_cache.deliver()
+                return
+
+    # --- verbs
+
+    def verbs(self) -> OwnVerbs:
+        verbs = {**RESOURCE_VERBS, "get": self.get, "list": self.list}
+        return {(FAULT.group_resource, ""): verbs}
+
+    async def get(self, registry: Registry, context: RequestContext) -> ObjectResult:
+        await self._written()
+        return await get(registry, context)
+
+    async def list(self, registry: Registry, context: RequestContext) -> ListResult:
+        await self._written()
+        return await list_objects(registry, context)
+
+    # --- from Python
+
+    async def inject(self, fault: Fault) -> InjectedFault:
+        """Create the object of a valid fault, and return the fault."""
+        spec = msgspec.to_builtins(fault)
+        metadata = {"generateName": "inject-"}
+        tree = {"apiVersion": API_VERSION, "kind": FAULT.name, "metadata": metadata, "spec": spec}
+        result = await create(self._registry, self._context("create", body=orjson.dumps(tree)))
+        await self._registry.watch_cache.fresh()
+        return self._injected[meta.name(result.object())][1]
+
+    async def remove(self, name: str) -> None:
+        """Delete the object of a fault, if it exists."""
+        with suppress(NotFound):
+            await delete(self._registry, self._context("delete", name))
+        await self._registry.watch_cache.fresh()
+
+    async def clear(self) -> None:
+        for name in [*self._injected]:
+            await self.remove(name)
+
+    def _context(self, verb: str, name: str = "", body: bytes = b"") -> RequestContext:
+        row = self._registry.rows[FAULT.group_resource]
+        sent = Body(data=body, media_type=MediaType.JSON.value)
+        return RequestContext(
+            verb=verb, resource=row, name=name, body=sent, user=_SERVER, user_agent="mockube"
+        )
+
+
+def _read(spec: ReadOnlyTree) -> Fault:
+    return msgspec.convert(spec, Fault)
+
+
+def _value_error(path: Path, value: Any, check: Callable[[], None]) -> Iterator[FieldError]:
+    """Yield the error of a value that a check refuses."""
+    try:
+        check()
+    except ValueError as error:
+        yield errors.invalid(path, value, str(error))
+
+
+def _check_stale(fault: Fault) -> Iterator[FieldError]:
+    verbs = {*fault.match.verbs}
+    if fault.stale is not None and (not verbs or not verbs <= {"get", "list"}):
+        problem = "a stale watch is not implemented by mockube: match.verbs must be get, list or both"
+        yield errors.forbidden(_SPEC.child("stale"), problem)
+
+
+def _status(injected: InjectedFault, hits: _Hits) -> Tree:
+    status: Tree = {"hits": injected.hits, "lastRequests": [*hits.last]}
+    return {**status, "isExhausted": True} if injected.hits == injected.fault.times else status

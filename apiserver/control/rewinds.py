@@ -1,0 +1,264 @@
+"""Rewind: the objects of a past moment become those of the newest revision. It is posted as reviews are.
+
+All keys go back but those of Leases, which say which programs run now: a program of then would lose its leadership to one that
+ended. Events go back, too: they are objects that tests read, and one that has expired since gets a new lifetime. An object with
+the uid of another one is deleted, in a revision of its own, before that one is there: so watches see two objects.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import orjson
+from msgspec import Struct
+
+from mockube.apimachinery.status import BadRequest, Details
+from mockube.apimachinery.timestamps import format_micro_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.registry.moments import Moment, Moments
+from mockube.apiserver.registry.registry import OwnVerbs, Registry
+from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
+from mockube.apiserver.registry.reviews import review
+from mockube.apiserver.registry.revisions import at_revision
+from mockube.apiserver.storage.stored_object import MASTER_LEASES, read_value
+from mockube.component_base.loop import yield_to_loop
+from mockube.etcd.embedded.store import EmbeddedStore
+from mockube.etcd.errors import LeaseNotFound
+from mockube.etcd.kv import KV, NO_LEASE, EventKind, LeaseId, Put, Range, Revision, WatchRequest, prefix_end
+
+from .kind import ControlKind
+from .posted import read_posted
+from .strategy import ControlStrategy
+
+PAGE: Final = 1_000
+"""The keys that are read at a time."""
+LEASES: Final = b"leases/"
+MIN_LEASE_SECONDS: Final = 60.0
+"""An Event whose lease ends earlier gets another one, so that it does not end while it is put back."""
+NEEDS_EMBEDDED_STORE: Final = (
+    "the store is an etcd, whose objects other servers have in their caches: it cannot be rewound; restore a snapshot with "
+    "`mockube snapshot restore` while they are stopped"
+)
+MEMORY_OF_PROGRAMS: Final = "What controllers, scheduler and kubelets have in memory, such as back-offs and the leases of leaders, is that of now"
+
+
+OnRestored: TypeAlias = Sequence[Callable[[], Awaitable[None]]]
+"""Awaited after the objects of the store were replaced."""
+
+
+def _count(description: str) -> dict[str, Any]:
+    return {"type": "integer", "format": "int64", "description": description}
+
+
+REWIND: Final = ControlKind(
+    name="Rewind",
+    plural="rewinds",
+    description="Rewind makes the objects of a past moment those of the newest revision. It is created, as a review is, and not "
+    "stored. Watches see the changes, and controllers follow.",
+    spec={
+        "description": "Where to go.",
+        "required": ["to"],
+        "properties": {
+            "to": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 253,
+                "description": "The moment: a revision, the name of a Mark, a time such as 2026-01-31T12:00:00Z, or a span "
+                "before now such as -5m.",
+            }
+        },
+    },
+    is_spec_required=True,
+    status={
+        "description": "What was done.",
+        "properties": {
+            "to": _count("The revision whose objects are there again."),
+            "time": {"type": "string", "description": "When that revision was made, if it is known."},
+            "previousRevision": _count("The newest revision before: a Rewind to it undoes this one."),
+            "revision": _count("The newest revision, with the objects of the moment."),
+            "created": _count("The objects that had been deleted since."),
+            "changed": _count("The objects that had been changed since."),
+            "deleted": _count("The objects that had been created since."),
+            "replaced": _count(
+                "The objects that had been deleted since, and others created with their names."
+            ),
+            "notRewound": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "What is not as it was then.",
+            },
+        },
+    },
+    columns=(),
+    verbs=("create",),
+    unlisted_verbs=(),
+)
+
+
+class Rewinds(ControlStrategy):
+    kind = REWIND
+
+    def __init__(
+        self,
+        cluster: Registry,
+        kv: KV,
+        moments: Moments,
+        on_restored: OnRestored,
+    ) -> None:
+        """`on_restored` are called after the objects were replaced."""
+        self._cluster = cluster
+        self._kv = kv
+        self._moments = moments
+        self._on_restored = on_restored
+
+    def verbs(self) -> OwnVerbs:
+        return {(REWIND.group_resource, ""): {"create": self.create}}
+
+    async def create(self, registry: Registry, context: RequestContext) -> ObjectResult:
+        tree = await read_posted(registry, context)
+        if not isinstance(self._kv, EmbeddedStore):
+            raise BadRequest(NEEDS_EMBEDDED_STORE, Details())
+        moment = await self._moments.find(tree["spec"]["to"])
+        if write_options(context, "CreateOptions").dry_run:
+            raise BadRequest("a rewind has no dry run: `mockube diff` compares a moment with now", Details())
+        return review.answer(tree, await self._rewind(self._kv, moment, context))
+
+    async def _rewind(self, kv: EmbeddedStore, moment: Moment, context: RequestContext) -> Tree:
+        cluster, author, root = self._cluster, context.author(), self._cluster.layout.root
+        puts, namespaces = await self._read(kv, moment.revision)
+        replaced = 0
+
+        def is_excluded(key: bytes) -> bool:
+            return _is_excluded(key.removeprefix(root), namespaces)
+
+        def is_other(before: bytes, after: bytes) -> bool:
+            nonlocal replaced
+            has_other_uid = _uid(before) != _uid(after)
+            replaced += has_other_uid
+            return has_other_uid
+
+        puts = [put for put in puts if not _is_lease(put.key.removeprefix(root))]
+        note = cluster.journal.record(author)
+        revision = await kv.rewrite(root, puts, is_excluded=is_excluded, is_other=is_other, note=note)
+        if revision is None:  # nothing has changed since
+            newest = (await kv.status()).revision
+            return _status(moment, newest, newest, Counter(), 0)
+        first = revision - 1 if replaced else revision
+        for each in range(first, revision + 1):
+            cluster.journal.note(each, author)
+        await cluster.watch_cache.wait_reached(revision)
+        for callback in self._on_restored:
+            await callback()
+        counts = await _count_changes(kv, root, first, revision)
+        return _status(moment, first - 1, revision, counts, replaced)
+
+    async def _read(self, kv: EmbeddedStore, revision: Revision) -> tuple[Sequence[Put], set[bytes]]:
+        """Return the keys of a revision, and the names of its namespaces."""
+        root = self._cluster.layout.root
+        leases, puts, namespaces = _Leases(kv, self._grant_lease), list[Put](), set[bytes]()
+        start, end = root, prefix_end(root)
+        while True:
+            page = await at_revision(kv.range(Range(key=start, range_end=end, limit=PAGE, revision=revision)))
+            for each in page.kvs:
+                if each.key.startswith(b"namespaces/", len(root)):
+                    namespaces.add(each.key.rpartition(b"/")[2])
+                puts.append(Put(key=each.key, value=each.value, lease=await leases.of(each.lease)))
+            if not page.more:
+                return puts, namespaces
+            start = page.kvs[-1].key + b"\x00"
+            await yield_to_loop()
+
+    async def _grant_lease(self) -> LeaseId:
+        """Return a lease for an Event that is written now."""
+        managers = self._cluster.allocators.lease_managers
+        for manager in managers.values():
+            return await manager.lease()
+        return NO_LEASE
+
+
+class _Leases(Struct, frozen=True):
+    """The leases of keys that expire: those of then, if they last long enough, or new ones."""
+
+    kv: KV
+    grant: Callable[[], Awaitable[LeaseId]]
+    known: dict[LeaseId, bool] = {}
+
+    async def of(self, lease: LeaseId) -> LeaseId:
+        if lease == NO_LEASE:
+            return NO_LEASE
+        lasts = self.known.get(lease)
+        if lasts is None:
+            lasts = self.known[lease] = await self._lasts(lease)
+        return lease if lasts else await self.grant()
+
+    async def _lasts(self, lease: LeaseId) -> bool:
+        try:
+            return (await self.kv.time_to_live(lease)).remaining > MIN_LEASE_SECONDS
+        except LeaseNotFound:
+            return False
+
+
+def _is_lease(key: bytes) -> bool:
+    return key.startswith((LEASES, MASTER_LEASES))
+
+
+def _is_excluded(key: bytes, namespaces: set[bytes]) -> bool:
+    """Return whether a key stays as it is: the Leases in namespaces that exist then, and those of servers."""
+    if key.startswith(LEASES):
+        return key.split(b"/", 2)[1] in namespaces
+    return key.startswith(MASTER_LEASES)
+
+
+def _uid(value: bytes) -> str:
+    """Return the uid of a stored object; "" if it has none, as internal data."""
+    try:
+        return str(orjson.loads(read_value(value))["metadata"].get("uid", ""))
+    except (KeyError, ValueError, TypeError, AttributeError):
+        return ""
+
+
+async def _count_changes(kv: KV, root: bytes, first: Revision, last: Revision) -> Counter[str]:
+    """Count what the last revision of a rewind changed, by kind of change; and its pods."""
+    counts: Counter[str] = Counter()
+    request = WatchRequest(key=root, range_end=prefix_end(root), start_revision=first)
+    async with await kv.watch(request) as watch:
+        async for batch in watch:
+            for event in batch.events:
+                if event.kv.mod_revision == last:
+                    is_put = event.kind is EventKind.PUT
+                    kind = ("created" if event.kv.version == 1 else "changed") if is_put else "deleted"
+                    counts[kind] += 1
+                    counts[f"pods {kind}"] += event.kv.key.startswith(b"pods/", len(root))
+            if batch.revision >= last:
+                break
+    return counts
+
+
+def _status(
+    moment: Moment, previous: Revision, revision: Revision, counts: Counter[str], replaced: int
+) -> Tree:
+    time = {} if moment.time is None else {"time": format_micro_time(moment.time)}
+    return {
+        "to": moment.revision,
+        **time,
+        "previousRevision": previous,
+        "revision": revision,
+        "created": counts["created"] - replaced,
+        "changed": counts["changed"],
+        "deleted": counts["deleted"],
+        "replaced": replaced,
+        "notRewound": [*_not_rewound(counts)],
+    }
+
+
+def _not_rewound(counts: Counter[str]) -> Sequence[str]:
+    texts = []
+    if counts["pods created"]:
+        texts.append(
+            f"{counts['pods created']} pods are there again: the files, processes and logs of their containers are gone"
+        )
+    if counts["pods changed"]:
+        texts.append(
+            f"{counts['pods changed']} pods were changed: the files, processes and logs of their containers are those of now"
+        )
+    return [*texts, "The files in volumes are those of now", MEMORY_OF_PROGRAMS]

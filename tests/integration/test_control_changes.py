@@ -1,0 +1,182 @@
+"""Changes: who wrote what, read from the history of the store."""
+
+import orjson
+import pytest
+
+from tests.support.server.apiserver import Client, running, running_with_roles
+from tests.support.server.control import PATH, control_object
+
+CHANGES = f"{PATH}/changes"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+SECRETS = "/api/v1/namespaces/default/secrets"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+@pytest.fixture
+async def client():
+    async with running() as client:
+        yield client
+
+
+async def changes(client, selector=""):
+    answer = await client.get(f"{CHANGES}?fieldSelector={selector}")
+    assert answer.status == 200, answer.body
+    return [item["spec"] for item in answer.body["items"]]
+
+
+async def write_config_map(client, name="a"):
+    """Create, change and delete a ConfigMap."""
+    created = await client.post(CONFIG_MAPS, {"metadata": {"name": name}, "data": {"x": "y"}})
+    await client.patch(f"{CONFIG_MAPS}/{name}", {"data": {"x": "z", "q": "1"}})
+    await client.delete(f"{CONFIG_MAPS}/{name}")
+    return created
+
+
+async def test_change_shows_object_author_and_patch(client):
+    created = await write_config_map(client)
+    added, modified, deleted = await changes(client, "kind=ConfigMap")
+    assert [spec["type"] for spec in (added, modified, deleted)] == ["ADDED", "MODIFIED", "DELETED"]
+    assert added["revision"] == int(created.body["metadata"]["resourceVersion"])
+    assert added["object"] == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "resource": "configmaps",
+        "namespace": "default",
+        "name": "a",
+        "uid": created.body["metadata"]["uid"],
+    }
+    author = added["author"]
+    assert (author["user"], author["verb"], author["auditID"]) == (
+        "admin",
+        "create",
+        created.headers["Audit-Id"],
+    )
+    assert added["patch"][0]["value"]["data"] == {"x": "y"}
+    assert "managedFields" not in added["patch"][0]["value"]["metadata"]
+    assert modified["patch"] == [
+        {"op": "add", "path": "/data/q", "value": "1"},
+        {"op": "replace", "path": "/data/x", "value": "z"},
+    ]
+    assert deleted["patch"] == [{"op": "remove", "path": ""}]
+
+
+@pytest.mark.parametrize(
+    ("selector", "count"),
+    [
+        ("kind=ConfigMap,namespace=default,name=a", 3),
+        ("resource=configmaps,name=b", 1),
+        ("kind=ConfigMap,namespace=other", 0),
+        ("user=admin,type=DELETED", 1),
+        ("user=nobody", 0),
+        ("kind=ConfigMap,type!=ADDED", 2),
+        ("kind=NoKind", 0),
+        ("kind=ConfigMap,namespace=..", 0),
+    ],
+)
+async def test_changes_are_selected_by_fields(client, selector, count):
+    await write_config_map(client)
+    await client.post(CONFIG_MAPS, {"metadata": {"name": "b"}})
+    if selector.endswith(".."):
+        assert (await client.get(f"{CHANGES}?fieldSelector={selector}")).status >= 400
+    else:
+        assert len(await changes(client, selector)) == count
+
+
+async def test_values_of_secrets_are_masked(client):
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": "hidden-1"}
+    secret = {"metadata": {"name": "s", "annotations": applied}, "stringData": {"x": "hidden-2"}}
+    assert (await client.post(SECRETS, secret)).status == 201
+    await client.patch(f"{SECRETS}/s", {"stringData": {"x": "hidden-3", "y": "hidden-4"}})
+    text = (await client.get(f"{CHANGES}?fieldSelector=kind=Secret")).data
+    added, modified = [item["spec"] for item in orjson.loads(text)["items"]]
+    assert b"hidden" not in text
+    assert b"aGlkZGVu" not in text
+    assert added["patch"][0]["value"]["data"] == {"x": "**********"}
+    assert [operation["path"] for operation in modified["patch"]] == ["/data/x", "/data/y"]
+
+
+async def test_user_sees_only_what_they_may_list():
+    async with running_with_roles() as client:
+        alice = Client(client.session, client.url, authorization="Bearer alice")
+        rules = [
+            {"apiGroups": ["control.mockube.dev"], "resources": ["changes"], "verbs": ["*"]},
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]},
+        ]
+        subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
+        await client.post(f"{RBAC}/clusterroles", {"metadata": {"name": "r"}, "rules": rules})
+        await client.post(
+            f"{RBAC}/clusterrolebindings", {"metadata": {"name": "r"}, "roleRef": role, "subjects": [subject]}
+        )
+        await client.server.registry.watch_cache.fresh()
+        await write_config_map(client)
+        created = await client.post(SECRETS, {"metadata": {"name": "s"}})
+        revision = created.body["metadata"]["resourceVersion"]
+        assert {spec["object"]["kind"] for spec in await changes(alice)} == {"ConfigMap"}
+        assert (await alice.get(f"{CHANGES}/{revision}")).status == 404
+        assert (await client.get(f"{CHANGES}/{revision}")).status == 200
+        lines = (await alice.get(f"{CHANGES}?watch=1&resourceVersion=2&timeoutSeconds=1")).data.splitlines()
+        kinds = {orjson.loads(line)["object"]["spec"]["object"]["kind"] for line in lines}
+        assert kinds == {"ConfigMap"}
+
+
+async def test_watch_sends_following_changes_and_resumes(client):
+    await write_config_map(client, "old")
+    start = (await client.get(CHANGES)).body["metadata"]["resourceVersion"]
+    selector = "fieldSelector=kind=ConfigMap"
+    async with client.watch(f"{CHANGES}?watch=1&{selector}&resourceVersion={start}") as events:
+        await client.post(CONFIG_MAPS, {"metadata": {"name": "new"}})
+        event = await anext(events)
+        assert (event["type"], event["object"]["spec"]["object"]["name"]) == ("ADDED", "new")
+        assert event["object"]["spec"]["author"]["user"] == "admin"
+
+
+async def test_watch_from_compacted_revision_gets_410(client):
+    await write_config_map(client)
+    await client.server.registry.kv.compact((await client.server.registry.kv.status()).revision)
+    old = await client.get(f"{CHANGES}?watch=1&resourceVersion=2&timeoutSeconds=1")
+    assert orjson.loads(old.data)["object"]["code"] == 410
+    assert await changes(client) == []
+
+
+async def test_list_is_limited():
+    async with running("--control-changes=2") as client:
+        await write_config_map(client)
+        assert [spec["type"] for spec in await changes(client, "kind=ConfigMap")] == ["MODIFIED", "DELETED"]
+        assert len(await changes(client)) == 2
+
+
+async def test_large_patch_is_omitted(client):
+    await client.post(CONFIG_MAPS, {"metadata": {"name": "a"}, "data": {"x": "y" * 40_000}})
+    (spec,) = await changes(client, "kind=ConfigMap")
+    assert "patch" not in spec
+    assert spec["patchOmitted"] == "it is larger than 32768 bytes"
+
+
+async def test_change_of_custom_object_has_its_kind(client):
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object"}},
+    }
+    names = {"plural": "things", "kind": "Thing"}
+    spec = {"group": "example.com", "names": names, "scope": "Namespaced", "versions": [version]}
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    await client.post(path, {"metadata": {"name": "things.example.com"}, "spec": spec})
+    await client.server.wait_definitions_served()
+    thing = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}}
+    assert (await client.post("/apis/example.com/v1/namespaces/default/things", thing)).status == 201
+    (change,) = await changes(client, "kind=Thing")
+    assert change["object"]["resource"] == "things.example.com"
+    assert change["object"]["namespace"] == "default"
+
+
+async def test_changes_are_read_only(client):
+    assert (await client.post(CHANGES, control_object("Change", "a"))).status == 405
+    assert (await client.get(f"{CHANGES}/x")).status == 404
+    assert (await client.get(f"{CHANGES}/99999")).status == 404
+    await write_config_map(client)
+    table = (await client.get(f"{CHANGES}?fieldSelector=type=DELETED", Accept=TABLE)).body
+    assert table["rows"][0]["cells"][1:6] == ["DELETED", "ConfigMap", "default", "a", "admin"]

@@ -1,0 +1,216 @@
+"""Faults: rules that harm requests, as objects whose status shows what they have done."""
+
+import asyncio
+
+import orjson
+import pytest
+
+from mockube.apiserver.control.matching import Match
+from tests.support.event_loop import until
+from tests.support.server.apiserver import running
+from tests.support.server.control import PATH, causes, control_object
+
+FAULTS = f"{PATH}/faults"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+@pytest.fixture
+async def client():
+    async with running() as client:
+        yield client
+
+
+async def inject(client, name="f", **spec):
+    created = await client.post(FAULTS, control_object("Fault", name, spec=spec))
+    assert created.status == 201, created.body
+    return created.body
+
+
+def config_map(name, **metadata):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
+
+
+ON_CONFIG_MAPS = {"resource": "configmaps"}
+
+
+async def test_fault_applies_until_it_is_deleted(client):
+    await inject(client, match=ON_CONFIG_MAPS, refuse={"status": 503})
+    assert (await client.get(CONFIG_MAPS)).status == 503
+    assert (await client.get("/api/v1/pods")).status == 200
+    assert (await client.delete(f"{FAULTS}/f")).status == 200
+    assert (await client.get(CONFIG_MAPS)).status == 200
+
+
+async def test_status_shows_hits_and_last_requests(client):
+    await inject(client, match=ON_CONFIG_MAPS, refuse={"status": 503}, skip=1, times=2)
+    answers = [await client.get(f"{CONFIG_MAPS}/{name}") for name in "abcd"]
+    assert [answer.status for answer in answers] == [404, 503, 503, 404]
+    status = (await client.get(f"{FAULTS}/f")).body["status"]
+    assert (status["hits"], status["isExhausted"]) == (2, True)
+    assert [request["uri"] for request in status["lastRequests"]] == [f"{CONFIG_MAPS}/b", f"{CONFIG_MAPS}/c"]
+    assert status["lastRequests"][0]["auditID"] == answers[1].headers["Audit-Id"]
+    (request,) = (await client.get(f"{PATH}/requests?fieldSelector=fault=f,name=c")).body["items"]
+    assert request["status"]["code"] == 503
+    table = (await client.get(FAULTS, Accept=TABLE)).body
+    assert table["rows"][0]["cells"][3:6] == ["configmaps", 2, 2]
+
+
+async def test_watch_of_faults_shows_hits(client):
+    await inject(client, match=ON_CONFIG_MAPS, refuse={"status": 503})
+    async with client.watch(f"{FAULTS}?watch=1") as events:
+        assert (await anext(events))["type"] == "ADDED"
+        await client.get(CONFIG_MAPS)
+        event = await anext(events)
+        assert (event["type"], event["object"]["status"]["hits"]) == ("MODIFIED", 1)
+
+
+async def test_change_of_spec_begins_anew_and_change_of_labels_does_not(client):
+    await inject(client, match=ON_CONFIG_MAPS, refuse={"status": 503}, times=1)
+    assert [(await client.get(CONFIG_MAPS)).status for _ in range(2)] == [503, 200]
+    assert (await client.patch(f"{FAULTS}/f", {"metadata": {"labels": {"a": "b"}}})).status == 200
+    assert (await client.get(CONFIG_MAPS)).status == 200
+    assert (await client.patch(f"{FAULTS}/f", {"spec": {"refuse": {"status": 500}}})).status == 200
+    assert (await client.get(CONFIG_MAPS)).status == 500
+    assert (await client.get(f"{FAULTS}/f")).body["status"]["hits"] == 1
+
+
+async def test_status_that_client_sends_is_dropped(client):
+    spec = {"match": ON_CONFIG_MAPS, "refuse": {"status": 503}}
+    created = await client.post(FAULTS, control_object("Fault", "f", spec=spec, status={"hits": 7}))
+    assert "status" not in created.body
+
+
+async def test_dry_run_injects_nothing(client):
+    spec = {"match": ON_CONFIG_MAPS, "refuse": {"status": 503}}
+    assert (await client.post(f"{FAULTS}?dryRun=All", control_object("Fault", "f", spec=spec))).status == 201
+    assert (await client.get(CONFIG_MAPS)).status == 200
+
+
+async def test_no_fault_prevents_its_own_removal(client):
+    await inject(client, match={"user": "*"}, refuse={"status": 503})
+    assert (await client.get(CONFIG_MAPS)).status == 503
+    assert (await client.get(FAULTS)).status == 200
+    assert (await client.get("/apis/control.mockube.dev/v1alpha1/marks")).status == 200
+    assert (await client.delete(f"{FAULTS}/f")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "problem"),
+    [
+        ({}, "spec", "a fault needs one of delay, cut, refuse"),
+        ({"refuse": {"status": 200}}, "spec.refuse.status", "greater than or equal to 400"),
+        ({"refuse": {}}, "spec.refuse.status", "Required value"),
+        ({"cut": {"when": "now"}}, "spec.cut.when", 'supported values: "before", "after"'),
+        ({"match": {"verbs": ["put"]}, "hold": {}}, "spec.match.verbs[0]", "Unsupported value"),
+        ({"match": {"resource": "pod"}, "hold": {}}, "spec.match.resource", 'did you mean "pods"?'),
+        ({"match": {"resource": "marks"}, "hold": {}}, "spec.match.resource", "is not a resource"),
+        ({"match": {"labels": "=="}, "hold": {}}, "spec.match", "labels: found '=='"),
+        ({"hold": {}, "share": 0}, "spec", "share must be more than 0 and at most 1, not 0"),
+        ({"stale": {"revision": 1}}, "spec.stale", "a stale watch is not implemented by mockube"),
+        ({"change": {"mergePatch": {}}}, "spec.change", "mergePatch must not be empty"),
+        ({"stolenLease": {}}, "spec.stolenLease", "it is not implemented by mockube"),
+        ({"partition": {"node": "a"}}, "spec.partition", "it is not implemented by mockube"),
+    ],
+)
+async def test_invalid_fault_is_refused(client, spec, field, problem):
+    refused = await client.post(FAULTS, control_object("Fault", "f", spec=spec))
+    assert refused.status == 422
+    found = dict(causes(refused))
+    assert problem in found[field]
+    assert (await client.get(FAULTS)).body["items"] == []
+
+
+# --- effects
+
+
+async def test_reads_are_stale(client):
+    created = (await client.post(CONFIG_MAPS, config_map("a"))).body
+    await inject(client, match={**ON_CONFIG_MAPS, "verbs": ["get", "list"]}, stale={})
+    await client.patch(f"{CONFIG_MAPS}/a", {"data": {"x": "y"}})
+    await client.post(CONFIG_MAPS, config_map("b"))
+    assert (await client.get(f"{CONFIG_MAPS}/a")).body == created
+    assert [item["metadata"]["name"] for item in (await client.get(CONFIG_MAPS)).body["items"]] == ["a"]
+    await client.delete(f"{FAULTS}/f")
+    assert (await client.get(f"{CONFIG_MAPS}/a")).body["data"] == {"x": "y"}
+
+
+async def test_response_is_given(client):
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "never"}}
+    await inject(client, match={**ON_CONFIG_MAPS, "verbs": ["get"]}, respond={"body": body})
+    given = await client.get(f"{CONFIG_MAPS}/x")
+    assert (given.status, given.body) == (200, body)
+
+
+async def test_response_is_changed(client):
+    await client.post(CONFIG_MAPS, config_map("a") | {"data": {"x": "y"}})
+    await inject(client, match=ON_CONFIG_MAPS, change={"mergePatch": {"data": {"x": "z"}}})
+    changed = await client.get(f"{CONFIG_MAPS}/a", Accept="application/vnd.kubernetes.protobuf")
+    assert changed.body["data"] == {"x": "z"}
+    await client.delete(f"{FAULTS}/f")
+    assert (await client.get(f"{CONFIG_MAPS}/a")).body["data"] == {"x": "y"}
+
+
+async def test_labels_of_object_select_requests(client):
+    await client.post(CONFIG_MAPS, config_map("a", labels={"app": "web"}))
+    await client.post(CONFIG_MAPS, config_map("b"))
+    await inject(client, match={**ON_CONFIG_MAPS, "labels": "app=web"}, refuse={"status": 503})
+    codes = [(await client.get(f"{CONFIG_MAPS}/{name}")).status for name in "abc"]
+    assert codes == [503, 200, 404]
+
+
+async def test_share_chooses_some_requests(client):
+    await inject(client, match=ON_CONFIG_MAPS, refuse={"status": 503}, share=0.5)
+    codes = {(await client.get(CONFIG_MAPS)).status for _ in range(60)}
+    assert codes == {200, 503}
+
+
+async def test_running_watch_ends_with_410(client):
+    async with client.watch(f"{CONFIG_MAPS}?watch=1") as events:
+        await inject(client, match={**ON_CONFIG_MAPS, "verbs": ["watch"]}, refuse={"status": 410})
+        event = await anext(events)
+        assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+
+
+async def test_events_are_held_back_until_fault_is_deleted(client):
+    watching = {**ON_CONFIG_MAPS, "verbs": ["watch"]}
+    async with client.watch(f"{CONFIG_MAPS}?watch=1") as events:
+        await inject(client, match=watching, hold={})
+        await client.post(CONFIG_MAPS, config_map("a"))
+        waiting = asyncio.ensure_future(anext(events))
+        await client.post(CONFIG_MAPS, config_map("b"))
+        assert not waiting.done()
+        await client.delete(f"{FAULTS}/f")
+        assert (await waiting)["object"]["metadata"]["name"] == "a"
+        assert (await anext(events))["object"]["metadata"]["name"] == "b"
+
+
+async def test_new_watch_is_held_back_for_a_time(client):
+    await client.post(CONFIG_MAPS, config_map("a"))
+    await inject(client, match={**ON_CONFIG_MAPS, "verbs": ["watch"]}, hold={"seconds": 0.2})
+    async with client.watch(f"{CONFIG_MAPS}?watch=1") as events:
+        assert (await anext(events))["object"]["metadata"]["name"] == "a"
+
+
+async def test_held_watch_that_ends_sends_nothing(client):
+    await client.post(CONFIG_MAPS, config_map("a"))
+    await inject(client, match={**ON_CONFIG_MAPS, "verbs": ["watch"]}, hold={})
+    assert (await client.get(f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1")).data == b""
+
+
+async def test_dropped_changes_are_lost(client):
+    async with client.watch(f"{CONFIG_MAPS}?watch=1") as events:
+        await inject(client, match={**ON_CONFIG_MAPS, "verbs": ["watch"]}, drop={})
+        await client.post(CONFIG_MAPS, config_map("lost"))
+        await client.delete(f"{FAULTS}/f")
+        await client.post(CONFIG_MAPS, config_map("seen"))
+        assert (await anext(events))["object"]["metadata"]["name"] == "seen"
+
+
+async def test_delayed_request_continues_when_fault_is_deleted(client):
+    await inject(client, match=ON_CONFIG_MAPS, delay={"seconds": 600})
+    getting = asyncio.create_task(client.get(CONFIG_MAPS))
+    recorder = client.server.controls.recorder
+    await until(lambda: recorder.calls(Match(resource="configmaps")))
+    await client.delete(f"{FAULTS}/f")
+    assert orjson.loads((await getting).data)["kind"] == "ConfigMapList"
