@@ -84,6 +84,10 @@ GROUPS: Final[Mapping[str, Sequence[Command]]] = {
     "What is in a cluster": (
         Command(name="kubectl", summary="run kubectl with a cluster", module="kubectl"),
         Command(name="at", summary="run a command with the cluster as it was at a moment", module="at"),
+        Command(name="mark", summary="give a revision of the store a name", module="mark"),
+        Command(name="requests", summary="print the requests to a server", module="requests"),
+        Command(name="fault", summary="refuse, delay or cut requests to a server", module="fault"),
+        Command(name="clock", summary="print, pause or advance the time of a cluster", module="clock"),
         Command(name="url", summary="print the URLs of Services, Ingresses and Gateways", module="url"),
         Command(name="nodes", summary="print or change the number of simulated nodes", module="nodes"),
         Command(name="node-shell", summary="open a shell on a simulated node", module="node_shell"),
