@@ -20,7 +20,7 @@ from mockube.component_base.clock import Clock
 
 from .effects import (
     EFFECTS,
-    Change,
+    ChangeResponse,
     Cut,
     Delay,
     Drop,
@@ -62,7 +62,7 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     hold: Hold | None = None
     drop: Drop | None = None
     respond: Respond | None = None
-    change: Change | None = None
+    change: ChangeResponse | None = None
     times: int | None = None
     skip: int = 0
     share: float = 1.0
@@ -148,6 +148,9 @@ class FaultInjector:
         """The watches in progress."""
         self._in_progress = 0
 
+    def has_faults(self) -> bool:
+        return bool(self._faults)
+
     @property
     def is_busy(self) -> bool:
         """Whether a request is in progress, except watches and delayed requests."""
@@ -182,6 +185,10 @@ class FaultInjector:
             self.remove(injected)
 
     async def inject(self, request: Request, proceed: Proceed) -> Response:
+        if request.info.group == CONTROL:
+            return await proceed(
+                request
+            )  # no fault may prevent its own removal, and an advance does not wait for itself
         injected = self._find(request) if self._faults else None
         if injected is None:
             return await self._execute(request, proceed)
@@ -193,8 +200,8 @@ class FaultInjector:
         return await injection.execute()
 
     def _find(self, request: Request) -> InjectedFault | None:
-        if request.info.group == CONTROL or _IS_EXEMPT.get():
-            return None  # no fault may prevent its own removal
+        if _IS_EXEMPT.get():
+            return None
         return next((each for each in self._faults if self._takes(each, request)), None)
 
     def _takes(self, injected: InjectedFault, request: Request) -> bool:

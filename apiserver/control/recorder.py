@@ -150,7 +150,7 @@ class RequestRecorder:
         if info.group == CONTROL and info.resource == OWN_RESOURCE:
             return None
         self._count += 1
-        recorded = RecordedRequest(request, self._count, self._clock.now(), self._clock.monotonic())
+        recorded = RecordedRequest(request, self._count, self._clock.now(), self._clock.real.monotonic())
         ring = self._controller_requests if is_controller(recorded.user) else self._user_requests
         if ring is self._user_requests and len(ring) == ring.maxlen:
             self.dropped_count += 1
@@ -161,7 +161,7 @@ class RequestRecorder:
 
     def end(self, recorded: RecordedRequest, code: int | None, sent: int | None) -> None:
         """Note how a request ended; None as code of one that has no response."""
-        recorded.end(code, self._clock.monotonic() - recorded.started, sent)
+        recorded.end(code, self._clock.real.monotonic() - recorded.started, sent)
         is_written = recorded.info.verb in _WRITES and code is not None and code < _ERRORS_FROM
         if is_written and self._journal is not None:
             recorded.revision = self._journal.revision_of(recorded.audit_id)
@@ -175,6 +175,11 @@ class RequestRecorder:
         self._published.append((recorded.version, recorded))
         for watcher in self.watchers:
             watcher.set()
+
+    @property
+    def count(self) -> int:
+        """The number of requests that have arrived."""
+        return self._count
 
     def find(self, number: int) -> RecordedRequest | None:
         """Return the published request with a number."""

@@ -1,6 +1,8 @@
 """The group `control.mockube.dev`, if the server has it, and what it controls."""
 
+from collections.abc import Awaitable
 from functools import partial
+from typing import Final
 
 from msgspec import Struct
 
@@ -8,6 +10,7 @@ from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.changes import CHANGE, Changes
+from mockube.apiserver.control.clock import Clocks, advance_followed
 from mockube.apiserver.control.fault_objects import Faults, labels_in
 from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.control.group import KINDS, ControlGroup
@@ -17,14 +20,18 @@ from mockube.apiserver.control.recorder import RequestRecorder
 from mockube.apiserver.control.requests import REQUEST, Requests
 from mockube.apiserver.control.rewinds import OnRestored, Rewinds
 from mockube.apiserver.control.store import ControlStore
+from mockube.apiserver.control.strategy import ControlStrategy
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.registry.moments import Moments
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.hooks import HookPoints
 from mockube.apiserver.store import initial_revision
+from mockube.component_base.clock import Clock, ClusterClock
 from mockube.etcd.kv import KV
 
 from .environment import ServerEnvironment
+
+_SHARED: Final = "the servers of a shared etcd have clocks of their own: --etcd-servers is set"
 
 
 def add_control_kinds(config: Config, catalog: Catalog) -> None:
@@ -44,6 +51,8 @@ class Controls(Struct, frozen=True, kw_only=True):
     injector: FaultInjector | None = None
     faults: Faults | None = None
     """The objects of the injected faults; None if the group is off."""
+    clocks: Clocks | None = None
+    """The object of the clock; None if the group is off, or if the clock cannot be changed."""
     group: ControlGroup | None = None
     moments: Moments | None = None
     """Finds moments by the Marks, too; None if there are none."""
@@ -70,7 +79,9 @@ def make_controls(
         journal=cluster.journal,
     )
     injector = FaultInjector(clock, environment.random, partial(labels_in, cluster))
-    hooks.before_endpoint.add(injector.inject)
+    # Without faults, the kubelets of another process renew their Leases together.
+    is_needed = (lambda: True) if environment.is_embedded else injector.has_faults
+    hooks.before_endpoint.add(injector.inject, is_needed)
     if is_off:
         return Controls(recorder=recorder, injector=injector)
     requests = Requests(recorder, cluster.layout.root + f"{CONTROL}/{REQUEST.plural}/".encode())
@@ -79,6 +90,25 @@ def make_controls(
     )
     faults, marks = Faults(cluster, injector), Marks(cluster)
     moments = Moments(cluster, marks.find)
-    strategies = changes, faults, marks, requests, Rewinds(cluster, kv, moments, on_restored)
+    clocks = _make_clocks(config, clock, recorder, injector)
+    strategies: list[ControlStrategy] = [changes, faults, marks, requests, Rewinds(cluster, kv, moments, on_restored)]
+    if clocks is not None:
+        strategies.append(clocks)
     group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)
-    return Controls(recorder=recorder, injector=injector, faults=faults, group=group, moments=moments)
+    return Controls(
+        recorder=recorder, injector=injector, faults=faults, clocks=clocks, group=group, moments=moments
+    )
+
+
+def _make_clocks(
+    config: Config, clock: Clock, recorder: RequestRecorder, injector: FaultInjector
+) -> Clocks | None:
+    """Return the object of a clock that can be changed. The program in whose process the server runs replaces its `advance_by`."""
+    if not isinstance(clock, ClusterClock):
+        return None
+
+    def advance(seconds: float) -> Awaitable[None]:
+        return advance_followed(clock, seconds, lambda: recorder.count, lambda: injector.is_busy)
+
+    has_others = bool(config.store.etcd_servers)
+    return Clocks(clock, advance, refusal=_SHARED if has_others else "")
