@@ -123,7 +123,6 @@ class ForkServer:
         context.continue_after_fork()
         self._context = context
         _move(server.api_server.registry.moved_ports, ports)
-        server.api_server.on_moved()
         self._task = start("fork", self._run())
         self._publishing = start("fork/kubelets", self._publish(host, ports.get(port, 0)))
 
@@ -158,7 +157,7 @@ class ForkServer:
         return messages.result_of(pid)
 
     async def _send(self, response: messages.Response) -> None:
-        self._handle.setblocking(False)  # noqa: FBT003 - the standard library's
+        self._handle.settimeout(0)
         await asyncio.get_running_loop().sock_sendall(self._handle, messages.encode_frame(response))
 
     def _on_readable(self) -> None:
