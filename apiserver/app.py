@@ -191,8 +191,6 @@ class ApiServer:
         )
         self.handler = requests.make_handler(registry, catalog, routes, filters)
         self.http = requests.make_http(environment, self.handler)
-        self.on_moved = pages.invalidate
-        """Called when the server has another address."""
 
     def stored_row(self, name: GroupVersionResource) -> Resource:
         """Return the row of a resource, which need not be served."""

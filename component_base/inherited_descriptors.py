@@ -44,7 +44,7 @@ class _Replacements(ExitStack):
         other.detach()
         self.callback(self._silent.close)
         for each in (self._ended, self._silent):
-            each.setblocking(False)  # noqa: FBT003 - the standard library's
+            each.settimeout(0)
 
     def find(self, number: int, ports: Collection[int], new_ports: dict[int, int]) -> int:
         """Return what replaces a descriptor."""
@@ -67,7 +67,7 @@ class _Replacements(ExitStack):
             host, port = found.getsockname()[:2]
             listener = socket.create_server((host, 0), family=found.family, backlog=_BACKLOG)
         self.callback(listener.close)
-        listener.setblocking(False)  # noqa: FBT003 - the standard library's
+        listener.settimeout(0)
         new_ports[port] = listener.getsockname()[1]
         return listener.fileno()
 

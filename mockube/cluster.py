@@ -8,8 +8,8 @@ import asyncio
 import weakref
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -30,7 +30,7 @@ from mockube.objects.arguments import read_count, read_span
 from mockube.objects.awaited import AwaitedObjectMethods
 from mockube.objects.blocking import ObjectMethods
 
-__all__ = ["AsyncCluster", "Cluster", "Fault", "NotStarted"]
+__all__ = ["AsyncCluster", "AsyncForkedCluster", "Cluster", "Fault", "ForkedCluster", "NotStarted"]
 
 
 class AsyncCluster(Handle, AwaitedObjectMethods):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 from mockube.apimachinery import meta
-from mockube.cluster import Cluster
+from mockube.cluster import Cluster, ForkedCluster
 from mockube.component_base.printable import printable
 from mockube.embedded.calls import CallsDropped
 from mockube.objects import health
@@ -15,11 +15,12 @@ from mockube.objects.wait_report import format_event
 MAX_LINES: Final = 20
 """The number of last lines of each section."""
 
-LinesOf: TypeAlias = Callable[[Cluster], Iterable[str]]
+AnyCluster: TypeAlias = Cluster | ForkedCluster
+LinesOf: TypeAlias = Callable[[AnyCluster], Iterable[str]]
 
 
 def failure_sections(
-    cluster: Cluster, error: BaseException | None = None, name: str = "mockube"
+    cluster: AnyCluster, error: BaseException | None = None, name: str = "mockube"
 ) -> Sequence[tuple[str, str]]:
     """Return titles and texts of the sections that are not empty; `name` is that of the fixture.
 
@@ -34,7 +35,7 @@ def failure_sections(
     return [(f"{name}: {title}", text) for title, text in sections if text]
 
 
-def _section_text(lines_of: LinesOf, cluster: Cluster) -> str:
+def _section_text(lines_of: LinesOf, cluster: AnyCluster) -> str:
     try:
         lines = [*lines_of(cluster)]
     except Exception as error:  # noqa: BLE001 - the report of the failed test must not fail
@@ -43,13 +44,13 @@ def _section_text(lines_of: LinesOf, cluster: Cluster) -> str:
     return "\n".join((*omitted, *map(printable, lines[-MAX_LINES:])))
 
 
-def _calls(cluster: Cluster) -> Iterable[str]:
+def _calls(cluster: AnyCluster) -> Iterable[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CallsDropped)
         return map(str, cluster.calls())
 
 
-def _events(cluster: Cluster) -> Iterable[str]:
+def _events(cluster: AnyCluster) -> Iterable[str]:
     """Return the events as lines: warnings, and the events of what is neither a healthy node nor a healthy pod."""
     cluster.stop_faults()
     healthy_objects = {
@@ -66,7 +67,7 @@ def _events(cluster: Cluster) -> Iterable[str]:
             yield format_event(event)
 
 
-def _log_lines(cluster: Cluster) -> Iterable[str]:
+def _log_lines(cluster: AnyCluster) -> Iterable[str]:
     return cluster.complaints
 
 

@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixtures `mockube`, `async_mockube` and `mockube_factory`, and a report about the cluster of a failed test.
+"""The pytest plugin: the fixtures `mockube`, `async_mockube`, `mockube_fork` and `mockube_factory`, and a report about the cluster of a failed test.
 
 pytest loads the plugin wherever mockube is installed, so modules that a cluster needs are imported on first use.
 Settings of pytest: `mockube_scope` is the scope of the fixture (`function` by default, `class`, `module`, `package` or
@@ -20,6 +20,7 @@ import pytest
 
 if TYPE_CHECKING:
     from mockube.cluster import AsyncCluster, Cluster
+    from mockube.forked_cluster import ForkedCluster
 
 MakeCluster: TypeAlias = "Callable[..., Cluster]"
 
@@ -93,9 +94,7 @@ def _scope(fixture_name: str, config: pytest.Config) -> Any:  # noqa: ARG001 - p
 def mockube(request: pytest.FixtureRequest) -> "Iterator[Cluster]":
     """A control plane inside this process, for one test or scope."""
     options = _options(request)
-    is_default = options.pop(DEFAULT_OPTION, request.config.getini(AS_DEFAULT))
-    if not isinstance(is_default, bool):
-        pytest.fail(f"{DEFAULT_OPTION} must be a bool, not {is_default!r}", pytrace=False)
+    is_default = _pop_default(options, request)
     with ExitStack() as stack:
         try:
             cluster = stack.enter_context(_new_cluster(options))
@@ -117,6 +116,30 @@ def _new_cluster(options: dict[str, Any]) -> "Cluster":
 def async_mockube(mockube: "Cluster") -> "AsyncCluster":
     """The cluster of the fixture `mockube`, with asynchronous methods."""
     return mockube.awaited
+
+
+@pytest.fixture
+def mockube_fork(request: pytest.FixtureRequest, mockube: "Cluster") -> "Iterator[ForkedCluster]":
+    """A fork of the cluster of the fixture `mockube`, for one test: no other test gets what it changes.
+
+    With a `mockube_scope` of several tests, a fixture of that scope arranges the cluster once.
+    """
+    with ExitStack() as stack:
+        try:
+            fork = stack.enter_context(mockube.fork())
+        except Exception as error:  # noqa: BLE001 - it is reported without frames
+            pytest.fail(str(error), pytrace=False)
+        if _pop_default(_options(request), request):
+            stack.enter_context(fork.as_default())
+        yield fork
+
+
+def _pop_default(options: dict[str, Any], request: pytest.FixtureRequest) -> bool:
+    """Return whether a cluster is the default, by the option that is removed, or by the setting."""
+    is_default = options.pop(DEFAULT_OPTION, request.config.getini(AS_DEFAULT))
+    if not isinstance(is_default, bool):
+        pytest.fail(f"{DEFAULT_OPTION} must be a bool, not {is_default!r}", pytrace=False)
+    return is_default
 
 
 @pytest.fixture
@@ -195,12 +218,12 @@ def pytest_runtest_makereport(
     return report
 
 
-def _clusters_of(item: pytest.Item) -> "Iterator[tuple[str, Cluster]]":
+def _clusters_of(item: pytest.Item) -> "Iterator[tuple[str, Cluster | ForkedCluster]]":
     """Yield the clusters of a test with their names: those that its fixtures returned or made."""
-    from mockube.cluster import Cluster  # noqa: PLC0415 - see the top
+    from mockube.cluster import Cluster, ForkedCluster  # noqa: PLC0415 - see the top
 
     values = getattr(item, "funcargs", {}).items()
-    fixture_names = {value: name for name, value in values if isinstance(value, Cluster)}
+    fixture_names = {value: name for name, value in values if isinstance(value, Cluster | ForkedCluster)}
     for cluster, name in fixture_names.items():  # fixtures may return the cluster of another fixture
         yield name, cluster
     clusters: list[Cluster] = item.stash.get(_CLUSTERS, [])

@@ -72,7 +72,7 @@ def make_pages(  # noqa: PLR0913 - each argument is a part
         )
         discovery = api_pages(
             catalog.groups,
-            address=environment.address(),
+            address=environment.address,
             others=others,
             minor=kinds.minor,
             git_version=config.features.git_version,

@@ -91,6 +91,8 @@ class Backend(Struct, frozen=True, kw_only=True):
     journal: Journal = field(default_factory=Journal)
     resource_caches: dict[GroupResource, ResourceCache] = field(default_factory=dict)
     """By built-in resource; added at the first read."""
+    moved_ports: dict[int, int] = field(default_factory=dict)
+    """The ports of the simulated kubelets in this process, by those of the process of which it is a fork."""
 
     def is_before(self, minor: str) -> bool:
         """Return whether the server's minor release is older than another."""

@@ -63,18 +63,18 @@ class RenewedPages(Mapping[str, Page]):
 def api_pages(
     groups: Iterable[Group],
     *,
-    address: str,
+    address: Callable[[], str],
     others: OtherGroups = NO_OTHERS,
     minor: str = minors.NEWEST,
     git_version: str = "",
 ) -> Pages:
-    """Return the discovery pages for a server at an address; `others` are the groups that other servers serve too."""
+    """Return the discovery pages; `address` returns that of the server, and `others` are the groups that other servers serve too."""
     groups, endpoint = list(groups), aggregated.endpoint(minor)
     core = [group for group in groups if not group.name]
     named = others.merge([group for group in groups if group.name])
     items = aggregated.items_of_minor([group.aggregated_form(others.documents) for group in named], minor)
     own = aggregated.items_of_minor(aggregated.discovery_items(core), minor)
-    versions = _negotiated_page("api", document(legacy.core_versions(address)), own, endpoint)
+    versions = _negotiated_page("api", _core_versions(address), own, endpoint)
     all_groups = document(legacy.group_list(group.legacy_form() for group in named))
     pages: dict[str, Page] = {
         "/api": get_only(versions, consumed=FORMATS),
@@ -95,6 +95,13 @@ def api_pages(
             page = document(legacy.resource_list(group, name))
             pages[f"{folder}/{name}"] = page if is_custom else get_only(page, consumed=FORMATS)
     return pages
+
+
+def _core_versions(address: Callable[[], str]) -> Page:
+    async def page(request: Request) -> Response:
+        return await document(legacy.core_versions(address()))(request)
+
+    return page
 
 
 _AGGREGATOR_GROUP: Final = "apiregistration.k8s.io"

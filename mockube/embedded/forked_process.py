@@ -74,9 +74,11 @@ class ForkedProcess:
             try:
                 socket.send_fds(self._socket, [encode_frame(command)], descriptors)
                 self._pending += 1
-                while self._pending:
-                    response = self._receive()
+                while self._pending > 1:
+                    self._receive()
                     self._pending -= 1
+                response = self._receive()
+                self._pending = 0
             except OSError as error:
                 raise ForkEnded(f"the fork has ended: {error}") from None
         if isinstance(response, Refused):

@@ -13,10 +13,11 @@ import socket
 import traceback
 import warnings
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, cast
 
-from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apiserver.control.faults import exempt
 from mockube.client.kinds import CONFIG_MAPS
 from mockube.component_base.clock import Clock
@@ -24,6 +25,7 @@ from mockube.component_base.forkable_loop import ForkableLoop
 from mockube.component_base.inherited_descriptors import replace_descriptors
 from mockube.component_base.launcher import PR_SET_PDEATHSIG
 from mockube.component_base.loop import yield_to_loop
+from mockube.component_base.supervision import start
 from mockube.failure import Failure
 from mockube.kubelet.kubelets import ENDPOINT
 
@@ -34,10 +36,12 @@ from .fork_commands import CommandRunner
 
 QUIET_TURNS: Final = 20
 """The number of turns of the loop without a request in progress or work of threads after which the cluster is forked."""
-BUSY_SECONDS: Final = 0.25
+BUSY_SECONDS: Final = 0.02
 """How long a fork waits until no request is in progress. It need not: one that is continues in both processes."""
 THREAD_SECONDS: Final = 10.0
 """How long a fork waits for the work of threads, which do not exist in the new process."""
+PUBLISH_SECONDS: Final = 1.0
+"""The time after which the kubelets' address is written into their ConfigMap."""
 _READ: Final = 1 << 16
 _OUTPUTS: Final = (1, 2)
 """The descriptors of the standard output and the standard error output."""
@@ -74,7 +78,8 @@ async def _kubelets_address(plane: EmbeddedControlPlane) -> tuple[str, int]:
     except NotFound:
         return "", 0
     host, _, port = ((config_map.get("data") or {}).get("address") or "").rpartition(":")
-    return host, int(port) if port.isdigit() else 0
+    published = int(port) if port.isdigit() else 0
+    return host, plane.server.api_server.registry.moved_ports.get(published, published)
 
 
 async def _wait_until_quiet(plane: EmbeddedControlPlane) -> None:
@@ -104,6 +109,7 @@ class ForkServer:
         self._pid: int
         self._context: BackgroundContext[EmbeddedControlPlane]
         self._task: asyncio.Task[None]
+        self._publishing: asyncio.Task[None]
 
     def start(self, context: BackgroundContext[EmbeddedControlPlane], kubelets: tuple[str, int]) -> None:
         """Make this process independent of its parent, and serve; `kubelets` is the address of the parent's kubelets."""
@@ -116,16 +122,13 @@ class ForkServer:
         ports = replace_descriptors({*_OUTPUTS, self._handle.fileno()}, {server.listener.port, port})
         context.continue_after_fork()
         self._context = context
-        server.api_server.on_moved()
-        self._task = asyncio.get_running_loop().create_task(self._run(host, ports.get(port, 0)))
+        _move(server.api_server.registry.moved_ports, ports)
+        self._task = start("fork", self._run())
+        self._publishing = start("fork/kubelets", self._publish(host, ports.get(port, 0)))
 
-    async def _run(self, host: str, port: int) -> None:
-        """Publish the new address of the kubelets, and execute commands."""
+    async def _run(self) -> None:
+        """Execute commands."""
         try:
-            if port:
-                with exempt():
-                    body = {"data": {"address": f"{host}:{port}"}}
-                    await self._plane.controllers.patch(CONFIG_MAPS, ENDPOINT, body)
             await self._send(messages.Started(port=self._plane.server.listener.port))
             asyncio.get_running_loop().add_reader(self._handle, self._on_readable)
             while True:
@@ -133,6 +136,14 @@ class ForkServer:
         finally:
             traceback.print_exc()
             os._exit(1)
+
+    async def _publish(self, host: str, port: int) -> None:
+        """Write the new address of the kubelets: later, because few forks live so long, and the server knows it already."""
+        await self._plane.clock.real.sleep(PUBLISH_SECONDS)
+        if port and self._pid == os.getpid():
+            with exempt(), suppress(ApiError):
+                body = {"data": {"address": f"{host}:{port}"}}
+                await self._plane.controllers.patch(CONFIG_MAPS, ENDPOINT, body)
 
     async def _execute(self, command: messages.Command) -> messages.Response:
         if not isinstance(command, messages.Fork):
@@ -146,7 +157,7 @@ class ForkServer:
         return messages.result_of(pid)
 
     async def _send(self, response: messages.Response) -> None:
-        self._handle.setblocking(False)  # noqa: FBT003 - the standard library's
+        self._handle.settimeout(0)
         await asyncio.get_running_loop().sock_sendall(self._handle, messages.encode_frame(response))
 
     def _on_readable(self) -> None:
@@ -164,6 +175,12 @@ class ForkServer:
         self._descriptors += descriptors
         for frame in self._frames.receive(data):
             self._commands.put_nowait(frame)
+
+
+def _move(moved: dict[int, int], ports: Mapping[int, int]) -> None:
+    """Add new ports to those that forks have moved already."""
+    moved |= {published: ports.get(current, current) for published, current in moved.items()}
+    moved |= ports
 
 
 def _reap_at_end(pid: int) -> None:

@@ -11,7 +11,6 @@ from tempfile import mkdtemp
 from threading import Lock
 from typing import Final
 
-
 from mockube.client.kubeconfig import Access
 from mockube.default_cluster.target import Target
 from mockube.objects.requests import ObjectRequests
@@ -77,9 +76,7 @@ class RunningFork:
         kubeconfig, authority = folder / KUBECONFIG, folder / AUTHORITY
         self.server.write_kubeconfig(kubeconfig, self.url)
         authority.write_bytes(self.server.authority_bytes)
-        return Target(
-            kubeconfig=kubeconfig, url=self.url, token=self.server.admin.token, authority=authority
-        )
+        return Target(kubeconfig=kubeconfig, url=self.url, token=self.server.admin.token, authority=authority)
 
     def stop(self) -> None:
         """Stop the forks of this one, and then itself. Its objects are lost."""

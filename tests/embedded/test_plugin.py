@@ -151,6 +151,62 @@ def test_cluster_of_fixture_can_be_default(run, monkeypatch, setting, scope, tex
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
+FORKS = """
+import os
+import pytest
+
+CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME}}"
+
+@pytest.fixture(scope="session", autouse=True)
+def arranged(mockube):
+    mockube.apply(CONFIG_MAP.replace("NAME", "arranged"))
+    print("arranged once")
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_fork(mockube_fork, mockube, number):
+    names = {each["metadata"]["name"] for each in mockube_fork.list("ConfigMap")}
+    assert names == {"arranged", "kube-root-ca.crt"}
+    mockube_fork.apply(CONFIG_MAP.replace("NAME", "mine"))
+    assert mockube_fork.url != mockube.url
+    assert (os.environ.get("KUBECONFIG") == str(mockube_fork.kubeconfig)) is IS_DEFAULT
+
+def test_failure(mockube_fork):
+    mockube_fork.list("Secret")
+    assert False
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks are supported on Linux only")
+@pytest.mark.parametrize("is_default", [False, True])
+def test_cluster_is_arranged_once_and_forked_for_each_test(run, monkeypatch, is_default):
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    settings = ["-o", "mockube_scope=session", "-o", f"mockube_as_default={str(is_default).lower()}", "-rP"]
+    answer = run(FORKS.replace("IS_DEFAULT", str(is_default)), *settings)
+    assert "2 passed, 1 failed" in answer.stdout.replace("1 failed, 2 passed", "2 passed, 1 failed"), (
+        answer.stdout
+    )
+    assert answer.stdout.count("arranged once") == 1
+    assert "list /api/v1/namespaces/default/secrets" in answer.stdout.partition("mockube_fork: calls")[2]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks are supported on Linux only")
+def test_cluster_that_cannot_be_forked_is_reported_in_one_line(run, tmp_path):
+    text = f"""
+import pytest
+
+pytestmark = pytest.mark.mockube(flags=["--audit-log-path={tmp_path / "audit"}"])
+
+def test_fork(mockube_fork):
+    pass
+"""
+    answer = run(text)
+    assert (
+        "the cluster cannot be forked: --audit-log-path: the fork would write to the same file"
+        in answer.stdout
+    )
+    assert "Traceback" not in answer.stdout
+
+
 def test_module_can_be_marked(run):
     text = """
 import pytest

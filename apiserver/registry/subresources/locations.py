@@ -240,7 +240,7 @@ def gateway(backend: Backend, node: str = "") -> KubeletGateway | None:
         return None
     return KubeletGateway(
         host=host.strip("[]"),
-        port=int(port[:6]),
+        port=backend.moved_ports.get(number := int(port[:6]), number),
         certificate=data.get("certificate") or "",
         node=node,
     )

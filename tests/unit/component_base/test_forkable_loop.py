@@ -10,7 +10,7 @@ import pytest
 
 from mockube.component_base.forkable_loop import ForkableSelectorLoop, new_forkable_loop
 from mockube.component_base.inherited_descriptors import replace_descriptors
-from tests.support.event_loop import WAIT_TIMEOUT
+from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are supported on Linux only")
 
@@ -40,10 +40,10 @@ async def fork(loop, in_child, ports=()):
         finally:
             os._exit(0)
     theirs.close()
-    ours.setblocking(False)
+    ours.settimeout(0)
     with ours:
         answer = await asyncio.wait_for(loop.sock_recv(ours, 1 << 16), WAIT_TIMEOUT)
-    os.waitpid(pid, 0)
+    os.waitpid(pid, 0)  # noqa: ASYNC222 - it has ended
     return answer.decode()
 
 
@@ -125,9 +125,9 @@ def test_port_is_free_after_the_parent_has_closed_it(loop):
     async def main():
         with socket.create_server(("127.0.0.1", 0)) as listener:
             address = listener.getsockname()
-            listener.setblocking(False)
+            listener.settimeout(0)
             accepting = loop.create_task(loop.sock_accept(listener))
-            await asyncio.sleep(0)
+            await yield_to_loop()
 
             async def in_child(new_ports):
                 with socket.create_connection(("127.0.0.1", new_ports[address[1]])):
@@ -147,11 +147,11 @@ def test_work_of_threads_is_counted_until_its_result_is_received(loop):
     async def main():
         release = threading.Event()
         work = loop.create_task(asyncio.to_thread(release.wait))
-        await asyncio.sleep(0)
+        await yield_to_loop()
         assert len(loop.thread_work) == 1
         release.set()
         await work
-        await asyncio.sleep(0)
+        await yield_to_loop()
         assert not loop.thread_work
 
     loop.run_until_complete(main())

@@ -56,7 +56,7 @@ DISCOVERY = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     ],
 )
 async def test_discovery_format_is_negotiated(path, headers, status, expected):
-    page = api_pages(GROUPS, address="10.0.0.1:6443")[path]
+    page = api_pages(GROUPS, address=lambda: "10.0.0.1:6443")[path]
     request = request_of("GET", path, **{name.replace("-", "_"): value for name, value in headers.items()})
     answer = await with_panic_recovery(page)(request)
     if status == 200:
@@ -67,6 +67,6 @@ async def test_discovery_format_is_negotiated(path, headers, status, expected):
 
 @pytest.mark.parametrize(("given", "reported"), [("", "v1.37.2"), ("v1.37.2-custom", "v1.37.2-custom")])
 async def test_configured_version_is_reported(given, reported):
-    page = api_pages(GROUPS, address="10.0.0.1:6443", git_version=given)["/version"]
+    page = api_pages(GROUPS, address=lambda: "10.0.0.1:6443", git_version=given)["/version"]
     answer = await page(request_of("GET", "/version"))
     assert orjson.loads(answer.body)["gitVersion"] == reported
