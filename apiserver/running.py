@@ -58,9 +58,16 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES
     """The probes of that manager, by component."""
 
+    port_in_objects: int = 0
+    """The port that objects contain, such as names and Services; 0 for the listener's."""
+
     @property
     def port(self) -> int:
         return self.listeners[0].port
+
+    @property
+    def stored_port(self) -> int:
+        return self.port_in_objects or self.port
 
 
 @asynccontextmanager
@@ -98,7 +105,7 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
             server.supervisor.start("bootstrap-roles", server.bootstrap_roles.run)
             server.on_restored.append(server.bootstrap_roles.invalidate)
         _start_tasks(
-            config, server, dependencies.port, [each for each in required_objects if each.is_recreated]
+            config, server, dependencies.stored_port, [each for each in required_objects if each.is_recreated]
         )
         _follow_certificates(config, server, dependencies)
         await stack.enter_async_context(_listening(server, dependencies))
@@ -188,7 +195,7 @@ def _environment(config: Config, dependencies: Dependencies) -> ServerEnvironmen
         clock=dependencies.clock,
         random=dependencies.random,
         address=f"{dependencies.address or config.serving.bind_address}:{dependencies.port}",
-        identity=server_name(socket.gethostname(), dependencies.port),
+        identity=server_name(socket.gethostname(), dependencies.stored_port),
         component_probes=dependencies.component_probes,
     )
 
@@ -196,7 +203,7 @@ def _environment(config: Config, dependencies: Dependencies) -> ServerEnvironmen
 def _server_properties(config: Config, dependencies: Dependencies) -> ServerProperties:
     return ServerProperties(
         minor=config.features.kubernetes_version,
-        port=dependencies.port,
+        port=dependencies.stored_port,
         service_ranges=config.services.service_cluster_ip_range,
         client_ca=dependencies.credentials.tls.client_ca,
         proxy_ca=dependencies.credentials.proxy_ca,

@@ -14,7 +14,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery.randomness import SystemRandom
+from mockube.apimachinery.randomness import Random, SeededRandom, SystemRandom
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.config.command_line import parse as parse_server_flags
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
@@ -26,7 +26,7 @@ from mockube.client.kubeconfig import Access
 from mockube.client.verbs import Client
 from mockube.cluster_client import wait_for_pods
 from mockube.command_client import AGENT
-from mockube.component_base.clock import Clock, ClusterClock, advance_in_steps
+from mockube.component_base.clock import Clock, ClusterClock, QuietTurns, advance_in_steps
 from mockube.component_base.flags import flag_names, flags_of
 from mockube.component_base.suggestions import did_you_mean
 from mockube.component_base.supervision import start
@@ -39,6 +39,8 @@ from mockube.controller_manager.config.settings import Config
 from mockube.launch import MEMORY, LaunchOptions, temporary_server_flags
 from mockube.objects.requests import ObjectRequests
 
+from . import determinism
+from .determinism import SteppedWork
 from .log_capture import CapturedLog, capture_log
 from .quiet import MIN_QUIET_SECONDS, QuietTime
 from .serving import KUBECONFIG, EmbeddedServer, run_server
@@ -61,6 +63,8 @@ class ClusterOptions(LaunchOptions, frozen=True, kw_only=True):
     """Plugins of the scheduler, which are on unless a profile disables them."""
     images: Mapping[str, Any] | Path | None = None
     """Local commands by image, or the path of a file with this map."""
+    seed: int | None = None
+    """The seed of a cluster whose runs are the same; None for one with the machine's time and randomness."""
 
 
 class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
@@ -74,22 +78,35 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
     faults: FaultInjector
     quiet_time: QuietTime
     log: CapturedLog
+    stepped: SteppedWork | None
+    """What runs the calls of a cluster with a seed."""
 
     async def advance(self, seconds: float) -> None:
         """Advance the clock by some seconds, and run everything that is due by then."""
         self.quiet_time.restart()
-        await advance_in_steps(
-            self.clock, seconds, lambda: self.faults.is_busy, lambda: self.quiet_time.is_over
-        )
+        if self.stepped is not None:
+            await self.stepped.advance(seconds, self._is_quiet)
+        else:
+            idleness = QuietTurns(lambda: self.faults.is_busy)
+            await advance_in_steps(self.clock, seconds, idleness, self._is_quiet)
+
+    def _is_quiet(self) -> bool:
+        return self.quiet_time.is_over
 
 
 @asynccontextmanager
 async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedControlPlane]:
     """Run a control plane, and yield it when its nodes are ready and pods can be created; raise ValueError for invalid flags."""
-    clock, random = ClusterClock(), SystemRandom()
+    has_seed = options.seed is not None
+    clock = ClusterClock(start=determinism.START if has_seed else None)
+    random: Random = SystemRandom() if options.seed is None else SeededRandom(options.seed)
     faults = FaultInjector(clock)
     recorder = CallRecorder(clock)
+    stepped = SteppedWork(clock, lambda: faults.is_busy) if has_seed else None
     async with AsyncExitStack() as stack:
+        if stepped is not None:
+            stepped.let_time_pass()
+            stack.push_async_callback(stepped.hold)
         log = stack.enter_context(capture_log())
         folder = stack.enter_context(temporary_folder("mockube-"))
         options = _with_files(options, folder)
@@ -103,8 +120,9 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
                 config,
                 folder,
                 clock=clock,
-                random=random,
+                random=random.stream("server"),
                 component_probes=component_probes,
+                has_seed=has_seed,
             )
         )
         for middleware in (
@@ -116,7 +134,7 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         manager = Manager(
             manager_config,
             clock=clock,
-            random=random,
+            random=random.stream("manager"),
             access=server.controllers,
             transport=server.transport,
         )
@@ -136,7 +154,16 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
             seconds=START_SECONDS,
         )
         # Requests of reports are not recorded as the user's, and do not get the user's faults.
-        requests = ObjectRequests(client, server.admin, reports=manager_client, server_clock=clock)
+        requests = ObjectRequests(
+            client,
+            server.admin,
+            reports=manager_client,
+            server_clock=clock,
+            clock=clock if has_seed else clock.real,
+        )
+        if stepped is not None:
+            await stepped.hold()
+            stack.callback(stepped.let_time_pass)  # what ends the cluster may wait, too
         yield EmbeddedControlPlane(
             clock=clock,
             server=server,
@@ -145,6 +172,7 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
             faults=faults,
             quiet_time=quiet_time,
             log=log,
+            stepped=stepped,
         )
 
 

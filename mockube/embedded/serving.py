@@ -19,6 +19,7 @@ from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.matching import CONTROLLERS
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
+from mockube.apiserver.pki.issue import LEAF_YEARS
 from mockube.apiserver.registry.component_statuses import EmbeddedProbe
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, load_credentials
@@ -26,6 +27,7 @@ from mockube.apiserver.user import AUTHENTICATED, User
 from mockube.client.kubeconfig import Access
 from mockube.component_base.clock import Clock
 
+from .determinism import CERTIFICATE_YEARS, PORT
 from .direct import DirectTransport
 
 LOOPBACK: Final = "127.0.0.1"
@@ -57,12 +59,14 @@ async def run_server(
     clock: Clock,
     random: Random,
     component_probes: Mapping[str, EmbeddedProbe],
+    has_seed: bool = False,
 ) -> AsyncIterator[EmbeddedServer]:
     """Run an API server; `component_probes` are called at requests for ComponentStatuses.
 
     All files are in the folder, which the caller removes.
     """
-    credentials = load_credentials(config, "", now=clock.now(), random=random)
+    years = CERTIFICATE_YEARS if has_seed else LEAF_YEARS
+    credentials = load_credentials(config, "", now=clock.now(), random=random, years=years)
     token = random.bytes(TOKEN_BYTES).hex()
     with bind(config.serving.bind_address, config.serving.secure_port) as socket:
         listener = Listener(socket=socket, tls=credentials.tls)
@@ -74,6 +78,7 @@ async def run_server(
             drain_seconds=GRACE_SECONDS,
             has_embedded_manager=True,
             component_probes=component_probes,
+            port_in_objects=PORT if has_seed else 0,
         )
         async with running(config, dependencies) as server:
             has_roles = asyncio.Event()
