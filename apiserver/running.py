@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import Clock
+from mockube.component_base.local_ports import LocalPorts
 
 from .app import ApiServer
 from .bootstrap.apiservices import API_SERVICES, delete_unserved
@@ -57,6 +58,8 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     """Whether a controller manager runs in the same process, whose controllers share one user."""
     component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES
     """The probes of that manager, by component."""
+    local_ports: LocalPorts = field(default_factory=dict)
+    """The listeners of that manager."""
 
     port_in_objects: int = 0
     """The port that objects contain, such as names and Services; 0 for the listener's."""
@@ -197,6 +200,7 @@ def _environment(config: Config, dependencies: Dependencies) -> ServerEnvironmen
         address=f"{dependencies.address or config.serving.bind_address}:{dependencies.port}",
         identity=server_name(socket.gethostname(), dependencies.stored_port),
         component_probes=dependencies.component_probes,
+        local_ports=dependencies.local_ports,
     )
 
 

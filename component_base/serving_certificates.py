@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 
 from mockube.apimachinery.randomness import Random, SeededRandom
 
-CERTIFICATE_LIFETIME: Final = timedelta(days=365)
+CERTIFICATE_LIFETIME: Final = timedelta(days=3650)
 _ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 """The order of the curve P-256."""
 BACKDATE: Final = timedelta(minutes=5)

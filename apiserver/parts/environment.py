@@ -9,6 +9,7 @@ from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.registry.component_statuses import NO_PROBES, EmbeddedProbe
 from mockube.apiserver.serving_credentials import Credentials
 from mockube.component_base.clock import Clock, ClusterClock
+from mockube.component_base.local_ports import LocalPorts
 
 
 class ServerEnvironment(Struct, frozen=True, kw_only=True):
@@ -24,3 +25,5 @@ class ServerEnvironment(Struct, frozen=True, kw_only=True):
     """The identity of this server among those of its cluster."""
     component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES
     """The probes of a controller manager in the same process, by component."""
+    local_ports: LocalPorts = field(default_factory=dict)
+    """The listeners of that manager."""

@@ -48,6 +48,7 @@ def make_registry(  # noqa: PLR0913 - each argument is a part
         watch_cache=WatchCache(kv, layout.root, clock=environment.clock, read=read),
         clock=environment.clock,
         random=environment.random,
+        local_ports=environment.local_ports,
         rows=catalog.stored_rows,
         gates=config.features.gates,
         scheme=_scheme(schemas, catalog, _kind_rules(config, schemas, catalog, environment.clock)),

@@ -113,6 +113,7 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         config = _parse_flags(lambda: parse_server_flags(options.server_arguments(), {}))
         installed = _install(options, folder)
         manager_config = _parse_flags(lambda: _parse_manager_flags(options, folder, installed))
+        manager_config = replace(manager_config, local_ports={} if has_seed else None)
         quiet_time = QuietTime(clock, _quiet_seconds(manager_config))
         component_probes: dict[str, EmbeddedProbe] = {}
         server = await stack.enter_async_context(
@@ -122,7 +123,7 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
                 clock=clock,
                 random=random.stream("server"),
                 component_probes=component_probes,
-                has_seed=has_seed,
+                local_ports=manager_config.local_ports,
             )
         )
         for middleware in (

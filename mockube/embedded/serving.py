@@ -26,6 +26,7 @@ from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, load
 from mockube.apiserver.user import AUTHENTICATED, User
 from mockube.client.kubeconfig import Access
 from mockube.component_base.clock import Clock
+from mockube.component_base.local_ports import LocalPorts
 
 from .determinism import CERTIFICATE_YEARS, PORT
 from .direct import DirectTransport
@@ -59,13 +60,15 @@ async def run_server(
     clock: Clock,
     random: Random,
     component_probes: Mapping[str, EmbeddedProbe],
-    has_seed: bool = False,
+    local_ports: LocalPorts | None = None,
 ) -> AsyncIterator[EmbeddedServer]:
     """Run an API server; `component_probes` are called at requests for ComponentStatuses.
 
+    With `local_ports`, those of listeners of a cluster with a seed, objects and certificates are the same in each run.
+
     All files are in the folder, which the caller removes.
     """
-    years = CERTIFICATE_YEARS if has_seed else LEAF_YEARS
+    years = LEAF_YEARS if local_ports is None else CERTIFICATE_YEARS
     credentials = load_credentials(config, "", now=clock.now(), random=random, years=years)
     token = random.bytes(TOKEN_BYTES).hex()
     with bind(config.serving.bind_address, config.serving.secure_port) as socket:
@@ -78,7 +81,8 @@ async def run_server(
             drain_seconds=GRACE_SECONDS,
             has_embedded_manager=True,
             component_probes=component_probes,
-            port_in_objects=PORT if has_seed else 0,
+            port_in_objects=0 if local_ports is None else PORT,
+            local_ports={} if local_ports is None else local_ports,
         )
         async with running(config, dependencies) as server:
             has_roles = asyncio.Event()
