@@ -5,7 +5,7 @@ This is the only module that may use the machine's randomness, as `clock.py` is 
 
 import hashlib
 import os
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """The characters of suffixes, without vowels and digits that look like vowels, so that names contain no words."""
@@ -23,12 +23,18 @@ class Random(Protocol):
     def bytes(self, count: int) -> bytes:
         """Return `count` bytes: unpredictable ones, or those that a test determines."""
 
+    def stream(self, name: str) -> "Random":
+        """Return the source of a part, whose bytes do not depend on when other parts draw theirs."""
+
 
 class SystemRandom:
     """The operating system's randomness."""
 
     def bytes(self, count: int) -> bytes:
         return os.urandom(count)
+
+    def stream(self, _name: str) -> Self:
+        return self
 
 
 class SeededRandom:
@@ -41,6 +47,12 @@ class SeededRandom:
     def bytes(self, count: int) -> bytes:
         self._draws += 1
         return hashlib.shake_128(b"%s/%d" % (self._seed, self._draws)).digest(count)
+
+    def stream(self, name: str) -> "SeededRandom":
+        """Return a source of its own, whose bytes do not depend on what others draw."""
+        stream = SeededRandom()
+        stream._seed = b"%s/%s" % (self._seed, name.encode())
+        return stream
 
 
 def uid(random: Random) -> str:

@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import Clock
+from mockube.component_base.local_ports import LocalPorts
 
 from .app import ApiServer
 from .bootstrap.apiservices import API_SERVICES, delete_unserved
@@ -62,10 +63,19 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     """Whether a controller manager runs in the same process, whose controllers share one user."""
     component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES
     """The probes of that manager, by component."""
+    local_ports: LocalPorts = field(default_factory=dict)
+    """The listeners of that manager."""
+
+    port_in_objects: int = 0
+    """The port that objects contain, such as names and Services; 0 for the listener's."""
 
     @property
     def port(self) -> int:
         return self.listeners[0].port
+
+    @property
+    def stored_port(self) -> int:
+        return self.port_in_objects or self.port
 
 
 @asynccontextmanager
@@ -103,7 +113,7 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
             server.supervisor.start("bootstrap-roles", server.bootstrap_roles.run)
             server.on_restored.append(server.bootstrap_roles.invalidate)
         _start_tasks(
-            config, server, dependencies.port, [each for each in required_objects if each.is_recreated]
+            config, server, dependencies.stored_port, [each for each in required_objects if each.is_recreated]
         )
         _follow_certificates(config, server, dependencies)
         await stack.enter_async_context(_listening(server, dependencies))
@@ -198,16 +208,17 @@ def _environment(config: Config, dependencies: Dependencies) -> ServerEnvironmen
         clock=dependencies.clock,
         random=dependencies.random,
         address=lambda: f"{dependencies.address or config.serving.bind_address}:{dependencies.port}",
-        identity=server_name(socket.gethostname(), dependencies.port),
+        identity=server_name(socket.gethostname(), dependencies.stored_port),
         is_embedded=dependencies.has_embedded_manager,
         component_probes=dependencies.component_probes,
+        local_ports=dependencies.local_ports,
     )
 
 
 def _server_properties(config: Config, dependencies: Dependencies) -> ServerProperties:
     return ServerProperties(
         minor=config.features.kubernetes_version,
-        port=dependencies.port,
+        port=dependencies.stored_port,
         service_ranges=config.services.service_cluster_ip_range,
         client_ca=dependencies.credentials.tls.client_ca,
         proxy_ca=dependencies.credentials.proxy_ca,

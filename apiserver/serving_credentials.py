@@ -25,7 +25,7 @@ from .config.settings import AuthenticationOptions, Kubelets, Serving
 from .config.tls import SECURE, minimum_version, openssl_ciphers
 from .http.backend_connection import KubeletClient
 from .pki import cert_dir
-from .pki.issue import Pair, Subject, names_of
+from .pki.issue import LEAF_YEARS, Pair, Subject, names_of
 from .pki.reloading import CertificateFiles, Handshake, ServingCertificates
 from .user import AUTHENTICATED, User
 
@@ -92,8 +92,10 @@ class Credentials(Struct, frozen=True, kw_only=True):
         return "" if host in names or not exact else exact[0]
 
 
-def load_credentials(config: Config, address: str, *, now: datetime, random: Random) -> Credentials:
-    """Read the certificates and keys that flags name, and create those that are missing."""
+def load_credentials(
+    config: Config, address: str, *, now: datetime, random: Random, years: int = LEAF_YEARS
+) -> Credentials:
+    """Read the certificates and keys that flags name, and create those that are missing, which are valid for some years."""
     serving, authentication = config.serving, config.authentication
     hosts = [host for host in (serving.bind_address, address, *serving.tls_san) if host]
     server = cert_dir.server_subject(hosts, config.services.service_cluster_ip_range[0])
@@ -107,7 +109,13 @@ def load_credentials(config: Config, address: str, *, now: datetime, random: Ran
     with (
         _folder(config) as path,
         cert_dir.prepare_folder(
-            path, server, now=now, random=random, configured_files=configured_files, admin=admin
+            path,
+            server,
+            now=now,
+            random=random,
+            configured_files=configured_files,
+            admin=admin,
+            years=years,
         ) as pki_folder,
     ):
         authority = pki_folder.certificate(cert_dir.AUTHORITY)

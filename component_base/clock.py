@@ -193,8 +193,11 @@ class _DrivenClock:
 class ClusterClock(_DrivenClock):
     """The clock of a cluster in one event loop: it runs at a speed, stands still while it is paused, and can be advanced."""
 
-    def __init__(self, real: Clock | None = None) -> None:
-        """Create a clock that shows the real time until it is changed; `real` is the machine's clock."""
+    def __init__(self, real: Clock | None = None, *, start: datetime | None = None) -> None:
+        """Create a clock that shows the real time until it is changed, or that stands still at `start` and can only be advanced.
+
+        `real` is the machine's clock.
+        """
         super().__init__()
         self._real: Clock = RealClock() if real is None else real
         self._real_monotonic = self._real.monotonic
@@ -213,6 +216,8 @@ class ClusterClock(_DrivenClock):
         self._routine = DeferrableClock(self)
         self.leaps: deque[Leap] = deque(maxlen=MAX_LEAPS)
         """The newest spans of time over which an advance has leaped."""
+        if start is not None:
+            self._holds, self._rate, self._epoch = 1, 0.0, start
         self.on_change: list[Callable[[], None]] = []
         """Called after each pause, change of speed and advance."""
 
@@ -496,11 +501,32 @@ class SteppedClock(ClusterClock):
         raise error
 
 
+class Idleness(Protocol):
+    """Whether a cluster in an event loop has something to do without the passage of time."""
+
+    async def wait(self, clock: ClusterClock) -> None:
+        """Wait until there is nothing to do but to wait for timers."""
+
+
+class QuietTurns:
+    """Counts iterations of the event loop without a request in progress; time flows while a request takes long."""
+
+    def __init__(self, is_busy: Callable[[], bool]) -> None:
+        self._is_busy = is_busy
+
+    async def wait(self, clock: ClusterClock) -> None:
+        flows_from, quiet_turns = clock.real.monotonic() + MAX_HELD_SECONDS, 0
+        while quiet_turns < QUIET_TURNS:
+            await yield_to_loop()
+            quiet_turns = 0 if self._is_busy() else quiet_turns + 1
+            elapsed = clock.real.monotonic() - flows_from
+            if elapsed > 0:
+                clock.advance(elapsed * clock.speed)
+                flows_from += elapsed
+
+
 async def advance_in_steps(
-    clock: ClusterClock,
-    seconds: float,
-    is_busy: Callable[[], bool],
-    is_quiet: Callable[[], bool] = lambda: False,
+    clock: ClusterClock, seconds: float, idleness: Idleness, is_quiet: Callable[[], bool] = lambda: False
 ) -> None:
     """Advance a clock step by step, and wait for the effects of each step, so that leases are renewed in time.
 
@@ -508,9 +534,9 @@ async def advance_in_steps(
     the clock leaps to the next callback that is not deferrable.
     """
     with clock.standing_still():
-        await _wait_until_idle(clock, is_busy)
+        await idleness.wait(clock)
         while seconds > 0:
-            leaped = await _leap(clock, seconds, is_busy) if is_quiet() else 0.0
+            leaped = await _leap(clock, seconds, idleness) if is_quiet() else 0.0
             if leaped:
                 seconds -= leaped
                 continue
@@ -518,10 +544,10 @@ async def advance_in_steps(
             step = seconds if due is None else min(max(due, MAX_STEP_SECONDS), seconds)
             clock.advance(step)
             seconds -= step
-            await _wait_until_idle(clock, is_busy)
+            await idleness.wait(clock)
 
 
-async def _leap(clock: ClusterClock, seconds: float, is_busy: Callable[[], bool]) -> float:
+async def _leap(clock: ClusterClock, seconds: float, idleness: Idleness) -> float:
     """Leap over a time in which only deferrable callbacks are due, then run these once; return the seconds of the leap."""
     for deferrable in clock.deferrables:
         deferrable.defer()
@@ -530,19 +556,8 @@ async def _leap(clock: ClusterClock, seconds: float, is_busy: Callable[[], bool]
         for deferrable in clock.deferrables if leaped else ():
             deferrable.resume()
             clock.advance(0.0)
-            await _wait_until_idle(clock, is_busy)
+            await idleness.wait(clock)
     finally:
         for deferrable in clock.deferrables:
             deferrable.resume()
     return leaped
-
-
-async def _wait_until_idle(clock: ClusterClock, is_busy: Callable[[], bool]) -> None:
-    flows_from, quiet_turns = clock.real.monotonic() + MAX_HELD_SECONDS, 0
-    while quiet_turns < QUIET_TURNS:
-        await yield_to_loop()
-        quiet_turns = 0 if is_busy() else quiet_turns + 1
-        elapsed = clock.real.monotonic() - flows_from
-        if elapsed > 0:
-            clock.advance(elapsed * clock.speed)
-            flows_from += elapsed

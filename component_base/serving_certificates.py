@@ -12,9 +12,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from mockube.apimachinery.randomness import Random
+from mockube.apimachinery.randomness import Random, SeededRandom
 
-CERTIFICATE_LIFETIME: Final = timedelta(days=365)
+CERTIFICATE_LIFETIME: Final = timedelta(days=3650)
+_ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+"""The order of the curve P-256."""
 BACKDATE: Final = timedelta(minutes=5)
 """How far `notBefore` lies in the past, so that a client whose clock is slow accepts the certificate."""
 
@@ -44,14 +46,21 @@ def self_signed_certificate(address: str, *, now: datetime, random: Random) -> t
     return self_signed_pair(name, hosts, now=now, random=random)
 
 
+def new_key(random: Random) -> ec.EllipticCurvePrivateKey:
+    """Return a key of the curve P-256. Twice the bytes that it has make all keys equally likely (FIPS 186-5, A.2.1)."""
+    return ec.derive_private_key(int.from_bytes(random.bytes(64)) % (_ORDER - 1) + 1, ec.SECP256R1())
+
+
 def self_signed_pair(
     name: x509.Name, hosts: x509.SubjectAlternativeName, *, now: datetime, random: Random
 ) -> tuple[bytes, bytes]:
     """Return a self-signed certificate of a subject and its key, as PEM."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = new_key(random)
     builder = x509.CertificateBuilder(name, name, key.public_key(), int.from_bytes(random.bytes(16)) | 1)
     builder = builder.not_valid_before(now - BACKDATE).not_valid_after(now + CERTIFICATE_LIFETIME)
-    certificate = builder.add_extension(hosts, critical=False).sign(key, hashes.SHA256())
+    certificate = builder.add_extension(hosts, critical=False).sign(
+        key, hashes.SHA256(), ecdsa_deterministic=isinstance(random, SeededRandom) or None
+    )
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

@@ -50,6 +50,7 @@ def _kubelet_settings(context: Context) -> KubeletSettings:
         details=simulation.simulate_kubelet_details,
         address=simulation.kubelet_address,
         port=simulation.kubelet_port,
+        local_ports=options.local_ports,
         allow_host_access=simulation.allow_host_access,
         process_images=simulation.images if simulation.container_runtime == PROCESS else None,
         pod_network=simulation.pod_network,

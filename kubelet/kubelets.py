@@ -21,6 +21,7 @@ from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
 from mockube.client.kinds import CONFIG_MAPS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
+from mockube.component_base.local_ports import KUBELETS
 from mockube.component_base.serving_certificates import self_signed_certificate, tls_context_of_pair
 
 from .kwok_objects import kwok_objects
@@ -87,7 +88,10 @@ class SimulatedKubelets:
     def _advertised_address(self, listener: socket.socket) -> str:
         address, port = self._settings.address, listener.getsockname()[1]
         host = socket.gethostname() if ip_address(address).is_unspecified else address
-        return join_host_port(host, port)
+        if self._settings.local_ports is None:
+            return join_host_port(host, port)
+        self._settings.local_ports[KUBELETS] = join_host_port(host, port)
+        return KUBELETS
 
     def _credentials(self) -> tuple[ssl.SSLContext, str]:
         context = self._context

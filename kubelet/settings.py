@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from mockube.client.component import ComponentContext
+from mockube.component_base.local_ports import LocalPorts
 from mockube.container_runtime.simulation_values import CLUSTER_DNS
 
 from .installation import NOTHING_INSTALLED, Installation
@@ -23,6 +24,8 @@ class KubeletSettings(Struct, frozen=True, kw_only=True):
     address: str
     port: int
     """The address and the port of the kubelets' server; port 0 is a free one."""
+    local_ports: LocalPorts | None
+    """Where the address of the kubelets' server is noted, if objects must not contain it."""
     allow_host_access: bool
     process_images: Path | None
     """The file with the images that run as processes of this machine; None if all containers are simulated."""

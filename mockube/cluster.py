@@ -16,10 +16,12 @@ from typing import Any, Final, Self
 
 from mockube import clients
 from mockube.apimachinery.schema import minors
+from mockube.component_base.forkable_loop import new_forkable_loop
 from mockube.component_base.release_options import read_minor
 from mockube.component_base.supervision import first_cause
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import ClusterOptions, EmbeddedControlPlane, control_plane
+from mockube.embedded.determinism import SeededLoop
 from mockube.embedded.handle import Fault, Handle, NotStarted
 from mockube.failure import Failure
 from mockube.forked_cluster import AsyncForkedCluster, AwaitedFork, ForkedCluster
@@ -84,6 +86,7 @@ class Cluster(Handle, ObjectMethods):
         scheduler_plugins: Sequence[object] = (),
         profile: str = MINIMAL,
         control_planes: int = 1,
+        seed: int | None = None,
     ) -> None:
         __tracebackhide__ = True
         _check_profile(profile, control_planes)
@@ -106,9 +109,14 @@ class Cluster(Handle, ObjectMethods):
             scheduler_plugins=tuple(scheduler_plugins),
             profile=profile,
             control_planes=control_planes,
+            seed=seed,
         )
         super().__init__(
-            BackgroundContext[EmbeddedControlPlane](partial(control_plane, options), name="mockube")
+            BackgroundContext[EmbeddedControlPlane](
+                partial(control_plane, options),
+                name="mockube",
+                new_loop=new_forkable_loop if seed is None else SeededLoop,
+            )
         )
 
     @property

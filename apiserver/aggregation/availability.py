@@ -102,7 +102,8 @@ class Availability:
         if self._timer is not None:
             self._timer.cancel()
         delay = RECHECK_SECONDS if all_available else self._wait
-        self._timer = self._registry.clock.call_later(delay, changed.set)
+        clock = self._registry.clock.routine if all_available else self._registry.clock
+        self._timer = clock.call_later(delay, changed.set)
 
     async def _check_all(self, keys: Sequence[bytes]) -> tuple[bool, bool]:
         """Check the changed APIServices, and those of all other servers.

@@ -102,7 +102,7 @@ class APIServiceRegistration:
                 self._served_by[key] = served
             self._servers.subtract(before)
             self._servers.update(served)
-            changed |= dict.fromkeys(before ^ served)
+            changed |= dict.fromkeys(sorted(before ^ served))
         return changed
 
     async def _reconcile(self, version: GroupVersion) -> None:

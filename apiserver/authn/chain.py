@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.randomness import Random
+from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.apiserver.outgoing import Reviewer, Send
 from mockube.apiserver.pki.issue import make_key
 from mockube.apiserver.user import User
@@ -38,7 +38,7 @@ class Trust(Struct, frozen=True, kw_only=True):
     """The credentials that the server accepts. `audiences` are its own; none: its issuers."""
 
     tokens: Mapping[str, User]
-    keys: ServiceAccountKeys = field(default_factory=lambda: load(make_key()))
+    keys: ServiceAccountKeys = field(default_factory=lambda: load(make_key(SystemRandom())))
     issuers: Sequence[str] = (ISSUER,)
     audiences: Sequence[str] = ()
     anonymous: bool = True

@@ -91,7 +91,13 @@ def make_controls(
     faults, marks = Faults(cluster, injector), Marks(cluster)
     moments = Moments(cluster, marks.find)
     clocks = _make_clocks(config, clock, recorder, injector)
-    strategies: list[ControlStrategy] = [changes, faults, marks, requests, Rewinds(cluster, kv, moments, on_restored)]
+    strategies: list[ControlStrategy] = [
+        changes,
+        faults,
+        marks,
+        requests,
+        Rewinds(cluster, kv, moments, on_restored),
+    ]
     if clocks is not None:
         strategies.append(clocks)
     group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)

@@ -9,6 +9,7 @@ from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.registry.component_statuses import NO_PROBES, EmbeddedProbe
 from mockube.apiserver.serving_credentials import Credentials
 from mockube.component_base.clock import Clock, ClusterClock
+from mockube.component_base.local_ports import LocalPorts
 
 
 class ServerEnvironment(Struct, frozen=True, kw_only=True):
@@ -26,3 +27,5 @@ class ServerEnvironment(Struct, frozen=True, kw_only=True):
     """Whether the program that runs the server controls it: then it records requests whatever the flags."""
     component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES
     """The probes of a controller manager in the same process, by component."""
+    local_ports: LocalPorts = field(default_factory=dict)
+    """The listeners of that manager."""

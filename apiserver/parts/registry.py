@@ -55,6 +55,7 @@ def make_registry(  # noqa: PLR0913 - each argument is a part
         clock=environment.clock,
         random=environment.random,
         journal=journal or Journal(environment.clock),
+        local_ports=environment.local_ports,
         rows=catalog.stored_rows,
         gates=config.features.gates,
         scheme=_scheme(schemas, catalog, _kind_rules(config, schemas, catalog, environment.clock)),

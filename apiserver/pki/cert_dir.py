@@ -19,7 +19,7 @@ from msgspec import Struct, structs
 
 from mockube.apimachinery.randomness import Random
 
-from .issue import CertificateIssuer, Pair, Subject, make_authority, make_key, not_after
+from .issue import LEAF_YEARS, CertificateIssuer, Pair, Subject, make_authority, make_key, not_after
 from .private import write_private
 
 LOG = logging.getLogger(__name__)
@@ -89,19 +89,20 @@ def prepare_folder(
     random: Random,
     configured_files: Collection[Path] = (),
     admin: Subject = ADMIN,
+    years: int = LEAF_YEARS,
 ) -> Iterator[Folder]:
     """Create missing files, replace unusable certificates, and hold the folder's lock while the caller reads the files.
 
-    `configured_files` are the files that flags name; they are never replaced.
+    `configured_files` are the files that flags name; they are never replaced. New certificates are valid for some `years`.
     """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Folder(path=path)
     with _hold_lock(path):
         _check_files(folder)
         authority = _authority(folder, AUTHORITY, "kubernetes", now, random)
-        issuer = CertificateIssuer(authority, now=now, random=random)
+        issuer = CertificateIssuer(authority, now=now, random=random, years=years)
         proxies = _authority(folder, PROXY_AUTHORITY, PROXY_AUTHORITY, now, random)
-        proxy_issuer = CertificateIssuer(proxies, now=now, random=random)
+        proxy_issuer = CertificateIssuer(proxies, now=now, random=random, years=years)
         for name, subject, signer in (
             (SERVER, server, issuer),
             (CLIENT, admin, issuer),
@@ -113,7 +114,7 @@ def prepare_folder(
             if pair.isdisjoint(configured_files) and not _is_usable(folder, name, subject, signer):
                 _write_pair(folder, name, signer.issue(subject))
         if not folder.key(SERVICE_ACCOUNTS).exists():
-            write_private(folder.key(SERVICE_ACCOUNTS), make_key())
+            write_private(folder.key(SERVICE_ACCOUNTS), make_key(random))
         yield folder
 
 

@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
-from mockube.apimachinery.randomness import Random
+from mockube.apimachinery.randomness import Random, SeededRandom
+from mockube.component_base.serving_certificates import new_key
 
 AUTHORITY_YEARS, LEAF_YEARS = 10, 1
 RENEW_BEFORE = timedelta(days=30)
@@ -40,19 +41,20 @@ class Subject(Struct, frozen=True, kw_only=True):
 
 
 class CertificateIssuer:
-    """Signs certificates with an authority's key; `now` is the time of issue."""
+    """Signs certificates with an authority's key; `now` is the time of issue, and `years` how long they are valid."""
 
-    def __init__(self, authority: Pair, *, now: datetime, random: Random) -> None:
+    def __init__(self, authority: Pair, *, now: datetime, random: Random, years: int = LEAF_YEARS) -> None:
         self._certificate = x509.load_pem_x509_certificate(authority.certificate)
         self._key = _load_key(authority.key)
         self._now = now
+        self._years = years
         self._random = random
 
     def issue(self, subject: Subject) -> Pair:
-        key = _new_key(is_rsa=subject.has_rsa_key)
+        key = _new_rsa_key() if subject.has_rsa_key else new_key(self._random)
         usage = ExtendedKeyUsageOID.SERVER_AUTH if subject.hosts else ExtendedKeyUsageOID.CLIENT_AUTH
         builder = _builder(
-            _name(subject), self._certificate.subject, key, self._now, LEAF_YEARS, self._random
+            _name(subject), self._certificate.subject, key, self._now, self._years, self._random
         )
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         builder = builder.add_extension(_usage(signs=False), critical=True)
@@ -63,7 +65,7 @@ class CertificateIssuer:
         if subject.hosts:
             names = x509.SubjectAlternativeName(list(map(_general_name, subject.hosts)))
             builder = builder.add_extension(names, critical=False)
-        return _sign(builder, key, self._key)
+        return _sign(builder, key, self._key, self._random)
 
     def is_usable(self, certificate: bytes, subject: Subject) -> bool:
         """Return whether this authority signed a certificate for the subject, and it does not expire within `RENEW_BEFORE`."""
@@ -82,7 +84,7 @@ class CertificateIssuer:
 
 def make_authority(name: str, *, now: datetime, random: Random) -> Pair:
     """Create a self-signed certificate authority."""
-    key = _new_key()
+    key = new_key(random)
     own = _name(Subject(name=name))
     builder = _builder(own, own, key, now, AUTHORITY_YEARS, random)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
@@ -90,11 +92,11 @@ def make_authority(name: str, *, now: datetime, random: Random) -> Pair:
     builder = builder.add_extension(
         x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
     )
-    return _sign(builder, key, key)
+    return _sign(builder, key, key, random)
 
 
-def make_key() -> bytes:
-    return _pem(_new_key())
+def make_key(random: Random) -> bytes:
+    return _pem(new_key(random))
 
 
 def not_after(certificate: bytes) -> datetime:
@@ -126,13 +128,14 @@ def _builder(
     return builder.not_valid_before(now - BACKDATED).not_valid_after(now + timedelta(days=365 * years))
 
 
-def _sign(builder: x509.CertificateBuilder, key: _Key, by: _Key) -> Pair:
-    certificate = builder.sign(by, hashes.SHA256())
+def _sign(builder: x509.CertificateBuilder, key: _Key, by: _Key, random: Random) -> Pair:
+    is_deterministic = isinstance(random, SeededRandom) and isinstance(by, ec.EllipticCurvePrivateKey)
+    certificate = builder.sign(by, hashes.SHA256(), ecdsa_deterministic=is_deterministic or None)
     return Pair(certificate=certificate.public_bytes(serialization.Encoding.PEM), key=_pem(key))
 
 
-def _new_key(*, is_rsa: bool = False) -> _Key:
-    return rsa.generate_private_key(65537, RSA_BITS) if is_rsa else ec.generate_private_key(ec.SECP256R1())
+def _new_rsa_key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(65537, RSA_BITS)
 
 
 def _pem(key: _Key) -> bytes:

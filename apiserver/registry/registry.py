@@ -32,6 +32,7 @@ from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import MAX_REASON, Layout, StoredObject
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.clock import Clock
+from mockube.component_base.local_ports import LocalPorts
 from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.kv import (
     HEAD,
@@ -89,6 +90,7 @@ class Backend(Struct, frozen=True, kw_only=True):
     """The minor release that the server has, and its feature gates."""
     worker: Worker = field(default_factory=Worker)
     journal: Journal = field(default_factory=Journal)
+    local_ports: LocalPorts = field(default_factory=dict)
     resource_caches: dict[GroupResource, ResourceCache] = field(default_factory=dict)
     """By built-in resource; added at the first read."""
     moved_ports: dict[int, int] = field(default_factory=dict)

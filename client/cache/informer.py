@@ -434,7 +434,7 @@ class Informers:
             informer,
             settings.metrics.of(_name(informer.resource)),
             clock=settings.clock,
-            random=settings.random,
+            random=settings.random.stream(f"reflector/{_name(informer.resource)}"),
         )
         async with asyncio.TaskGroup() as group:
             name = _name(informer.resource)
@@ -444,9 +444,10 @@ class Informers:
                 start_in(group, f"resync of {name}", resync, endless=True)
 
     async def _resync(self, informer: Informer[Any], period: float) -> None:
+        random = self._settings.random.stream(f"resync/{_name(informer.resource)}")
         while True:
             # One to two periods, as kube-controller-manager's ResyncPeriod: not all informers resync at once.
-            await self._settings.clock.routine.sleep(period * (1.0 + fraction(self._settings.random)))
+            await self._settings.clock.routine.sleep(period * (1.0 + fraction(random)))
             informer.resync()
 
 

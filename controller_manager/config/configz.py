@@ -12,7 +12,7 @@ GROUP = "kubecontrollermanager.config.k8s.io"
 
 
 def configz(config: Config) -> dict[str, Any]:
-    return {GROUP: _json_value(replace(config, scheduler_plugins=()))}
+    return {GROUP: _json_value(replace(config, scheduler_plugins=(), local_ports=None))}
 
 
 def _json_value(value: Any) -> Any:

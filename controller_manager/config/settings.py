@@ -22,6 +22,7 @@ from mockube.component_base.flags import (
     seconds,
 )
 from mockube.component_base.klog import Logging
+from mockube.component_base.local_ports import LocalPorts
 from mockube.container_runtime import simulation_values
 from mockube.kubelet.installation import NOTHING_INSTALLED, Installation, read_installation
 from mockube.kubelet.node_pools.deprecated import CommonSettings
@@ -429,5 +430,7 @@ class Config(Struct, frozen=True, kw_only=True):
     """The values of the flags of packs that have some, by the pack's name."""
     scheduler_plugins: tuple[Any, ...] = ()
     """Plugins of the scheduler, which only a program in the same process can pass."""
+    local_ports: LocalPorts | None = None
+    """Where the simulated kubelets note their address, which only a program in the same process can read."""
     ignored: tuple[str, ...] = ()
     """The flags of kube-controller-manager that were set and have no effect."""

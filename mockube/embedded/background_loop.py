@@ -23,8 +23,15 @@ R = TypeVar("R")
 class BackgroundContext(Generic[T]):
     """A context manager that is entered and exited once in a background thread; any thread may wait for `opened` and `ended`."""
 
-    def __init__(self, block: Callable[[], AbstractAsyncContextManager[T]], *, name: str) -> None:
+    def __init__(
+        self,
+        block: Callable[[], AbstractAsyncContextManager[T]],
+        *,
+        name: str,
+        new_loop: Callable[[], asyncio.AbstractEventLoop] = new_forkable_loop,
+    ) -> None:
         self._block = block
+        self._new_loop = new_loop
         self.opened: Future[T] = Future()
         self.ended: Future[None] = Future()
         """Its result raises the error that ended the context, unless `stop` did."""
@@ -120,7 +127,7 @@ class BackgroundContext(Generic[T]):
 
     def _run(self) -> None:
         try:
-            with asyncio.Runner(loop_factory=new_forkable_loop) as runner:
+            with asyncio.Runner(loop_factory=self._new_loop) as runner:
                 runner.run(self._run_context())
         except BaseException as error:  # noqa: BLE001 - it is raised in the waiting threads
             self._fail(error)

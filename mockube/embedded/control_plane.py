@@ -14,8 +14,9 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery.randomness import SystemRandom
+from mockube.apimachinery.randomness import Random, SeededRandom, SystemRandom
 from mockube.apimachinery.schema import minors
+from mockube.apiserver.config.command_line import Config as ServerConfig
 from mockube.apiserver.config.command_line import parse as parse_server_flags
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
 from mockube.apiserver.control.faults import Fault, FaultInjector, InjectedFault
@@ -26,7 +27,7 @@ from mockube.client.kubeconfig import Access
 from mockube.client.verbs import Client
 from mockube.cluster_client import wait_for_pods
 from mockube.command_client import AGENT
-from mockube.component_base.clock import Clock, ClusterClock, advance_in_steps
+from mockube.component_base.clock import Clock, ClusterClock, QuietTurns, advance_in_steps
 from mockube.component_base.flags import flag_names, flags_of
 from mockube.component_base.suggestions import did_you_mean
 from mockube.component_base.supervision import start
@@ -39,6 +40,8 @@ from mockube.controller_manager.config.settings import Config
 from mockube.launch import MEMORY, LaunchOptions, temporary_server_flags
 from mockube.objects.requests import ObjectRequests
 
+from . import determinism
+from .determinism import SteppedWork
 from .fork_problems import fork_problem
 from .log_capture import CapturedLog, capture_log
 from .quiet import MIN_QUIET_SECONDS, QuietTime
@@ -62,6 +65,8 @@ class ClusterOptions(LaunchOptions, frozen=True, kw_only=True):
     """Plugins of the scheduler, which are on unless a profile disables them."""
     images: Mapping[str, Any] | Path | None = None
     """Local commands by image, or the path of a file with this map."""
+    seed: int | None = None
+    """The seed of a cluster whose runs are the same; None for one with the machine's time and randomness."""
 
 
 class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
@@ -79,6 +84,8 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
     """The client of mockube's own components."""
     fork_problem: str
     """Why the control plane cannot be forked; "" if it can."""
+    stepped: SteppedWork | None
+    """What runs the calls of a cluster with a seed."""
 
     async def inject(self, fault: Fault) -> InjectedFault:
         """Inject a valid fault. It is an object of the kind Fault, if the server has the group of control."""
@@ -103,22 +110,32 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
     async def advance(self, seconds: float) -> None:
         """Advance the clock by some seconds, and run everything that is due by then."""
         self.quiet_time.restart()
-        await advance_in_steps(
-            self.clock, seconds, lambda: self.faults.is_busy, lambda: self.quiet_time.is_over
-        )
+        if self.stepped is not None:
+            await self.stepped.advance(seconds, self._is_quiet)
+        else:
+            idleness = QuietTurns(lambda: self.faults.is_busy)
+            await advance_in_steps(self.clock, seconds, idleness, self._is_quiet)
+
+    def _is_quiet(self) -> bool:
+        return self.quiet_time.is_over
 
 
 @asynccontextmanager
 async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedControlPlane]:
     """Run a control plane, and yield it when its nodes are ready and pods can be created; raise ValueError for invalid flags."""
-    clock, random = ClusterClock(), SystemRandom()
+    has_seed = options.seed is not None
+    clock = ClusterClock(start=determinism.START if has_seed else None)
+    random: Random = SystemRandom() if options.seed is None else SeededRandom(options.seed)
+    injectors: list[FaultInjector] = []
+    stepped = SteppedWork(clock, lambda: any(each.is_busy for each in injectors)) if has_seed else None
     async with AsyncExitStack() as stack:
+        if stepped is not None:
+            stepped.let_time_pass()
+            stack.push_async_callback(stepped.hold)
         log = stack.enter_context(capture_log())
         folder = stack.enter_context(temporary_folder("mockube-"))
         options = _with_files(options, folder)
-        config = _parse_flags(lambda: parse_server_flags(options.server_arguments(), {}))
-        installed = _install(options, folder)
-        manager_config = _parse_flags(lambda: _parse_manager_flags(options, folder, installed))
+        config, manager_config = _configure(options, folder)
         quiet_time = QuietTime(clock, _quiet_seconds(manager_config))
         component_probes: dict[str, EmbeddedProbe] = {}
         server = await stack.enter_async_context(
@@ -126,18 +143,20 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
                 config,
                 folder,
                 clock=clock,
-                random=random,
+                random=random.stream("server"),
                 component_probes=component_probes,
+                local_ports=manager_config.local_ports,
             )
         )
         recorder, faults = server.api_server.controls.recorder, server.api_server.controls.injector
         assert recorder is not None, "an embedded server records requests"
         assert faults is not None, "an embedded server injects faults"
+        injectors.append(faults)
         server.api_server.hooks.before_endpoint.add(quiet_time.observe)
         manager = Manager(
             manager_config,
             clock=clock,
-            random=random,
+            random=random.stream("manager"),
             access=server.controllers,
             transport=server.transport,
         )
@@ -149,7 +168,7 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         if options.is_kubeadm:
             from mockube.kubeadm.init import init  # noqa: PLC0415 - most clusters are minimal
 
-            await init(client, server.admin, options, clock=clock, random=random)
+            await init(client, server.admin, options, clock=clock, random=random.stream("kubeadm"))
         await wait_for_pods(
             manager_client,
             manager_config.simulation.node_count,
@@ -157,7 +176,16 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
             seconds=START_SECONDS,
         )
         # Requests of reports are not recorded as the user's, and do not get the user's faults.
-        requests = ObjectRequests(client, server.admin, reports=manager_client, server_clock=clock)
+        requests = ObjectRequests(
+            client,
+            server.admin,
+            reports=manager_client,
+            server_clock=clock,
+            clock=clock if has_seed else clock.real,
+        )
+        if stepped is not None:
+            await stepped.hold()
+            stack.callback(stepped.let_time_pass)  # what ends the cluster may wait, too
         plane = EmbeddedControlPlane(
             clock=clock,
             server=server,
@@ -168,10 +196,19 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
             log=log,
             controllers=manager_client,
             fork_problem=fork_problem(config, manager_config),
+            stepped=stepped,
         )
         if server.api_server.controls.clocks is not None:
             server.api_server.controls.clocks.advance_by = plane.advance
         yield plane
+
+
+def _configure(options: ClusterOptions, folder: Path) -> tuple[ServerConfig, Config]:
+    """Return the configurations of server and manager, and write the files that they name."""
+    config = _parse_flags(lambda: parse_server_flags(options.server_arguments(), {}))
+    installed = _install(options, folder)
+    manager_config = _parse_flags(lambda: _parse_manager_flags(options, folder, installed))
+    return config, replace(manager_config, local_ports=None if options.seed is None else {})
 
 
 def _with_files(options: ClusterOptions, folder: Path) -> ClusterOptions:

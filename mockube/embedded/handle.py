@@ -268,7 +268,8 @@ class Handle(ClusterHandle):
         return self._plane.requests
 
     def _submit(self, work: Work[T]) -> "Future[T]":
-        return self._context.submit(work)
+        stepped = self._plane.stepped
+        return self._context.submit(work if stepped is None else stepped.run(work))
 
     def _closed(self) -> Failure:
         return NotStarted(_STOPPED)

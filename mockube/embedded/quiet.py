@@ -11,8 +11,10 @@ from mockube.component_base.clock import Clock
 MIN_QUIET_SECONDS: Final = 60.0
 """The time after a write in which whatever checks the cluster at intervals has noticed it."""
 _READS: Final = frozenset({"get", "list", "watch", "head", "options"})
-_RENEWALS: Final = frozenset({("leases", ""), ("nodes", "status")})
-"""The resources and subresources that kubelets write at intervals."""
+_RENEWALS: Final = frozenset({("leases", ""), ("nodes", "status"), ("serviceaccounts", "token")})
+"""The resources and subresources that kubelets write at intervals, and tokens, which nothing stores."""
+_REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
+"""The groups of resources that are created but not stored."""
 
 
 class QuietTime:
@@ -39,4 +41,5 @@ class QuietTime:
 
 
 def _is_change(info: RequestInfo) -> bool:
-    return info.verb not in _READS and (info.resource, info.subresource) not in _RENEWALS
+    is_renewal = (info.resource, info.subresource) in _RENEWALS or info.group in _REVIEWS
+    return info.verb not in _READS and not is_renewal

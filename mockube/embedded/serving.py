@@ -19,13 +19,16 @@ from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.matching import CONTROLLERS
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
+from mockube.apiserver.pki.issue import LEAF_YEARS
 from mockube.apiserver.registry.component_statuses import EmbeddedProbe
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, load_credentials
 from mockube.apiserver.user import AUTHENTICATED, User
 from mockube.client.kubeconfig import Access
 from mockube.component_base.clock import Clock
+from mockube.component_base.local_ports import LocalPorts
 
+from .determinism import CERTIFICATE_YEARS, PORT
 from .direct import DirectTransport
 
 LOOPBACK: Final = "127.0.0.1"
@@ -61,12 +64,16 @@ async def run_server(
     clock: Clock,
     random: Random,
     component_probes: Mapping[str, EmbeddedProbe],
+    local_ports: LocalPorts | None = None,
 ) -> AsyncIterator[EmbeddedServer]:
     """Run an API server; `component_probes` are called at requests for ComponentStatuses.
 
+    With `local_ports`, those of listeners of a cluster with a seed, objects and certificates are the same in each run.
+
     All files are in the folder, which the caller removes.
     """
-    credentials = load_credentials(config, "", now=clock.now(), random=random)
+    years = LEAF_YEARS if local_ports is None else CERTIFICATE_YEARS
+    credentials = load_credentials(config, "", now=clock.now(), random=random, years=years)
     token = random.bytes(TOKEN_BYTES).hex()
     with bind(config.serving.bind_address, config.serving.secure_port) as socket:
         listener = Listener(socket=socket, tls=credentials.tls)
@@ -78,6 +85,8 @@ async def run_server(
             drain_seconds=GRACE_SECONDS,
             has_embedded_manager=True,
             component_probes=component_probes,
+            port_in_objects=0 if local_ports is None else PORT,
+            local_ports={} if local_ports is None else local_ports,
         )
         async with running(config, dependencies) as server:
             has_roles = asyncio.Event()

@@ -21,6 +21,17 @@ _SEND_CALL: Final = ContextVar[Callable[[Call], None]]("send_call")
 """Sends a call to the caller of the request that runs in this context."""
 
 
+class CallCount:
+    """The number of calls that have been sent to callers, and have not returned yet."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+CALL_COUNT: Final = ContextVar[CallCount]("call_count")
+"""Counts the calls of this context, if anybody needs to know."""
+
+
 async def call_in_caller(function: Callable[[], T]) -> T:
     """Call a function where the caller of this request waits. Its error is raised there, and ends the request."""
     loop = asyncio.get_running_loop()
@@ -32,8 +43,13 @@ async def call_in_caller(function: Callable[[], T]) -> T:
         with suppress(RuntimeError):  # the loop was closed
             loop.call_soon_threadsafe(_set_result, result, value)
 
-    _SEND_CALL.get()(call)
-    return await result
+    count = CALL_COUNT.get(None) or CallCount()
+    count.count += 1
+    try:
+        _SEND_CALL.get()(call)
+        return await result
+    finally:
+        count.count -= 1
 
 
 def run_blocking(submit: Submit[T], work: Coroutine[Any, Any, T]) -> T:

@@ -46,12 +46,17 @@ T = TypeVar("T")
 
 class ObjectClient:
     def __init__(
-        self, client: Client, *, reports: Client | None = None, server_clock: Clock | None = None
+        self,
+        client: Client,
+        *,
+        reports: Client | None = None,
+        server_clock: Clock | None = None,
+        clock: Clock | None = None,
     ) -> None:
         """Create a client; `reports` sends the requests of discovery and of messages, which do not count as requests of the user."""
         self._client = client
         self._reports = reports or client
-        self._clock = RealClock()
+        self._clock = clock or RealClock()
         self._server_clock = server_clock or self._clock
         self._names = ResourceNames(self._reports)
 

@@ -35,8 +35,10 @@ class ObjectRequests:
         *,
         reports: Client | None = None,
         server_clock: Clock | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        self._objects = ObjectClient(client, reports=reports, server_clock=server_clock)
+        """`clock` is that of the seconds which a method waits at most; the machine's by default."""
+        self._objects = ObjectClient(client, reports=reports, server_clock=server_clock, clock=clock)
         self._pods = PodClient(client, self._objects, access)
 
     def apply(self, manifests: Any, namespace: Any) -> Work[Objects]:

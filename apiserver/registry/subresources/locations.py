@@ -235,7 +235,8 @@ def gateway(backend: Backend, node: str = "") -> KubeletGateway | None:
     """Return the listener of the simulated nodes, for requests to one of them or to all; None if there is none."""
     config_map = backend.find_cached(_CONFIG_MAPS, _SYSTEM, _KUBELETS)
     data = {} if config_map is None else config_map.tree().get("data") or {}
-    host, _, port = (data.get("address") or "").rpartition(":")
+    address = data.get("address") or ""
+    host, _, port = backend.local_ports.get(address, address).rpartition(":")
     if not host or not port.isascii() or not port.isdecimal():
         return None
     return KubeletGateway(

@@ -113,7 +113,8 @@ class LegacyTokenCleaner:
                 await self._clean(self._clock.now())
             except (ApiError, NoResponse) as error:
                 LOG.warning("unable to read ConfigMap %s: %s", TRACKING, error)
-            await self._clock.sleep(_PERIOD_SECONDS)
+            has_tokens = self._informers.of(kinds.SECRETS).lister.index_counts(BY_TYPE)
+            await (self._clock if has_tokens else self._clock.routine).sleep(_PERIOD_SECONDS)
 
     async def _clean(self, now: datetime) -> None:
         since = tracked_since(await self._client.get(kinds.CONFIG_MAPS, TRACKING))

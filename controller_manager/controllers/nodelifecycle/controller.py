@@ -117,7 +117,7 @@ class NodeLifecycleController:
                 await self._run_for_node(node, self._update_health)
                 self._metrics.node.observe(self._clock.monotonic() - node_began)
             self._metrics.all_nodes.observe(self._clock.monotonic() - began)
-            self._nodes_to_taint.update(changed)
+            self._nodes_to_taint.update(self._observed_nodes.keys() & changed)
             await self._reconcile_no_execute_taints(zones)
             has_work = self._nodes_to_mark or self._nodes_to_taint
             await (self._clock if has_work else self._clock.routine).sleep(self._period)

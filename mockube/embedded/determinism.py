@@ -1,0 +1,181 @@
+"""What makes two runs of a cluster with a seed the same: its event loop, its threads, and when its time passes.
+
+The clock stands still. While a call of the user runs, it advances to the next timer whenever nothing else is left to do.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import Context, copy_context
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct
+
+from mockube.component_base.clock import ClusterClock, advance_in_steps
+from mockube.component_base.forkable_loop import ForkableSelectorLoop
+from mockube.component_base.loop import yield_to_loop
+from mockube.objects import caller
+
+T = TypeVar("T")
+
+START: Final = datetime(2026, 1, 1, tzinfo=UTC)
+"""The date at which the clock of a cluster with a seed begins."""
+CERTIFICATE_YEARS: Final = 10
+"""Certificates are valid from the beginning of the clock until so long after it: for clients with the machine's time, too."""
+PORT: Final = 6443
+"""The port of the server in objects; the listener's is a free one."""
+MIN_STEP: Final = 0.001
+"""The least seconds of a step, so that rounded times always reach a timer."""
+_EMPTY_TURNS: Final = 3
+"""Iterations after which the timers of the event loop that were due have run, too."""
+_BUSY_SECONDS: Final = 0.001
+
+
+class InlineExecutor(ThreadPoolExecutor):
+    """Runs what is meant for a thread at once: the order of results does not depend on the machine."""
+
+    def submit(self, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> "Future[T]":
+        future: Future[T] = Future()
+        try:
+            future.set_result(function(*arguments, **keywords))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
+            future.set_exception(error)
+        return future
+
+
+class SeededLoop(ForkableSelectorLoop):
+    """An event loop that knows whether callbacks are ready, and runs the work of threads inline."""
+
+    def problem(self) -> str:
+        return "seed: the time of a fork would pass in another way"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set_default_executor(InlineExecutor(max_workers=1))
+
+    @property
+    def has_ready(self) -> bool:
+        return bool(self._ready)  # type: ignore[attr-defined]
+
+
+class ReadyCallbacks:
+    """The idleness of a `SeededLoop`: no callback is ready, and no request waits for something outside of the cluster."""
+
+    def __init__(self, loop: SeededLoop, is_busy: Callable[[], bool], max_busy_seconds: float = 1.0) -> None:
+        self._loop = loop
+        self._is_busy = is_busy
+        self._max_busy_seconds = max_busy_seconds
+
+    async def wait(self, clock: ClusterClock) -> None:
+        await self._wait_empty()
+        # A request may wait for a timer, or for another program, which no callback shows.
+        until = clock.real.monotonic() + self._max_busy_seconds
+        while self._is_busy() and clock.real.monotonic() < until:
+            await clock.real.sleep(_BUSY_SECONDS)
+            await self._wait_empty()
+
+    async def _wait_empty(self) -> None:
+        turns = 0
+        while turns < _EMPTY_TURNS:
+            await yield_to_loop()
+            turns = 0 if self._loop.has_ready else turns + 1
+
+
+class _Work(Struct, kw_only=True):
+    """What a caller waits for: a coroutine, or an advance of the clock."""
+
+    done: "asyncio.Future[Any]"
+    context: Context
+    coroutine: Coroutine[Any, Any, Any] | None = None
+    seconds: float = 0.0
+
+
+class SteppedWork:
+    """Runs the calls of users, each from and to a moment with nothing to do; the time passes only as far as they need."""
+
+    def __init__(self, clock: ClusterClock, is_busy: Callable[[], bool]) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SeededLoop)
+        self._clock = clock
+        self._passing: asyncio.Task[None]
+        self._is_quiet: Callable[[], bool] = lambda: False
+        self._caller_calls = caller.CallCount()
+        self._idleness = ReadyCallbacks(loop, lambda: is_busy() or self._caller_calls.count > 0)
+        self._queue: list[_Work] = []
+        self._driver: asyncio.Task[None] | None = None
+
+    def let_time_pass(self) -> None:
+        """Let time pass whenever nothing else is left to do, until `hold`."""
+        self._passing = asyncio.create_task(self._pass_time())
+
+    async def hold(self) -> None:
+        """Let time stand still again, at a moment with nothing to do."""
+        self._passing.cancel()
+        await asyncio.wait([self._passing])
+        await self._idleness.wait(self._clock)
+
+    async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine, and return its result."""
+        result: T = await self._add(coroutine=coroutine)
+        return result
+
+    async def advance(self, seconds: float, is_quiet: Callable[[], bool]) -> None:
+        self._is_quiet = is_quiet
+        await self._add(seconds=seconds)
+
+    async def _add(self, *, coroutine: Coroutine[Any, Any, Any] | None = None, seconds: float = 0.0) -> Any:
+        caller.CALL_COUNT.set(self._caller_calls)
+        done = asyncio.get_running_loop().create_future()
+        self._queue.append(_Work(done=done, context=copy_context(), coroutine=coroutine, seconds=seconds))
+        if self._driver is None or self._driver.done():
+            self._driver = asyncio.create_task(self._drive())
+        return await done
+
+    async def _drive(self) -> None:
+        """Run what is queued until all of it is done."""
+        running: list[tuple[_Work, asyncio.Task[Any]]] = []
+        while self._queue or running:
+            await self._idleness.wait(self._clock)
+            for work in self._take():
+                if work.coroutine is None:
+                    await advance_in_steps(self._clock, work.seconds, self._idleness, self._is_quiet)
+                    work.done.set_result(None)
+                else:
+                    running.append((work, asyncio.create_task(work.coroutine, context=work.context)))
+            await self._idleness.wait(self._clock)
+            running = [each for each in running if not _finish(*each)]
+            if running and not self._queue:
+                await self._step()
+
+    def _take(self) -> list[_Work]:
+        queue, self._queue = self._queue, []
+        return queue
+
+    async def _pass_time(self) -> None:
+        while True:
+            await self._idleness.wait(self._clock)
+            await self._step()
+
+    async def _step(self) -> None:
+        due = self._clock.next_due()
+        if due is None:
+            await self._clock.real.sleep(_BUSY_SECONDS)
+        else:
+            self._clock.advance(max(due, MIN_STEP))
+
+
+def _finish(work: _Work, task: "asyncio.Task[Any]") -> bool:
+    """Pass the result of a task to the caller, or the end of the caller to the task; return whether the work is done."""
+    if work.done.cancelled():
+        task.cancel()
+        return True
+    if not task.done():
+        return False
+    if task.cancelled():
+        work.done.cancel()
+    elif error := task.exception():
+        work.done.set_exception(error)
+    else:
+        work.done.set_result(task.result())
+    return True
