@@ -37,14 +37,19 @@ SECONDS_OF_LONG_TEST = 120
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Begin with the modules of long tests, so that no worker waits at the end for another one's last test."""
+    """Begin with the modules of long tests, the longest first, so that no worker waits at the end for another one's last test."""
 
-    def is_long(item):
+    def seconds_of_long(item):
+        """Return how long the test may take, 1 if only a marker says that it is long, or 0."""
         limit = item.get_closest_marker("timeout")
-        return item.get_closest_marker("slow") or (limit and limit.args[0] > SECONDS_OF_LONG_TEST)
+        if limit and limit.args[0] > SECONDS_OF_LONG_TEST:
+            return limit.args[0]
+        return 1 if item.get_closest_marker("slow") else 0
 
-    long_modules = {item.path for item in items if is_long(item)}
-    items.sort(key=lambda item: item.path not in long_modules)
+    longest = Counter()
+    for item in items:
+        longest[item.path] = max(longest[item.path], seconds_of_long(item))
+    items.sort(key=lambda item: longest[item.path], reverse=True)
 
 
 @pytest.fixture(params=backends.EVERY)

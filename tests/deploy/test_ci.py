@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.processes.empty_environment import empty_environment, run
+from tests.support.processes.empty_environment import INSTALL_SECONDS, empty_environment, run
 from tests.support.processes.process import ROOT
+
+pytestmark = pytest.mark.timeout(2 * INSTALL_SECONDS + 60)
 
 ACTION = ROOT / "deploy/action"
 GITLAB = ROOT / "deploy/gitlab/mockube.gitlab-ci.yml"

@@ -19,11 +19,13 @@ import orjson
 import pytest
 
 from tests.architecture.source import settings
-from tests.support.processes.empty_environment import empty_environment, run
+from tests.support.processes.empty_environment import INSTALL_SECONDS, empty_environment, run
 from tools.distribution.__main__ import SUMS, build, check_committed, checksums
 from tools.distribution.bill import bill_of_materials
 from tools.distribution.source_tree import tracked_tree
 from tools.packages import ROOT
+
+pytestmark = pytest.mark.timeout(2 * INSTALL_SECONDS + 60)
 
 UV = Path(sys.executable).with_name("uv")
 VERSION = settings()["project"]["version"]

@@ -15,6 +15,8 @@ UNREACHABLE = (
     "No matching distribution found",
     "Temporary failure in name resolution",
 )
+INSTALL_SECONDS = 300
+"""How long a command may take: it downloads packages, and creates environments on a machine that runs other tests."""
 NETWORK = ("PIP_", "UV_", "SSL_", "HTTP", "http", "NO_PROXY", "no_proxy", "ALL_PROXY", "LANG")
 """The beginnings of the variables that are the same in it."""
 
@@ -30,7 +32,13 @@ def empty_environment(home):
 def run(*command, env, cwd):
     """Return the output of a command that must succeed; skip the test if it cannot reach a package registry."""
     done = subprocess.run(
-        [*map(str, command)], env=env, cwd=cwd, capture_output=True, text=True, check=False, timeout=110
+        [*map(str, command)],
+        env=env,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=INSTALL_SECONDS,
     )
     if done.returncode and any(text in done.stderr for text in UNREACHABLE):
         pytest.skip(f"no package registry can be reached: {done.stderr.strip()[-200:]}")
