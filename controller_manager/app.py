@@ -43,7 +43,7 @@ from mockube.component_base.version import version
 from . import catalog
 from .catalog import KUBE_CONTROLLER_MANAGER, PackControllers
 from .command_line import release_problem
-from .component_leaders import ElectedComponent, LeaderElection
+from .component_leaders import ComponentElection, ElectedComponent
 from .components import KUBE_SCHEDULER
 from .config.configz import configz
 from .config.features import implemented_gates
@@ -190,8 +190,8 @@ class Manager:
             retry_period=leading.leader_elect_retry_period,
         )
 
-    def _component_election(self, client: Client, config: Config) -> LeaderElection:
-        return LeaderElection(
+    def _component_election(self, client: Client, config: Config) -> ComponentElection:
+        return ComponentElection(
             is_enabled=config.leading.leader_elect,
             timings=self._timings(),
             client=client,

@@ -52,7 +52,7 @@ class ElectedComponent(Struct, frozen=True, kw_only=True):
     """The names of the controllers and runnables that belong to it."""
 
 
-class LeaderElection(Struct, frozen=True, kw_only=True):
+class ComponentElection(Struct, frozen=True, kw_only=True):
     """How the static pods of components are elected."""
 
     is_enabled: bool
@@ -93,7 +93,7 @@ class ComponentRunner:
         self,
         component: ElectedComponent,
         build: Build,
-        election: LeaderElection,
+        election: ComponentElection,
         programs: RunningPrograms,
         recorder: Recorder,
         on_failure: OnFailure,
@@ -120,7 +120,7 @@ class ComponentRunner:
             while True:
                 self._changed.clear()
                 await self._sync(instances, {*self._programs.runs(self._component.program).items()})
-                changing = asyncio.create_task(self._changed.wait())
+                changing = supervision.start("change of static pods", self._wait_for_change())
                 ended, _ = await asyncio.wait(
                     {changing, *instances.values()}, return_when=asyncio.FIRST_COMPLETED
                 )
@@ -130,6 +130,9 @@ class ComponentRunner:
         finally:
             await supervision.cancel_and_wait([*instances.values()])
             stop_reporting()
+
+    async def _wait_for_change(self) -> None:
+        await self._changed.wait()
 
     async def _sync(
         self, instances: "dict[tuple[str, int], asyncio.Task[None]]", runs: set[tuple[str, int]]

@@ -19,7 +19,7 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
 from mockube.kubelet.static_pods.running_programs import running_programs
 
-from .component_leaders import ComponentRunner, ElectedComponent, LeaderElection
+from .component_leaders import ComponentElection, ComponentRunner, ElectedComponent
 from .config.settings import Config
 from .control.controller import Controller
 from .control.runnable import Context, Runnable, WaitForKinds
@@ -51,7 +51,7 @@ class ManagerRun:
         controllers: Iterable[Controller],
         runnables: Iterable[Runnable],
         components: Iterable[ElectedComponent] = (),
-        election: LeaderElection | None = None,
+        election: ComponentElection | None = None,
     ) -> None:
         """Build all parts. Those of `components` work while these lead by the `election` of static pods."""
         self._dependencies = dependencies
@@ -80,9 +80,9 @@ class ManagerRun:
         self._builders |= {runnable.name: partial(self._build, runnable) for runnable in runnables}
         elected = {name for component in components for name in component.parts}
         self.runners = {name: build() for name, build in self._builders.items() if name not in elected}
-        present = [component for component in components if component.parts & self.names]
-        for component in present if election is not None else ():
-            self.runners[component.program] = self._component_runner(component, election)
+        if election is not None:
+            present = [component for component in components if component.parts & self.names]
+            self.runners |= {each.program: self._component_runner(each, election) for each in present}
 
     async def run(self) -> None:
         """Run until cancelled, or until a part fails; raise its error.
@@ -128,7 +128,7 @@ class ManagerRun:
     def _fail(self, name: str, error: Exception) -> None:
         self.failures[name] = f"{type(error).__name__}: {error}"
 
-    def _component_runner(self, component: ElectedComponent, election: LeaderElection) -> ComponentRunner:
+    def _component_runner(self, component: ElectedComponent, election: ComponentElection) -> ComponentRunner:
         parts = sorted(component.parts & self.names)
         context = self._context("")
 

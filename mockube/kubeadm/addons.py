@@ -20,7 +20,8 @@ from mockube.launch import dns_address
 from .releases import VERSIONS, differences
 
 _FOLDER: Final = Path(__file__).parent / "manifests"
-_PHASES: Final = ("configuration", "kube-proxy", "coredns", "metrics-server", "storage")
+_STORAGE: Final = "storage"
+_PHASES: Final = ("configuration", "kube-proxy", "coredns", "metrics-server", _STORAGE)
 """The manifests in the order in which they are created."""
 _PLACE: Final = re.compile(r"\$\((\w+)\)")
 _TOKEN_LIFETIME: Final = timedelta(hours=24)
@@ -45,10 +46,11 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     now: datetime
 
 
-def objects(facts: ClusterFacts) -> Iterator[Tree]:
+def objects(facts: ClusterFacts, *, has_storage_class: bool = True) -> Iterator[Tree]:
     """Yield the objects to create."""
+    phases = _PHASES if has_storage_class else [phase for phase in _PHASES if phase != _STORAGE]
     values, new = _values(facts), differences(facts.minor)
-    for phase in _PHASES:
+    for phase in phases:
         text = _PLACE.sub(
             lambda match: values.get(match[1], match[0]), (_FOLDER / f"{phase}.yaml").read_text()
         )

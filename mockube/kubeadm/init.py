@@ -20,7 +20,6 @@ from mockube.client.resources import Key
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import start_in
-from mockube.controller_manager.config.selection import is_controller_enabled
 from mockube.kubelet.installation import Installation
 from mockube.launch import MINIMAL, LaunchOptions, dns_address, service_network, values_of
 
@@ -31,7 +30,6 @@ CONFIGURATION: Final = Key("kube-system", "kubeadm-config")
 """The ConfigMap that shows that kubeadm has made the cluster, as also a real one does."""
 ANNOTATION_MINOR: Final = "mockube.dev/kubeadm-minor"
 """The annotation of the namespace kube-system, which nobody can delete, with the minor release whose objects were created."""
-_STORAGE_CLASS: Final = "StorageClass"
 _STORAGE_CLASS_CREATOR: Final = "simulated-storage-class"
 """What creates the storage class in a cluster of another profile, and what a user disables who wants none."""
 _NAMESPACE: Final = Key("", CONFIGURATION.namespace)
@@ -42,7 +40,7 @@ _TOKEN: Final = (6, 16)
 """The lengths of the id and of the secret of a token."""
 _CERTIFICATES: Final = ("apiserver", "apiserver-kubelet-client", "front-proxy-ca", "front-proxy-client")
 _PROGRAMS: Final = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd")
-_PLURALS: Final = {"APIService": "apiservices", _STORAGE_CLASS: "storageclasses"}
+_PLURALS: Final = {"APIService": "apiservices", "StorageClass": "storageclasses"}
 
 
 def write_installation(
@@ -126,8 +124,8 @@ async def init(
         token=(_token(random, _TOKEN[0]), _token(random, _TOKEN[1])),
         now=clock.now(),
     )
-    has_class = is_controller_enabled(_STORAGE_CLASS_CREATOR, options.controllers, by_default=True)
-    first, *others = (tree for tree in objects(facts) if has_class or tree["kind"] != _STORAGE_CLASS)
+    has_class = _creates_storage_class(options.controllers)
+    first, *others = objects(facts, has_storage_class=has_class)
     limit = asyncio.Semaphore(_AT_ONCE)
 
     async def create(tree: Tree) -> None:
@@ -141,6 +139,12 @@ async def init(
     mark = {"metadata": {"annotations": {ANNOTATION_MINOR: facts.minor}}}
     await client.patch(NAMESPACES, _NAMESPACE, mark)
     return True
+
+
+def _creates_storage_class(controllers: Sequence[str]) -> bool:
+    """Return whether `--controllers` includes what creates the class."""
+    is_included = bool({"*", _STORAGE_CLASS_CREATOR} & {*controllers})
+    return is_included and f"-{_STORAGE_CLASS_CREATOR}" not in controllers
 
 
 async def _is_made(client: Client) -> bool:

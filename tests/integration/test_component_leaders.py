@@ -11,7 +11,7 @@ from mockube.client.leaderelection.elector import Timings
 from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
 from mockube.component_base.metrics import MetricsRegistry
-from mockube.controller_manager.component_leaders import ComponentRunner, ElectedComponent, LeaderElection
+from mockube.controller_manager.component_leaders import ComponentElection, ComponentRunner, ElectedComponent
 from mockube.kubelet.static_pods.running_programs import RunningPrograms
 from tests.support.controllers.manager_client import client_of
 from tests.support.event_loop import until, yield_to_loop
@@ -53,7 +53,7 @@ class Elected:
         component = ElectedComponent(
             program=PROGRAM, lease=LEASE, releases=releases, parts=frozenset({"part"})
         )
-        election = LeaderElection(
+        election = ComponentElection(
             is_enabled=is_enabled,
             timings=Timings(),
             client=client,

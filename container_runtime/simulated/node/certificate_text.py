@@ -55,7 +55,11 @@ def time_text(time: datetime) -> str:
 
 
 def name_text(name: "x509.Name") -> str:
-    return ", ".join(f"{_NAMES.get(each.oid._name, each.oid.dotted_string)} = {each.value}" for each in name)  # noqa: SLF001 - cryptography shows it nowhere else
+    texts = []
+    for each in name:
+        label = _NAMES.get(each.oid._name, each.oid.dotted_string)  # noqa: SLF001 - cryptography shows it nowhere else
+        texts.append(f"{label} = {each.value if isinstance(each.value, str) else each.value.hex()}")
+    return ", ".join(texts)
 
 
 def alternative_names(certificate: "x509.Certificate") -> str:

@@ -133,6 +133,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "controller_manager/app.py": {
         "*clock.real": "the wait for a server, the shutdown, and durations in metrics"
     },
+    "controller_manager/component_leaders.py": {"*clock.real": "the end of work in progress"},
     "container_runtime/process/process_run.py": {"*clock.real": "the output of a process that has ended"},
     "kubelet/probes/prober.py": {"*clock.real": "timeouts of requests to a process"},
 }

@@ -62,7 +62,7 @@ def openssl(process: Process) -> Run:
             f"Could not read certificate from {path or '<stdin>'}\nUnable to load certificate"
         )
         return 1
-    yield write_text(_shown(certificate, options))
+    yield write_text(_selected_fields(certificate, options))
     if "-checkend" in options:
         return (yield from _check_end(process, certificate, options["-checkend"]))
     if "-noout" not in options:
@@ -77,7 +77,7 @@ def _input() -> Generator[Effect, bytes | None, bytes]:
     return data
 
 
-def _shown(certificate: "x509.Certificate", options: dict[str, str]) -> str:
+def _selected_fields(certificate: "x509.Certificate", options: dict[str, str]) -> str:
     """Return what the options show, in their order."""
     start = f"notBefore={time_text(certificate.not_valid_before_utc)}\n"
     end = f"notAfter={time_text(certificate.not_valid_after_utc)}\n"

@@ -82,7 +82,7 @@ async def test_interrupted_start_is_repeated():
 
 
 @pytest.mark.parametrize("flag", ["--controllers=*,-simulated-storage-class"])
-async def test_storage_class_is_not_created_for_a_user_who_wants_none(flag):
+async def test_storage_class_is_left_out_where_flags_exclude_what_creates_it(flag):
     client = Client()
     await run(client, flag)
     assert ("StorageClass", "standard") not in client.created
