@@ -27,8 +27,9 @@ from .kwok_objects import kwok_objects
 from .live_images import LiveImagesReader
 from .pod_lifecycle.container_context import ContainerContext
 from .runtimes import PREDICTIONS, containers_of_nodes
+from .server.authentication import TokenAuthenticator
 from .server.authorization import KubeletAuthorizer
-from .server.endpoints import KubeletEndpoints, NodePageSettings
+from .server.endpoints import ClientAccess, KubeletEndpoints, NodePageSettings
 from .server.listener import listen, serving
 from .server.node_counters import kubelet_counters
 from .settings import KubeletContext
@@ -72,13 +73,18 @@ class SimulatedKubelets:
             self._pods.lister,
             self._nodes.lister,
             containers=self._containers,
-            authorizer=KubeletAuthorizer(context.client, context.clock),
+            access=ClientAccess(
+                TokenAuthenticator(context.client, context.clock),
+                KubeletAuthorizer(context.client, context.clock),
+            ),
             clock=context.clock,
             pages=pages,
         )
         tls, certificate = self._credentials()
         listener = listen(self._settings.address, self._settings.port)
-        async with serving(endpoints, listener, tls):
+        connections = self._containers.kubelets
+        connections.listen_at(settings.address, listener.getsockname()[1])
+        async with serving(endpoints, listener, tls, connections.node_of):
             self._data = {"address": self._advertised_address(listener), "certificate": certificate}
             self._loop.add(ENDPOINT)
             with self._live_images.running():
