@@ -10,6 +10,7 @@ from .kept_contents import KeptContents
 from .node_machine.services import MachineServices
 from .pod_versions import PodWatchers
 from .probes.totals import ProbeRecords
+from .server.node_connections import NodeConnections
 
 
 class Containers(Struct, frozen=True, kw_only=True):
@@ -21,3 +22,5 @@ class Containers(Struct, frozen=True, kw_only=True):
     contents: KeptContents
     machines: NodeMachines
     services: MachineServices
+    kubelets: NodeConnections
+    """How pods reach the kubelets."""

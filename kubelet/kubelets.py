@@ -28,8 +28,9 @@ from .kwok_objects import kwok_objects
 from .live_images import LiveImagesReader
 from .pod_lifecycle.container_context import ContainerContext
 from .runtimes import PREDICTIONS, containers_of_nodes
+from .server.authentication import TokenAuthenticator
 from .server.authorization import KubeletAuthorizer
-from .server.endpoints import KubeletEndpoints, NodePageSettings
+from .server.endpoints import ClientAccess, KubeletEndpoints, NodePageSettings
 from .server.listener import listen, serving
 from .server.node_counters import kubelet_counters
 from .settings import KubeletContext
@@ -74,19 +75,30 @@ class SimulatedKubelets:
             self._pods.lister,
             self._nodes.lister,
             containers=self._containers,
-            authorizer=KubeletAuthorizer(context.client, context.clock),
+            access=ClientAccess(
+                TokenAuthenticator(context.client, context.clock),
+                KubeletAuthorizer(context.client, context.clock),
+            ),
             clock=context.clock,
             pages=pages,
         )
         tls, self._certificate = self._credentials()
         self._listener = listen(self._settings.address, self._settings.port)
-        async with serving(endpoints, self._listener, tls):
+        connections = self._containers.kubelets
+        connections.listen_at(settings.address, self._port)
+        async with serving(endpoints, self._listener, tls, connections.node_of):
             self._loop.add(ENDPOINT)
             with self._live_images.running():
                 await self._loop.run()
 
-    def _advertised_address(self, listener: socket.socket) -> str:
-        address, port = self._settings.address, listener.getsockname()[1]
+    def _port(self) -> int:
+        """Return the port of the listener, which is another one in a forked process."""
+        assert self._listener is not None
+        port: int = self._listener.getsockname()[1]
+        return port
+
+    def _advertised_address(self) -> str:
+        address, port = self._settings.address, self._port()
         host = socket.gethostname() if ip_address(address).is_unspecified else address
         if self._settings.local_ports is None:
             return join_host_port(host, port)
@@ -109,9 +121,7 @@ class SimulatedKubelets:
             self._loop.add(ENDPOINT)
 
     async def _publish(self, key: Key) -> timedelta | None:
-        assert self._listener is not None
-        # In a forked process, the listener has another port.
-        data = {"address": self._advertised_address(self._listener), "certificate": self._certificate}
+        data = {"address": self._advertised_address(), "certificate": self._certificate}
         config_map = self._config_maps.lister.get(*key)
         if config_map is not None and config_map.get("data") == data:
             return None

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.client.kinds import PODS
+from mockube.client.kinds import NODES, PODS
 from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.image_service import ImageService, StoredImage
@@ -45,6 +45,7 @@ from .pod_lifecycle.containers import default_program
 from .pod_versions import PodWatchers
 from .probes.totals import ProbeRecords
 from .references import PodReferences, reference_loader
+from .server.node_connections import NodeConnections
 from .settings import KubeletContext
 
 if TYPE_CHECKING:
@@ -214,6 +215,7 @@ def _make_containers(context: KubeletContext) -> Containers:
         load_table(path, has_processes=path == settings.process_images) for path in settings.image_files
     ]
     contents, services = KeptContents(context), MachineServices(context)
+    kubelets = NodeConnections(context.informers.of(NODES).lister)
     simulation = SimulationContext(
         clock=context.clock,
         events=events,
@@ -228,6 +230,7 @@ def _make_containers(context: KubeletContext) -> Containers:
         images=images,
         contents=contents,
         nodes=services,
+        kubelets=kubelets,
     )
     machine = SimulatedRuntime(simulation)
     if network is not None:
@@ -248,6 +251,7 @@ def _make_containers(context: KubeletContext) -> Containers:
         pods=pods,
         probe_records=records,
         contents=contents,
+        kubelets=kubelets,
     )
 
 

@@ -40,6 +40,7 @@ from mockube.container_runtime.config.environment import References, environment
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.disk_usage import DiskUsage, exceeded_limit, has_disk_limits
 from mockube.container_runtime.images.table import IMAGES, Table
+from mockube.container_runtime.kubelets import NO_KUBELETS, Kubelets
 from mockube.container_runtime.load import OOM_KILLED, Stats
 from mockube.container_runtime.log_stream import follow_log
 from mockube.container_runtime.logs import LogSource
@@ -157,6 +158,8 @@ class SimulationContext(Struct, frozen=True, kw_only=True):
     """What keeps the contents of volumes."""
     nodes: NodeServices = NO_SERVICES
     """What the kubelets know of their nodes."""
+    kubelets: Kubelets = NO_KUBELETS
+    """How pods reach the kubelets."""
     images: Sequence[Table] = ()
     """What is known of images besides the built-in ones; later tables go before earlier ones."""
 
@@ -221,6 +224,7 @@ class SimulatedRuntime:
             context.process_port,
             context.clock,
             nodes=context.nodes,
+            kubelets=context.kubelets,
         )
         self.machines = SimulatedMachines(
             self.files, self._network, context.nodes, context.clock, self._kill_computed

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -14,6 +14,7 @@ from mockube.component_base.clock import Clock
 from mockube.kubelet.shared_work import SharedWork
 
 from . import limits
+from .authentication import KubeletUser
 
 ALLOWED_SECONDS: Final = 300.0
 DENIED_SECONDS: Final = 30.0
@@ -43,11 +44,6 @@ _SUBRESOURCES: Final[Mapping[str, Sequence[str]]] = {
 """The subresources of a node by the beginning of the path; all other paths need nodes/proxy."""
 
 
-class KubeletUser(NamedTuple):
-    name: str
-    groups: tuple[str, ...]
-
-
 class RequestAttributes(NamedTuple):
     """The attributes of a request: its verb, its node, and the subresources of which the user needs one."""
 
@@ -59,16 +55,6 @@ class RequestAttributes(NamedTuple):
 def request_attributes(method: str, path: str, node: str) -> RequestAttributes:
     first = "/".join(path.split("/", 2)[:2])
     return RequestAttributes(_VERBS.get(method, ""), _SUBRESOURCES.get(first, ("proxy",)), node)
-
-
-def user_of(certificate: Mapping[str, Any] | None) -> KubeletUser | None:
-    """Return the user of a client certificate: the common name, with the organizations as groups; None without one."""
-    if not certificate:
-        return None
-    pairs = [pair for part in certificate["subject"] for pair in part]
-    names = [value for key, value in pairs if key == "commonName"]
-    groups = tuple(value for key, value in pairs if key == "organizationName")
-    return KubeletUser(names[0], (*groups, "system:authenticated")) if names else None
 
 
 class KubeletAuthorizer:

@@ -1,11 +1,11 @@
 """The handlers of the simulated kubelets by path: the paths are a real kubelet's, and all nodes share one listener.
 
-The node of a request is that of the pod in the path, or else the one in the header `Mockube-Node`.
+The node of a request is that to which its client has connected, or else the one in the header `Mockube-Node`, or that of the pod in the path.
 """
 
 from contextlib import closing, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aiohttp import web
 from msgspec import Struct
@@ -45,7 +45,8 @@ from mockube.kubelet.node_objects import is_disconnected, is_simulated, runs_kub
 from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
 
 from . import pod_pages
-from .authorization import KubeletAuthorizer, request_attributes, user_of
+from .authentication import TokenAuthenticator, user_of
+from .authorization import KubeletAuthorizer, request_attributes
 from .container_logs import BadLogOptions, log_options
 from .http_errors import HttpError
 from .node_counters import KubeletCounters
@@ -78,6 +79,13 @@ class NodePageSettings(Struct, frozen=True, kw_only=True):
     container_context: ContainerContext
 
 
+class ClientAccess(NamedTuple):
+    """Who clients are, and what they may do."""
+
+    authenticator: TokenAuthenticator
+    authorizer: KubeletAuthorizer
+
+
 class KubeletEndpoints:
     def __init__(
         self,
@@ -85,7 +93,7 @@ class KubeletEndpoints:
         nodes: Lister[ReadOnlyTree],
         *,
         containers: Containers,
-        authorizer: KubeletAuthorizer,
+        access: ClientAccess,
         clock: Clock,
         pages: NodePageSettings,
     ) -> None:
@@ -100,7 +108,7 @@ class KubeletEndpoints:
         self._machines = containers.machines
         self._logs_of_nodes = NodeLogs(containers.machines, containers.services)
         self._probe_records = containers.probe_records
-        self._authorizer = authorizer
+        self._access = access
         self._clock = clock
         self._sessions = Sessions()
         self._streams = StreamServer(clock, self._sessions)
@@ -126,7 +134,9 @@ class KubeletEndpoints:
 
     async def _dispatch(self, request: web.BaseRequest) -> web.StreamResponse:
         parts = request.path.strip("/").split("/")
-        node = request.headers.get(NODE_HEADER, "")
+        # Of a connection to the kubelet of one node, as `listener` makes it.
+        connected = str(getattr(request.protocol, "node", ""))
+        node = connected or request.headers.get(NODE_HEADER, "")
         pod = self._find_pod(parts)
         if pod is not None and node and pod.node != node:
             pod = None  # A kubelet knows only its own pods.
@@ -179,9 +189,11 @@ class KubeletEndpoints:
     async def _authorize(self, request: web.BaseRequest, node: str) -> None:
         user = user_of(request.get_extra_info("peercert"))
         if user is None:
+            user = await self._access.authenticator.user_of(request.headers.get("Authorization", ""))
+        if user is None:
             raise HttpError(401, "Unauthorized")
         attributes = request_attributes(request.method, request.path, node)
-        if not await self._authorizer.is_allowed(user, attributes):
+        if not await self._access.authorizer.is_allowed(user, attributes):
             subresources = f"subresource(s)=[{' '.join(attributes.subresources)}]"
             text = f"user={user.name}, verb={attributes.verb}, resource=nodes, {subresources}"
             raise HttpError(403, f"Forbidden ({text})\n")

@@ -30,4 +30,6 @@ MAX_FORWARDED_PAIRS: Final = 500
 MAX_LEFT_COMMANDS: Final = 200
 """Commands that continue when their client has left; beyond it the oldest ends."""
 MAX_DECISIONS: Final = 10_000
-"""Cached decisions about the rights of clients."""
+"""Cached decisions about the rights of clients, and users of tokens."""
+MAX_EXPECTED: Final = 4_096
+"""Sockets of pods that are about to connect to a kubelet."""

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -35,13 +35,19 @@ SHUTDOWN_SECONDS: Final = 0.5
 class _Connection(AiohttpProtocol):
     """A connection whose head as a whole is limited; aiohttp limits each line and the number of headers."""
 
-    __slots__ = ("_head_bytes", "_is_refused")
+    __slots__ = ("_head_bytes", "_is_refused", "_node_of", "node")
 
     def __init__(self, manager: "_Server", **settings: Any) -> None:
         super().__init__(manager, **settings)
         self._head_bytes = 0
         """The number of bytes of a head that is not complete yet."""
         self._is_refused = False
+        self._node_of = manager.node_of
+        self.node = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.node = self._node_of(transport.get_extra_info("peername"))
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
@@ -77,6 +83,9 @@ class _Connection(AiohttpProtocol):
 
 
 class _Server(web.Server):
+    node_of: Callable[[Any], str] = staticmethod(lambda _: "")
+    """Returns the node to which the client at an address has connected; "" if its requests say it."""
+
     def __call__(self) -> _Connection:
         return _Connection(
             self,
@@ -116,18 +125,16 @@ def listen(address: str, port: int) -> socket.socket:
 
 @asynccontextmanager
 async def serving(
-    endpoints: KubeletEndpoints, listener: socket.socket, tls: ssl.SSLContext
+    endpoints: KubeletEndpoints,
+    listener: socket.socket,
+    tls: ssl.SSLContext,
+    node_of: Callable[[Any], str] = lambda _: "",
 ) -> AsyncIterator[None]:
-    """Serve the endpoints during the block."""
-    runner = web.ServerRunner(
-        # Otherwise the disconnection of a client that follows a log without output is not noticed.
-        _Server(
-            endpoints.handle,
-            handler_cancellation=True,
-            request_factory=_create_request,
-        ),
-        shutdown_timeout=SHUTDOWN_SECONDS,
-    )
+    """Serve the endpoints during the block. `node_of` returns the node to which the client at an address has connected, if it is known."""
+    # Otherwise the disconnection of a client that follows a log without output is not noticed.
+    server = _Server(endpoints.handle, handler_cancellation=True, request_factory=_create_request)
+    server.node_of = node_of
+    runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
     try:
         await web.SockSite(runner, listener, ssl_context=tls, backlog=BACKLOG).start()

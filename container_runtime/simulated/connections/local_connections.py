@@ -28,7 +28,7 @@ _SECONDS: Final = 60.0
 _REPLY_SECONDS: Final = 5.0
 _SKIPPED: Final = frozenset({"connection", "content-length", "transfer-encoding"})
 _DECODED: Final = frozenset({"content-encoding", "transfer-encoding", "content-length"})
-_REFUSED: Final = Reply(outcome=Outcome.REFUSED.value)
+REFUSED: Final = Reply(outcome=Outcome.REFUSED.value)
 
 
 async def connect_locally(port: ProcessPort, data: bytes, clock: Clock) -> Reply:
@@ -36,7 +36,7 @@ async def connect_locally(port: ProcessPort, data: bytes, clock: Clock) -> Reply
     try:
         reader, writer = await port.connect()
     except OSError:
-        return _REFUSED
+        return REFUSED
     body = b""
     try:
         if data:
@@ -84,7 +84,7 @@ async def send_locally(port: ProcessPort, request: HttpRequest) -> Reply:
     except ClientConnectorSSLError:
         return Reply(outcome=opened)
     except ClientConnectorError:
-        return _REFUSED
+        return REFUSED
     except (ClientError, TimeoutError, OSError, ValueError):
         return Reply(outcome=opened, uses_tls=uses_tls)
 

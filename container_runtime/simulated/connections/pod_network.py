@@ -15,6 +15,7 @@ from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.api_server import ApiServer
+from mockube.container_runtime.kubelets import NO_KUBELETS, Kubelets
 from mockube.container_runtime.node_machine import NO_SERVICES, NodeServices, ServiceFailed
 from mockube.container_runtime.objects import PodVersions
 from mockube.container_runtime.process_port import ProcessPort
@@ -38,7 +39,7 @@ from mockube.container_runtime.simulated.network.services import Outcome, RouteT
 from mockube.container_runtime.simulated.network.view import Peer, SyncedView, peer_of
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
 
-from .local_connections import connect_locally, send_locally
+from .local_connections import REFUSED, connect_locally, send_locally
 from .name_servers import NameServers
 from .port_answers import OpenPort, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
@@ -95,10 +96,12 @@ class PodConnections:
         clock: Clock,
         *,
         nodes: NodeServices = NO_SERVICES,
+        kubelets: Kubelets = NO_KUBELETS,
     ) -> None:
         """`process_port` returns where a port of a pod is reached whose container runs as a process."""
         self._view = view
         self._nodes = nodes
+        self.kubelets = kubelets
         self._api_server = api_server
         self._pods = pods
         self._responses = responses
@@ -203,7 +206,7 @@ class PodConnections:
         if isinstance(opened, Reply):
             return opened
         target, port = opened
-        if target.is_api_server:
+        if target.is_api_server or target.kubelet:
             return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=True)
         if connect.protocol != "TCP":
             return await self._send_datagram(source, connect, opened, on_unknown)
@@ -271,7 +274,11 @@ class PodConnections:
             client.balance_among(partial(self._backends, pod_route.targets))
         if not is_allowed(self._view, source, target.peer, target.port, protocol):
             return Reply(outcome=Outcome.TIMEOUT.value)
-        if target.is_api_server:
+        if target.kubelet and self.kubelets.is_disconnected(target.kubelet):
+            return Reply(outcome=Outcome.TIMEOUT.value)
+        if target.kubelet and self.kubelets.port_of(target.kubelet) is None:
+            return Reply(outcome=Outcome.REFUSED.value)
+        if target.is_api_server or target.kubelet:
             return target, OpenPort(speaks=HTTP, uses_tls=True)
         process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
         if process_port is not None and (protocol == "TCP" or process_port.has_own_network):
@@ -305,6 +312,9 @@ class PodConnections:
         target, port = opened
         if target.is_api_server:
             return await self._send_to_api_server(pod, request)
+        if target.kubelet:
+            kubelet = self.kubelets.port_of(target.kubelet)
+            return await send_locally(kubelet, request) if kubelet is not None else REFUSED
         assert target.pod is not None
         process_port = self._process_port(target.pod, target.port)
         if process_port is not None:

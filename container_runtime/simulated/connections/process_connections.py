@@ -83,6 +83,9 @@ class ProcessConnections:
         target, _ = opened
         if target.is_api_server:
             return await self._connect(self._server)
+        if target.kubelet:
+            kubelet = self._network.kubelets.port_of(target.kubelet)
+            return Refusal.REFUSED if kubelet is None else await self._connect(kubelet)
         process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
         if process_port is not None and process_port.has_own_network:
             direct = self._address_of(target, address)

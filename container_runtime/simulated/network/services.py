@@ -19,6 +19,8 @@ from .policies import TCP, contains
 from .view import ClusterView, Peer, parse_address, peer_of
 
 _API_SERVER: Final = ("default", "kubernetes")
+_KUBELET_PORT: Final = 10250
+"""The port of kubelets whose node does not say one."""
 _LOCALHOST: Final = ("127.0.0.1", "::1")
 _ANY_ADDRESS: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 """The `hostIP` of ports that a node maps at each of its addresses."""
@@ -45,6 +47,8 @@ class RouteTarget(Struct, frozen=True, kw_only=True):
     pod: ReadOnlyTree | None = None
     """The pod that serves the port, also one in the network of its node."""
     is_api_server: bool = False
+    kubelet: str = ""
+    """The node whose kubelet has the port."""
 
 
 class Route(Struct, frozen=True, kw_only=True):
@@ -118,7 +122,16 @@ def _node_route(
                 return _service_route(
                     view, source, service, service_port, local_to=meta.name(node) if is_local else None
                 )
-    return _host_route(view, meta.name(node), address, port, protocol)
+    name = meta.name(node)
+    if protocol == TCP and port == _kubelet_port(node):
+        peer = Peer(address=address, node=name)
+        return Route(targets=(RouteTarget(peer=peer, port=port, kubelet=name),))
+    return _host_route(view, name, address, port, protocol)
+
+
+def _kubelet_port(node: ReadOnlyTree) -> int:
+    endpoints = (node.get("status") or {}).get("daemonEndpoints") or {}
+    return int((endpoints.get("kubeletEndpoint") or {}).get("Port") or _KUBELET_PORT)
 
 
 def _ports(service: ReadOnlyTree) -> Sequence[ReadOnlyTree]:

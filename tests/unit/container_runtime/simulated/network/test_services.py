@@ -167,6 +167,18 @@ def test_node_without_kube_proxy_has_its_old_rules():
     assert addresses == {"node-1": ["10.244.1.2"], "node-2": ["10.244.1.1"]}
 
 
+@pytest.mark.parametrize(
+    ("endpoints", "port", "kubelet"),
+    [({}, 10250, "node-1"), ({}, 10251, None), ({"kubeletEndpoint": {"Port": 10251}}, 10251, "node-1")],
+)
+def test_port_of_the_kubelet_leads_to_it(endpoints, port, kubelet):
+    cluster = NetworkCluster()
+    status = {"addresses": [{"type": "InternalIP", "address": "172.18.0.2"}], "daemonEndpoints": endpoints}
+    cluster.nodes = [{"metadata": {"name": "node-1"}, "status": status}]
+    targets = route(cluster, CLIENT, "172.18.0.2", port).targets
+    assert [target.kubelet for target in targets] == ([kubelet] if kubelet else [])
+
+
 def external_targets(cluster, *, is_balanced=False, client="127.0.0.1", source_ranges=None, **spec):
     cluster.services.clear()
     cluster.endpoint_slices.clear()

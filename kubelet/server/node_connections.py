@@ -1,0 +1,54 @@
+"""Connections of pods to the kubelets of their nodes: all kubelets share one listener, which learns the node from the client's port."""
+
+import socket
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from ipaddress import ip_address
+from typing import Any
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.store import Lister
+from mockube.container_runtime.process_port import LOOPBACK, ProcessPort
+from mockube.kubelet.node_objects import is_disconnected, runs_kubelet
+
+from . import limits
+
+
+class NodeConnections:
+    """The `Kubelets` of this process."""
+
+    def __init__(self, nodes: Lister[ReadOnlyTree]) -> None:
+        self._nodes = nodes
+        self._host = ""
+        self._port: Callable[[], int]
+        self._expected: OrderedDict[tuple[str, int], str] = OrderedDict()
+        """The node to which each client's address is about to connect."""
+
+    def listen_at(self, address: str, port: Callable[[], int]) -> None:
+        """Connect to an address; the port is asked for at each connection, since it is another one in a forked process."""
+        self._host, self._port = LOOPBACK if ip_address(address).is_unspecified else address, port
+
+    def port_of(self, node: str) -> ProcessPort | None:
+        tree = self._nodes.get("", node)
+        if not self._host or tree is None or not runs_kubelet(tree):
+            return None
+        return ProcessPort(self._host, self._port(), partial(self._open_socket, node))
+
+    def is_disconnected(self, node: str) -> bool:
+        tree = self._nodes.get("", node)
+        return tree is not None and is_disconnected(tree)
+
+    async def _open_socket(self, node: str, host: str) -> socket.socket:
+        """Open a socket with an address by which the listener knows the node."""
+        opened = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        opened.setblocking(False)  # noqa: FBT003 - of the library
+        opened.bind((host, 0))
+        self._expected[opened.getsockname()[:2]] = node
+        if len(self._expected) > limits.MAX_EXPECTED:
+            self._expected.popitem(last=False)
+        return opened
+
+    def node_of(self, client: Any) -> str:
+        """Return the node to which a client at an address has connected; "" if its requests say which one they are for."""
+        return self._expected.pop(tuple(client[:2]), "") if client else ""
