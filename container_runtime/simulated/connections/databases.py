@@ -1,6 +1,8 @@
 """The databases in containers: whose credentials they accept, by their variables and arguments, and the keys of Redis."""
 
 from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from mockube.apimachinery import meta
@@ -11,7 +13,12 @@ from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.simulated.network.calls import Login
 from mockube.container_runtime.simulated.pod_files import PodFiles
+from mockube.container_runtime.simulated.servers.redis_parameters import (
+    parameters_of_file,
+    parameters_of_options,
+)
 from mockube.container_runtime.simulated.servers.redis_server import RedisServer
+from mockube.container_runtime.simulated.shell.filesystem import FileError
 
 from .port_answers import OpenPort
 
@@ -62,12 +69,25 @@ class Databases:
         """Return the replies of a server of Redis."""
         restarts = (container_status(pod, container["name"]) or {}).get("restartCount") or 0
         key = (meta.uid(pod), container["name"], restarts)
-        server = self._servers.pop(key, None) or RedisServer()
+        server = self._servers.pop(key, None)
+        if server is None:
+            server = RedisServer(await self._parameters_of_redis(pod, container))
         self._servers[key] = server
         if len(self._servers) > _MAX_SERVERS:
             self._servers.popitem(last=False)
         password = await self._password_of_redis(pod, container)
         return server.reply(data, password, self._clock.now().timestamp())
+
+    async def _parameters_of_redis(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, str]:
+        """Return what the configuration file and the options of a server set."""
+        words = [*(container.get("command") or ()), *(container.get("args") or ())]
+        paths = [word for word in words if word.endswith(".conf")]
+        found: dict[str, str] = {}
+        if paths:
+            files = await self._files.file_system(pod, container)
+            with suppress(FileError):
+                found |= parameters_of_file(files.read(paths[0]).decode("utf-8", "replace"))
+        return found | parameters_of_options(words)
 
     def forget(self, uid: str) -> None:
         for key in [key for key in self._servers if key[0] == uid]:

@@ -49,7 +49,7 @@ from .lasting_files import (
     uses_lasting_files,
 )
 from .object_values import is_file_of_object, uses_objects
-from .requirements import unmet_requirement
+from .requirements import unmet_need
 from .server_start import failed_by_capabilities, failed_start, written_paths
 
 _NETWORK_PROGRAM: Final = re.compile(
@@ -347,7 +347,7 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     """
     image = behavior_of(container)
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
-    requirement = None if has_script else unmet_requirement(pod, container, references)
+    requirement = None if has_script else unmet_need(pod, container, references)
     if requirement is not None:
         yield Output(2, "".join(f"{line}\n" for line in requirement.logs).encode())
         return requirement.exit_code

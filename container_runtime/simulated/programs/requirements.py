@@ -1,4 +1,4 @@
-"""The variables that the entrypoint of an image requires: without them it logs what is missing, and ends. Pure."""
+"""The variables and files that the entrypoint of an image requires: without them it logs what is missing, and ends. Pure."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
@@ -8,11 +8,13 @@ from typing import Final
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import RunBehavior, end_at_start
 from mockube.container_runtime.config.environment import References, environment_of
-from mockube.container_runtime.config.volumes import volume_kind
+from mockube.container_runtime.config.volumes import referenced_names, volume_kind
 from mockube.container_runtime.control_plane_flags import flag_problem
 from mockube.container_runtime.images.references import has_major
 from mockube.container_runtime.images.table import Requirement, behavior_of
 from mockube.container_runtime.pod_script import Script
+
+from .missing_files import missing_file, names_needed_file
 
 _SOME_VALUE: Final = b64encode(b"a value").decode()
 FindObject = Callable[[str], ReadOnlyTree | None]
@@ -58,6 +60,11 @@ def wrong_flags(container: ReadOnlyTree) -> Requirement | None:
     return (
         None if problem is None else Requirement(one_of=(), logs=problem.lines, exit_code=problem.exit_code)
     )
+
+
+def unmet_need(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Requirement | None:
+    """Return what keeps the program of a container from its start: a variable or a file that is missing; None if nothing does."""
+    return unmet_requirement(pod, container, references) or missing_file(pod, container, references)
 
 
 def _is_unmet(
@@ -108,17 +115,21 @@ def end_of_entrypoint(
     is_scripted = script.times_runs or script.ignore_missing or script.command(container["name"]) is not None
     if wrong is not None and not is_scripted:
         return end_at_start(container, wrong.exit_code, wrong.logs)
-    if image is None or not image.requires or is_scripted:
+    if image is None or is_scripted:
         return None
-    config_maps = {name: config_map(name) for name in _referenced(container, "configMap")}
-    secrets = {name: secret(name) for name in _referenced(container, "secret")}
+    needs_file = names_needed_file(container)
+    if not image.requires and not needs_file:
+        return None
+    in_volumes = referenced_names(pod, container) if needs_file else (set(), set())
+    config_maps = {name: config_map(name) for name in {*_referenced(container, "configMap"), *in_volumes[0]}}
+    secrets = {name: secret(name) for name in {*_referenced(container, "secret"), *in_volumes[1]}}
     if {} in (*config_maps.values(), *secrets.values()):  # Nobody knows what the object contains.
         return None
     references = References(
         config_maps={name: found for name, found in config_maps.items() if found is not None},
         secrets={name: _with_values(found) for name, found in secrets.items() if found is not None},
     )
-    requirement = unmet_requirement(pod, container, references)
+    requirement = unmet_need(pod, container, references)
     if requirement is None:
         return None
     return end_at_start(container, requirement.exit_code, requirement.logs)

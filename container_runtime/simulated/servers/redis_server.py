@@ -9,6 +9,8 @@ from typing import Final
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards
 
+from .redis_parameters import DEFAULTS, parameter
+
 MAX_BYTES: Final = 1 << 20
 """The bytes of all keys and values of a server."""
 _MAX_REPLIES: Final = 1000
@@ -28,7 +30,8 @@ class RedisError(Exception):
 class RedisServer:
     """The data of one server."""
 
-    def __init__(self) -> None:
+    def __init__(self, parameters: Mapping[str, str] | None = None) -> None:
+        self._parameters = {**DEFAULTS, **(parameters or {})}
         self._values: dict[str, Value] = {}
         self._expiries: dict[str, float] = {}
 
@@ -186,6 +189,19 @@ class RedisServer:
         )
         return _bulk("".join(f"{line}\r\n" for line in lines))
 
+    def configure(self, words: Sequence[str], _: float) -> str:
+        """Show parameters by a pattern, or set one."""
+        action, name, *values = words
+        if action.upper() == "GET":
+            found = [key for key in sorted(self._parameters) if _matches(key, name.lower())]
+            if not found and not any(char in name for char in "*?["):
+                raise RedisError(f"-ERR mockube: the parameter {name} of Redis is not simulated\r\n")
+            return _array([text for key in found for text in (key, self._parameters[key])])
+        if action.upper() == "SET" and values and name.lower() in self._parameters:
+            self._parameters[name.lower()] = parameter(name.lower(), values[0])
+            return _OK
+        raise RedisError(f"-ERR mockube: CONFIG {action} {name} of Redis is not simulated\r\n")
+
     def size(self, _: Sequence[str], __: float) -> str:
         return f":{len(self._values)}\r\n"
 
@@ -221,6 +237,7 @@ _COMMANDS: Final[Mapping[str, tuple[int, Command]]] = {
     "FLUSHALL": (0, RedisServer.flush),
     "FLUSHDB": (0, RedisServer.flush),
     "INFO": (0, RedisServer.info),
+    "CONFIG": (2, RedisServer.configure),
 }
 """The commands with the number of their arguments, at least."""
 _WRITES: Final = frozenset({"SET", "APPEND", "LPUSH", "RPUSH", "HSET"})

@@ -7,6 +7,7 @@ from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.simulated.connections.databases import Databases
 from mockube.container_runtime.simulated.connections.port_answers import OpenPort
 from mockube.container_runtime.simulated.network.calls import Login
+from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
 
 
 class Files:
@@ -80,3 +81,16 @@ async def test_password_of_redis_is_that_of_its_option_or_variable(databases, im
 async def test_variable_of_another_image_is_no_password_of_redis(databases):
     tree = pod("redis", REDIS_PASSWORD="p")
     assert await databases.reply(tree, tree["spec"]["containers"][0], b"PING\r\n") == b"+PONG\r\n"
+
+
+async def test_parameters_of_redis_are_read_from_its_configuration_file():
+    class WithFile(Files):
+        async def file_system(self, _pod, _container):
+            return FileSystem({"/conf/redis.conf": FileEntry(data=b"maxmemory 2mb\n")})
+
+    tree = pod("redis", "redis-server", "/conf/redis.conf", "--databases", "4")
+    databases = Databases(WithFile(), SteppedClock())
+    reply = await databases.reply(
+        tree, tree["spec"]["containers"][0], b"CONFIG GET maxmemory\nCONFIG GET databases\n"
+    )
+    assert reply == b"*2\r\n$9\r\nmaxmemory\r\n$7\r\n2097152\r\n*2\r\n$9\r\ndatabases\r\n$1\r\n4\r\n"

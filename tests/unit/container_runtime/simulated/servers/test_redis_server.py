@@ -2,6 +2,10 @@
 
 import pytest
 
+from mockube.container_runtime.simulated.servers.redis_parameters import (
+    parameters_of_file,
+    parameters_of_options,
+)
 from mockube.container_runtime.simulated.servers.redis_server import MAX_BYTES, RedisServer
 
 
@@ -25,6 +29,10 @@ def replies(*commands, server=None, password="", now=0.0):
         (["GET"], "-ERR wrong number of arguments for 'get' command\r\n"),
         (["GEOADD x"], "-ERR mockube: the command GEOADD of Redis is not simulated\r\n"),
         (["QUIT", "PING"], "+OK\r\n"),
+        (["CONFIG GET maxmemory"], "*2\r\n$9\r\nmaxmemory\r\n$1\r\n0\r\n"),
+        (["CONFIG SET maxmemory 2mb", "CONFIG GET maxmemor?"], "+OK\r\n*2\r\n$9\r\nmaxmemory\r\n$7\r\n2097152\r\n"),
+        (["CONFIG GET nope"], "-ERR mockube: the parameter nope of Redis is not simulated\r\n"),
+        (["CONFIG REWRITE x"], "-ERR mockube: CONFIG REWRITE x of Redis is not simulated\r\n"),
         (["*2\r\n$3\r\nGET\r\n$1\r\na"], "$-1\r\n"),
     ],
 )  # fmt: skip
@@ -50,3 +58,10 @@ def test_keys_are_bounded():
     assert replies(f"SET a {'x' * (MAX_BYTES // 2)}", server=server) == "+OK\r\n"
     assert replies(f"SET b {'x' * MAX_BYTES}", server=server).startswith("-OOM ")
     assert replies("EXISTS a b", server=server) == ":1\r\n"
+
+
+def test_parameters_are_those_of_the_file_and_of_the_options():
+    found = parameters_of_file("# a\nmaxmemory 2mb\nmaxmemory-policy allkeys-lru\nunknown x\n")
+    assert found == {"maxmemory": "2097152", "maxmemory-policy": "allkeys-lru"}
+    words = ["redis-server", "/a.conf", "--maxmemory", "100k", "--save", "60", "1", "--unknown", "x"]
+    assert parameters_of_options(words) == {"maxmemory": "100000", "save": "60 1"}
