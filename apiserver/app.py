@@ -89,7 +89,9 @@ class ApiServer:
             journal=make_journal(config, kv, clock),
             is_traced=traces is not None,
         )
-        self.controls = controls = make_controls(config, environment, registry, self.hooks)
+        self.controls = controls = make_controls(
+            config, environment, registry, self.hooks, lambda: self.handler.watch_handler.requests
+        )
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows
         self._caches = caches = ResourceCaches(registry, catalog)
         self._definitions = DefinitionController(registry, catalog)
