@@ -8,6 +8,7 @@ from mockube.component_base.task_supervisor import OnFailure
 TASKS: Final[Mapping[str, OnFailure]] = {
     "watch-cache": OnFailure.RESTART,
     "control-watch-cache": OnFailure.RESTART,
+    "control-faults": OnFailure.RESTART,
     "watch-cache-lag": OnFailure.RESTART,
     "api-service-availability": OnFailure.RESTART,
     "api-service-registration": OnFailure.RESTART,

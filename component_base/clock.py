@@ -220,6 +220,11 @@ class ClusterClock(_DrivenClock):
         scheduled = self._timers.peek()
         return None if scheduled is None else scheduled.due - self.monotonic()
 
+    @property
+    def pending_count(self) -> int:
+        """The number of callbacks that wait for their time."""
+        return self._timers.waiting_count
+
     def pause(self) -> None:
         """Let time stand still until `resume`; it can still be advanced."""
         self._is_paused = True

@@ -43,6 +43,11 @@ class TimerHeap:
         """Return the number of callbacks, with the cancelled ones that are not removed yet."""
         return len(self._heap)
 
+    @property
+    def waiting_count(self) -> int:
+        """The number of callbacks that are not cancelled."""
+        return len(self._heap) - self._cancelled
+
     def add(self, due: float, callback: Callable[[], None]) -> ScheduledCallback:
         scheduled = ScheduledCallback(self, due, callback)
         heapq.heappush(self._heap, (due, next(self._numbers), scheduled))

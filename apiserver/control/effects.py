@@ -213,19 +213,19 @@ async def _respond(injection: Injection, respond: Respond) -> Response:
 # --- change
 
 
-class Change(
+class ChangeResponse(
     Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True
 ):
     merge_patch: dict[str, Any]
     """A JSON merge patch of the response, which the server sends as JSON."""
 
 
-def _check_change(change: Change) -> None:
+def _check_change(change: ChangeResponse) -> None:
     if not change.merge_patch:
         raise ValueError("mergePatch must not be empty")
 
 
-async def _change(injection: Injection, change: Change) -> Response:
+async def _change(injection: Injection, change: ChangeResponse) -> Response:
     request = injection.request
     headers = CIMultiDict(request.headers)
     headers[ACCEPT] = JSON
@@ -310,6 +310,6 @@ EFFECTS: Final = (
     Effect(name="hold", arguments=Hold, check=_check_span, apply=_hold, interrupt=_hold_watch),
     Effect(name="drop", arguments=Drop, check=_check_span, apply=_drop, interrupt=_drop_events),
     Effect(name="respond", arguments=Respond, check=_check_respond, apply=_respond),
-    Effect(name="change", arguments=Change, check=_check_change, apply=_change),
+    Effect(name="change", arguments=ChangeResponse, check=_check_change, apply=_change),
 )
 """All effects, in the order in which a fault with several of them applies them."""

@@ -6,7 +6,7 @@ change of its spec begins it anew. Hits are counted in memory, and written to th
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -234,7 +234,8 @@ class Faults(ControlStrategy):
         """By name, with the generation of the object."""
         self._unwritten: set[str] = set()
         """The faults whose status lacks hits."""
-        self._writing: asyncio.Task[None] | None = None
+        self._is_hit, self._is_written = asyncio.Event(), asyncio.Event()
+        self._is_written.set()
 
     # --- objects
 
@@ -279,7 +280,7 @@ class Faults(ControlStrategy):
         ]
         yield from found or _value_error(_SPEC, spec, fault.check)
 
-    def start(self, registry: Registry) -> None:
+    async def begin(self, registry: Registry) -> None:
         self._registry = registry
         cache = registry.resource_cache(FAULT.group_resource)
         self.prefix = cache.prefix
@@ -318,20 +319,20 @@ class Faults(ControlStrategy):
             }
         )
         self._unwritten.add(name)
-        if self._writing is None:
-            self._writing = asyncio.create_task(self._write(), name="write the status of faults")
+        self._is_written.clear()
+        self._is_hit.set()
 
-    async def _write(self) -> None:
-        try:
+    def tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, None]]]:
+        return {"control-faults": self.run}
+
+    async def run(self) -> None:
+        """Write the hits of faults to their status, until cancelled."""
+        while True:
+            await self._is_hit.wait()
+            self._is_hit.clear()
             while self._unwritten:
                 await self._write_status(self._unwritten.pop())
-        finally:
-            self._writing = None
-
-    async def _written(self) -> None:
-        """Wait until all hits are in the status of their faults."""
-        while self._writing is not None:
-            await asyncio.wait([self._writing])
+            self._is_written.set()
 
     async def _write_status(self, name: str) -> None:
         """Write the hits of a fault, unless it is deleted meanwhile."""
@@ -354,11 +355,11 @@ class Faults(ControlStrategy):
         return {(FAULT.group_resource, ""): verbs}
 
     async def get(self, registry: Registry, context: RequestContext) -> ObjectResult:
-        await self._written()
+        await self._is_written.wait()
         return await get(registry, context)
 
     async def list(self, registry: Registry, context: RequestContext) -> ListResult:
-        await self._written()
+        await self._is_written.wait()
         return await list_objects(registry, context)
 
     # --- from Python

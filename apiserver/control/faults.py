@@ -1,7 +1,7 @@
 """Fault injection: a hook that applies the effects of faults to the requests that match."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from mockube.component_base.clock import Clock
 
 from .effects import (
     EFFECTS,
-    Change,
+    ChangeResponse,
     Cut,
     Delay,
     Drop,
@@ -48,7 +48,7 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     hold: Hold | None = None
     drop: Drop | None = None
     respond: Respond | None = None
-    change: Change | None = None
+    change: ChangeResponse | None = None
     times: int | None = None
     skip: int = 0
     share: float = 1.0
@@ -114,6 +114,10 @@ class InjectedFault:
             self.at_removal.pop()()
 
 
+def _ignore() -> None:
+    """Do nothing."""
+
+
 def _no_labels(_: RequestInfo) -> Mapping[str, str]:
     return {}
 
@@ -130,9 +134,17 @@ class FaultInjector:
         """`labels_of` returns the labels of the object of a request, if it exists."""
         self._clock, self._random, self._labels_of = clock, random or SystemRandom(), labels_of
         self._faults: list[InjectedFault] = []
+        self.on_change: Callable[[], None] = _ignore
+        """Called when a fault is added or removed."""
+        self.earlier_watches: Callable[[], Iterable[Request]] = tuple
+        """Returns the watches in progress that have begun without this hook."""
         self._running_watches: set[Request] = set()
-        """The watches in progress."""
+        """The watches in progress that have passed this hook."""
         self._in_progress = 0
+
+    @property
+    def has_faults(self) -> bool:
+        return bool(self._faults)
 
     @property
     def is_busy(self) -> bool:
@@ -145,13 +157,15 @@ class FaultInjector:
 
     def add_injected(self, injected: InjectedFault) -> InjectedFault:
         self._faults.append(injected)
+        self.on_change()
         interrupting = [
             (effect.interrupt, arguments)
             for effect, arguments in injected.effects
             if effect.interrupt is not None and effect.interrupts(arguments)
         ]
         if interrupting:
-            for request in [watch for watch in self._running_watches if self._takes(injected, watch)]:
+            running = {*self._running_watches, *self.earlier_watches()}
+            for request in [watch for watch in running if self._takes(injected, watch)]:
                 injection = self._injection(injected, request, _no_endpoint)
                 for interrupt, arguments in interrupting:
                     interrupt(injection, arguments)
@@ -161,6 +175,7 @@ class FaultInjector:
         """Remove a fault; requests that it delays continue at once."""
         if injected in self._faults:
             self._faults.remove(injected)
+            self.on_change()
         injected.end()
 
     def clear(self) -> None:
@@ -168,6 +183,10 @@ class FaultInjector:
             self.remove(injected)
 
     async def inject(self, request: Request, proceed: Proceed) -> Response:
+        if request.info.group == CONTROL:
+            return await proceed(
+                request
+            )  # no fault may prevent its own removal, and an advance does not wait for itself
         injected = self._find(request) if self._faults else None
         if injected is None:
             return await self._execute(request, proceed)
@@ -179,8 +198,6 @@ class FaultInjector:
         return await injection.execute()
 
     def _find(self, request: Request) -> InjectedFault | None:
-        if request.info.group == CONTROL:
-            return None  # no fault may prevent its own removal
         return next((each for each in self._faults if self._takes(each, request)), None)
 
     def _takes(self, injected: InjectedFault, request: Request) -> bool:

@@ -16,6 +16,7 @@ from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.task_supervisor import TaskSupervisor
 
 from .changes import CHANGE
+from .clock import CLOCK
 from .fault_objects import FAULT
 from .kind import ControlKind
 from .marks import MARK
@@ -24,7 +25,7 @@ from .rewinds import REWIND
 from .store import ControlStore
 from .strategy import ControlAdmission, ControlStrategy
 
-KINDS: Final[Sequence[ControlKind]] = (CHANGE, FAULT, MARK, REQUEST, REWIND)
+KINDS: Final[Sequence[ControlKind]] = (CHANGE, CLOCK, FAULT, MARK, REQUEST, REWIND)
 """All kinds of the group."""
 MAX_AUTHORS: Final = 1_000
 """The entries of the group's own journal."""
@@ -59,7 +60,9 @@ class ControlGroup:
         supervisor.start("control-watch-cache", self.registry.watch_cache.run)
         await self.registry.watch_cache.progress.wait_listed()
         for strategy in self._strategies:
-            strategy.start(self.registry)
+            await strategy.begin(self.registry)
+            for name, run in strategy.tasks().items():
+                supervisor.start(name, run)
 
     async def close(self) -> None:
         await self._kv.close()

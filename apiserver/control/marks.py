@@ -64,15 +64,16 @@ class Marks(ControlStrategy):
         spec = new.get("spec") or {}
         if not isinstance(spec, dict) or spec.get("revision") is not None:
             return new
-        return {**new, "spec": {**spec, "revision": await self._newest_revision()}}
+        return {**new, "spec": {**spec, "revision": (await self._cluster.kv.status()).revision}}
 
     async def check(self, new: ReadOnlyTree, _old: ReadOnlyTree | None) -> Iterable[FieldError]:
-        revision, newest = new["spec"]["revision"], await self._newest_revision()
-        if revision > newest:
-            return [
-                errors.invalid(_REVISION, revision, f"must not be later than the newest revision, {newest}")
-            ]
-        return ()
-
-    async def _newest_revision(self) -> int:
-        return (await self._cluster.kv.status()).revision
+        revision, status = new["spec"]["revision"], await self._cluster.kv.status()
+        if revision > status.revision:
+            problem = f"must not be later than the newest revision, {status.revision}"
+        elif revision < status.compact_revision:
+            problem = (
+                f"must not be before the history of the store, which begins at {status.compact_revision}"
+            )
+        else:
+            return ()
+        return [errors.invalid(_REVISION, revision, problem)]

@@ -28,6 +28,7 @@ from mockube.apiserver.storage.change_history import Change, ChangeKind
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop
+from mockube.component_base.supervision import start
 
 from .kind import ControlKind
 
@@ -144,7 +145,7 @@ class RecordWatch(ClientWatch):
 
     def start(self) -> None:
         """Begin to add the records after the position."""
-        self._task = asyncio.create_task(self._follow(), name=f"follow {self._source.kind.plural}")
+        self._task = start(f"follow {self._source.kind.plural}", self._follow())
 
     async def _follow(self) -> None:
         try:

@@ -19,7 +19,7 @@ class ControlStore(MemoryStore):
         core = Mvcc()
         self._compacted = first_revision
         core.load(first_revision, (), ())
-        super().__init__(clock=clock.real, core=core, progress_interval=_NO_PROGRESS)
+        super().__init__(clock=clock, core=core, progress_interval=_NO_PROGRESS)
 
     async def txn(self, request: Txn) -> TxnResult:
         result = await super().txn(request)

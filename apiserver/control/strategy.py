@@ -4,8 +4,8 @@ The objects are admitted by this alone: no webhook, policy or quota of the clust
 removal of a fault.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import orjson
 
@@ -45,7 +45,11 @@ class ControlStrategy:
         """Return what opens the watches of records; watches of stored objects are opened as all others."""
         return {}
 
-    def start(self, _registry: Registry) -> None:
+    def tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, None]]]:
+        """Return the tasks that run while the server does, by their names."""
+        return {}
+
+    async def begin(self, _registry: Registry) -> None:
         """Begin to follow the objects of the kind in the registry of the group."""
 
 

@@ -1,6 +1,8 @@
 """The group `control.mockube.dev`, if the server has it, and what it controls."""
 
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
+from typing import Final
 
 from msgspec import Struct
 
@@ -8,6 +10,7 @@ from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.changes import CHANGE, Changes
+from mockube.apiserver.control.clock import Clocks, advance_followed
 from mockube.apiserver.control.fault_objects import Faults, labels_in
 from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.control.group import KINDS, ControlGroup
@@ -17,14 +20,19 @@ from mockube.apiserver.control.recorder import RequestRecorder
 from mockube.apiserver.control.requests import REQUEST, Requests
 from mockube.apiserver.control.rewinds import OnRestored, Rewinds
 from mockube.apiserver.control.store import ControlStore
+from mockube.apiserver.control.strategy import ControlStrategy
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.registry.moments import Moments
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.request.hooks import HookPoints
+from mockube.apiserver.request.hooks import HookPoints, RequestHook
+from mockube.apiserver.request.request import Request
 from mockube.apiserver.store import initial_revision
+from mockube.component_base.clock import Clock, ClusterClock
 from mockube.etcd.kv import KV
 
 from .environment import ServerEnvironment
+
+_SHARED: Final = "the servers of a shared etcd have clocks of their own: --etcd-servers is set"
 
 
 def add_control_kinds(config: Config, catalog: Catalog) -> None:
@@ -44,6 +52,8 @@ class Controls(Struct, frozen=True, kw_only=True):
     injector: FaultInjector | None = None
     faults: Faults | None = None
     """The objects of the injected faults; None if the group is off."""
+    clocks: Clocks | None = None
+    """The object of the clock; None if the group is off, or if the clock cannot be changed."""
     group: ControlGroup | None = None
     moments: Moments | None = None
     """Finds moments by the Marks, too; None if there are none."""
@@ -54,11 +64,12 @@ def make_controls(
     environment: ServerEnvironment,
     cluster: Registry,
     hooks: HookPoints,
+    watches: Callable[[], Iterable[Request]],
     *,
     kv: KV,
     on_restored: OnRestored,
 ) -> Controls:
-    """Return what controls the server. Revisions begin at the time, so that no watch of an earlier server resumes."""
+    """Return what controls the server; `watches` returns the watches in progress. Revisions begin at the time, so that no watch of an earlier server resumes."""
     is_off = config.control_mode == "off"
     if is_off and not environment.is_embedded:
         return Controls()
@@ -70,7 +81,11 @@ def make_controls(
         journal=cluster.journal,
     )
     injector = FaultInjector(clock, environment.random, partial(labels_in, cluster))
-    hooks.before_endpoint.add(injector.inject)
+    if environment.is_embedded:  # an advance waits for requests that it counts
+        hooks.before_endpoint.add(injector.inject)
+    else:
+        injector.earlier_watches = watches
+        injector.on_change = _HookOfFaults(injector, hooks).update
     if is_off:
         return Controls(recorder=recorder, injector=injector)
     requests = Requests(recorder, cluster.layout.root + f"{CONTROL}/{REQUEST.plural}/".encode())
@@ -79,6 +94,40 @@ def make_controls(
     )
     faults, marks = Faults(cluster, injector), Marks(cluster)
     moments = Moments(cluster, marks.find)
-    strategies = changes, faults, marks, requests, Rewinds(cluster, kv, moments, on_restored)
+    clocks = _make_clocks(config, clock, recorder)
+    rewinds = Rewinds(cluster, kv, moments, on_restored)
+    strategies: list[ControlStrategy] = [changes, faults, marks, requests, rewinds]
+    if clocks is not None:
+        strategies.append(clocks)
     group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)
-    return Controls(recorder=recorder, injector=injector, faults=faults, group=group, moments=moments)
+    return Controls(
+        recorder=recorder, injector=injector, faults=faults, clocks=clocks, group=group, moments=moments
+    )
+
+
+class _HookOfFaults:
+    """Adds the hook of faults while there are some: a request without faults does not pass it, and Leases are renewed together."""
+
+    def __init__(self, injector: FaultInjector, hooks: HookPoints) -> None:
+        self._injector, self._point = injector, hooks.before_endpoint
+        self._hook: RequestHook | None = None
+
+    def update(self) -> None:
+        if not self._injector.has_faults:
+            if self._hook is not None:
+                self._hook.remove()
+            self._hook = None
+        elif self._hook is None:
+            self._hook = self._point.add(self._injector.inject)
+
+
+def _make_clocks(config: Config, clock: Clock, recorder: RequestRecorder) -> Clocks | None:
+    """Return the object of a clock that can be changed. The program in whose process the server runs replaces its `advance_by`."""
+    if not isinstance(clock, ClusterClock):
+        return None
+
+    def advance(seconds: float) -> Awaitable[None]:
+        return advance_followed(clock, seconds, lambda: recorder.count, lambda: recorder.in_progress > 0)
+
+    has_others = bool(config.store.etcd_servers)
+    return Clocks(clock, advance, refusal=_SHARED if has_others else "")

@@ -35,7 +35,9 @@ def is_long_running(info: RequestInfo) -> bool:
 
 def has_no_deadline(info: RequestInfo) -> bool:
     """Return whether a request counts as in flight, but has no deadline."""
-    return not info.is_resource and info.path.startswith(LONG_PATHS)
+    if info.is_resource:
+        return info.group == CONTROL and info.subresource == "advance"
+    return info.path.startswith(LONG_PATHS)
 
 
 class InFlight:

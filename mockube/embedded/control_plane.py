@@ -146,9 +146,12 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         )
         # Requests of reports are not recorded as the user's, and do not get the user's faults.
         requests = ObjectRequests(client, server.admin, reports=manager_client, server_clock=clock)
-        yield EmbeddedControlPlane(
+        plane = EmbeddedControlPlane(
             clock=clock, server=server, requests=requests, recorder=recorder, faults=faults, log=log
         )
+        if server.api_server.controls.clocks is not None:
+            server.api_server.controls.clocks.advance_by = plane.advance
+        yield plane
 
 
 def _with_files(options: ClusterOptions, folder: Path) -> ClusterOptions:

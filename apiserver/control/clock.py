@@ -1,0 +1,253 @@
+"""Clock: the time of the cluster, which can stand still, run faster, and be advanced.
+
+There is one, `cluster`. The controller manager follows it, in the process of the server as its clock, in another one by the
+stream of `/mockube/clock`. What belongs to the machine, as the deadlines of requests, has the machine's time.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Final
+
+import orjson
+
+from mockube.apimachinery import errors, status
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.status import BadRequest
+from mockube.apimachinery.timestamps import format_micro_time
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Subresource
+from mockube.apiserver.registry.create import create
+from mockube.apiserver.registry.read import get, list_objects
+from mockube.apiserver.registry.registry import OwnVerbs, Registry
+from mockube.apiserver.registry.request_context import (
+    Body,
+    ListResult,
+    ObjectResult,
+    RequestContext,
+    write_options,
+)
+from mockube.apiserver.request.endpoints import RESOURCE_VERBS
+from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.journal import SERVER_USER
+from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
+from mockube.apiserver.user import MASTERS, User
+from mockube.apiserver.wire.negotiation import MediaType
+from mockube.component_base.clock import MAX_SPEED, ClusterClock
+
+from .kind import AGE, API_VERSION, VERSION, ControlKind
+from .schemas import column, integer, text
+from .strategy import ControlStrategy
+
+NAME: Final = "cluster"
+"""The name of the only Clock."""
+ADVANCE: Final = "advance"
+ADVANCE_KIND: Final = "ClockAdvance"
+MAX_ADVANCE_SECONDS: Final = 10 * 365 * 86_400.0
+STEP_SECONDS: Final = 5.0
+"""The steps of an advance that another process follows: shorter than the time in which a leader has to renew its Lease."""
+QUIET_SECONDS: Final = 0.03
+"""How long no request arrives when the other process has done what is due."""
+MAX_QUIET_WAIT: Final = 2.0
+_SPEC: Final = ROOT.child("spec")
+_SERVER: Final = User(name=SERVER_USER, groups=(MASTERS,))
+
+CLOCK: Final = ControlKind(
+    name="Clock",
+    plural="clocks",
+    description="Clock is the time of the cluster, of its server, its controllers and its nodes. There is one, with the name cluster. Its "
+    "subresource advance gets a ClockAdvance with spec.seconds.",
+    spec={
+        "description": "How time passes.",
+        "properties": {
+            "paused": {
+                "type": "boolean",
+                "description": "Whether time stands still. It can still be advanced.",
+            },
+            "rate": {
+                "type": "number",
+                "minimum": 0,
+                "maximum": MAX_SPEED,
+                "description": "The seconds of the cluster in a second of the machine. The default is 1.",
+            },
+        },
+    },
+    status={
+        "description": "What the clock shows.",
+        "properties": {
+            "time": text("The time of the cluster.", format="date-time"),
+            "pendingTimers": integer(
+                "The number of callbacks of the server's process that wait for their time."
+            ),
+            "nextTimerSeconds": {
+                "type": "number",
+                "description": "The seconds of the cluster until the first of them.",
+            },
+        },
+    },
+    is_spec_required=True,
+    columns=(
+        column("Time", ".status.time", "The time of the cluster."),
+        column("Paused", ".spec.paused", "Whether time stands still.", type_="boolean"),
+        column(
+            "Rate", ".spec.rate", "The seconds of the cluster in a second of the machine.", type_="number"
+        ),
+        column("Timers", ".status.pendingTimers", "The callbacks that wait.", type_="integer"),
+        AGE,
+    ),
+    verbs=("get", "list", "patch", "update", "watch"),
+    unlisted_verbs=(),
+    subresources=(Subresource(name=ADVANCE, verbs=("create",), kind=ADVANCE_KIND),),
+    max_objects=1,
+)
+
+
+class Clocks(ControlStrategy):
+    """The object, and the clock that it controls."""
+
+    kind = CLOCK
+    prefix: bytes
+
+    def __init__(
+        self, clock: ClusterClock, advance: Callable[[float], Awaitable[None]], refusal: str = ""
+    ) -> None:
+        """`advance` advances the clock; `refusal` is why the clock cannot be changed, "" if it can."""
+        self._clock, self._refusal = clock, refusal
+        self.advance_by = advance
+        self._advancing = asyncio.Lock()
+
+    async def check(self, new: ReadOnlyTree, _old: ReadOnlyTree | None) -> Iterable[FieldError]:
+        return [*self._check(new["spec"])]
+
+    def _check(self, spec: ReadOnlyTree) -> Iterator[FieldError]:
+        is_changed = spec.get("paused") or spec.get("rate", 1) != 1
+        if is_changed and self._refusal:
+            yield errors.forbidden(_SPEC, self._refusal)
+        if spec.get("rate") == 0:
+            yield errors.invalid(
+                _SPEC.child("rate"), 0, "must be more than 0: set paused to let time stand still"
+            )
+
+    async def begin(self, registry: Registry) -> None:
+        cache = registry.resource_cache(CLOCK.group_resource)
+        self.prefix = cache.prefix
+        cache.watchers.add(self)
+        spec = {"paused": self._clock.is_paused, "rate": self._clock.speed}
+        tree = {"apiVersion": API_VERSION, "kind": CLOCK.name, "metadata": {"name": NAME}, "spec": spec}
+        body = Body(data=orjson.dumps(tree), media_type=MediaType.JSON.value)
+        row = registry.rows[CLOCK.group_resource]
+        await create(registry, RequestContext(verb="create", resource=row, body=body, user=_SERVER))
+        await registry.watch_cache.fresh()
+
+    def handle_change(self, change: Change) -> None:
+        """Let time pass as the object says."""
+        if change.kind is ChangeKind.DELETED:
+            return
+        spec = change.after.tree()["spec"]
+        rate, is_paused = spec.get("rate") or 1.0, bool(spec.get("paused"))
+        if rate != self._clock.speed:
+            self._clock.set_speed(rate)
+        if is_paused != self._clock.is_paused:
+            (self._clock.pause if is_paused else self._clock.resume)()
+
+    def handle_missed_change(self) -> None:
+        """Do nothing: the next change is handled."""
+
+    # --- verbs
+
+    def verbs(self) -> OwnVerbs:
+        return {
+            (CLOCK.group_resource, ""): {**RESOURCE_VERBS, "get": self.get, "list": self.list},
+            (CLOCK.group_resource, ADVANCE): {"create": self.advance},
+        }
+
+    async def get(self, registry: Registry, context: RequestContext) -> ObjectResult:
+        result = await get(registry, context)
+        assert result.stored is not None
+        return ObjectResult(stored=self._with_status(result.stored))
+
+    async def list(self, registry: Registry, context: RequestContext) -> ListResult:
+        result = await list_objects(registry, context)
+        return ListResult(
+            api_version=result.api_version,
+            kind=result.kind,
+            items=[self._with_status(stored) for stored in result.items],
+            metadata=result.metadata,
+            named=result.named,
+        )
+
+    def _with_status(self, stored: StoredObject) -> StoredObject:
+        tree = {**stored.tree(), "status": self._status()}
+        return StoredObject(stored.key, canonical_custom(tree), stored.revision)
+
+    def _status(self) -> Tree:
+        clock = self._clock
+        document: Tree = {"time": format_micro_time(clock.now()), "pendingTimers": clock.pending_count}
+        due = clock.next_due()
+        return document if due is None else {**document, "nextTimerSeconds": round(max(due, 0.0), 3)}
+
+    async def advance(self, _registry: Registry, context: RequestContext) -> ObjectResult:
+        if context.name != NAME:
+            raise status.not_found(CLOCK.group_resource, context.name)
+        is_dry_run = write_options(context, "CreateOptions").dry_run
+        tree = _read(context.body.data)
+        field_errors = [*self._check_advance(tree)]
+        if field_errors:
+            raise status.invalid(GroupKind(CLOCK.group_resource.group, ADVANCE_KIND), NAME, field_errors)
+        if not is_dry_run:
+            async with self._advancing:
+                await self.advance_by(float(tree["spec"]["seconds"]))
+        head = {"kind": ADVANCE_KIND, "apiVersion": API_VERSION, "metadata": {"name": NAME}}
+        return ObjectResult(code=201, tree={**head, "spec": tree["spec"], "status": self._status()})
+
+    def _check_advance(self, tree: Tree) -> Iterator[FieldError]:
+        if self._refusal:
+            yield errors.forbidden(_SPEC, self._refusal)
+        spec = tree.get("spec")
+        if not isinstance(spec, dict) or "seconds" not in spec:
+            yield errors.required(_SPEC.child("seconds"))
+            return
+        for name in sorted({*spec} - {"seconds"}):
+            yield errors.forbidden(_SPEC.child(name), "it is not implemented by mockube: only seconds are")
+        seconds = spec["seconds"]
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            yield errors.type_invalid(_SPEC.child("seconds"), seconds, "must be a number")
+        elif not 0 < seconds <= MAX_ADVANCE_SECONDS:
+            problem = f"must be more than 0 and at most {MAX_ADVANCE_SECONDS:.0f}"
+            yield errors.invalid(_SPEC.child("seconds"), seconds, problem)
+
+
+def _read(data: bytes) -> Tree:
+    """Return the body of an advance."""
+    try:
+        tree = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"the body must be a {ADVANCE_KIND} in JSON: {error}") from error
+    if not isinstance(tree, dict):
+        raise BadRequest(f"the body must be a {ADVANCE_KIND}, not {type(tree).__name__}")
+    kind, version = tree.get("kind", ADVANCE_KIND), tree.get("apiVersion", API_VERSION)
+    if (kind, version) != (ADVANCE_KIND, API_VERSION):
+        raise BadRequest(f"the body must be a {ADVANCE_KIND} of {VERSION}, not {kind} of {version}")
+    return tree
+
+
+async def advance_followed(
+    clock: ClusterClock, seconds: float, arrived: Callable[[], int], is_busy: Callable[[], bool]
+) -> None:
+    """Advance a clock that another process follows: in steps, after each of which the other one does what is due.
+
+    `arrived` counts the requests to the server. The other process is taken for idle when none arrives for a moment.
+    """
+    real = clock.real
+    with clock.standing_still():
+        while seconds > 0:
+            step = min(STEP_SECONDS, seconds)
+            clock.advance(step)
+            seconds -= step
+            began = quiet_from = real.monotonic()
+            count = arrived()
+            while (now := real.monotonic()) - quiet_from < QUIET_SECONDS and now - began < MAX_QUIET_WAIT:
+                await real.sleep(QUIET_SECONDS / 6)
+                if is_busy() or arrived() != count:
+                    count, quiet_from = arrived(), real.monotonic()

@@ -1,0 +1,101 @@
+"""The objects of the group `control.mockube.dev` for commands and for Python: requests of a client, with nothing of their own."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import orjson
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import CONTROL
+from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.client.resources import Key, row
+from mockube.client.verbs import Client
+from mockube.failure import Missing
+
+API_VERSION: Final = f"{CONTROL}/v1alpha1"
+MARKS: Final = row(API_VERSION, "marks", "Mark", namespaced=False)
+FAULTS: Final = row(API_VERSION, "faults", "Fault", namespaced=False)
+REQUESTS: Final = row(API_VERSION, "requests", "Request", namespaced=False)
+CHANGES: Final = row(API_VERSION, "changes", "Change", namespaced=False)
+CLOCKS: Final = row(API_VERSION, "clocks", "Clock", namespaced=False)
+CLOCK: Final = Key("", "cluster")
+_TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
+_OFF: Final = "the server has no control: it is not a server of mockube, or was started with --control=off"
+WATCH_SECONDS: Final = 86_400.0
+
+
+def object_of(kind: str, name: str, spec: ReadOnlyTree) -> Tree:
+    """Return an object to create; without a name, the server generates one."""
+    metadata = {"name": name} if name else {"generateName": f"{kind.lower()}-"}
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def selector(criteria: Mapping[str, object]) -> str:
+    """Return the field selector of criteria; those that are empty are left out."""
+    return ",".join(
+        f"{name}={_escape(str(value))}" for name, value in criteria.items() if value not in (None, "")
+    )
+
+
+def _escape(value: str) -> str:
+    return "".join(f"\\{character}" if character in "\\,=" else character for character in value)
+
+
+async def find_table(client: Client, plural: str, field_selector: str = "") -> Sequence[Sequence[str]]:
+    """Return the objects of a kind as the server prints them, with a row of names first."""
+    query = f"?{urlencode({'fieldSelector': field_selector})}" if field_selector else ""
+    try:
+        tree = await client.raw("GET", f"/apis/{API_VERSION}/{plural}{query}", accept=_TABLE)
+    except NotFound as error:
+        raise Missing(_OFF) from error
+    return [*table_rows(tree)]
+
+
+def table_rows(tree: ReadOnlyTree) -> Sequence[Sequence[str]]:
+    """Return the rows of a Table of the server, without the columns that only -o wide shows."""
+    columns = [
+        (index, column["name"].upper())
+        for index, column in enumerate(tree["columnDefinitions"] or ())
+        if not column.get("priority")
+    ]
+    cells = [[_text(row["cells"][index]) for index, _ in columns] for row in tree["rows"] or ()]
+    return [[name for _, name in columns], *cells]
+
+
+def _text(cell: object) -> str:
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    return "" if cell is None else str(cell)
+
+
+async def watch_requests(client: Client, field_selector: str) -> AsyncIterator[Tree]:
+    """Yield the requests that arrive from now on, each when it ends."""
+    query: dict[str, Any] = {"fieldSelector": field_selector} if field_selector else {}
+    listed = await client.list(REQUESTS, field_selector="code=0")
+    query["resourceVersion"] = listed.resource_version
+    async with client.watch(REQUESTS, query, timeout_seconds=WATCH_SECONDS) as stream:
+        rest = b""
+        async for chunk in stream.chunks():
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in filter(None, lines):
+                event = orjson.loads(line)
+                if event["type"] in ("ADDED", "MODIFIED"):
+                    yield event["object"]
+
+
+async def advance_clock(client: Client, seconds: float) -> str:
+    """Advance the clock of the cluster, and return the time that it shows then."""
+    advance = {"apiVersion": API_VERSION, "kind": "ClockAdvance", "spec": {"seconds": seconds}}
+    try:
+        answer = await client.with_timeout(WATCH_SECONDS).create(
+            CLOCKS, advance, key=CLOCK, subresource="advance"
+        )
+    except NotFound as error:
+        raise Missing(_OFF) from error
+    return str(answer["status"]["time"])
+
+
+def name_of(tree: ReadOnlyTree) -> str:
+    return meta.name(tree)
