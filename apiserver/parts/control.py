@@ -59,7 +59,7 @@ class Controls(Struct, frozen=True, kw_only=True):
     """Finds moments by the Marks, too; None if there are none."""
 
 
-def make_controls(
+def make_controls(  # noqa: PLR0913 - each argument is a part
     config: Config,
     environment: ServerEnvironment,
     cluster: Registry,
