@@ -90,7 +90,13 @@ class ApiServer:
             is_traced=traces is not None,
         )
         self.controls = controls = make_controls(
-            config, environment, registry, self.hooks, kv=kv, on_restored=self.on_restored
+            config,
+            environment,
+            registry,
+            self.hooks,
+            lambda: self.handler.watch_handler.requests,
+            kv=kv,
+            on_restored=self.on_restored,
         )
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows
         self._caches = caches = ResourceCaches(registry, catalog)

@@ -1,7 +1,6 @@
 """The objects of the group `control.mockube.dev` for commands and for Python: requests of a client, with nothing of their own."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import aclosing
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -78,13 +77,12 @@ async def watch_requests(client: Client, field_selector: str) -> AsyncIterator[T
     query["resourceVersion"] = listed.resource_version
     async with client.watch(REQUESTS, query, timeout_seconds=WATCH_SECONDS) as stream:
         rest = b""
-        async with aclosing(stream.chunks()) as chunks:
-            async for chunk in chunks:
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in filter(None, lines):
-                    event = orjson.loads(line)
-                    if event["type"] in ("ADDED", "MODIFIED"):
-                        yield event["object"]
+        async for chunk in stream.chunks():
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in filter(None, lines):
+                event = orjson.loads(line)
+                if event["type"] in ("ADDED", "MODIFIED"):
+                    yield event["object"]
 
 
 async def advance_clock(client: Client, seconds: float) -> str:

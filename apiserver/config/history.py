@@ -31,7 +31,7 @@ class History(Struct, frozen=True, kw_only=True):
 ALL: Final = History(limits=HistoryLimits())
 
 
-def history(text: str) -> History:
+def read_history(text: str) -> History:
     """Read 1h, 100000, 64Mi, several of them with commas, or all."""
     if text == "all":
         return ALL

@@ -38,7 +38,7 @@ from .authentication_configuration import (
 )
 from .authorization import AuthorizationOptions
 from .features import Features
-from .history import History, history
+from .history import History, read_history
 from .tls import cipher_suites, tls_version
 from .tracing_configuration import TracingConfiguration, tracing_configuration
 
@@ -194,7 +194,7 @@ class StorageOptions(Struct, frozen=True, kw_only=True):
         Flag(
             "how much of the past can be read, with its authors: 1h, 100000 (revisions), 64Mi, several of these with commas, "
             "or all; not for an etcd (one to two --etcd-compaction-interval, at most 64Mi)",
-            history,
+            read_history,
             topic="Store",
         ),
     ] = None

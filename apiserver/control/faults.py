@@ -1,7 +1,7 @@
 """Fault injection: a hook that applies the effects of faults to the requests that match."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -128,6 +128,10 @@ class InjectedFault:
             self.at_removal.pop()()
 
 
+def _ignore() -> None:
+    """Do nothing."""
+
+
 def _no_labels(_: RequestInfo) -> Mapping[str, str]:
     return {}
 
@@ -144,10 +148,15 @@ class FaultInjector:
         """`labels_of` returns the labels of the object of a request, if it exists."""
         self._clock, self._random, self._labels_of = clock, random or SystemRandom(), labels_of
         self._faults: list[InjectedFault] = []
+        self.on_change: Callable[[], None] = _ignore
+        """Called when a fault is added or removed."""
+        self.earlier_watches: Callable[[], Iterable[Request]] = tuple
+        """Returns the watches in progress that have begun without this hook."""
         self._running_watches: set[Request] = set()
-        """The watches in progress."""
+        """The watches in progress that have passed this hook."""
         self._in_progress = 0
 
+    @property
     def has_faults(self) -> bool:
         return bool(self._faults)
 
@@ -162,13 +171,15 @@ class FaultInjector:
 
     def add_injected(self, injected: InjectedFault) -> InjectedFault:
         self._faults.append(injected)
+        self.on_change()
         interrupting = [
             (effect.interrupt, arguments)
             for effect, arguments in injected.effects
             if effect.interrupt is not None and effect.interrupts(arguments)
         ]
         if interrupting:
-            for request in [watch for watch in self._running_watches if self._takes(injected, watch)]:
+            running = {*self._running_watches, *self.earlier_watches()}
+            for request in [watch for watch in running if self._takes(injected, watch)]:
                 injection = self._injection(injected, request, _no_endpoint)
                 for interrupt, arguments in interrupting:
                     interrupt(injection, arguments)
@@ -178,6 +189,7 @@ class FaultInjector:
         """Remove a fault; requests that it delays continue at once."""
         if injected in self._faults:
             self._faults.remove(injected)
+            self.on_change()
         injected.end()
 
     def clear(self) -> None:

@@ -48,7 +48,7 @@ class Marks(ControlStrategy):
         """`cluster` is the registry of the cluster, whose revisions have the names."""
         self._cluster = cluster
 
-    def start(self, registry: Registry) -> None:
+    async def begin(self, registry: Registry) -> None:
         self._objects = registry.resource_cache(MARK.group_resource)
         self._key = partial(registry.layout.object, registry.rows[MARK.group_resource], "")
 

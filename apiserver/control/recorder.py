@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import merge
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -58,64 +58,79 @@ class RecordedCall(Struct, frozen=True, kw_only=True):
         return f"{self.at:%H:%M:%S.%f} {code} {self.verb} {self.uri} ({self.user}, {self.agent})"
 
 
+class _Outcome(NamedTuple):
+    """What is kept of a request that has ended."""
+
+    info: RequestInfo
+    user: str
+    agent: str
+    uri: str
+    audit_id: str
+    code: int | None
+    seconds: float
+    received: int
+    """The bytes of the body that the client sent."""
+    sent: int
+    """The bytes of the body of the response."""
+    revision: Revision
+    """The last revision that the request has written; 0 if it is not known to have written one."""
+    fault: str
+
+
 class RecordedRequest:
-    """A request, while it is in progress and afterwards."""
+    """A request, which is kept while it is in progress, and its outcome afterwards. Every request makes one: it is small."""
 
-    __slots__ = (
-        "_request",
-        "_user",
-        "agent",
-        "at",
-        "audit_id",
-        "code",
-        "fault",
-        "first_version",
-        "info",
-        "number",
-        "received",
-        "revision",
-        "seconds",
-        "sent",
-        "started",
-        "uri",
-        "version",
-    )
+    __slots__ = ("_outcome", "_request", "at", "first_version", "number", "version")
 
-    def __init__(self, request: Request, number: int, at: datetime, started: float) -> None:
+    def __init__(self, request: Request, number: int, at: datetime) -> None:
         self._request: Request | None = request
-        self._user = ""
+        self._outcome: _Outcome | None = None
         self.number = number
         self.at = at
-        self.started = started
-        self.info: RequestInfo = request.info
-        self.agent = request.user_agent[:MAX_TEXT]
-        self.uri = request.uri
-        self.audit_id = request.audit_id
-        self.code: int | None = None
-        self.seconds: float | None = None
-        self.received = 0
-        """The bytes of the body that the client sent."""
-        self.sent = 0
-        """The bytes of the body of the response."""
-        self.revision: Revision = 0
-        """The last revision that the request has written; 0 if it is not known to have written one."""
-        self.fault = ""
         self.version = self.first_version = 0
         """The versions of the last and the first publication; 0 before it."""
 
     @property
-    def user(self) -> str:
-        """The name of the user: of the impersonated one, as soon as it is known."""
-        return self._user if self._request is None else self._request.user.name
+    def outcome(self) -> _Outcome:
+        """What is known of the request: without a code while it is in progress."""
+        if self._outcome is not None:
+            return self._outcome
+        assert self._request is not None
+        return _outcome_of(self._request, None, 0.0, 0, 0)
 
-    def end(self, code: int | None, seconds: float, sent: int | None) -> None:
-        request = self._request
-        assert request is not None
-        self._user, self._request = request.user.name, None
-        self.code, self.seconds, self.sent = code, seconds, sent or 0
-        self.fault = request.fault
-        context = request.context
-        self.received = 0 if context is None else len(context.body.data)
+    @property
+    def request(self) -> Request:
+        """The request while it is in progress."""
+        assert self._request is not None
+        return self._request
+
+    @property
+    def has_ended(self) -> bool:
+        return self._outcome is not None
+
+    def end(self, code: int | None, seconds: float, sent: int, revision: Revision) -> None:
+        assert self._request is not None
+        self._outcome = _outcome_of(self._request, code, seconds, sent, revision)
+        self._request = None
+
+
+def _outcome_of(
+    request: Request, code: int | None, seconds: float, sent: int, revision: Revision
+) -> _Outcome:
+    context = request.context
+    return _Outcome(
+        request.info,
+        request.user.name,
+        request.user_agent[:MAX_TEXT],
+        request.uri,
+        request.audit_id,
+        code,
+        seconds,
+        0 if context is None else len(context.body.data),
+        sent,
+        revision,
+        request.fault,
+    )
 
 
 class RequestRecorder:
@@ -135,6 +150,8 @@ class RequestRecorder:
         self._count = 0
         self._user_requests: deque[RecordedRequest] = deque(maxlen=max_calls)
         self._controller_requests: deque[RecordedRequest] = deque(maxlen=max_calls)
+        self.in_progress = 0
+        """The number of requests in progress, without streams and without those to the group of control."""
         self.dropped_count = 0
         """The number of dropped calls, without those of controllers."""
         self.newest = self.oldest = first_version
@@ -150,21 +167,26 @@ class RequestRecorder:
         if info.group == CONTROL and info.resource == OWN_RESOURCE:
             return None
         self._count += 1
-        recorded = RecordedRequest(request, self._count, self._clock.now(), self._clock.real.monotonic())
-        ring = self._controller_requests if is_controller(recorded.user) else self._user_requests
+        recorded = RecordedRequest(request, self._count, self._clock.now())
+        ring = self._controller_requests if is_controller(request.user.name) else self._user_requests
         if ring is self._user_requests and len(ring) == ring.maxlen:
             self.dropped_count += 1
         ring.append(recorded)
         if is_long_running(info):
             self._publish(recorded)
+        elif info.group != CONTROL:
+            self.in_progress += 1
         return recorded
 
-    def end(self, recorded: RecordedRequest, code: int | None, sent: int | None) -> None:
-        """Note how a request ended; None as code of one that has no response."""
-        recorded.end(code, self._clock.real.monotonic() - recorded.started, sent)
-        is_written = recorded.info.verb in _WRITES and code is not None and code < _ERRORS_FROM
+    def end(self, recorded: RecordedRequest, code: int | None, sent: int | None, seconds: float) -> None:
+        """Note how a request ended, after some seconds of the machine; None as code of one that has no response."""
+        request, revision = recorded.request, 0
+        if not recorded.version and request.info.group != CONTROL:
+            self.in_progress -= 1
+        is_written = request.info.verb in _WRITES and code is not None and code < _ERRORS_FROM
         if is_written and self._journal is not None:
-            recorded.revision = self._journal.revision_of(recorded.audit_id)
+            revision = self._journal.revision_of(request.audit_id)
+        recorded.end(code, seconds, sent or 0, revision)
         self._publish(recorded)
 
     def _publish(self, recorded: RecordedRequest) -> None:
@@ -207,16 +229,11 @@ class RequestRecorder:
 
     def count_verbs(self, match: Match, code: int | None = None) -> Mapping[str, int]:
         """Return the number of matching requests for resources, by verb."""
-        return Counter(
-            recorded.info.verb for recorded in self._matching(match, code) if recorded.info.is_resource
-        )
+        infos = (recorded.outcome.info for recorded in self._matching(match, code))
+        return Counter(info.verb for info in infos if info.is_resource)
 
     def _matching(self, match: Match, code: int | None) -> Sequence[RecordedRequest]:
-        return [
-            recorded
-            for recorded in self._all()
-            if code in (None, recorded.code) and match.matches(recorded.user, recorded.agent, recorded.info)
-        ]
+        return [recorded for recorded in self._all() if _is_matching(recorded.outcome, match, code)]
 
     def clear(self) -> None:
         self._user_requests.clear()
@@ -233,12 +250,17 @@ def _version(published: tuple[int, RecordedRequest]) -> int:
     return published[0]
 
 
+def _is_matching(outcome: _Outcome, match: Match, code: int | None) -> bool:
+    return code in (None, outcome.code) and match.matches(outcome.user, outcome.agent, outcome.info)
+
+
 def _to_call(recorded: RecordedRequest) -> RecordedCall:
-    info = recorded.info
+    outcome = recorded.outcome
+    info = outcome.info
     return RecordedCall(
         at=recorded.at,
-        user=recorded.user,
-        agent=recorded.agent,
+        user=outcome.user,
+        agent=outcome.agent,
         verb=info.verb,
         group=info.group,
         version=info.version,
@@ -246,7 +268,7 @@ def _to_call(recorded: RecordedRequest) -> RecordedCall:
         subresource=info.subresource,
         namespace=info.namespace,
         name=info.name,
-        uri=recorded.uri,
-        code=recorded.code,
-        seconds=recorded.seconds,
+        uri=outcome.uri,
+        code=outcome.code,
+        seconds=outcome.seconds if recorded.has_ended else None,
     )

@@ -190,11 +190,12 @@ def _name_of(recorded: RecordedRequest) -> str:
 
 
 def _spec_of(recorded: RecordedRequest) -> Tree:
-    info = recorded.info
+    outcome = recorded.outcome
+    info = outcome.info
     spec: Tree = {
         "time": format_micro_time(recorded.at),
-        "user": recorded.user,
-        "agent": recorded.agent,
+        "user": outcome.user,
+        "agent": outcome.agent,
         "verb": info.verb,
         "group": info.group,
         "version": info.version,
@@ -202,21 +203,22 @@ def _spec_of(recorded: RecordedRequest) -> Tree:
         "subresource": info.subresource,
         "namespace": info.namespace,
         "name": info.name,
-        "uri": recorded.uri,
-        "bytes": recorded.received,
-        "auditID": recorded.audit_id,
+        "uri": outcome.uri,
+        "bytes": outcome.received,
+        "auditID": outcome.audit_id,
     }
     return {field: value for field, value in spec.items() if value}
 
 
 def _status_of(recorded: RecordedRequest) -> Tree:
-    if recorded.seconds is None:
+    if not recorded.has_ended:
         return {}
+    outcome = recorded.outcome
     status: Tree = {
-        "code": recorded.code,
-        "seconds": round(recorded.seconds, 6),
-        "bytes": recorded.sent,
-        "revision": recorded.revision,
-        "fault": recorded.fault,
+        "code": outcome.code,
+        "seconds": round(outcome.seconds, 6),
+        "bytes": outcome.sent,
+        "revision": outcome.revision,
+        "fault": outcome.fault,
     }
     return {field: value for field, value in status.items() if value or field == "seconds"}

@@ -87,8 +87,8 @@ class SocketClient:
 
     @property
     def uri(self) -> str:
-        url = self.message.url
-        return str(url.relative() if url.absolute else url)
+        path, url = self.message.path, self.message.url
+        return path if path.startswith("/") else str(url.relative() if url.absolute else url)
 
     @property
     def address(self) -> str:

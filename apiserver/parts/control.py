@@ -1,6 +1,6 @@
 """The group `control.mockube.dev`, if the server has it, and what it controls."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Final
 
@@ -24,7 +24,8 @@ from mockube.apiserver.control.strategy import ControlStrategy
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.registry.moments import Moments
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.request.hooks import HookPoints
+from mockube.apiserver.request.hooks import HookPoints, RequestHook
+from mockube.apiserver.request.request import Request
 from mockube.apiserver.store import initial_revision
 from mockube.component_base.clock import Clock, ClusterClock
 from mockube.etcd.kv import KV
@@ -58,16 +59,17 @@ class Controls(Struct, frozen=True, kw_only=True):
     """Finds moments by the Marks, too; None if there are none."""
 
 
-def make_controls(
+def make_controls(  # noqa: PLR0913 - each argument is a part
     config: Config,
     environment: ServerEnvironment,
     cluster: Registry,
     hooks: HookPoints,
+    watches: Callable[[], Iterable[Request]],
     *,
     kv: KV,
     on_restored: OnRestored,
 ) -> Controls:
-    """Return what controls the server. Revisions begin at the time, so that no watch of an earlier server resumes."""
+    """Return what controls the server; `watches` returns the watches in progress. Revisions begin at the time, so that no watch of an earlier server resumes."""
     is_off = config.control_mode == "off"
     if is_off and not environment.is_embedded:
         return Controls()
@@ -79,9 +81,11 @@ def make_controls(
         journal=cluster.journal,
     )
     injector = FaultInjector(clock, environment.random, partial(labels_in, cluster))
-    # Without faults, the kubelets of another process renew their Leases together.
-    is_needed = (lambda: True) if environment.is_embedded else injector.has_faults
-    hooks.before_endpoint.add(injector.inject, is_needed)
+    if environment.is_embedded:  # an advance waits for requests that it counts
+        hooks.before_endpoint.add(injector.inject)
+    else:
+        injector.earlier_watches = watches
+        injector.on_change = _HookOfFaults(injector, hooks).update
     if is_off:
         return Controls(recorder=recorder, injector=injector)
     requests = Requests(recorder, cluster.layout.root + f"{CONTROL}/{REQUEST.plural}/".encode())
@@ -90,14 +94,9 @@ def make_controls(
     )
     faults, marks = Faults(cluster, injector), Marks(cluster)
     moments = Moments(cluster, marks.find)
-    clocks = _make_clocks(config, clock, recorder, injector)
-    strategies: list[ControlStrategy] = [
-        changes,
-        faults,
-        marks,
-        requests,
-        Rewinds(cluster, kv, moments, on_restored),
-    ]
+    clocks = _make_clocks(config, clock, recorder)
+    rewinds = Rewinds(cluster, kv, moments, on_restored)
+    strategies: list[ControlStrategy] = [changes, faults, marks, requests, rewinds]
     if clocks is not None:
         strategies.append(clocks)
     group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)
@@ -106,15 +105,29 @@ def make_controls(
     )
 
 
-def _make_clocks(
-    config: Config, clock: Clock, recorder: RequestRecorder, injector: FaultInjector
-) -> Clocks | None:
+class _HookOfFaults:
+    """Adds the hook of faults while there are some: a request without faults does not pass it, and Leases are renewed together."""
+
+    def __init__(self, injector: FaultInjector, hooks: HookPoints) -> None:
+        self._injector, self._point = injector, hooks.before_endpoint
+        self._hook: RequestHook | None = None
+
+    def update(self) -> None:
+        if not self._injector.has_faults:
+            if self._hook is not None:
+                self._hook.remove()
+            self._hook = None
+        elif self._hook is None:
+            self._hook = self._point.add(self._injector.inject)
+
+
+def _make_clocks(config: Config, clock: Clock, recorder: RequestRecorder) -> Clocks | None:
     """Return the object of a clock that can be changed. The program in whose process the server runs replaces its `advance_by`."""
     if not isinstance(clock, ClusterClock):
         return None
 
     def advance(seconds: float) -> Awaitable[None]:
-        return advance_followed(clock, seconds, lambda: recorder.count, lambda: injector.is_busy)
+        return advance_followed(clock, seconds, lambda: recorder.count, lambda: recorder.in_progress > 0)
 
     has_others = bool(config.store.etcd_servers)
     return Clocks(clock, advance, refusal=_SHARED if has_others else "")

@@ -68,11 +68,13 @@ def make_registry(  # noqa: PLR0913 - each argument is a part
 
 def make_journal(config: Config, kv: KV, clock: Clock) -> Journal:
     """Return the journal, with the entries that a store on a disk has kept; with --history it is as long as that."""
-    history = config.store.history
+    history, is_durable = config.store.history, isinstance(kv, DurableStore)
     if history is None:
-        journal = Journal(clock)
+        journal = Journal(clock, keeps_notes=is_durable)
     else:
-        journal = Journal(clock, max_entries=sys.maxsize, max_bytes=journal_bytes(history))
+        journal = Journal(
+            clock, max_entries=sys.maxsize, max_bytes=journal_bytes(history), keeps_notes=is_durable
+        )
         if isinstance(kv, EmbeddedStore):
             kv.on_compacted.append(journal.forget_before)
     if isinstance(kv, DurableStore):

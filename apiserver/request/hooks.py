@@ -25,20 +25,12 @@ class ProceededTwice(RuntimeError):
         super().__init__("a hook must not call proceed twice for one request")
 
 
-def _always() -> bool:
-    return True
-
-
 class RequestHook:
     """The handle of middleware that was added to a point."""
 
-    def __init__(
-        self, point: "HookPoint", middleware: Middleware, is_needed: Callable[[], bool] = _always
-    ) -> None:
+    def __init__(self, point: "HookPoint", middleware: Middleware) -> None:
         self._point = point
         self.middleware = middleware
-        self.is_needed = is_needed
-        """Whether the middleware has to get each single request now."""
 
     def remove(self) -> None:
         """Remove the middleware from later requests; those in progress end as they began. A second call does nothing."""
@@ -53,12 +45,8 @@ class HookPoint:
         self.middleware: Middleware | None = None
         """All middleware of this point as one; None if there is none."""
 
-    @property
-    def is_needed(self) -> bool:
-        return any(hook.is_needed() for hook in self._hooks)
-
-    def add(self, middleware: Middleware, is_needed: Callable[[], bool] = _always) -> RequestHook:
-        hook = RequestHook(self, middleware, is_needed)
+    def add(self, middleware: Middleware) -> RequestHook:
+        hook = RequestHook(self, middleware)
         self._hooks.append(hook)
         self._compose()
         return hook
@@ -107,6 +95,5 @@ class HookPoints(Struct, frozen=True):
     """
 
     @property
-    def is_needed(self) -> bool:
-        """Whether a hook has to get each request, so that none may stand for several."""
-        return self.before_authentication.is_needed or self.before_endpoint.is_needed
+    def is_empty(self) -> bool:
+        return self.before_authentication.middleware is None and self.before_endpoint.middleware is None

@@ -27,7 +27,7 @@ _decode = msgspec.json.Decoder(Renewals).decode
 
 def pages(registry: Registry, hooks: HookPoints) -> Mapping[str, Page]:
     async def renew(request: Request) -> Response:
-        if hooks.is_needed:
+        if not hooks.is_empty:
             raise NotFound(OBSERVED)
         if request.method != "POST":
             raise MethodNotSupported(f"{PATH} supports POST, not {request.method}")

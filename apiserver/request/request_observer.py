@@ -38,8 +38,8 @@ class Recorder(Protocol[_R]):
     def begin(self, request: Request, /) -> _R | None:
         """Record a request that has arrived; None if it is not recorded."""
 
-    def end(self, recorded: _R, code: int | None, sent: int | None, /) -> None:
-        """Record how a request ended, and the bytes of its response."""
+    def end(self, recorded: _R, code: int | None, sent: int | None, seconds: float, /) -> None:
+        """Record how a request ended, the bytes of its response, and how long it took."""
 
 
 class RequestRecord(Struct, frozen=True, kw_only=True):
@@ -87,15 +87,13 @@ class RequestObserver:
     def reject(self, request: Request, response: Response) -> None:
         """Record a request that could not be authenticated."""
         if self._recorder is not None and (recorded := self._recorder.begin(request)) is not None:
-            self._recorder.end(recorded, response.status, response.size)
+            self._recorder.end(recorded, response.status, response.size, 0.0)
         if self._audit is not None:
             self._audit.reject(request, AuditedResponse(response.status, response.status_object))
 
     def end(self, record: RequestRecord, request: Request, response: Response | None) -> None:
         """Record the end of a request, which has no response if it was cancelled."""
         code, size = _code_and_size(request, response)
-        if self._recorder is not None and record.recorded is not None:
-            self._recorder.end(record.recorded, None if response is None else response.status, size)
         if request.is_aborted:
             self._metrics.abort(record.counts)
         if request.is_terminated and response is not None:
@@ -103,6 +101,8 @@ class RequestObserver:
             if response.status == HTTPStatus.TOO_MANY_REQUESTS:
                 self._metrics.drop(record.counts, response.status)
         seconds, context = self._clock.monotonic() - record.started, request.context
+        if self._recorder is not None and record.recorded is not None:
+            self._recorder.end(record.recorded, None if response is None else response.status, size, seconds)
         if context is None:
             self._metrics.end(record.counts, code, seconds, size, route=request.route)
         else:

@@ -72,6 +72,8 @@ class WatchHandler:
         self._metrics = metrics
         self._encoder = lru_cache(maxsize=256)(self._make_encoder)
         self._streams: set[ClientWatch] = set()
+        self.requests: set[Request] = set()
+        """The requests whose watches are in progress."""
 
     def end_all(self) -> None:
         """End all watches after their pending events."""
@@ -92,6 +94,7 @@ class WatchHandler:
             stream.close()
             raise
         self._streams.add(stream)
+        self.requests.add(request)
         request.client_watch = stream
         for apply in request.on_watch:
             apply(stream)
@@ -125,6 +128,7 @@ class WatchHandler:
                 self._metrics.terminate(context.resource)
             request.streamed_bytes = sent.bytes
             self._streams.discard(stream)
+            self.requests.discard(request)
             stream.close()
             deadline.cancel()
             if bookmark_timer is not None:

@@ -14,6 +14,7 @@ from sys import getsizeof, intern
 from typing import Any, Final, Self, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from mockube.component_base.clock import Clock, RealClock
 from mockube.etcd.kv import KV, DeleteResult, PutResult, Revision, Txn, TxnResult
@@ -73,8 +74,15 @@ class Journal:
     """The authors of the newest revisions that this server made."""
 
     def __init__(
-        self, clock: Clock | None = None, *, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES
+        self,
+        clock: Clock | None = None,
+        *,
+        max_entries: int = MAX_ENTRIES,
+        max_bytes: int = MAX_BYTES,
+        keeps_notes: bool = False,
     ) -> None:
+        """`keeps_notes`: the store keeps the entries beside the revisions."""
+        self._keeps_notes = keeps_notes
         self._now = (clock or RealClock()).now
         self._entries: deque[JournalEntry] = deque()
         self._max_entries = max_entries
@@ -84,30 +92,17 @@ class Journal:
 
     async def commit(self, kv: KV, transaction: Txn, author: Author) -> TxnResult:
         """Execute a transaction; if it makes a revision, note its author."""
-        note = self.record(author)
-        result = await kv.txn(
-            Txn(
-                compare=transaction.compare,
-                then=transaction.then,
-                otherwise=transaction.otherwise,
-                note=note,
-            )
-        )
+        time = self._now().timestamp()
+        if self._keeps_notes:
+            force_setattr(transaction, "note", _note(time, author))  # nobody else has it yet
+        result = await kv.txn(transaction)
         if result.succeeded and _makes_revision(result):
-            self.note(result.revision, author, time=note[0])
+            self.note(result.revision, author, time=time)
         return result
 
     def record(self, author: Author) -> "NoteOfStore":
         """Return what a store on a disk keeps of an author, for a revision that begins now."""
-        return (
-            self._now().timestamp(),
-            author.user,
-            author.agent,
-            author.verb,
-            author.subresource,
-            author.field_manager,
-            author.audit_id,
-        )
+        return _note(self._now().timestamp(), author)
 
     def restore(self, notes: Iterable[tuple[Revision, Any]]) -> None:
         """Add the entries that a store has kept, the oldest first."""
@@ -180,6 +175,18 @@ class Journal:
         audit_id = audit_id[:MAX_TEXT]
         newest = islice(reversed(self._entries), MAX_SEARCHED)
         return next((entry.revision for entry in newest if entry.author.audit_id == audit_id), 0)
+
+
+def _note(time: float, author: Author) -> NoteOfStore:
+    return (
+        time,
+        author.user,
+        author.agent,
+        author.verb,
+        author.subresource,
+        author.field_manager,
+        author.audit_id,
+    )
 
 
 def _time(entry: JournalEntry) -> float:

@@ -48,6 +48,8 @@ SWEEP = 2048
 """The number of revisions that compaction frees before it yields to the event loop."""
 BURST = 256
 """The number of changes after which a caller of the store in memory yields, so that a writer does not block readers."""
+CHECK_REVISIONS = 16
+"""The number of revisions after which the limits of history are checked."""
 PACK_BYTES, PACK_SECONDS = 1024 * 1024, 0.05
 """Bytes of replaced values that are compressed at each interval, in some milliseconds."""
 
@@ -131,7 +133,8 @@ class EmbeddedStore:
         try:
             return self._core.txn(request)
         finally:
-            self._limit_history()
+            if not self._core.revision % CHECK_REVISIONS:
+                self._limit_history()
             self._set_pack_timer()
             await self._settle(request.note)
 

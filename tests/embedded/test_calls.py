@@ -166,7 +166,7 @@ def test_new_cluster_has_no_calls():
 def test_dropped_calls_raise_a_warning():
     recorder = RequestRecorder(SteppedClock(), max_calls=2)
     for name in ("a", "b", "c"):
-        recorder.end(recorder.begin(get_request(name)), 200, 0)
+        recorder.end(recorder.begin(get_request(name)), 200, 0, 0.0)
     assert [call.name for call in recorded_calls(recorder, match_of({}), None)] == ["b", "c"]
     with pytest.warns(CallsDropped, match="the oldest 1 calls were dropped"):
         warn_of_dropped_calls(recorder.dropped_count)

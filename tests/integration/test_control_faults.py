@@ -177,7 +177,11 @@ async def test_events_are_held_back_until_fault_is_deleted(client):
     async with client.watch(f"{CONFIG_MAPS}?watch=1") as events:
         await inject(client, match=watching, hold={})
         await client.post(CONFIG_MAPS, config_map("a"))
-        waiting = asyncio.ensure_future(anext(events))
+
+        async def next_event():
+            return await anext(events)
+
+        waiting = asyncio.create_task(next_event())
         await client.post(CONFIG_MAPS, config_map("b"))
         assert not waiting.done()
         await client.delete(f"{FAULTS}/f")

@@ -105,7 +105,7 @@ async def test_watch_of_another_resource_is_shown_while_it_runs(client):
     async with client.watch(f"{CONFIG_MAPS}?watch=1"):
         (item,) = await requests(client, "verb=watch")
         assert "status" not in item
-    await until(lambda: client.server.controls.recorder.published()[-1].code)
+    await until(lambda: client.server.controls.recorder.published()[-1].has_ended)
     lines = (
         await client.get(f"{REQUESTS}?watch=1&resourceVersion={start}&timeoutSeconds=1")
     ).data.splitlines()

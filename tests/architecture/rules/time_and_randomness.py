@@ -112,7 +112,6 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "apiserver/authn/authenticators.py": _DURATION,
     "apiserver/authn/chain.py": {"*clock.real": "attempts of a request to a webhook"},
     "apiserver/authz/webhook.py": _DURATION,
-    "apiserver/control/recorder.py": {"*clock.real": "the duration of a request, beside that of the client"},
     "apiserver/control/clock.py": {
         "*clock.real": "how long another process of the cluster is idle in an advance"
     },

@@ -21,6 +21,7 @@ ALLOWANCES: Final = (
     ("where a pod was placed", r"ADDRESS +node-\d+", "ADDRESS NODE"),
     ("versions of a resource", r"(resourceVersion\W+)\d+", r"\1VERSION"),
     ("revisions", r"(revision\W+)\d+", r"\1REVISION"),
+    ("revisions of clusters in memory", r"\b1[789]\d{14}\b", "REVISION"),
     ("how much is stored", r"\b\d+ objects", "N objects"),
     ("ids of processes", r"\bpid \d+", "pid PID"),
     ("the version of kubectl", r"(Client|Kustomize) Version: v\S+", r"\1 Version: VERSION"),

@@ -5,8 +5,8 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from mockube.apiserver.config.command_line import store_problem
-from mockube.apiserver.config.history import ALL, history, limits_of_store
+from mockube.apiserver.config.command_line import parse, store_problem
+from mockube.apiserver.config.history import ALL, limits_of_store, read_history
 from mockube.apiserver.config.settings import StorageOptions
 
 ANY = sys.maxsize
@@ -25,12 +25,12 @@ ANY = sys.maxsize
     ],
 )
 def test_history_is_limited_by_age_revisions_and_bytes(text, seconds, revisions, size):
-    read = history(text)
+    read = read_history(text)
     assert (read.seconds, read.limits.revisions, read.limits.bytes) == (seconds, revisions, size)
 
 
 def test_all_history_has_no_limit():
-    assert history("all") is ALL
+    assert read_history("all") is ALL
 
 
 @pytest.mark.parametrize(
@@ -38,14 +38,18 @@ def test_all_history_has_no_limit():
 )
 def test_other_values_are_refused(text):
     with pytest.raises(ArgumentTypeError):
-        history(text)
+        read_history(text)
 
 
 def test_bytes_are_shared_by_versions_and_authors():
-    assert limits_of_store(history("3Mi")).bytes == 2 << 20
+    assert limits_of_store(read_history("3Mi")).bytes == 2 << 20
     assert limits_of_store(None).bytes == 64 << 20
 
 
 def test_history_of_an_etcd_is_refused_by_name():
     problem = store_problem(StorageOptions(etcd_servers=("http://127.0.0.1:1",), history=ALL))
     assert problem.startswith("--etcd-servers and --history cannot be set together")
+
+
+def test_flag_is_read():
+    assert parse(["--history=1h,64Mi"], {}).store.history == read_history("1h,64Mi")

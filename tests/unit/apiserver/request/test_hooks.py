@@ -91,7 +91,7 @@ async def test_hook_is_removed_while_server_runs(server, point):
     hook.remove()
     await send(server, "admin")
     assert len(recorder.seen) == 1
-    assert not server.hooks.is_needed
+    assert server.hooks.is_empty
 
 
 async def test_request_in_progress_ends_as_it_began_when_its_hook_is_removed(server):
@@ -171,7 +171,7 @@ async def test_error_of_endpoint_is_a_response_for_a_hook(server):
 
 def test_empty_points_have_no_middleware():
     hooks = HookPoints()
-    assert not hooks.is_needed
+    assert hooks.is_empty
     assert hooks.before_authentication.middleware is hooks.before_endpoint.middleware is None
 
 

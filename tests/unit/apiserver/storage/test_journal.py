@@ -164,7 +164,7 @@ def test_older_entries_are_forgotten():
 async def test_store_on_a_disk_keeps_the_entries(tmp_path):
     clock = SteppedClock()
     store = await DurableStore.open(tmp_path, clock=clock)
-    journal = Journal(clock)
+    journal = Journal(clock, keeps_notes=True)
     for number in range(4):
         await journal.commit(
             store, Txn(then=(Put(key=b"a", value=b"%d" % number),)), BOB if number else ALICE
