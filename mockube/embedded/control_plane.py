@@ -79,7 +79,7 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
     """Why the control plane cannot be forked; "" if it can."""
 
     async def advance(self, seconds: float) -> None:
-        """Advance the clock by some seconds, and run everything that is due by then."""
+        """AdvanceClock the clock by some seconds, and run everything that is due by then."""
         await advance_in_steps(self.clock, seconds, lambda: self.faults.is_busy)
 
 

@@ -19,11 +19,12 @@ class CommandRunner:
         """The faults of the handle, by their numbers."""
         self._numbers = count(1)
 
-    async def run(self, command: messages.Command) -> messages.Response:
+    async def run(self, command: messages.ForkCommand) -> messages.Response:
         """Execute a command, and return its response."""
         try:
-            if isinstance(command, messages.Advance):
-                return messages.result_of(await self._plane.advance(command.seconds))
+            if isinstance(command, messages.AdvanceClock):
+                await self._plane.advance(command.seconds)
+                return messages.result_of(None)
             return messages.result_of(_RUN[type(command)](self, command))
         except ValueError as error:
             return messages.Refused(message=str(error), is_invalid=True)
@@ -59,7 +60,7 @@ class CommandRunner:
         self._plane.faults.clear()
 
 
-_RUN: Final[Mapping[type[messages.Command], Callable[[CommandRunner, Any], Any]]] = {
+_RUN: Final[Mapping[type[messages.ForkCommand], Callable[[CommandRunner, Any], Any]]] = {
     messages.ListCalls: CommandRunner.list_calls,
     messages.ClearCalls: CommandRunner.clear_calls,
     messages.ListComplaints: CommandRunner.list_complaints,
