@@ -1,4 +1,4 @@
-"""Event loops that can go on in a forked process: that of asyncio, and what `forkable_uvloop` shares with it.
+"""The event loop of asyncio that can go on in a forked process, and what `forkable_uvloop` shares with it.
 
 The loop, its tasks and its timers exist in both processes. What it waits by belongs to the kernel and is shared until
 `continue_after_fork` makes it anew. Threads exist in the parent only, so that a fork has to wait for their work.
@@ -38,7 +38,7 @@ class ThreadWork:
         return work
 
 
-class ForkableSelectorLoop(ThreadWork, asyncio.SelectorEventLoop):
+class ForkableSelectorLoop(ThreadWork, asyncio.SelectorEventLoop):  # type: ignore[misc]  # it has the types of any loop
     def problem(self) -> str:
         return ""
 
@@ -53,17 +53,6 @@ class ForkableSelectorLoop(ThreadWork, asyncio.SelectorEventLoop):
         loop._close_self_pipe()  # noqa: SLF001 - as above
         loop._make_self_pipe()  # noqa: SLF001 - as above
         run_again(self)
-
-
-def new_forkable_loop() -> asyncio.AbstractEventLoop:
-    """Create a `ForkableLoop`: one of uvloop, if that is installed, else one of asyncio."""
-    try:
-        import uvloop  # noqa: F401, PLC0415 - it may be missing
-    except ImportError:  # uvloop does not support Windows
-        return ForkableSelectorLoop()
-    from .forkable_uvloop import ForkableUvloop  # noqa: PLC0415 - as above
-
-    return ForkableUvloop()
 
 
 def run_again(loop: asyncio.AbstractEventLoop) -> None:

@@ -1,4 +1,4 @@
-"""The event loop of uvloop that can go on in a forked process. Only `forkable_loop` imports it, because uvloop may be missing."""
+"""The event loop of uvloop that can go on in a forked process. It is imported where uvloop is installed."""
 
 import ctypes
 from typing import Any, Final
@@ -12,7 +12,7 @@ _LIBRARY: Final[Any] = uvloop.loop
 _LIBUV: Final = ctypes.CDLL(_LIBRARY.__file__)
 
 
-class ForkableUvloop(ThreadWork, uvloop.Loop):  # type: ignore[misc] - as uvloop's own loop
+class ForkableUvloop(ThreadWork, uvloop.Loop):  # type: ignore[misc]  # as uvloop's own loop
     def problem(self) -> str:
         exports = hasattr(_LIBUV, "uv_loop_fork")
         return "" if exports else "this build of uvloop does not export uv_loop_fork: uninstall uvloop"

@@ -14,13 +14,13 @@ FOLDER = "/proc/self/fd"
 _BACKLOG = 1024
 
 
-def replace_descriptors(kept: Collection[int], ports: Collection[int]) -> Mapping[int, int]:
-    """Replace all descriptors of this process but the `kept` ones, and return the new port of each of the `ports`.
+def replace_descriptors(exceptions: Collection[int], ports: Collection[int]) -> Mapping[int, int]:
+    """Replace all descriptors of this process but the `exceptions`, and return the new port of each of the `ports`.
 
     A listener on one of the `ports` is replaced by a listener on a free port. Another connection has ended for both sides'
     readers, what the kernel signals by a descriptor is never signalled, and a file is empty.
     """
-    numbers = [int(name) for name in os.listdir(FOLDER) if int(name) not in kept]  # noqa: PTH208 - numbers, not paths
+    numbers = [int(name) for name in os.listdir(FOLDER) if int(name) not in exceptions]  # noqa: PTH208 - numbers, not paths
     new_ports: dict[int, int] = {}
     with _Replacements() as replacements:
         for number in numbers:

@@ -16,6 +16,19 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
+def new_forkable_loop() -> asyncio.AbstractEventLoop:
+    """Create an event loop that can go on in a forked process: a `ForkableLoop`."""
+    try:
+        import uvloop  # noqa: F401, PLC0415 - as above
+    except ImportError:
+        from .forkable_loop import ForkableSelectorLoop  # noqa: PLC0415 - as above
+
+        return ForkableSelectorLoop()
+    from .forkable_uvloop import ForkableUvloop  # noqa: PLC0415 - as above
+
+    return ForkableUvloop()
+
+
 def run(main: Coroutine[Any, Any, None]) -> None:
     """Run the main coroutine of a process in a new event loop."""
     with asyncio.Runner(loop_factory=new_event_loop) as runner:

@@ -5,7 +5,9 @@ from mockube.apimachinery.status import Forbidden as Forbidden
 from mockube.apimachinery.status import Invalid as Invalid
 from mockube.apimachinery.status import NotFound as NotFound
 from mockube.cluster import AsyncCluster as AsyncCluster
+from mockube.cluster import AsyncForkedCluster as AsyncForkedCluster
 from mockube.cluster import Cluster as Cluster
+from mockube.cluster import ForkedCluster as ForkedCluster
 from mockube.cluster import NotStarted as NotStarted
 from mockube.connection import AsyncConnection as AsyncConnection
 from mockube.connection import Connection as Connection

@@ -11,7 +11,7 @@ from mockube.component_base.operating_system import check_system
 
 _MODULES_WITH_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "mockube.apimachinery.status": ("AlreadyExists", "ApiError", "Conflict", "Forbidden", "Invalid", "NotFound"),
-    "mockube.cluster": ("AsyncCluster", "Cluster", "NotStarted"),
+    "mockube.cluster": ("AsyncCluster", "AsyncForkedCluster", "Cluster", "ForkedCluster", "NotStarted"),
     "mockube.connection": ("AsyncConnection", "Connection", "connect"),
     "mockube.objects.errors": ("KindNotServed", "WaitFailed"),
     "mockube.objects.exec": ("ExecResult",),

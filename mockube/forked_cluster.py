@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from mockube import clients
-from mockube.embedded.fork_messages import Advance, Fork
+from mockube.embedded.fork_messages import AdvanceClock, Fork
 from mockube.embedded.forked_handle import ForkedHandle
 from mockube.embedded.running_fork import RunningFork
 from mockube.objects.arguments import read_span
@@ -19,7 +19,7 @@ class AsyncForkedCluster(ForkedHandle, AwaitedObjectMethods):
     """A fork with asynchronous methods, which `async with cluster.fork()` returns."""
 
     async def advance(self, seconds: float) -> None:
-        """Advance the clock of the fork by some seconds, as `AsyncCluster.advance`."""
+        """AdvanceClock the clock of the fork by some seconds, as `AsyncCluster.advance`."""
         __tracebackhide__ = True
         await asyncio.to_thread(_advance, self, seconds)
 
@@ -64,7 +64,7 @@ class ForkedCluster(ForkedHandle, ObjectMethods):
         self.stop()
 
     def advance(self, seconds: float) -> None:
-        """Advance the clock of the fork by some seconds, as `Cluster.advance`."""
+        """AdvanceClock the clock of the fork by some seconds, as `Cluster.advance`."""
         __tracebackhide__ = True
         _advance(self, seconds)
 
@@ -104,7 +104,7 @@ class AwaitedFork:
 
 def _advance(cluster: ForkedHandle, seconds: float) -> None:
     __tracebackhide__ = True
-    cluster._call(Advance(seconds=read_span(seconds)), None)  # noqa: SLF001 - of this module's classes
+    cluster._call(AdvanceClock(seconds=read_span(seconds)), None)  # noqa: SLF001 - of this module's classes
 
 
 def _fork(running: RunningFork) -> RunningFork:

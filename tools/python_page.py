@@ -27,6 +27,8 @@ This page is generated from the code by `make python-api`. [The guide](../guides
 cluster that runs already. All three have the methods of [Objects](#objects). Import the names of this page from `mockube`."""
 AWAITED = """`async with Cluster()` and `async with connect()` return an `AsyncCluster` or `AsyncConnection`: they have the same methods
 as coroutines. `cluster.awaited` is one for a cluster that runs."""
+FORKED = """`Cluster.fork` returns it, and `async with cluster.fork()` an `AsyncForkedCluster`. It has the methods of a `Cluster` but `start`;
+see [the guide](../guides/fork.md)."""
 ALIASES = """In signatures, `Object` is a dict as in JSON; `OneObject` is a dict or a model of a client library; `Manifests` are
 objects: a dict, a model, YAML or JSON as a text, a path, or several of these; `Condition` is a str or a function of the object."""
 
@@ -43,7 +45,10 @@ class Section:
 
 SECTIONS = (
     Section(title="`Cluster`", file="cluster.py", name="Cluster", lead=AWAITED),
-    Section(title="Requests, faults and clients of a `Cluster`", file="embedded/handle.py", name="Handle"),
+    Section(
+        title="Requests, faults and clients of a `Cluster`", file="embedded/handle.py", name="ClusterHandle"
+    ),
+    Section(title="`ForkedCluster`", file="forked_cluster.py", name="ForkedCluster", lead=FORKED),
     Section(title="Objects", file="objects/blocking.py", name="ObjectMethods", lead=ALIASES),
     Section(title="`connect`", file="connection.py", name="connect"),
     Section(title="`Connection`", file="connection.py", name="Connection"),
@@ -57,6 +62,7 @@ SECTIONS = (
     Section(title="`NotStarted`", file="embedded/handle.py", name="NotStarted"),
     Section(title="The fixture `mockube`", file="testing.py", name="mockube"),
     Section(title="The fixture `async_mockube`", file="testing.py", name="async_mockube"),
+    Section(title="The fixture `mockube_fork`", file="testing.py", name="mockube_fork"),
     Section(title="The fixture `mockube_factory`", file="testing.py", name="mockube_factory"),
 )
 ERRORS = """## Errors of the API server

@@ -11,7 +11,8 @@ from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Any, Generic, TypeVar, cast
 
-from mockube.component_base.forkable_loop import ForkableLoop, new_forkable_loop
+from mockube.component_base.forkable_loop import ForkableLoop
+from mockube.component_base.loop import new_forkable_loop
 from mockube.failure import Failure
 
 from .garbage_collection import GARBAGE_COLLECTOR

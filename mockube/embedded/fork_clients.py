@@ -28,7 +28,7 @@ class ForkClient:
 
 class ForkClients:
     def __init__(self) -> None:
-        self._context = BackgroundContext(_nothing, name="mockube forks")
+        self._context = BackgroundContext(_until_closed, name="mockube forks")
         self._is_started = False
 
     def open(self, admin: Access, controllers: Access) -> ForkClient:
@@ -47,7 +47,7 @@ class ForkClients:
 
 
 @asynccontextmanager
-async def _nothing() -> AsyncIterator[None]:
+async def _until_closed() -> AsyncIterator[None]:
     yield
 
 

@@ -20,7 +20,7 @@ class CommandRunner:
         """The faults of the handle, by their numbers."""
         self._numbers = count(1)
 
-    async def run(self, command: messages.Command) -> messages.Response:
+    async def run(self, command: messages.ForkCommand) -> messages.Response:
         """Execute a command, and return its response."""
         try:
             result = _RUN[type(command)](self, command)
@@ -44,7 +44,7 @@ class CommandRunner:
     def check_match(self, command: messages.CheckMatch) -> None:
         check_requests(command.match, [*self._plane.server.api_server.resources.values()])
 
-    async def advance(self, command: messages.Advance) -> None:
+    async def advance(self, command: messages.AdvanceClock) -> None:
         await self._plane.advance(command.seconds)
 
     async def add_fault(self, command: messages.AddFault) -> int:
@@ -62,8 +62,8 @@ class CommandRunner:
         await self._plane.stop_faults()
 
 
-_RUN: Final[Mapping[type[messages.Command], Callable[[CommandRunner, Any], Any]]] = {
-    messages.Advance: CommandRunner.advance,
+_RUN: Final[Mapping[type[messages.ForkCommand], Callable[[CommandRunner, Any], Any]]] = {
+    messages.AdvanceClock: CommandRunner.advance,
     messages.ListCalls: CommandRunner.list_calls,
     messages.ClearCalls: CommandRunner.clear_calls,
     messages.ListComplaints: CommandRunner.list_complaints,

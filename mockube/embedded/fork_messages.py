@@ -42,56 +42,56 @@ class RecordedCalls(Struct, frozen=True, kw_only=True):
     dropped: int
 
 
-class Command(Struct, frozen=True, kw_only=True, tag=True):
+class ForkCommand(Struct, frozen=True, kw_only=True, tag=True):
     pass
 
 
-class ListCalls(Command, frozen=True, kw_only=True):
+class ListCalls(ForkCommand, frozen=True, kw_only=True):
     match: Match
     code: int | None
 
 
-class ClearCalls(Command, frozen=True, kw_only=True):
+class ClearCalls(ForkCommand, frozen=True, kw_only=True):
     pass
 
 
-class ListComplaints(Command, frozen=True, kw_only=True):
+class ListComplaints(ForkCommand, frozen=True, kw_only=True):
     pass
 
 
-class CheckMatch(Command, frozen=True, kw_only=True):
+class CheckMatch(ForkCommand, frozen=True, kw_only=True):
     """Refuse criteria that no request can meet."""
 
     match: Match
 
 
-class AddFault(Command, frozen=True, kw_only=True):
+class AddFault(ForkCommand, frozen=True, kw_only=True):
     """Add a fault; the result is its number."""
 
     fault: Fault
 
 
-class CountHits(Command, frozen=True, kw_only=True):
+class CountHits(ForkCommand, frozen=True, kw_only=True):
     number: int
 
 
-class RemoveFault(Command, frozen=True, kw_only=True):
+class RemoveFault(ForkCommand, frozen=True, kw_only=True):
     number: int
 
 
-class ClearFaults(Command, frozen=True, kw_only=True):
+class ClearFaults(ForkCommand, frozen=True, kw_only=True):
     pass
 
 
-class Advance(Command, frozen=True, kw_only=True):
+class AdvanceClock(ForkCommand, frozen=True, kw_only=True):
     seconds: float
 
 
-class Fork(Command, frozen=True, kw_only=True):
+class Fork(ForkCommand, frozen=True, kw_only=True):
     """Fork the process; its frame comes with the descriptor of the new process's socket. The result is the process id."""
 
 
-Commands = (
+AnyCommand = (
     ListCalls
     | ClearCalls
     | ListComplaints
@@ -100,15 +100,15 @@ Commands = (
     | CountHits
     | RemoveFault
     | ClearFaults
-    | Advance
+    | AdvanceClock
     | Fork
 )
 
 RESPONSES: Final[msgspec.msgpack.Decoder[Response]] = msgspec.msgpack.Decoder(Response)
-COMMANDS: Final[msgspec.msgpack.Decoder[Commands]] = msgspec.msgpack.Decoder(Commands)
+COMMANDS: Final[msgspec.msgpack.Decoder[AnyCommand]] = msgspec.msgpack.Decoder(AnyCommand)
 
 
-def encode_frame(message: Command | Response) -> bytes:
+def encode_frame(message: ForkCommand | Response) -> bytes:
     body = msgspec.msgpack.encode(message)
     return len(body).to_bytes(_LENGTH_BYTES) + body
 

@@ -69,7 +69,7 @@ class ForkedHandle(ClusterHandle):
 
         return Fault(partial(self._call, messages.CountHits(number=number), int), remove)
 
-    def _call(self, command: messages.Command, result: type[T] | None) -> T:
+    def _call(self, command: messages.ForkCommand, result: type[T] | None) -> T:
         __tracebackhide__ = True
         self._check_running()
         value: T = self._running.process.call(command, result)

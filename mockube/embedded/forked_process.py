@@ -17,7 +17,7 @@ import msgspec
 from mockube.failure import Failure
 from mockube.objects.errors import InvalidValue
 
-from .fork_messages import RESPONSES, Command, FrameBuffer, Refused, Response, Started, encode_frame
+from .fork_messages import RESPONSES, ForkCommand, FrameBuffer, Refused, Response, Started, encode_frame
 
 T = TypeVar("T")
 
@@ -66,7 +66,9 @@ class ForkedProcess:
     def is_running(self) -> bool:
         return self.stop.alive
 
-    def call(self, command: Command, result: type[T] | Any = Any, descriptors: Sequence[int] = ()) -> T | Any:
+    def call(
+        self, command: ForkCommand, result: type[T] | Any = Any, descriptors: Sequence[int] = ()
+    ) -> T | Any:
         """Send a command with descriptors, and return its result."""
         with self._lock:
             if not self.is_running:

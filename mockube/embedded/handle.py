@@ -168,6 +168,7 @@ class ClusterHandle(RequestSender):
     @property
     def _endpoint(self) -> clients.ClientConfig:
         target = self._target
+        assert target.authority is not None
         return clients.ClientConfig(
             url=target.url,
             authority=target.authority,

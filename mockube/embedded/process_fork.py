@@ -64,7 +64,8 @@ async def fork(
     try:
         server = ForkServer(plane, theirs)
         server.start(context, kubelets)
-        return await asyncio.get_running_loop().create_future()  # nobody waits for it in this process
+        never: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        return await never  # nobody waits for it in this process
     finally:
         traceback.print_exc()
         os._exit(1)
@@ -145,7 +146,7 @@ class ForkServer:
                 body = {"data": {"address": f"{host}:{port}"}}
                 await self._plane.controllers.patch(CONFIG_MAPS, ENDPOINT, body)
 
-    async def _execute(self, command: messages.Command) -> messages.Response:
+    async def _execute(self, command: messages.ForkCommand) -> messages.Response:
         if not isinstance(command, messages.Fork):
             return await self._runner.run(command)
         with socket.socket(fileno=self._descriptors.popleft()) as theirs:

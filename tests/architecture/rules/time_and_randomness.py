@@ -88,6 +88,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "clock.real": "deadlines of requests to etcd, whose leases have real time, too",
     },
     "client/clock_follower.py": {"*clock.real": "the connection over which the clock is followed"},
+    "mockube/embedded/fork_clients.py": {_NEW_REAL_CLOCK: "timeouts of connections"},
     "client/transport.py": {_NEW_REAL_CLOCK: "timeouts of connections, and TLS"},
     "container_runtime/simulated/connections/local_connections.py": _SOCKET,
     "container_runtime/simulated/connections/process_connections.py": _SOCKET,
@@ -133,6 +134,9 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "*clock.real": "the wait for a server, the shutdown, and durations in metrics"
     },
     "controller_manager/component_leaders.py": {"*clock.real": "the end of work in progress"},
+    "mockube/embedded/process_fork.py": {
+        "*clock.real": "how long a fork waits, and when it publishes its address"
+    },
     "container_runtime/process/process_run.py": {"*clock.real": "the output of a process that has ended"},
     "kubelet/probes/prober.py": {"*clock.real": "timeouts of requests to a process"},
 }

@@ -8,8 +8,9 @@ import threading
 
 import pytest
 
-from mockube.component_base.forkable_loop import ForkableSelectorLoop, new_forkable_loop
+from mockube.component_base.forkable_loop import ForkableSelectorLoop
 from mockube.component_base.inherited_descriptors import replace_descriptors
+from mockube.component_base.loop import new_forkable_loop
 from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are supported on Linux only")
