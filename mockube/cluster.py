@@ -92,6 +92,7 @@ class Cluster(Handle, ObjectMethods):
             manager_flags=manager_flags,
             webhook_services=webhook_services,
             images=images,
+            seed=seed,
         )
         options = ClusterOptions(
             nodes=_pools(nodes),
@@ -229,6 +230,7 @@ _OPTION_TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "manager_flags": (Sequence, 'a list of str, such as ["--controllers=*,-job"]'),
     "webhook_services": (Mapping | None, "a dict"),
     "images": (Mapping | Path | None, "a dict or a Path"),
+    "seed": (int | None, "an int"),
 }
 
 
