@@ -51,7 +51,7 @@ class SeededRandom:
     def stream(self, name: str) -> "SeededRandom":
         """Return a source of its own, whose bytes do not depend on what others draw."""
         stream = SeededRandom()
-        stream._seed = b"%s/%s" % (self._seed, name.encode())  # noqa: SLF001 - the same class
+        stream._seed = b"%s/%s" % (self._seed, name.encode())
         return stream
 
 

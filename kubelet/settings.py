@@ -7,7 +7,6 @@ from typing import Any
 from msgspec import Struct
 
 from mockube.client.component import ComponentContext
-
 from mockube.component_base.local_ports import LocalPorts
 
 from .installation import NOTHING_INSTALLED, Installation

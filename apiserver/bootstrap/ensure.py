@@ -115,7 +115,9 @@ async def _new_text(registry: Registry, resource: Resource, required_object: Req
         required_object.name,
         orjson.dumps(required_object.content),
     )
-    await yield_to_loop()  # with a template, too: what other tasks do meanwhile must not depend on earlier servers of the process
+    await (
+        yield_to_loop()
+    )  # with a template, too: what other tasks do meanwhile must not depend on earlier servers of the process
     template = _TEMPLATES.get(key)
     if template is None:
         template = _TEMPLATES[key] = canonical(_template(registry, resource, required_object))

@@ -43,9 +43,7 @@ class Subject(Struct, frozen=True, kw_only=True):
 class CertificateIssuer:
     """Signs certificates with an authority's key; `now` is the time of issue, and `years` how long they are valid."""
 
-    def __init__(
-        self, authority: Pair, *, now: datetime, random: Random, years: int = LEAF_YEARS
-    ) -> None:
+    def __init__(self, authority: Pair, *, now: datetime, random: Random, years: int = LEAF_YEARS) -> None:
         self._certificate = x509.load_pem_x509_certificate(authority.certificate)
         self._key = _load_key(authority.key)
         self._now = now

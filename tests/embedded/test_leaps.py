@@ -43,7 +43,6 @@ def clock_of(cluster):
     return cluster._plane.clock
 
 
-
 def ready(node):
     return next(each for each in node["status"]["conditions"] if each["type"] == "Ready")
 
@@ -58,7 +57,10 @@ def test_idle_day_is_as_if_it_was_lived(cluster):
     cluster.advance(DAY)
     now = clock_of(cluster).now()
     assert now - before >= timedelta(days=1)
-    for lease in (*cluster.list("Lease", namespace="kube-node-lease"), *cluster.list("Lease", namespace="kube-system")):
+    for lease in (
+        *cluster.list("Lease", namespace="kube-node-lease"),
+        *cluster.list("Lease", namespace="kube-system"),
+    ):
         assert now - parse_micro_time(lease["spec"]["renewTime"]) < timedelta(seconds=15)
     for node in cluster.list("Node"):
         assert ready(node)["status"] == "True"
@@ -103,7 +105,10 @@ def test_node_without_heartbeats_is_noticed_at_its_time(cluster):
     assert condition["status"] == "Unknown"
     silent = (parse_time(condition["lastTransitionTime"]) - before).total_seconds()
     assert 39 <= silent <= 60
-    taints = {taint["key"]: parse_time(taint["timeAdded"]) for taint in cluster.get("Node", "node-2")["spec"]["taints"]}
+    taints = {
+        taint["key"]: parse_time(taint["timeAdded"])
+        for taint in cluster.get("Node", "node-2")["spec"]["taints"]
+    }
     assert (taints["node.kubernetes.io/unreachable"] - before).total_seconds() < 75
 
 
@@ -121,6 +126,8 @@ def test_heartbeats_that_fail_are_noticed_at_their_time(cluster):
 def test_watch_of_a_client_ends_at_its_timeout_at_the_latest_after_a_leap(cluster):
     kubernetes = pytest.importorskip("kubernetes")
     core = kubernetes.client.CoreV1Api(cluster.kubernetes())
-    stream = core.list_namespaced_config_map("default", watch=True, timeout_seconds=120, _preload_content=False)
+    stream = core.list_namespaced_config_map(
+        "default", watch=True, timeout_seconds=120, _preload_content=False
+    )
     cluster.advance(DAY)
     assert b"kube-root-ca.crt" in stream.read()

@@ -104,7 +104,8 @@ def history(cluster):
             async for batch in watch:
                 events += [(event.kind.name, event.kv) for event in batch.events]
                 if batch.revision >= last:
-                    return events
+                    break
+        return events
 
     requests = [str(call) for call in cluster.calls(user="*")]
     return [*cluster._context.submit(read()).result(), *registry.journal.entries(), *requests]
@@ -176,7 +177,9 @@ def test_time_stands_still_between_calls_and_passes_as_far_as_they_need():
         assert began - START < timedelta(minutes=1)
         cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
         assert clock.now() - began < timedelta(seconds=1)
-        cluster.apply("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a}]}}")
+        cluster.apply(
+            "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a}]}}"
+        )
         pod = cluster.wait("Pod", "a", "Ready")
         assert parse_time(pod["metadata"]["creationTimestamp"]) - START < timedelta(minutes=1)
         now = clock.now()
@@ -204,7 +207,12 @@ def test_calls_of_two_threads_do_not_wait_for_each_other():
 
 async def test_awaited_cluster_takes_a_seed():
     async with Cluster(seed=7, nodes=1) as cluster:
-        await asyncio.gather(*(cluster.apply(f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c{i}}}}}") for i in range(3)))
+        await asyncio.gather(
+            *(
+                cluster.apply(f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c{i}}}}}")
+                for i in range(3)
+            )
+        )
         await cluster.advance(3600)
         assert len(await cluster.list("ConfigMap")) == 4
 

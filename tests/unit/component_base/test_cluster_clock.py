@@ -10,7 +10,14 @@ from itertools import pairwise
 import pytest
 
 from mockube.component_base import clock as clocks
-from mockube.component_base.clock import ClusterClock, Leap, QuietTurns, RealClock, SteppedClock, advance_in_steps
+from mockube.component_base.clock import (
+    ClusterClock,
+    Leap,
+    QuietTurns,
+    RealClock,
+    SteppedClock,
+    advance_in_steps,
+)
 from mockube.component_base.timers import MAX_CANCELLED
 from tests.support.event_loop import until, yield_to_loop
 
@@ -284,7 +291,9 @@ async def test_steps_wait_for_pending_work(clock):
 
 async def test_time_stands_still_between_steps(clock, real):
     seen = []
-    advancing = asyncio.create_task(advance_in_steps(clock, HOUR, QuietTurns(lambda: real.advance(0.01) or False)))
+    advancing = asyncio.create_task(
+        advance_in_steps(clock, HOUR, QuietTurns(lambda: real.advance(0.01) or False))
+    )
     clock.call_later(60, lambda: seen.append(clock.monotonic()))
     await advancing
     assert seen == [60]
