@@ -81,7 +81,7 @@ _KEYS = (*_CERTIFICATES, SERVICE_ACCOUNTS)
 
 
 @contextmanager
-def prepare_folder(
+def prepare_folder(  # noqa: PLR0913 - each decides about the files
     path: Path,
     server: Subject,
     *,

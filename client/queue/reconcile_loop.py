@@ -34,7 +34,7 @@ class RequeueWithBackoff(Exception):
 class ReconcileLoop:
     """A work queue and its workers, which reconcile keys, and requeue failed ones with backoff."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a part of the loop
         self,
         name: str,
         reconcile: Reconcile,

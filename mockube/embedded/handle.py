@@ -12,6 +12,7 @@ from mockube import clients
 from mockube.apiserver.control import effects, faults
 from mockube.apiserver.control.matching import Match
 from mockube.apiserver.control.served_names import check_requests
+from mockube.component_base.clock import Leap
 from mockube.default_cluster.block import DefaultCluster
 from mockube.default_cluster.target import Target
 from mockube.failure import Failure
@@ -75,6 +76,14 @@ class ClusterHandle(RequestSender):
     def url(self) -> str:
         """The URL of the server."""
         return self._target.url
+
+    @property
+    def leaps(self) -> Sequence[Leap]:
+        """The newest spans of time over which `advance` has leaped, with `start` and `end`.
+
+        In a leap nothing happened but heartbeats of nodes and the like, of which the history has only the last ones.
+        """
+        return self._context.call(lambda: [*self._plane.clock.leaps])
 
     @property
     def complaints(self) -> Sequence[str]:

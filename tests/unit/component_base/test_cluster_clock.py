@@ -10,7 +10,14 @@ from itertools import pairwise
 import pytest
 
 from mockube.component_base import clock as clocks
-from mockube.component_base.clock import ClusterClock, RealClock, SteppedClock, advance_in_steps
+from mockube.component_base.clock import (
+    ClusterClock,
+    Leap,
+    QuietTurns,
+    RealClock,
+    SteppedClock,
+    advance_in_steps,
+)
 from mockube.component_base.timers import MAX_CANCELLED
 from tests.support.event_loop import until, yield_to_loop
 
@@ -226,7 +233,7 @@ async def test_steps_run_callbacks_in_order_at_their_time(clock):
     clock.call_later(3 * HOUR, recording_callback("third"))
     clock.call_later(1 * HOUR, recording_callback("first", then="second"))
     clock.call_later(1.5 * HOUR, recording_callback("cancelled")).cancel()
-    await advance_in_steps(clock, 10 * HOUR, lambda: False)
+    await advance_in_steps(clock, 10 * HOUR, QuietTurns(lambda: False))
     assert calls == [("first", 1), ("second", 2), ("third", 3)]
     assert clock.monotonic() == 10 * HOUR
 
@@ -243,7 +250,7 @@ async def test_tasks_wake_in_the_same_order_at_the_same_times_in_every_run():
                 trace.append((name, clock.monotonic()))
 
         tasks = [asyncio.create_task(renew("ten", 10.0)), asyncio.create_task(renew("seven", 7.0))]
-        await advance_in_steps(clock, HOUR, lambda: False)
+        await advance_in_steps(clock, HOUR, QuietTurns(lambda: False))
         for task in tasks:
             task.cancel()
         return trace
@@ -261,7 +268,7 @@ async def test_failed_callback_does_not_end_steps(clock, caplog):
     calls = []
     clock.call_later(HOUR, fail)
     clock.call_later(2 * HOUR, lambda: calls.append("second"))
-    await advance_in_steps(clock, 3 * HOUR, lambda: False)
+    await advance_in_steps(clock, 3 * HOUR, QuietTurns(lambda: False))
     assert calls == ["second"]
     assert len(caplog.records) == 1
 
@@ -272,7 +279,7 @@ async def test_steps_wait_for_pending_work(clock):
     clock.call_later(HOUR, lambda: done.append("asked"))
     clock.call_later(2 * HOUR, lambda: done.append("later"))
     advancing = asyncio.create_task(
-        advance_in_steps(clock, 3 * HOUR, lambda: "asked" in done and not answered.done())
+        advance_in_steps(clock, 3 * HOUR, QuietTurns(lambda: "asked" in done and not answered.done()))
     )
     await until(lambda: done)
     await yield_to_loop(10)
@@ -284,7 +291,9 @@ async def test_steps_wait_for_pending_work(clock):
 
 async def test_time_stands_still_between_steps(clock, real):
     seen = []
-    advancing = asyncio.create_task(advance_in_steps(clock, HOUR, lambda: real.advance(0.01) or False))
+    advancing = asyncio.create_task(
+        advance_in_steps(clock, HOUR, QuietTurns(lambda: real.advance(0.01) or False))
+    )
     clock.call_later(60, lambda: seen.append(clock.monotonic()))
     await advancing
     assert seen == [60]
@@ -295,7 +304,7 @@ async def test_time_goes_on_for_a_request_that_waits_for_the_clock(clock, real):
     """A request between two steps may wait for a timer: it would never end."""
     ended = []
     clock.call_later(5, lambda: ended.append(clock.monotonic()))
-    await advance_in_steps(clock, 1, lambda: real.advance(0.5) or not ended)
+    await advance_in_steps(clock, 1, QuietTurns(lambda: real.advance(0.5) or not ended))
     assert ended == [5]
 
 
@@ -373,6 +382,129 @@ async def test_due_callback_runs_when_a_pause_begins_before_it(clock):
 
 async def test_sleep_of_no_time_ends_between_the_steps_of_a_test():
     await asyncio.wait_for(SteppedClock().sleep(0), 10)
+
+
+# --- deferrable callbacks, and leaps over a time in which nothing else is due
+
+
+class Cluster:
+    """A heartbeat every 10 seconds, a check every 5 seconds that notes the age of the last heartbeat, and other timers."""
+
+    def __init__(self, clock):
+        self.clock, self.beats, self.ages, self.tasks = clock, [0.0], [], []
+        self.start(self.beat())
+        self.start(self.check())
+
+    def start(self, work):
+        self.tasks.append(asyncio.create_task(work))
+
+    async def beat(self):
+        while True:
+            await self.clock.renewals.sleep(10)
+            self.beats.append(self.clock.monotonic())
+
+    async def check(self):
+        while True:
+            await self.clock.routine.sleep(5)
+            self.ages.append(self.clock.monotonic() - self.beats[-1])
+
+    async def advance(self, seconds, *, is_quiet=lambda: True):
+        await advance_in_steps(self.clock, seconds, QuietTurns(lambda: False), is_quiet)
+
+
+@pytest.fixture
+async def idle(clock):
+    cluster = Cluster(clock)
+    await yield_to_loop(2)
+    yield cluster
+    for task in cluster.tasks:
+        task.cancel()
+
+
+async def test_leap_does_once_what_repeats(idle, clock):
+    await idle.advance(24 * HOUR)
+    assert clock.monotonic() == 24 * HOUR
+    assert idle.beats[1:] == [24 * HOUR]
+    assert len(idle.ages) == 1
+    assert [(leap.end - leap.start).total_seconds() for leap in clock.leaps] == [24 * HOUR]
+
+
+async def test_checks_after_a_leap_find_everything_renewed(idle):
+    await idle.advance(24 * HOUR)
+    assert idle.ages == [0]
+
+
+async def test_leap_ends_before_any_other_timer(idle, clock):
+    seen = []
+    clock.call_later(HOUR, lambda: seen.append((clock.monotonic(), idle.beats[-1])))
+    await idle.advance(2 * HOUR)
+    assert seen == [(HOUR, HOUR - clocks.LANDING_SECONDS)]
+    assert idle.beats[-1] >= 2 * HOUR - 10
+
+
+async def test_timer_that_begins_after_a_leap_is_reached_too(idle, clock):
+    seen = []
+    clock.call_later(HOUR, lambda: clock.call_later(HOUR, lambda: seen.append(clock.monotonic())))
+    await idle.advance(3 * HOUR)
+    assert seen == [2 * HOUR]
+
+
+async def test_time_in_which_the_cluster_is_not_quiet_is_lived(idle, clock):
+    await idle.advance(HOUR, is_quiet=lambda: clock.monotonic() >= 100)
+    assert len([beat for beat in idle.beats if 0 < beat <= 100]) == 10
+    assert max(idle.ages) <= 12
+    assert len(clock.leaps) == 1
+
+
+async def test_clock_that_runs_defers_nothing(idle, clock, real):
+    for _ in range(12):
+        real.advance(5)
+        await yield_to_loop(5)
+    assert idle.beats == [0, 10, 20, 30, 40, 50, 60]
+    assert not clock.leaps
+
+
+async def test_failed_advance_resumes_what_was_deferred(idle, clock):
+    advancing = asyncio.create_task(idle.advance(HOUR))
+    await until(lambda: clock.leaps)
+    advancing.cancel()
+    await asyncio.wait([advancing])
+    clock.advance(10)
+    await yield_to_loop(5)
+    assert idle.beats[-1] == clock.monotonic()
+
+
+async def test_cancelled_deferrable_callback_does_not_run_after_a_leap(idle, clock):
+    called = []
+    clock.routine.call_later(60, lambda: called.append("cancelled")).cancel()
+    clock.routine.call_later(60, lambda: called.append("due"))
+    await idle.advance(HOUR)
+    assert called == ["due"]
+
+
+def test_deferrable_clocks_show_the_time_of_the_clusters_clock(clock, real):
+    real.advance(5)
+    for deferrable in clock.renewals, clock.routine, clock.routine.renewals, clock.renewals.routine:
+        assert (deferrable.monotonic(), deferrable.now()) == (clock.monotonic(), clock.now())
+        assert (deferrable.real, deferrable.coalescing) == (clock.real, clock.coalescing)
+    assert clock.coalescing.routine is clock.routine
+    assert clock.coalescing.renewals is clock.renewals
+
+
+def test_clock_remembers_a_limited_number_of_leaps(clock):
+    for _ in range(clocks.MAX_LEAPS + 1):
+        clock.leap(1)
+    assert len(clock.leaps) == clocks.MAX_LEAPS
+    assert clock.leaps[-1] == Leap(clock.now() - timedelta(seconds=1), clock.now())
+
+
+def test_clock_with_a_start_stands_still_until_it_is_advanced(real):
+    clock, called = ClusterClock(real, start=START), []
+    clock.call_later(5, lambda: called.append(clock.monotonic()))
+    real.advance(HOUR)
+    assert (clock.monotonic(), clock.now(), called) == (0, START, [])
+    clock.advance(60)
+    assert (clock.monotonic(), clock.now(), called) == (60, START + timedelta(minutes=1), [5])
 
 
 # --- coalescing
