@@ -62,7 +62,9 @@ def measure_one_after_another(cluster: Cluster, count: int) -> None:
     print(f"fork, until it accepts requests  {report(ready)}")
     print(f"its first request                {report(first)}")
     print(f"stop                             {report(stop)}")
-    print(f"processor time of fork and stop  {sum(spent) / count * 1000:.1f} ms, of which parent {spent[0] / count * 1000:.1f}")
+    print(
+        f"processor time of fork and stop  {sum(spent) / count * 1000:.1f} ms, of which parent {spent[0] / count * 1000:.1f}"
+    )
     print(f"memory of its own                {statistics.median(private):.0f} MB after a request")
 
 
@@ -80,7 +82,9 @@ def measure_at_once(cluster: Cluster, count: int) -> None:
     forks, taken = timed(lambda: [cluster.fork() for _ in range(count)])
     is_done.set()
     sender.join()
-    print(f"{count} forks that all run          {taken:.1f} s; requests to the parent meanwhile {report(seconds)}")
+    print(
+        f"{count} forks that all run          {taken:.1f} s; requests to the parent meanwhile {report(seconds)}"
+    )
     print(f"stop of all                      {timed(lambda: [fork.stop() for fork in forks])[1]:.1f} s")
 
 
