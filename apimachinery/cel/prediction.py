@@ -4,6 +4,7 @@ Beyond the end of the deciding rule, all callers of the rule are followed, not o
 of a state are one graph, because in nested lists of negative numbers their number is exponential in the depth.
 """
 
+import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -31,6 +32,9 @@ class Stacks:
 
 _stacks: Final[WeakValueDictionary[object, Stacks]] = WeakValueDictionary()
 _lock: Final = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    # A thread that holds it would never release it in a forked process.
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 def _intern(returns: Mapping[ATNState, Stacks], *, has_empty: bool = False) -> Stacks:

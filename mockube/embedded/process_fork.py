@@ -58,7 +58,10 @@ async def fork(
     with warnings.catch_warnings():
         # From Python 3.12 on, it warns of other threads. They do not exist in the new process, which waits for none of them.
         warnings.simplefilter("ignore", DeprecationWarning)
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            raise Failure(f"the cluster cannot be forked: {error.strerror}") from error
     if pid:
         return pid
     try:
@@ -187,7 +190,10 @@ def _move(moved: dict[int, int], ports: Mapping[int, int]) -> None:
 def _reap_at_end(pid: int) -> None:
     """Wait for a child when it has ended, so that nothing of it stays."""
     loop = asyncio.get_running_loop()
-    descriptor = os.pidfd_open(pid)
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return  # a kernel without it: the child stays a zombie until this process ends
 
     def reap() -> None:
         loop.remove_reader(descriptor)
