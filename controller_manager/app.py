@@ -350,6 +350,7 @@ def elected_components(config: Config) -> Sequence[ElectedComponent]:
             lease=Key(leading.leader_elect_resource_namespace, lease),
             releases=program != KUBE_CONTROLLER_MANAGER,
             parts=catalog.parts_of_program(program),
+            nodes=[*config.simulation.installation.files],
         )
         for program, lease in leases.items()
     ]

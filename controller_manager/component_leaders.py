@@ -6,7 +6,7 @@ cluster with several control planes; without one nothing is scheduled, or reconc
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -50,6 +50,8 @@ class ElectedComponent(Struct, frozen=True, kw_only=True):
     """Whether the program releases its Lease when it ends."""
     parts: frozenset[str]
     """The names of the controllers and runnables that belong to it."""
+    nodes: Collection[str] = ()
+    """The nodes that have a static pod of it in a new cluster."""
 
 
 class ComponentElection(Struct, frozen=True, kw_only=True):
@@ -116,6 +118,9 @@ class ComponentRunner:
         election, lease = self._election, self._component.lease
         stop_reporting = report_leadership(lease.name, lambda: self._leading is not None, election.metrics)
         instances: dict[tuple[str, int], asyncio.Task[None]] = {}
+        if await self._holder() is None:
+            for node in self._component.nodes:  # nobody has led yet, so that nobody has removed a manifest
+                self._programs.start(node, self._component.program)
         try:
             while True:
                 self._changed.clear()
@@ -180,14 +185,20 @@ class ComponentRunner:
         """Return the name of a candidate: a static pod that has led before this manager has started goes on."""
         if node not in self._resumed:
             self._resumed.add(node)
-            try:
-                lease = await self._election.client.get(LEASES, self._component.lease)
-            except (NotFound, ApiError, NoResponse):
-                lease = {}
-            holder = str((lease.get("spec") or {}).get("holderIdentity") or "")
-            if holder.startswith(f"{node}_"):
+            holder = await self._holder()
+            if holder is not None and holder.startswith(f"{node}_"):
                 return holder
         return f"{node}_{randomness.uid(self._election.random)}"
+
+    async def _holder(self) -> str | None:
+        """Return who holds the Lease, or has held it; None if nobody has ever done so."""
+        try:
+            lease = await self._election.client.get(LEASES, self._component.lease)
+        except NotFound:
+            return None
+        except (ApiError, NoResponse):
+            return ""
+        return str((lease.get("spec") or {}).get("holderIdentity") or "")
 
     def _work_of(self, elector: Elector | None) -> Callable[[], Coroutine[None, None, None]]:
         async def work() -> None:

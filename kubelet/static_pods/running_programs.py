@@ -22,6 +22,11 @@ class RunningPrograms:
         """Call the handler whenever a program begins to run on a node, or runs there no more."""
         self._handlers.append(handler)
 
+    def start(self, node: str, program: str) -> None:
+        """Note that a program runs on a node of a new cluster, before its static pods are read."""
+        if node not in self._runs[program]:
+            self._runs[program][node] = 0
+
     def set(self, node: str, programs: Mapping[str, int]) -> None:
         """Note the programs that run on a node, with the number of each run."""
         changed = False

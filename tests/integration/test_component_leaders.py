@@ -47,11 +47,11 @@ class Recorder:
 class Elected:
     """A program with its static pods."""
 
-    def __init__(self, client, clock, *, releases=True, is_enabled=True):
+    def __init__(self, client, clock, *, releases=True, is_enabled=True, nodes=()):
         self.client, self.clock = client, clock
         self.programs, self.parts, self.recorder = RunningPrograms(), [], Recorder()
         component = ElectedComponent(
-            program=PROGRAM, lease=LEASE, releases=releases, parts=frozenset({"part"})
+            program=PROGRAM, lease=LEASE, releases=releases, parts=frozenset({"part"}), nodes=nodes
         )
         election = ComponentElection(
             is_enabled=is_enabled,
@@ -164,3 +164,14 @@ async def test_without_leader_election_a_running_pod_suffices(client, clock):
         program.set("a")
         await until(lambda: program.works == [True])
         assert [item["metadata"]["name"] for item in (await client.list(LEASES)).items] == []
+
+
+async def test_new_cluster_does_not_wait_for_its_static_pods(client, clock):
+    async with elected(client, clock, nodes=("a",)) as program:
+        await until(lambda: program.works == [True])
+        program.set("a")
+        await yield_to_loop(50)
+        assert program.works == [True]
+    async with elected(client, clock, nodes=("a",)) as program:
+        await yield_to_loop(200)
+        assert program.works == [False]
