@@ -129,6 +129,8 @@ _MAX_UNKNOWN_PROGRAMS: Final = 50
 _RETRY_SECONDS: Final = 5.0
 """The delay after which the objects of a container are requested again."""
 _POLL_SECONDS: Final = 0.1
+_PROCESSES_SECONDS: Final = 1.0
+"""The time after which a command that reads files of other processes sees those that have started."""
 _START_SECONDS: Final = 5.0
 """How long others wait for a server that starts: those that a kubelet starts after it, and probes, whose first attempt is later on a node."""
 _STOPPING: Final = frozenset(SIGNALS[name] for name in ("INT", "QUIT", "TERM"))
@@ -897,14 +899,26 @@ class SimulatedRuntime:
         name = container["name"]
         if number in _STOPPING:
             self._end_container(pod, name, 0)
-        elif number in kind.reload_signals and kind.reload is None:
-            self._note_unknown(pod, name, f"the signal {NAMES[number]} of {argv[0]}", CONTINUES)
         elif number in kind.reload_signals:
-            work = self._reload(pod, container, argv, kind.reload)
-            task = start(f"the reload of container {name} of {meta.namespaced_name(pod)}", work)
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._start_reload(pod, container, argv, kind.reload, number)
         return True
+
+    def _start_reload(
+        self,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        argv: Sequence[str],
+        program: Program | None,
+        number: int,
+    ) -> None:
+        name = container["name"]
+        if program is None:
+            self._note_unknown(pod, name, f"the signal {NAMES[number]} of {argv[0]}", CONTINUES)
+            return
+        work = self._reload(pod, container, argv, program)
+        task = start(f"the reload of container {name} of {meta.namespaced_name(pod)}", work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _reload(
         self, pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str], program: Program
@@ -973,14 +987,16 @@ class SimulatedRuntime:
         return references, files
 
     def _refresher(self, pod: ReadOnlyTree, run: InteractiveRun) -> Callable[[], Awaitable[None]] | None:
-        """Return a function that reads changed objects in the container's volumes again, as often as a kubelet does."""
-        if not commands.depends_on_objects(pod, run.container):
+        """Return a function that brings files up to date: objects in volumes, as often as a kubelet does, and the processes in /proc."""
+        reads_processes = commands.reads_processes(self._live.command(pod, run.container))
+        if not reads_processes and not commands.depends_on_objects(pod, run.container):
             return None
+        period = _PROCESSES_SECONDS if reads_processes else REFRESH_SECONDS
         refreshed = self._clock.monotonic()
 
         async def refresh() -> None:
             nonlocal refreshed
-            if self._clock.monotonic() - refreshed >= REFRESH_SECONDS:
+            if self._clock.monotonic() - refreshed >= period:
                 refreshed = self._clock.monotonic()
                 # The labels and annotations of the pod, which files may contain, change as well.
                 latest = self._pods.latest(pod)

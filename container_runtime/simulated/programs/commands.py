@@ -62,6 +62,8 @@ _SURROUNDINGS: Final = re.compile(
     r"(?<![\w./-])(?:whoami|id|groups|chown|chgrp|getent|df|mount|free|nproc|top|ps|pgrep|pidof|pkill|killall)(?![\w=./-])"
 )
 """The name of a program that shows the users, the disks or the processes of a container."""
+_PROCESS: Final = re.compile(r"/proc/(?!1/)[1-9$*\[?]")
+"""Matches the folder of a process in /proc."""
 _SERVER_PROGRAM: Final = re.compile(rf"(?<![\w.-])(?:{'|'.join(NETWORK_SERVERS)})(?![\w.-])")
 _RUN_ANNOTATION: Final = f"{PREFIX}run"
 
@@ -130,7 +132,12 @@ def live_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
 
 def shows_surroundings(argv: tuple[str, ...]) -> bool:
     """Return whether a command asks for something of its container that is not computed in advance."""
-    return any(_SURROUNDINGS.search(argument) for argument in argv)
+    return any(_SURROUNDINGS.search(argument) for argument in argv) or reads_processes(argv)
+
+
+def reads_processes(argv: tuple[str, ...]) -> bool:
+    """Return whether a command reads files about processes other than the first one of its namespace."""
+    return any(_PROCESS.search(argument) for argument in argv)
 
 
 def interpreted_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:

@@ -19,9 +19,12 @@ from mockube.container_runtime.config.volumes import (
     volume_content,
     volume_kind,
 )
-from mockube.container_runtime.images.table import Image, Requirement, behavior_of
-
-from .program import without_entrypoint
+from mockube.container_runtime.images.table import (
+    Image,
+    Requirement,
+    behavior_of,
+    without_entrypoint,
+)
 
 _OBJECTS: Final = frozenset({"configMap", "secret"})
 _SYSTEM: Final = (

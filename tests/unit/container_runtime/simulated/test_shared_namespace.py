@@ -149,3 +149,16 @@ async def test_ephemeral_container_ends_the_first_process_of_its_target_only_by_
     assert cluster.runtime.kills(cluster.pod) == {}
     await cluster.exec("kill", "1", container="debugger")
     assert cluster.runtime.kills(cluster.pod)["web"].code == 0
+
+
+async def test_command_of_a_container_reads_the_files_of_one_that_starts_later():
+    script = "until head -1 /proc/14/root/etc/nginx/nginx.conf 2>/dev/null; do sleep 1; done; sleep 99"
+    cluster = shared(shell(script), NGINX)
+    statuses = cluster.pod["status"]["containerStatuses"]
+    statuses[1]["state"] = {"waiting": {}}
+    cluster.runtime.start_container(cluster.pod, "c", 0)
+    await cluster.advance(3)
+    assert await cluster.log() == []
+    statuses[1]["state"] = statuses[0]["state"]
+    await cluster.advance(2)
+    assert await cluster.log() == ["user  nginx;\n"]
