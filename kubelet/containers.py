@@ -1,16 +1,19 @@
 """The containers of all simulated nodes of a manager, as the pod workers and the kubelets' server share them."""
 
+from collections.abc import Awaitable, Callable
+
 from msgspec import Struct
 
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.image_service import ImageService
 from mockube.container_runtime.node_machine import NodeMachines
 from mockube.container_runtime.runtime import ContainerRuntime, RuntimeEvents
 
 from .kept_contents import KeptContents
+from .node_connections import NodeConnections
 from .node_machine.services import MachineServices
 from .pod_versions import PodWatchers
 from .probes.totals import ProbeRecords
-from .server.node_connections import NodeConnections
 
 
 class Containers(Struct, frozen=True, kw_only=True):
@@ -24,3 +27,5 @@ class Containers(Struct, frozen=True, kw_only=True):
     services: MachineServices
     kubelets: NodeConnections
     """How pods reach the kubelets."""
+    drops_api_server: Callable[[ReadOnlyTree, int], Awaitable[bool]]
+    """Returns whether the network drops the packets of the API server to a port of a pod."""

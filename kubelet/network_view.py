@@ -33,6 +33,7 @@ _BY_ADDRESS: Final = "network-address"
 _BY_HOST_PORT: Final = "network-host-port"
 _BY_NODE_PORT: Final = "network-node-port"
 _BY_SERVICE: Final = "network-service"
+_CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
 
 
 class InformerView:
@@ -56,6 +57,7 @@ class InformerView:
             of(kinds.PODS).add_index(_BY_ADDRESS, _addresses_of_pod)
             of(kinds.PODS).add_index(_BY_HOST_PORT, _host_ports_of_pod)
             of(kinds.NODES).add_index(_BY_ADDRESS, _addresses_of_node)
+            of(kinds.NODES).add_index(_CONTROL_PLANE, _roles_of_node)
             of(kinds.SERVICES).add_index(_BY_ADDRESS, _addresses_of_service)
             of(kinds.SERVICES).add_index(_BY_NODE_PORT, _node_ports)
             of(kinds.ENDPOINT_SLICES).add_index(_BY_SERVICE, _service_of_slice)
@@ -139,6 +141,11 @@ class InformerView:
     def node_at(self, address: str) -> ReadOnlyTree | None:
         nodes = self._informers.of(kinds.NODES).lister.by_index(_BY_ADDRESS, _canonical(address))
         return nodes[0] if nodes else None
+
+    def control_plane_node(self) -> ReadOnlyTree | None:
+        """Return the node of the API server; None if that is not one of the cluster's."""
+        nodes = self._informers.of(kinds.NODES).lister.by_index(_CONTROL_PLANE, _CONTROL_PLANE)
+        return min(nodes, key=meta.name, default=None)
 
     def pods_on_host(self, node: str) -> Sequence[ReadOnlyTree]:
         pods = self._informers.of(kinds.PODS).lister.by_index(BY_NODE, node)
@@ -279,6 +286,10 @@ def _addresses_of_node(node: ReadOnlyTree) -> Iterable[str]:
     for entry in (node.get("status") or {}).get("addresses") or ():
         if entry.get("type") in ("InternalIP", "ExternalIP"):
             yield _canonical(entry["address"])
+
+
+def _roles_of_node(node: ReadOnlyTree) -> Iterable[str]:
+    return (_CONTROL_PLANE,) if _CONTROL_PLANE in meta.labels(node) else ()
 
 
 def _addresses_of_service(service: ReadOnlyTree) -> Iterable[str]:

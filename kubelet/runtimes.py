@@ -6,8 +6,10 @@ Everything else in the kubelet knows only the contract, `container_runtime.runti
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.kinds import NODES, PODS
 from mockube.container_runtime.behavior import CommandResult
@@ -30,6 +32,8 @@ from mockube.container_runtime.runtime import (
 )
 from mockube.container_runtime.simulated import predictions as simulated_predictions
 from mockube.container_runtime.simulated.image_service import SimulatedImages
+from mockube.container_runtime.simulated.network.policies import is_allowed
+from mockube.container_runtime.simulated.network.view import Peer, peer_of
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime, SimulationContext
 from mockube.container_runtime.simulation_values import HOST
 from mockube.container_runtime.state import ContainerKill, ContainerState
@@ -40,12 +44,13 @@ from .containers import Containers
 from .kept_contents import KeptContents
 from .kwok_objects import kwok_objects
 from .network_view import InformerView
+from .node_connections import NodeConnections
 from .node_machine.services import MachineServices
+from .node_objects import internal_ip
 from .pod_lifecycle.containers import default_program
 from .pod_versions import PodWatchers
 from .probes.totals import ProbeRecords
 from .references import PodReferences, reference_loader
-from .server.node_connections import NodeConnections
 from .settings import KubeletContext
 
 if TYPE_CHECKING:
@@ -215,13 +220,14 @@ def _make_containers(context: KubeletContext) -> Containers:
         load_table(path, has_processes=path == settings.process_images) for path in settings.image_files
     ]
     contents, services = KeptContents(context), MachineServices(context)
+    view = InformerView(context.informers)
     kubelets = NodeConnections(context.informers.of(NODES).lister)
     simulation = SimulationContext(
         clock=context.clock,
         events=events,
         objects=reference_loader(context),
         pods=pods,
-        view=InformerView(context.informers),
+        view=view,
         api_server=ApiServerAccess(context.client),
         process_port=(lambda *_: None) if processes is None else processes.process_port,
         is_process=None if processes is None else processes.runs,
@@ -252,7 +258,21 @@ def _make_containers(context: KubeletContext) -> Containers:
         probe_records=records,
         contents=contents,
         kubelets=kubelets,
+        drops_api_server=partial(_drops_api_server, view),
     )
+
+
+async def _drops_api_server(view: InformerView, pod: ReadOnlyTree, port: int) -> bool:
+    """Return whether NetworkPolicies keep the API server out, whose packets come from a control-plane node.
+
+    Nothing keeps the node of a pod out of it. Without a control-plane node the API server is outside of the cluster's network.
+    """
+    await view.wait_synced()
+    node = view.control_plane_node()
+    target = peer_of(pod)
+    if node is None or meta.name(node) == target.node:
+        return False
+    return not is_allowed(view, Peer(address=internal_ip(node), node=meta.name(node)), target, port)
 
 
 def _runs_without_program(pod: ReadOnlyTree, name: str) -> bool:

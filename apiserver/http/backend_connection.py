@@ -35,6 +35,8 @@ LIMIT: Final = 64 * 1024
 """Bytes that are read ahead."""
 FINISH_SECONDS: Final = 300.0
 """How long a backend may take to read the rest of what a client has sent that has left, in seconds of the real time."""
+_DROPPED_SECONDS: Final = 30.0
+"""How long an address may take to accept a connection, as for the proxies of kube-apiserver."""
 _MACHINE: Final = "/mockube/"
 """The beginning of the paths of the machine of a node, which do not depend on its kubelet."""
 _PORTS: Final = {"http": 80, "https": 443}
@@ -310,6 +312,9 @@ class Dialer:
         head = await connection.read_head()
         if head.status != HTTPStatus.SWITCHING_PROTOCOLS:
             connection.writer.transport.abort()
+            if head.status == HTTPStatus.GATEWAY_TIMEOUT:
+                await self._clock.sleep(_DROPPED_SECONDS)  # nobody answers
+                raise DialFailed(f"dial tcp {location.host}:{port}: i/o timeout")
             if head.status == HTTPStatus.BAD_GATEWAY:
                 raise DialFailed(f"dial tcp {location.host}:{port}: connect: connection refused")
             raise DialFailed(

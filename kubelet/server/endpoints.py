@@ -112,7 +112,7 @@ class KubeletEndpoints:
         self._clock = clock
         self._sessions = Sessions()
         self._streams = StreamServer(clock, self._sessions)
-        self._ports = PortEndpoints(pods, containers.runtime, self._sessions)
+        self._ports = PortEndpoints(pods, containers, self._sessions)
 
     async def end(self) -> None:
         """End all streams of clients, and their commands."""

@@ -31,5 +31,3 @@ MAX_LEFT_COMMANDS: Final = 200
 """Commands that continue when their client has left; beyond it the oldest ends."""
 MAX_DECISIONS: Final = 10_000
 """Cached decisions about the rights of clients, and users of tokens."""
-MAX_EXPECTED: Final = 4_096
-"""Sockets of pods that are about to connect to a kubelet."""

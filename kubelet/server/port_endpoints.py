@@ -6,8 +6,9 @@ from mockube.apimachinery.gotext import int_or_none
 from mockube.client.cache.store import Lister
 from mockube.client.component_helpers.indexes import BY_NODE
 from mockube.client.podview import PodView
-from mockube.container_runtime.runtime import ContainerRuntime, PortConnection, RuntimeProblem
+from mockube.container_runtime.runtime import PortConnection, RuntimeProblem
 from mockube.container_runtime.streams import ClientConnection, StreamsClosed
+from mockube.kubelet.containers import Containers
 
 from .http_errors import HttpError
 from .port_forward import serve_port_forward
@@ -16,9 +17,10 @@ from .upgrade import UpgradedConnection, UpgradedResponse, upgrade
 
 
 class PortEndpoints:
-    def __init__(self, pods: Lister[PodView], runtime: ContainerRuntime, sessions: Sessions) -> None:
+    def __init__(self, pods: Lister[PodView], containers: Containers, sessions: Sessions) -> None:
         self._pods = pods
-        self._runtime = runtime
+        self._runtime = containers.runtime
+        self._drops = containers.drops_api_server
         self._sessions = sessions
 
     async def forward(self, request: web.BaseRequest, pod: PodView) -> web.StreamResponse:
@@ -42,12 +44,11 @@ class PortEndpoints:
         target = next(
             (pod.object for pod in pods if (pod.object.get("status") or {}).get("podIP") == address), None
         )
+        number = int_or_none(port) or 0
+        if target is not None and await self._drops(target, number):
+            raise HttpError(504, "a NetworkPolicy drops the packets of the API server")
         simulated = request.query.get("only") != "processes"
-        serve = (
-            None
-            if target is None
-            else self._runtime.listener(target, int_or_none(port) or 0, simulated=simulated)
-        )
+        serve = None if target is None else self._runtime.listener(target, number, simulated=simulated)
         if serve is None:
             raise HttpError(502, "connection refused")
         connection = upgrade(request, {"Upgrade": "tcp"})

@@ -5,14 +5,16 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.cache.store import Lister
 from mockube.container_runtime.process_port import LOOPBACK, ProcessPort
-from mockube.kubelet.node_objects import is_disconnected, runs_kubelet
 
-from . import limits
+from .node_objects import is_disconnected, runs_kubelet
+
+MAX_EXPECTED: Final = 4_096
+"""Sockets that are about to connect to a kubelet."""
 
 
 class NodeConnections:
@@ -45,7 +47,7 @@ class NodeConnections:
         opened.setblocking(False)  # noqa: FBT003 - of the library
         opened.bind((host, 0))
         self._expected[opened.getsockname()[:2]] = node
-        if len(self._expected) > limits.MAX_EXPECTED:
+        if len(self._expected) > MAX_EXPECTED:
             self._expected.popitem(last=False)
         return opened
 
