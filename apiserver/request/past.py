@@ -51,7 +51,8 @@ async def no_past(_request: Request) -> Response:
 class PastServer(Protocol):
     """The server of one moment."""
 
-    object_count: int
+    @property
+    def object_count(self) -> int: ...
 
     async def serve(self, request: Request) -> Response: ...
 

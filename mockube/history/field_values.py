@@ -93,8 +93,12 @@ def _walk(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _labels(members: Sequence[Any]) -> Sequence[object]:
     """Return what the members of a list are called: by their names or types, as containers and conditions, else by their places."""
     for field in _NAMING_FIELDS:
-        names = [member.get(field) if isinstance(member, Mapping) else None for member in members]
-        if all(isinstance(name, str) and name for name in names) and len({*names}) == len(names):
+        names = [
+            member[field]
+            for member in members
+            if isinstance(member, Mapping) and isinstance(member.get(field), str) and member[field]
+        ]
+        if len({*names}) == len(members):
             return [name if _PLAIN.fullmatch(name) else orjson.dumps(name).decode() for name in names]
     return range(len(members))
 

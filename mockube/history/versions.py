@@ -125,7 +125,8 @@ def patched(before: ReadOnlyTree | None, patch: Sequence[ReadOnlyTree]) -> ReadO
     """Return an object with the operations of a Change: `add`, `replace` and `remove`."""
     root: Tree = {"": orjson.loads(orjson.dumps(before))}
     for operation in patch:
-        *parents, last = ["", *operation["path"].split("/")[1:]]
+        parts: Sequence[str] = operation["path"].split("/")
+        parents, last = ["", *parts[1:]][:-1], parts[-1]
         place: Any = root
         for part in parents:
             place = place[_member(place, part)]

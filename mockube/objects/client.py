@@ -145,11 +145,12 @@ class ObjectClient:
         """Return Changes, the oldest first."""
         resource = str((await self._names.find(kind)).resource.group_resource) if kind else ""
         selector = {"resource": resource, "name": name, "namespace": namespace, "user": user}
-        return [*await list_changes(self._reports, selector)]
+        return [dict(change) for change in await list_changes(self._reports, selector)]
 
     async def rewind(self, moment: str) -> Parsed:
         """Make the objects of a moment the newest ones, and return the status of the Rewind."""
-        return await rewind(self._client, moment)
+        done: Parsed = await rewind(self._client, moment)
+        return done
 
     async def wait(self, targets: Sequence[ObjectName], condition: WaitCondition, seconds: float) -> Objects:
         """Wait until all objects meet a condition, and return them; raise WaitFailed if one does not in time."""
