@@ -60,3 +60,17 @@ def test_suffix_draws_again_if_bytes_are_unusable():
 )
 def test_fraction_is_at_least_0_and_less_than_1(drawn, fraction):
     assert randomness.fraction(Bytes(drawn)) == fraction
+
+
+def test_streams_of_a_seed_do_not_depend_on_draws_of_others():
+    first, second = SeededRandom(1), SeededRandom(1)
+    second.bytes(100)
+    assert first.stream("a").bytes(8) == second.stream("a").bytes(8)
+    assert first.stream("a").stream("b").bytes(8) == second.stream("a").stream("b").bytes(8)
+    assert len({first.stream(name).bytes(8) for name in ("a", "b", "")}) == 3
+    assert SeededRandom(1).stream("a").bytes(8) != SeededRandom(2).stream("a").bytes(8)
+
+
+def test_streams_of_the_system_are_random():
+    source = SystemRandom()
+    assert source.stream("a").bytes(8) != source.stream("a").bytes(8)
