@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 from mockube import clients
 from mockube.apimachinery.schema import minors
-from mockube.component_base.forkable_loop import new_forkable_loop
+from mockube.component_base.loop import new_forkable_loop
 from mockube.component_base.release_options import read_minor
 from mockube.component_base.supervision import first_cause
 from mockube.embedded.background_loop import BackgroundContext

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from mockube.apiserver.control.faults import InjectedFault
 from mockube.apiserver.control.served_names import check_requests
+from mockube.component_base.clock import Leap
 
 from . import fork_messages as messages
 from .calls import recorded_calls
@@ -41,6 +42,9 @@ class CommandRunner:
     def list_complaints(self, _: messages.ListComplaints) -> list[str]:
         return [*self._plane.log.lines()]
 
+    def list_leaps(self, _: messages.ListLeaps) -> list[Leap]:
+        return [*self._plane.clock.leaps]
+
     def check_match(self, command: messages.CheckMatch) -> None:
         check_requests(command.match, [*self._plane.server.api_server.resources.values()])
 
@@ -67,6 +71,7 @@ _RUN: Final[Mapping[type[messages.ForkCommand], Callable[[CommandRunner, Any], A
     messages.ListCalls: CommandRunner.list_calls,
     messages.ClearCalls: CommandRunner.clear_calls,
     messages.ListComplaints: CommandRunner.list_complaints,
+    messages.ListLeaps: CommandRunner.list_leaps,
     messages.CheckMatch: CommandRunner.check_match,
     messages.AddFault: CommandRunner.add_fault,
     messages.CountHits: CommandRunner.count_hits,

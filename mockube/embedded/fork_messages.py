@@ -59,6 +59,10 @@ class ListComplaints(ForkCommand, frozen=True, kw_only=True):
     pass
 
 
+class ListLeaps(ForkCommand, frozen=True, kw_only=True):
+    """List the newest spans of time over which the clock has leaped."""
+
+
 class CheckMatch(ForkCommand, frozen=True, kw_only=True):
     """Refuse criteria that no request can meet."""
 
@@ -95,6 +99,7 @@ AnyCommand = (
     ListCalls
     | ClearCalls
     | ListComplaints
+    | ListLeaps
     | CheckMatch
     | AddFault
     | CountHits

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from mockube.apiserver.control import faults
 from mockube.apiserver.control.matching import Match
+from mockube.component_base.clock import Leap
 from mockube.default_cluster.target import Target
 from mockube.failure import Failure
 from mockube.objects.requests import ObjectRequests, Work
@@ -37,6 +38,12 @@ class ForkedHandle(ClusterHandle):
         """The newest warnings and errors of the server and the controllers, as they log them."""
         lines: Sequence[str] = self._call(messages.ListComplaints(), list[str])
         return lines
+
+    @property
+    def leaps(self) -> Sequence[Leap]:
+        """The newest spans of time over which `advance` has leaped, also before the fork."""
+        leaps: Sequence[Leap] = self._call(messages.ListLeaps(), list[Leap])
+        return leaps
 
     def clear_calls(self) -> None:
         """Clear the recorded calls."""

@@ -83,7 +83,7 @@ class ClusterHandle(RequestSender):
 
         In a leap nothing happened but heartbeats of nodes and the like, of which the history has only the last ones.
         """
-        return self._context.call(lambda: [*self._plane.clock.leaps])
+        raise NotImplementedError
 
     @property
     def complaints(self) -> Sequence[str]:
@@ -224,6 +224,11 @@ class Handle(ClusterHandle):
     def complaints(self) -> Sequence[str]:
         """The newest warnings and errors of the server and the controllers, as they log them."""
         return self._plane.log.lines()
+
+    @property
+    def leaps(self) -> Sequence[Leap]:
+        clock = self._plane.clock
+        return self._context.call(lambda: [*clock.leaps])
 
     def clear_calls(self) -> None:
         """Clear the recorded calls."""
