@@ -19,6 +19,7 @@ from mockube.container_runtime.simulated.network.ingress import (
     is_canary,
     rewritten_path,
     rules_of,
+    sort_rules,
 )
 from mockube.container_runtime.simulated.network.policies import contains
 
@@ -109,7 +110,7 @@ class IngressTable:
         for rule in rules:
             self._rules.setdefault(rule.host, []).append(rule)
         for host in {rule.host for rule in rules}:
-            self._rules[host].sort(key=lambda rule: rule.age)
+            sort_rules(self._rules[host])
 
     def of_host(self, host: str) -> Sequence[IngressRule]:
         return self._rules.get(host, ())
@@ -121,8 +122,16 @@ class IngressTable:
         for rule in rules_of(ingress):
             for other in self.of_host(rule.host):
                 is_other = Key.of(other.ingress) != Key.of(ingress) and not is_canary(other.ingress)
-                if is_other and other.key == rule.key and other.age < rule.age:
+                if is_other and other.key == rule.key and other.is_before(rule):
                     yield other
+
+    def replaced(self, ingress: ReadOnlyTree) -> Iterator[tuple[Key, IngressRule]]:
+        """Yield the rules of an Ingress that are served in the place of those of others, with the keys of these."""
+        for rule in () if is_canary(ingress) else rules_of(ingress):
+            for other in self.of_host(rule.host):
+                is_other = Key.of(other.ingress) != Key.of(ingress) and not is_canary(other.ingress)
+                if is_other and other.key == rule.key and rule.is_before(other):
+                    yield Key.of(other.ingress), rule
 
     def canaries(self, rule: IngressRule) -> Iterable[IngressRule]:
         """Return the rules of canaries of a rule."""

@@ -12,7 +12,7 @@ from mockube.client.cache.store import Change
 from mockube.client.kinds import INGRESS_CLASSES, INGRESSES, SECRETS
 from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
-from mockube.container_runtime.simulated.network.ingress import NGINX, TRAEFIK, class_of
+from mockube.container_runtime.simulated.network.ingress import NGINX, TRAEFIK, IngressRule, class_of
 from mockube.container_runtime.simulated.network.view import Peer
 
 from .certificates import Certificate, certificate_of
@@ -122,6 +122,9 @@ class Ingresses:
         if problem := await self._http.use(_USER):
             problems.append(("PublishedPortReplaced", problem))
         self._report(key, ingress, controller, problems)
+        for other, rule in self._tables[controller].replaced(ingress):
+            if _duplicate(rule) not in self._reported.get(other, ()):
+                self._loop.add(other)
         await self._write_status(ingress, self._address)
         return None
 
@@ -202,10 +205,8 @@ class Ingresses:
         self, key: Key, ingress: ReadOnlyTree, controller: str, problems: list[tuple[str, str]]
     ) -> None:
         """Record what is wrong, once for each state of an Ingress."""
-        for rule in self._tables[controller].duplicates(ingress):
-            other = Key.of(rule.ingress)
-            text = f'host "{rule.host}" and path "{rule.path}" is already defined in ingress {other}, which is served'
-            problems.append(("DuplicatePath", text))
+        duplicates = self._tables[controller].duplicates(ingress)
+        problems += [("DuplicatePath", _duplicate(rule)) for rule in duplicates]
         if controller == NGINX:
             problems += [
                 ("NotSimulated", f"the annotation nginx.ingress.kubernetes.io/{name} is not simulated")
@@ -237,3 +238,8 @@ class Ingresses:
             return text == self._address or ip_address(text).is_loopback
         except ValueError:
             return False
+
+
+def _duplicate(rule: IngressRule) -> str:
+    """Return the message about a rule that is served in the place of another one."""
+    return f'host "{rule.host}" and path "{rule.path}" is already defined in ingress {Key.of(rule.ingress)}, which is served'

@@ -203,9 +203,10 @@ def test_tls_has_certificate_of_secret_or_fake_one(cluster, server):
 
 
 def test_second_ingress_of_host_and_path_is_reported(cluster, server):
-    ingress(cluster, "first", "same.example")
+    # The older one is served, and of two of the same second the last one by name.
+    ingress(cluster, "the-first", "same.example")
     ingress(cluster, "second", "same.example", server_snippet="return 418;")
-    text = 'host "same.example" and path "/" is already defined in ingress default/first, which is served'
+    text = 'host "same.example" and path "/" is already defined in ingress default/the-first, which is served'
     until(lambda: text in messages(cluster, "second"), "the duplicate is reported")
     snippet = "the annotation nginx.ingress.kubernetes.io/server-snippet is not simulated"
     assert snippet in messages(cluster, "second")

@@ -47,14 +47,19 @@ class IngressRule(Struct, frozen=True, kw_only=True):
         return self.host, self.path, self.path_type
 
     @property
-    def age(self) -> tuple[str, str, str]:
-        """The order of Ingresses: the oldest goes first."""
-        metadata = self.ingress.get("metadata") or {}
-        return (
-            metadata.get("creationTimestamp") or "",
-            meta.namespace(self.ingress),
-            meta.name(self.ingress),
-        )
+    def created(self) -> str:
+        return (self.ingress.get("metadata") or {}).get("creationTimestamp") or ""
+
+    def is_before(self, other: "IngressRule") -> bool:
+        """Return whether the rule's Ingress is served in the place of another one: the older, or of the same second the last by name."""
+        names = meta.namespaced_name(self.ingress), meta.namespaced_name(other.ingress)
+        return self.created < other.created or (self.created == other.created and names[0] > names[1])
+
+
+def sort_rules(rules: list[IngressRule]) -> None:
+    """Sort the rules of a host: those of the oldest Ingress go first, as `IngressRule.is_before` says."""
+    rules.sort(key=lambda rule: meta.namespaced_name(rule.ingress), reverse=True)
+    rules.sort(key=lambda rule: rule.created)
 
 
 RulesOf = Callable[[str], Sequence[IngressRule]]
@@ -75,7 +80,7 @@ def rule_in(view: ClusterView, controller: str, host: str, path: str) -> Ingress
             for rule in rules_of(ingress):
                 rules.setdefault(rule.host, []).append(rule)
     for each in rules.values():
-        each.sort(key=lambda rule: rule.age)
+        sort_rules(each)
     return find_rule(lambda name: rules.get(name, ()), controller, host, path)
 
 

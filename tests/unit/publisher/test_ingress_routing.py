@@ -105,6 +105,25 @@ def test_oldest_ingress_is_served_and_newer_one_is_duplicate():
     assert table.of_host("a.example") == ()
 
 
+@pytest.mark.parametrize(
+    ("created", "served"), [("2026-01-01T00:00:00Z", "b"), ("2026-01-01T00:00:01Z", "a")]
+)
+def test_of_two_ingresses_of_one_second_the_last_by_name_is_served(created, served):
+    first = ingress("a", ("/", "Prefix", "a"), host="a.example")
+    second = ingress("b", ("/", "Prefix", "b"), host="a.example", created=created)
+    assert backend(router(first, second).decide(request())) == served
+    table = IngressTable()
+    for tree in (first, second):
+        table.put(Key.of(tree), tree)
+    winner, loser = (first, second) if served == "a" else (second, first)
+    assert [rule.backend[1] for rule in table.duplicates(loser)] == [served]
+    assert [(key.name, rule.backend[1]) for key, rule in table.replaced(winner)] == [
+        (loser["metadata"]["name"], served)
+    ]
+    assert not [*table.duplicates(winner)]
+    assert not [*table.replaced(loser)]
+
+
 def test_host_with_certificate_is_redirected_to_tls():
     plain = ingress("i", ("/", "Prefix", "s"), host="a.example")
     off = ingress("i", ("/", "Prefix", "s"), host="a.example", ssl_redirect="false")
