@@ -16,7 +16,7 @@ from typing import Any, Final, Self, TypeAlias
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from mockube.component_base.clock import Clock, RealClock
+from mockube.component_base.clock import Clock, ClusterClock
 from mockube.etcd.kv import KV, DeleteResult, PutResult, Revision, Txn, TxnResult
 
 MAX_ENTRIES: Final = 50_000
@@ -83,7 +83,7 @@ class Journal:
     ) -> None:
         """`keeps_notes`: the store keeps the entries beside the revisions."""
         self._keeps_notes = keeps_notes
-        self._now = (clock or RealClock()).now
+        self._now = (clock or ClusterClock()).now
         self._entries: deque[JournalEntry] = deque()
         self._max_entries = max_entries
         self._max_bytes = max_bytes

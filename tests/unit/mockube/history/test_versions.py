@@ -138,7 +138,7 @@ async def test_each_field_belongs_to_the_write_that_set_its_value():
     assert (found["spec.b"].version.revision, found["spec.b"].before) == (3, ABSENT)
 
 
-async def test_fields_that_are_older_than_the_history_belong_to_nobody():
+async def test_fields_that_are_older_than_the_history_have_no_write():
     old = {"metadata": {"name": "web"}, "spec": {"a": 1, "b": 2}}
     found = {
         origin.path: origin
