@@ -128,10 +128,6 @@ class InjectedFault:
             self.at_removal.pop()()
 
 
-def _ignore() -> None:
-    """Do nothing."""
-
-
 def _no_labels(_: RequestInfo) -> Mapping[str, str]:
     return {}
 
@@ -144,14 +140,18 @@ class FaultInjector:
         clock: Clock,
         random: Random | None = None,
         labels_of: Callable[[RequestInfo], Mapping[str, str]] = _no_labels,
+        earlier_watches: Callable[[], Iterable[Request]] = tuple,
     ) -> None:
-        """`labels_of` returns the labels of the object of a request, if it exists."""
+        """Create an injector without faults.
+
+        `labels_of` returns the labels of the object of a request, if it exists; `earlier_watches` returns the watches in progress that
+        have begun without this hook.
+        """
         self._clock, self._random, self._labels_of = clock, random or SystemRandom(), labels_of
         self._faults: list[InjectedFault] = []
-        self.on_change: Callable[[], None] = _ignore
+        self.on_change: list[Callable[[], None]] = []
         """Called when a fault is added or removed."""
-        self.earlier_watches: Callable[[], Iterable[Request]] = tuple
-        """Returns the watches in progress that have begun without this hook."""
+        self._earlier_watches = earlier_watches
         self._running_watches: set[Request] = set()
         """The watches in progress that have passed this hook."""
         self._in_progress = 0
@@ -171,14 +171,14 @@ class FaultInjector:
 
     def add_injected(self, injected: InjectedFault) -> InjectedFault:
         self._faults.append(injected)
-        self.on_change()
+        self._report_change()
         interrupting = [
             (effect.interrupt, arguments)
             for effect, arguments in injected.effects
             if effect.interrupt is not None and effect.interrupts(arguments)
         ]
         if interrupting:
-            running = {*self._running_watches, *self.earlier_watches()}
+            running = {*self._running_watches, *self._earlier_watches()}
             for request in [watch for watch in running if self._takes(injected, watch)]:
                 injection = self._injection(injected, request, _no_endpoint)
                 for interrupt, arguments in interrupting:
@@ -189,8 +189,12 @@ class FaultInjector:
         """Remove a fault; requests that it delays continue at once."""
         if injected in self._faults:
             self._faults.remove(injected)
-            self.on_change()
+            self._report_change()
         injected.end()
+
+    def _report_change(self) -> None:
+        for changed in self.on_change:
+            changed()
 
     def clear(self) -> None:
         for injected in [*self._faults]:

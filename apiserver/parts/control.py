@@ -80,12 +80,11 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
         first_version=first_revision,
         journal=cluster.journal,
     )
-    injector = FaultInjector(clock, environment.random, partial(labels_in, cluster))
+    injector = FaultInjector(clock, environment.random, partial(labels_in, cluster), watches)
     if environment.is_embedded:  # an advance waits for requests that it counts
         hooks.before_endpoint.add(injector.inject)
     else:
-        injector.earlier_watches = watches
-        injector.on_change = _HookOfFaults(injector, hooks).update
+        injector.on_change.append(_HookOfFaults(injector, hooks).update)
     if is_off:
         return Controls(recorder=recorder, injector=injector)
     requests = Requests(recorder, cluster.layout.root + f"{CONTROL}/{REQUEST.plural}/".encode())

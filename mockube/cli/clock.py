@@ -51,8 +51,8 @@ async def _run(options: argparse.Namespace) -> str:
         if options.action != "show":
             spec = _SPECS.get(options.action) or {"rate": options.rate}
             await client.patch(CLOCKS, CLOCK, {"spec": spec})
-        return await _shown(client)
+        return await _clock_table(client)
 
 
-async def _shown(client: Client) -> str:
+async def _clock_table(client: Client) -> str:
     return table(await control_objects.find_table(client, CLOCKS.plural))
