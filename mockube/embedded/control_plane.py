@@ -181,7 +181,7 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
             server.admin,
             reports=manager_client,
             server_clock=clock,
-            clock=clock if has_seed else clock.real,
+            clock=clock if has_seed else None,
         )
         if stepped is not None:
             await stepped.hold()

@@ -135,16 +135,25 @@ class SteppedWork:
     async def _drive(self) -> None:
         """Run what is queued until all of it is done."""
         running: list[tuple[_Work, asyncio.Task[Any]]] = []
+        try:
+            await self._drive_until_done(running)
+        except Exception as error:  # noqa: BLE001 - it is raised to the callers, who wait for nothing else
+            for work in (*self._take(), *(work for work, _ in running)):
+                if not work.done.done():
+                    work.done.set_exception(error)
+
+    async def _drive_until_done(self, running: "list[tuple[_Work, asyncio.Task[Any]]]") -> None:
         while self._queue or running:
             await self._idleness.wait(self._clock)
             for work in self._take():
                 if work.coroutine is None:
                     await advance_in_steps(self._clock, work.seconds, self._idleness, self._is_quiet)
-                    work.done.set_result(None)
+                    if not work.done.done():  # its caller still waits
+                        work.done.set_result(None)
                 else:
                     running.append((work, asyncio.create_task(work.coroutine, context=work.context)))
             await self._idleness.wait(self._clock)
-            running = [each for each in running if not _finish(*each)]
+            running[:] = [each for each in running if not _finish(*each)]
             if running and not self._queue:
                 await self._step()
 

@@ -104,6 +104,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "apiserver/storage/cache_lag.py": {"*clock.real": "how far the cache is behind the store"},
     "apiserver/storage/store_reflector.py": {"*clock.real": "the connection to the store"},
     "apiserver/storage/watch_cache.py": _DEADLINE,
+    "mockube/embedded/determinism.py": {"*clock.real": "how long a request waits for another program"},
     # durations in metrics and traces
     "apiserver/admission/chain.py": _DURATION,
     "apiserver/admission/image_policy_webhook.py": {"*clock.real": "attempts of a request to a webhook"},

@@ -11,6 +11,7 @@ import pytest
 from mockube.component_base.clock import ClusterClock
 from mockube.embedded.determinism import START, SeededLoop, SteppedWork
 from mockube.objects.caller import call_in_caller, run_blocking
+from tests.support.event_loop import yield_to_loop
 
 
 def run(scenario):
@@ -35,8 +36,7 @@ def test_time_passes_as_far_as_a_call_waits():
 def test_time_stands_still_for_a_call_that_does_not_wait():
     async def scenario(clock, stepped):
         async def work():
-            for _ in range(100):
-                await asyncio.sleep(0)
+            await yield_to_loop(100)
             return "done"
 
         clock.call_later(1, lambda: None)
@@ -50,8 +50,7 @@ def test_call_begins_and_ends_when_nothing_is_left_to_do():
         done = []
 
         async def background(name):
-            for _ in range(50):
-                await asyncio.sleep(0)
+            await yield_to_loop(50)
             done.append(name)
 
         async def work():
@@ -83,7 +82,7 @@ def test_advance_runs_while_another_call_waits():
         assert clock.monotonic() >= 100
         waiting.cancel()
         await asyncio.wait([waiting])
-        return await stepped.run(asyncio.sleep(0, "next"))
+        return await stepped.run(asyncio.to_thread(lambda: "next"))
 
     assert run(scenario) == "next"
 
