@@ -4,13 +4,15 @@ import asyncio
 
 import pytest
 
-from mockube.component_base.clock import SteppedClock
+from mockube.component_base.clock import RealClock, SteppedClock
 from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.store import MemoryStore
 from tests.support.event_loop import until
 from tests.support.server.apiserver import running, running_with_roles
 from tests.support.server.control import PATH, causes, control_object
 from tests.support.server.definitions import DEFINITIONS, WIDGETS, define, definition
 from tests.support.server.definitions import until as until_definition
+from tests.support.stores.wrapped import WrappedStore
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -277,3 +279,17 @@ async def test_writes_during_rewinds_are_whole_and_watches_exact(client, caplog)
         assert {item["metadata"]["name"]: item["data"]["k"] for item in then} == dict.fromkeys(names, "start")
     await client.server.consistency_check.turn()
     assert "differs from the store" not in caplog.text
+
+
+async def test_store_that_others_may_use_is_not_rewound():
+    """A store that is not embedded stands for an etcd; the past can be read, and the answer names what to use."""
+    async with running(kv=WrappedStore(MemoryStore(clock=RealClock()))) as client:
+        await put(client, "a", "1")
+        moment = await now(client)
+        await put(client, "a", "2")
+        answer = await client.post(f"{PATH}/rewinds", control_object("Rewind", spec={"to": str(moment)}))
+        assert answer.status == 400
+        assert answer.body["message"].startswith("the store is an etcd, whose objects other servers have")
+        assert await values(client) == {"a": "2"}
+        then = (await client.get(f"/mockube/at/{moment}{CONFIG_MAPS}/a")).body
+        assert then["data"] == {"k": "1"}

@@ -56,7 +56,7 @@ def test_deleted_key_is_dropped_when_its_deletion_is_trimmed():
     versions.delete(KEY, 3)
     versions.trim(KEY, 3)
     assert versions.size == 0
-    assert versions.range_at(b"a", b"z", 3) == []
+    assert versions.range_at(b"a", b"z", 3, 0) == ([], 0)
 
 
 def test_version_restarts_at_1_after_deletion():
@@ -108,6 +108,6 @@ def expected_changes(kept, changes) -> list[tuple[bytes, bool]]:
 
 
 def all_contents(versions: Versions, upto: int) -> object:
-    return [versions.range_at(b"a", b"z", revision) for revision in range(1, upto + 1)], versions.range(
+    return [versions.range_at(b"a", b"z", revision, 0) for revision in range(1, upto + 1)], versions.range(
         b"a", b"z", 0
     )
