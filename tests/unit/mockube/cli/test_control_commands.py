@@ -1,0 +1,80 @@
+"""The commands of control: what they send for their flags, and how they print what the server returns."""
+
+import pytest
+
+from mockube.cli import clock, fault, mark, requests
+from mockube.cli.parsing import CommandParser
+from mockube.control_objects import object_of, selector, table_rows
+from mockube.failure import UsageError
+
+
+def read(module, *arguments):
+    parser = CommandParser(prog="mockube x")
+    module.add_flags(parser)
+    return parser.read(arguments, {})
+
+
+@pytest.mark.parametrize(
+    ("flags", "spec"),
+    [
+        (["--status=409", "--times=2"], {"match": {}, "times": 2, "refuse": {"status": 409}}),
+        (
+            ["--verbs=get,list", "--object=a", "--stale"],
+            {"match": {"verbs": ["get", "list"], "name": "a"}, "stale": {}},
+        ),
+        (["--delay=2s", "--share=0.5"], {"match": {}, "share": 0.5, "delay": {"seconds": 2.0}}),
+        (["--hold", "--drop=1m"], {"match": {}, "hold": {}, "drop": {"seconds": 60.0}}),
+        (
+            ["--cut=after", "--user=a", "--skip=1"],
+            {"match": {"user": "a"}, "skip": 1, "cut": {"when": "after"}},
+        ),
+    ],
+    ids=str,
+)
+def test_flags_describe_fault(flags, spec):
+    assert fault.spec_of(read(fault, "add", *flags)) == spec
+
+
+def test_object_without_name_gets_one_of_server():
+    assert object_of("Fault", "", {})["metadata"] == {"generateName": "fault-"}
+    assert object_of("Fault", "a", {})["metadata"] == {"name": "a"}
+
+
+def test_selector_has_criteria_that_are_set():
+    assert selector({"user": "a,b", "code": 409, "verb": "", "name": None}) == r"user=a\,b,code=409"
+
+
+def test_table_has_columns_without_priority():
+    columns = [{"name": "Name", "priority": 0}, {"name": "URI", "priority": 1}, {"name": "Paused"}]
+    tree = {
+        "columnDefinitions": columns,
+        "rows": [{"cells": ["a", "/x", True]}, {"cells": ["b", None, None]}],
+    }
+    assert table_rows(tree) == [["NAME", "PAUSED"], ["a", "true"], ["b", ""]]
+
+
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [
+        ({}, "12:00:00.123 ... watch /api/v1/pods?watch=1 (alice, kubectl)"),
+        ({"code": 503, "fault": "f"}, "12:00:00.123 503 watch /api/v1/pods?watch=1 (alice, kubectl) fault=f"),
+    ],
+)
+def test_request_is_one_line(status, line):
+    spec = {
+        "time": "2030-01-01T12:00:00.123456Z",
+        "verb": "watch",
+        "uri": "/api/v1/pods?watch=1",
+        "user": "alice",
+        "agent": "kubectl",
+    }
+    assert requests.line_of({"spec": spec, "status": status}) == line
+
+
+def test_revision_needs_name_of_mark():
+    with pytest.raises(UsageError, match="need the name of a mark"):
+        mark.run(read(mark, "--revision=7"))
+
+
+def test_span_of_advance_is_read():
+    assert read(clock, "advance", "1h30m").time == 5400.0
