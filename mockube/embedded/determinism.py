@@ -147,15 +147,25 @@ class SteppedWork:
             await self._idleness.wait(self._clock)
             for work in self._take():
                 if work.coroutine is None:
-                    await advance_in_steps(self._clock, work.seconds, self._idleness, self._is_quiet)
-                    if not work.done.done():  # its caller still waits
-                        work.done.set_result(None)
+                    await self._advance(work)
+                elif work.done.cancelled():
+                    work.coroutine.close()
                 else:
                     running.append((work, asyncio.create_task(work.coroutine, context=work.context)))
             await self._idleness.wait(self._clock)
             running[:] = [each for each in running if not _finish(*each)]
             if running and not self._queue:
                 await self._step()
+
+    async def _advance(self, work: _Work) -> None:
+        try:
+            await advance_in_steps(self._clock, work.seconds, self._idleness, self._is_quiet)
+        except Exception as error:  # noqa: BLE001 - it is raised to the caller
+            if not work.done.done():
+                work.done.set_exception(error)
+        else:
+            if not work.done.done():  # the caller still waits
+                work.done.set_result(None)
 
     def _take(self) -> list[_Work]:
         queue, self._queue = self._queue, []
