@@ -35,7 +35,7 @@ class ForkEnded(Failure):
 
 
 class ForkedProcess:
-    def __init__(self, start: StartProcess, *, is_child: bool) -> None:
+    def __init__(self, start: StartProcess, *, is_child: bool, seconds: float = START_SECONDS) -> None:
         """Start a process and wait until it serves; `is_child`: it is a child of this process, which has to wait for its end."""
         self._socket, theirs = socket.socketpair()
         self._frames, self._lock = FrameBuffer(), threading.Lock()
@@ -51,9 +51,14 @@ class ForkedProcess:
         """End the process, if it still runs."""
         self.pid = pid
         try:
-            self._socket.settimeout(START_SECONDS)
+            self._socket.settimeout(seconds)
             started = self._receive()
             self._socket.settimeout(None)
+        except TimeoutError:
+            self.stop()
+            raise Failure(
+                f"the fork did not start within {seconds:g} s: a thread of this process may have held a lock that it needs"
+            ) from None
         except BaseException:
             self.stop()
             raise

@@ -259,6 +259,33 @@ def test_work_that_another_thread_waits_for_goes_on_in_the_parent_only(arranged)
     arranged.delete("ConfigMap", "later")
 
 
+def test_threads_fork_two_clusters_at_once(arranged):
+    contents = []
+
+    def fork_and_write(cluster, number):
+        with cluster.fork() as other:
+            other.apply(config_map(f"thread-{number}"))
+            contents.append([each["metadata"]["name"] for each in other.list("ConfigMap")])
+
+    with Cluster(nodes=0) as second:
+        threads = [
+            threading.Thread(target=fork_and_write, args=[cluster, number])
+            for number in range(4)
+            for cluster in (arranged, second)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(WAIT_TIMEOUT)
+        in_second = ["kube-root-ca.crt"]
+        in_arranged = ["arranged", *in_second]
+        assert sorted(contents) == sorted(
+            [*names, f"thread-{number}"] for number in range(4) for names in (in_arranged, in_second)
+        )
+        for cluster, names in ((arranged, in_arranged), (second, in_second)):
+            assert [each["metadata"]["name"] for each in cluster.list("ConfigMap")] == names
+
+
 async def test_fork_is_awaited(arranged):
     async with arranged.awaited.fork() as other, other.fork() as inner:
         await inner.apply(config_map("awaited"))

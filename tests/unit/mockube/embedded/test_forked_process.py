@@ -21,20 +21,17 @@ def start():
     """Start a process that sends some responses: the first at once, and each other one after a command."""
     threads = []
 
-    def start(*responses, on_command=lambda: None):
+    def start(*responses):
         def start_process(theirs):
             ours = theirs.dup()
 
             def run():
+                frames, waiting = messages.FrameBuffer(), [*responses]
                 with ours:
-                    frames = messages.FrameBuffer()
-                    ours.sendall(messages.encode_frame(responses[0]))
-                    for response in responses[1:]:
-                        while not [*frames.receive(data := ours.recv(1 << 16))]:
-                            if not data:
-                                return
-                        on_command()
-                        ours.sendall(messages.encode_frame(response))
+                    ours.sendall(messages.encode_frame(waiting.pop(0)))
+                    while waiting and (data := ours.recv(1 << 16)):
+                        for _ in frames.receive(data):
+                            ours.sendall(messages.encode_frame(waiting.pop(0)))
 
             threads.append(threading.Thread(target=run))
             threads[-1].start()
@@ -84,6 +81,16 @@ def test_process_that_cannot_be_started_leaves_no_descriptor():
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208 - as above
 
 
+def test_process_that_does_not_respond_is_an_error():
+    def start_process(theirs):
+        silent = theirs.dup()
+        threading.Thread(target=lambda: (silent.recv(1), silent.close())).start()  # until the handle ends
+        return MISSING_PID
+
+    with pytest.raises(Failure, match=r"the fork did not start within 0\.01 s: a thread of this process"):
+        ForkedProcess(start_process, is_child=False, seconds=0.01)
+
+
 def test_process_that_ends_is_an_error(start):
     process = start(STARTED)
     with pytest.raises(ForkEnded, match="the fork has ended"):
@@ -91,7 +98,7 @@ def test_process_that_ends_is_an_error(start):
     process.stop()
 
 
-def test_response_of_an_interrupted_command_is_skipped(start, monkeypatch):
+def test_response_of_an_interrupted_command_is_skipped(start):
     process = start(STARTED, messages.result_of("late"), messages.result_of("mine"))
     receive = process._receive
 
