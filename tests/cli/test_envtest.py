@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import orjson
 import pytest
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
 from mockube.component_base.clock import RealClock
 from tests.support.stores.etcd_server import free_port
@@ -97,9 +97,9 @@ def certificates(tmp_path):
     folder.mkdir()
     now = RealClock().now()
     clients, servers = (
-        make_authority(name, now=now, random=SeededRandom()) for name in ("clients", "servers")
+        make_authority(name, now=now, random=SystemRandom()) for name in ("clients", "servers")
     )
-    pair = CertificateIssuer(servers, now=now, random=SeededRandom()).issue(
+    pair = CertificateIssuer(servers, now=now, random=SystemRandom()).issue(
         Subject(name="server", hosts=("elsewhere.test",))
     )
     (folder / "apiserver.crt").write_bytes(pair.certificate)

@@ -8,7 +8,7 @@ from kubernetes import watch
 from kubernetes.stream import stream
 
 from mockube import Cluster
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
 from mockube.component_base.clock import RealClock
 from mockube.embedded.handle import NotStarted
@@ -407,8 +407,8 @@ server.serve_forever()
 
 
 def test_aggregated_apiserver_may_be_a_process(cluster, pods):
-    authority = make_authority("authority", now=RealClock().now(), random=SeededRandom())
-    issuer = CertificateIssuer(authority, now=RealClock().now(), random=SeededRandom())
+    authority = make_authority("authority", now=RealClock().now(), random=SystemRandom())
+    issuer = CertificateIssuer(authority, now=RealClock().now(), random=SystemRandom())
     pair = issuer.issue(Subject(name="api", hosts=("api.default.svc",)))
     pem = (pair.certificate + pair.key).decode()
     pods.create_namespaced_secret("default", {"metadata": {"name": "pair"}, "stringData": {"pair.pem": pem}})

@@ -12,7 +12,7 @@ import aiohttp
 import orjson
 import pytest
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.pki.cert_dir import AUTHORITY, Folder
 from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
 from mockube.component_base.clock import RealClock
@@ -58,7 +58,7 @@ def contexts(folder, proxies):
     }
     made = {None: ssl._create_unverified_context()}
     for name, (authority, subject) in subjects.items():
-        pair = CertificateIssuer(authority, now=NOW, random=SeededRandom()).issue(subject)
+        pair = CertificateIssuer(authority, now=NOW, random=SystemRandom()).issue(subject)
         (folder / name).write_bytes(pair.certificate + pair.key)
         made[name] = ssl._create_unverified_context()
         made[name].load_cert_chain(folder / name)
@@ -94,7 +94,7 @@ def recorded_part(tree, path):
 
 
 async def test_responses_match_recording_of_real_server(tmp_path):
-    proxies = make_authority("proxies", now=NOW, random=SeededRandom())
+    proxies = make_authority("proxies", now=NOW, random=SystemRandom())
     (tmp_path / "proxies.pem").write_bytes(proxies.certificate)
     (tmp_path / "tokens").write_text(TOKENS)
     with contextlib.ExitStack() as stack:

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.pki.issue import make_authority
 from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.store import MemoryStore
@@ -184,7 +184,7 @@ async def test_definition_with_other_finalizer_is_served_until_removed(client):
 
 
 INVALID = ("Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
-CERTIFICATE = make_authority("kubernetes", now=RealClock().now(), random=SeededRandom()).certificate
+CERTIFICATE = make_authority("kubernetes", now=RealClock().now(), random=SystemRandom()).certificate
 KEY = b"-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n"
 BAD_CERTIFICATE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 NO_BLOCK, NO_CERTIFICATE, MALFORMED = (

@@ -6,7 +6,7 @@ import ssl
 import aiohttp
 import pytest
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
 from mockube.component_base.clock import RealClock
 from tests.support.processes.process import ApiServerProcess, token
@@ -21,11 +21,11 @@ WAIT_TIMEOUT = 30.0
 
 
 def authority(name):
-    return make_authority(name, now=NOW, random=SeededRandom())
+    return make_authority(name, now=NOW, random=SystemRandom())
 
 
 def issue_certificate(by, subject):
-    return CertificateIssuer(by, now=NOW, random=SeededRandom()).issue(subject)
+    return CertificateIssuer(by, now=NOW, random=SystemRandom()).issue(subject)
 
 
 class ServerCertificates:

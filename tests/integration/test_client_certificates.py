@@ -5,7 +5,7 @@ from datetime import timedelta
 import aiohttp
 import pytest
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.pki.cert_dir import AUTHORITY, CLIENT, SERVER, Folder
 from mockube.apiserver.pki.issue import CertificateIssuer, Pair, Subject, make_authority
 from mockube.component_base.clock import RealClock
@@ -29,11 +29,11 @@ def server(tmp_path_factory):
 
 def issue_certificate(authority, subject=MASTER, *, since=timedelta()):
     """Sign a certificate that is valid for a year, which began so long ago."""
-    return CertificateIssuer(authority, now=NOW - since, random=SeededRandom()).issue(subject)
+    return CertificateIssuer(authority, now=NOW - since, random=SystemRandom()).issue(subject)
 
 
 def other_authority(name="kubernetes"):
-    return make_authority(name, now=NOW, random=SeededRandom())
+    return make_authority(name, now=NOW, random=SystemRandom())
 
 
 def with_chain(leaf, *others):
@@ -88,7 +88,7 @@ async def test_forged_certificates_are_refused(server, tmp_path):
         "signed by the administrator": with_chain(
             issue_certificate(server.pki.pair(CLIENT)), server.pki.pair(CLIENT)
         ),
-        "signed by itself": make_authority("eve", now=NOW, random=SeededRandom()),
+        "signed by itself": make_authority("eve", now=NOW, random=SystemRandom()),
         "over": issue_certificate(authority, since=YEAR + timedelta(days=1)),
         "not begun": issue_certificate(authority, since=-timedelta(days=1)),
         "a server's": server.pki.pair(SERVER),

@@ -6,7 +6,7 @@ import contextlib
 import aiohttp
 import pytest
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SeededRandom, SystemRandom
 from mockube.apiserver.background_tasks import TASKS, is_restarted
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.http.server import Listener, bind
@@ -37,8 +37,8 @@ authorizers: [{type: RBAC, name: rbac}]
 
 def flags(folder):
     """Those that start every task that a server may have."""
-    authority = make_authority("servers", now=RealClock().now(), random=SeededRandom())
-    issuer = CertificateIssuer(authority, now=RealClock().now(), random=SeededRandom())
+    authority = make_authority("servers", now=RealClock().now(), random=SystemRandom())
+    issuer = CertificateIssuer(authority, now=RealClock().now(), random=SystemRandom())
     pair = issuer.issue(Subject(name="server", hosts=(HOST,)))
     contents = {
         "tls-cert-file": pair.certificate,

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.background_tasks import TASKS
 from mockube.apiserver.http.server import (
     HEAD_SECONDS,
@@ -34,7 +34,7 @@ LITTLE = 20.0
 
 
 def certificates():
-    authority = make_authority("test", now=RealClock().now(), random=SeededRandom())
+    authority = make_authority("test", now=RealClock().now(), random=SystemRandom())
     return ServingCertificates(authority, authority.certificate)
 
 

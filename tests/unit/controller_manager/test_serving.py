@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import aiohttp
 import pytest
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.pki.cert_dir import prepare_folder, server_subject
 from mockube.component_base.clock import RealClock
 from mockube.component_base.metrics import MetricsRegistry, counter
@@ -86,7 +86,7 @@ async def test_other_paths_are_not_found(url, method, path, code):
 
 async def test_own_certificate_is_generated():
     page = StatusSources(checks={}, registry=MetricsRegistry(), settings={})
-    tls = self_signed_tls_context("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
+    tls = self_signed_tls_context("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SystemRandom())
     async with serving(page, [ListenAddress(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert url.startswith("https://127.0.0.1:")
         assert await get(f"{url}/healthz") == (200, "ok")
@@ -94,12 +94,12 @@ async def test_own_certificate_is_generated():
 
 async def test_anonymous_clients_read_health_only(tmp_path):
     with prepare_folder(
-        tmp_path, server_subject([], "10.0.0.0/24"), now=RealClock().now(), random=SeededRandom()
+        tmp_path, server_subject([], "10.0.0.0/24"), now=RealClock().now(), random=SystemRandom()
     ) as pki:
         known = ssl.create_default_context()
         known.check_hostname, known.verify_mode = False, ssl.CERT_NONE
         known.load_cert_chain(pki.certificate("admin"), pki.key("admin"))
-    tls = self_signed_tls_context("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
+    tls = self_signed_tls_context("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SystemRandom())
     request_client_certificates(tls, pki.certificate("ca"))
     page = StatusSources(checks={}, registry=MetricsRegistry(), settings={})
     async with serving(page, [ListenAddress(address="127.0.0.1", number=0, tls=tls)]) as (url,):

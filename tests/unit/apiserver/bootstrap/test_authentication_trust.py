@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.bootstrap.authentication_trust import (
     OWN_HEADERS,
@@ -20,7 +20,7 @@ NOW = RealClock().now()
 
 @pytest.fixture(scope="module")
 def authorities():
-    return [make_authority(name, now=NOW, random=SeededRandom()).certificate.decode() for name in "abc"]
+    return [make_authority(name, now=NOW, random=SystemRandom()).certificate.decode() for name in "abc"]
 
 
 def data(clients, proxies="", headers=OWN_HEADERS):

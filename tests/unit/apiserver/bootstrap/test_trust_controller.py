@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.bootstrap.cluster import ServerProperties, authentication_config_map
 from mockube.apiserver.bootstrap.trust_controller import TrustController
 from mockube.apiserver.pki.issue import make_authority
@@ -18,7 +18,7 @@ NOW = RealClock().now()
 
 
 def authority(name):
-    return make_authority(name, now=NOW, random=SeededRandom()).certificate
+    return make_authority(name, now=NOW, random=SystemRandom()).certificate
 
 
 class RunningTrustController:

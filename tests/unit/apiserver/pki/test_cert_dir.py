@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.pki.cert_dir import (
     ADMIN,
     AUTHORITY,
@@ -28,7 +28,7 @@ HOST = server_subject(["192.0.2.7"], "10.96.0.0/12")
 
 
 def make_cert_dir(path, *, now=NOW, subject=HOST):
-    with prepare_folder(path, subject, now=now, random=SeededRandom()) as folder:
+    with prepare_folder(path, subject, now=now, random=SystemRandom()) as folder:
         return folder
 
 
@@ -61,7 +61,7 @@ def test_admin_certificate_is_of_system_masters(tmp_path):
 
 def test_kubeconfig_admin_has_rsa_key(tmp_path):
     def key(admin):
-        with prepare_folder(tmp_path, HOST, now=NOW, random=SeededRandom(), admin=admin) as folder:
+        with prepare_folder(tmp_path, HOST, now=NOW, random=SystemRandom(), admin=admin) as folder:
             ssl.create_default_context().load_cert_chain(folder.certificate(CLIENT), folder.key(CLIENT))
             return folder.key(CLIENT).read_text()
 
@@ -75,10 +75,10 @@ def test_kubeconfig_admin_has_rsa_key(tmp_path):
 def test_configured_certificate_file_is_not_replaced(tmp_path, named, other):
     file = tmp_path / f"{SERVER}.{named}"
     file.write_text("the user's own")
-    with prepare_folder(tmp_path, HOST, now=NOW, random=SeededRandom(), configured_files=[file]):
+    with prepare_folder(tmp_path, HOST, now=NOW, random=SystemRandom(), configured_files=[file]):
         assert file.read_text() == "the user's own"
         assert not (tmp_path / f"{SERVER}.{other}").exists()
-    with prepare_folder(tmp_path, HOST, now=NOW, random=SeededRandom()):
+    with prepare_folder(tmp_path, HOST, now=NOW, random=SystemRandom()):
         assert file.read_text() != "the user's own"
 
 
@@ -125,7 +125,7 @@ def test_expiring_certificates_are_renewed_by_same_ca(tmp_path, now, subject, an
 
 def test_concurrent_server_reads_before_replacing(tmp_path):
     with (
-        prepare_folder(tmp_path, HOST, now=NOW, random=SeededRandom()),
+        prepare_folder(tmp_path, HOST, now=NOW, random=SystemRandom()),
         (tmp_path / ".lock").open() as lock,
         pytest.raises(BlockingIOError),
     ):

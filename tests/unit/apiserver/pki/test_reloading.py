@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.pki.issue import CertificateIssuer, Pair, Subject, make_authority
 from mockube.apiserver.pki.reloading import CertificateFiles, ServingCertificates
 from mockube.component_base.clock import RealClock
@@ -11,11 +11,11 @@ NOW = RealClock().now()
 
 
 def authority(name):
-    return make_authority(name, now=NOW, random=SeededRandom())
+    return make_authority(name, now=NOW, random=SystemRandom())
 
 
 def server_pair(of):
-    return CertificateIssuer(of, now=NOW, random=SeededRandom()).issue(
+    return CertificateIssuer(of, now=NOW, random=SystemRandom()).issue(
         Subject(name="server", hosts=("localhost",))
     )
 

@@ -5,7 +5,7 @@ import ssl
 import pytest
 from OpenSSL import SSL
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.config.tls import (
     cipher_suites,
     insecure_suites,
@@ -19,8 +19,8 @@ from mockube.apiserver.pki.reloading import Handshake, ServingCertificates
 from mockube.component_base.clock import RealClock
 
 NOW = RealClock().now()
-AUTHORITY = make_authority("authority", now=NOW, random=SeededRandom())
-PAIR = CertificateIssuer(AUTHORITY, now=NOW, random=SeededRandom()).issue(
+AUTHORITY = make_authority("authority", now=NOW, random=SystemRandom())
+PAIR = CertificateIssuer(AUTHORITY, now=NOW, random=SystemRandom()).issue(
     Subject(name="server", hosts=("localhost",))
 )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.pki.issue import make_authority
 from mockube.component_base.clock import SteppedClock
@@ -72,7 +72,7 @@ def csr(kind, hours, *, created=0.0, issued=False, ended=False):
     status = {"conditions": listed}
     if issued:
         then = NOW - timedelta(days=3651 if ended else 0)
-        pair = make_authority("one", now=then, random=SeededRandom())
+        pair = make_authority("one", now=then, random=SystemRandom())
         status["certificate"] = base64.b64encode(pair.certificate).decode()
     return {"metadata": {"name": "c", "creationTimestamp": text}, "status": status}
 

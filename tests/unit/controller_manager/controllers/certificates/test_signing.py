@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from msgspec.structs import replace
 
-from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.randomness import SeededRandom, SystemRandom
 from mockube.apiserver.pki.issue import make_authority
 from mockube.client.kinds import CERTIFICATE_SIGNING_REQUESTS
 from mockube.client.queue.reconcile_loop import RequeueWithBackoff
@@ -39,7 +39,7 @@ APPROVED = {"type": "Approved", "status": "True"}
 
 def authority(**lifetime):
     clock = SteppedClock()
-    pair = make_authority("kubernetes", now=clock.now() - timedelta(**lifetime), random=SeededRandom())
+    pair = make_authority("kubernetes", now=clock.now() - timedelta(**lifetime), random=SystemRandom())
     return load_authority(pair.certificate, pair.key)
 
 
@@ -53,7 +53,7 @@ def cluster_with_request(spec, *conditions, own=OWN, **status):
     signer = CertificateSigner(
         authorities={f"kubernetes.io/{name}": lambda found=found: found for name, found in signers.items()},
         max_lifetime=timedelta(days=365),
-        random=SeededRandom(),
+        random=SystemRandom(),
     )
     found = FakeApiServer(csr_signing_controller(signer), SteppedClock())
     status |= {"conditions": list(conditions)} if conditions else {}
@@ -167,7 +167,7 @@ def test_usages_are_encoded_as_bits(usages, bits):
 def test_changed_ca_files_are_re_read(tmp_path):
     paths = tmp_path / "ca.crt", tmp_path / "ca.key"
     made = [
-        make_authority(name, now=SteppedClock().now(), random=SeededRandom()) for name in ("one", "other")
+        make_authority(name, now=SteppedClock().now(), random=SystemRandom()) for name in ("one", "other")
     ]
     for path, data in zip(paths, (made[0].certificate, made[0].key), strict=True):
         path.write_bytes(data)
@@ -181,7 +181,7 @@ def test_changed_ca_files_are_re_read(tmp_path):
 
 
 def test_file_with_two_certificates_is_refused():
-    pair = make_authority("one", now=SteppedClock().now(), random=SeededRandom())
+    pair = make_authority("one", now=SteppedClock().now(), random=SystemRandom())
     with pytest.raises(SigningError, match="expected 1 certificate, found 2"):
         load_authority(pair.certificate * 2, pair.key)
 
