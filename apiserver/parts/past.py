@@ -51,7 +51,7 @@ class PresentParts(Struct, frozen=True, kw_only=True):
     """Returns the compiled versions of a definition that is the same now."""
 
 
-class PastServer:
+class PastApiServer:
     """The server of one moment. It has no tasks, because nothing changes; the filters of the present lead to it."""
 
     def __init__(
@@ -130,8 +130,8 @@ class PastServer:
 def make_past(
     config: Config, environment: ServerEnvironment, parts: PresentParts, moments: Moments | None
 ) -> Past:
-    async def make_server(moment: Moment) -> PastServer:
-        server = PastServer(moment, config, environment, parts)
+    async def make_server(moment: Moment) -> PastApiServer:
+        server = PastApiServer(moment, config, environment, parts)
         await server.load()
         return server
 

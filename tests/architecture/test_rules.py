@@ -110,7 +110,7 @@ def test_wiring(statement, expected):
         )
     )
     assert lines(wiring.check, "kubelet/planted.py", code) == expected
-    assert not lines(wiring.check, "container_runtime/process/local_process.py", code)
+    assert not lines(wiring.check, "apiserver/http/adapter.py", code)
 
 
 def test_users_side_may_have_a_real_clock_and_embedded_cluster_may_not():

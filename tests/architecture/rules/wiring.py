@@ -12,7 +12,6 @@ from tests.architecture.source import Finding, Module
 ALLOWED: Mapping[str, str] = {
     "apiserver/http/adapter.py": "the callback of one request, on the connection that serves it",
     "apiserver/request/request_observer.py": "the callback of one request, which its response calls",
-    "container_runtime/process/local_process.py": "the loop makes the protocol before the terminal exists",
     "container_runtime/simulated/runtime.py": "the host of a container is data, to which one run adds its callback",
 }
 """Which file may assign functions, and why. An entry that is no longer needed is an error, too."""

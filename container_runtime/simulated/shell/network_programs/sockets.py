@@ -84,8 +84,8 @@ def netstat(process: Process, find: FindSockets = _sockets) -> Run:
         foreign = "0.0.0.0:*" if each.is_old else ":::*"
         state = "LISTEN" if each.protocol == "TCP" else ""
         program = f"{each.pid}/{each.program}"[:_PROGRAM_WIDTH] if each.program else "-"
-        shown = f"{program:<20}" if "p" in options else ""
-        lines.append(f"{name:<5}      0      0 {address:<23} {foreign:<23} {state:<11} {shown}")
+        program_column = f"{program:<20}" if "p" in options else ""
+        lines.append(f"{name:<5}      0      0 {address:<23} {foreign:<23} {state:<11} {program_column}")
     yield write_text("".join(f"{line}\n" for line in lines))
     return 0
 
