@@ -28,6 +28,10 @@ class ThreadWork:
         super().__init__()
         self.thread_work: set[asyncio.Future[Any]] = set()
 
+    def problem(self) -> str:
+        """Return why the loop cannot be forked; "" if it can."""
+        return ""
+
     def run_in_executor(
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> "asyncio.Future[Any]":
@@ -39,9 +43,6 @@ class ThreadWork:
 
 
 class ForkableSelectorLoop(ThreadWork, asyncio.SelectorEventLoop):  # type: ignore[misc]  # it has the types of any loop
-    def problem(self) -> str:
-        return ""
-
     def continue_after_fork(self) -> None:
         loop = cast("Any", self)  # asyncio has no public names for these
         old = loop._selector  # noqa: SLF001 - as above

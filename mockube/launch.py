@@ -1,7 +1,7 @@
 """How a control plane is launched, as two processes or inside this one: the flags of its API server and its controller manager."""
 
 from collections.abc import Iterable, Sequence
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -35,6 +35,7 @@ _KUBEADM_SERVER_FLAGS: Final = ("--enable-bootstrap-token-auth", "true")
 _KUBEADM_MANAGER_FLAGS: Final = ("--controllers", "*,bootstrap-signer-controller,token-cleaner-controller")
 _ALL_CONTROLLERS: Final = ("*",)
 
+_LOOPBACK: Final = "127.0.0.1"
 _DNS_NUMBER: Final = 10
 """The number of the name server's address in the range of Services."""
 _NODE_RESTRICTION: Final = "NodeRestriction"
@@ -72,6 +73,7 @@ class LaunchOptions(Struct, frozen=True, kw_only=True):
             # The admission plugin that kubeadm enables, unless other flags name it.
             *(() if any(_NODE_RESTRICTION in flag for flag in self.flags) else _WITH_NODE_RESTRICTION),
             *(_KUBEADM_SERVER_FLAGS if self.is_kubeadm else ()),
+            *_control_flags(self.flags),
             *self.flags,
         )
 
@@ -106,6 +108,15 @@ def values_of(flags: Iterable[str]) -> dict[str, str]:
 def service_network(flags: Sequence[str]) -> str:
     """Return the range of Services by the flags of an API server."""
     return values_of(flags).get("service-cluster-ip-range") or ",".join(DEFAULT_SERVICE_NETWORKS)
+
+
+def _control_flags(flags: Sequence[str]) -> Sequence[str]:
+    """Return the flag that lets discovery list the group of control, unless other machines reach the server."""
+    try:
+        is_local = ip_address(values_of(flags).get("bind-address", _LOOPBACK)).is_loopback
+    except ValueError:  # the server says what is wrong
+        is_local = False
+    return ("--control", "on") if is_local else ()
 
 
 def dns_address(service_network: str) -> str:

@@ -56,9 +56,9 @@ class Config(Struct, frozen=True, kw_only=True):
 
     @property
     def control_mode(self) -> str:
-        """How the group of control is served: by default only on a server that no other machine reaches."""
+        """How the group of control is served: by default only on a server that no other machine reaches, with the groups of upstream."""
         is_local = ip_address(self.serving.bind_address).is_loopback
-        return self.control.control or ("on" if is_local else "off")
+        return self.control.control or ("unlisted" if is_local else "off")
 
     def ignored_flags(self) -> Sequence[str]:
         """Return the flags whose values have another effect on kube-apiserver than on this server."""

@@ -434,8 +434,8 @@ class Control(Struct, frozen=True, kw_only=True):
     control: Annotated[
         str,
         Flag(
-            "serve the API group control.mockube.dev: on, off, or unlisted, which discovery omits (on if "
-            "--bind-address is a loopback address, otherwise off)",
+            "serve the API group control.mockube.dev: on, off, or unlisted, which discovery omits (unlisted if "
+            "--bind-address is a loopback address, otherwise off; mockube up and run: on instead of unlisted)",
             choice(*CONTROL_CHOICES),
         ),
     ] = ""

@@ -3,11 +3,10 @@
 import asyncio
 import sys
 from collections.abc import Iterator
-from typing import cast
 
 from mockube.apiserver.audit.audit import STDOUT
 from mockube.apiserver.config.command_line import Config as ServerConfig
-from mockube.component_base.forkable_loop import ForkableLoop
+from mockube.component_base.forkable_loop import ThreadWork
 from mockube.container_runtime.simulation_values import PROCESS
 from mockube.controller_manager.config.settings import Config as ManagerConfig
 
@@ -20,7 +19,7 @@ def fork_problem(server: ServerConfig, manager: ManagerConfig) -> str:
 def _problems(server: ServerConfig, manager: ManagerConfig) -> Iterator[str]:
     if sys.platform != "linux":
         yield "a process with threads can be forked safely on Linux only"
-    if problem := cast("ForkableLoop", asyncio.get_running_loop()).problem():
+    if problem := _loop_problem():
         yield problem
     if server.store.data_dir is not None:
         yield "--data-dir: the fork would write to the same folder"
@@ -34,3 +33,8 @@ def _problems(server: ServerConfig, manager: ManagerConfig) -> Iterator[str]:
         yield "--images of processes: processes cannot be copied"
     if manager.publishing.publish:
         yield "--publish: the fork cannot listen on the same ports"
+
+
+def _loop_problem() -> str:
+    loop = asyncio.get_running_loop()
+    return loop.problem() if isinstance(loop, ThreadWork) else "its event loop cannot go on in a forked process"

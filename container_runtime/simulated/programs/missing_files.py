@@ -49,7 +49,7 @@ class _NamedFile(Struct, frozen=True, kw_only=True):
     """The file that a program needs, by its command line, and what it says without."""
 
     option: str = ""
-    """Matches the option whose value it is; "" for the first argument, the script of an interpreter."""
+    """The options whose value it is, with commas; "" for the first argument, the script of an interpreter."""
     after: str = ""
     """The argument behind which the script is."""
     logs: tuple[str, ...]
@@ -103,7 +103,7 @@ _PROGRAMS: Final[Mapping[str, _NamedFile]] = {
         lacking=("/usr/local/etc/redis/", "/usr/local/etc/valkey/", "/etc/redis/", "/etc/valkey/"),
     ),
     "mongod": _NamedFile(
-        option="--config|-f",
+        option="--config,-f",
         logs=(
             "Error opening config file '$(name)': No such file or directory",
             "try 'mongod --help' for more information",
@@ -125,14 +125,14 @@ _PROGRAMS: Final[Mapping[str, _NamedFile]] = {
         exit_code=2,
     ),
     "loki": _NamedFile(
-        option="--?config.file", logs=("failed parsing config: open $(name): no such file or directory",)
+        option="-config.file,--config.file", logs=("failed parsing config: open $(name): no such file or directory",)
     ),
     "vault": _NamedFile(
-        option="--?config",
+        option="-config,--config",
         logs=("error loading configuration from $(name): stat $(name): no such file or directory",),
     ),
     "nats-server": _NamedFile(
-        option="--config|-c", logs=("nats-server: open $(name): no such file or directory",)
+        option="--config,-c", logs=("nats-server: open $(name): no such file or directory",)
     ),
 }
 _SUBCOMMANDS: Final = frozenset({"server"})
@@ -176,7 +176,7 @@ def _named_file(
     needed = _PROGRAMS.get(argv[0].rpartition("/")[2])
     if needed is None:
         return None
-    name = _value_of(argv[1:], needed.option) if needed.option else _script_of(argv[1:], needed.after)
+    name = _value_of(argv[1:], needed.option.split(",")) if needed.option else _script_of(argv[1:], needed.after)
     return (needed, name) if name and "$" not in name and not name.startswith("-") else None
 
 
@@ -187,12 +187,12 @@ def _script_of(arguments: Sequence[str], after: str) -> str:
     return arguments[0] if arguments and arguments[0] not in ("run", "inspect", "test", ".") else ""
 
 
-def _value_of(arguments: Sequence[str], option: str) -> str:
-    pattern = re.compile(rf"(?:{option})(?:=(.+))?")
+def _value_of(arguments: Sequence[str], options: Sequence[str]) -> str:
+    """Return the value of the first of some options, which is behind it or is the next argument; "" if there is none."""
     for index, argument in enumerate(arguments):
-        match = pattern.fullmatch(argument)
-        if match is not None:
-            return match[1] or next(iter(arguments[index + 1 :]), "")
+        option, equals, value = argument.partition("=")
+        if option in options and bool(equals) is bool(value):
+            return value or next(iter(arguments[index + 1 :]), "")
     return ""
 
 
