@@ -192,8 +192,7 @@ class StorageOptions(Struct, frozen=True, kw_only=True):
     history: Annotated[
         History | None,
         Flag(
-            "how much of the past can be read, with its authors: 1h, 100000 (revisions), 64Mi, several of these with commas, "
-            "or all; not for an etcd (one to two --etcd-compaction-interval, at most 64Mi)",
+            "how much past to keep: 1h, 9000, 64Mi or all",
             read_history,
             topic="Store",
         ),

@@ -369,7 +369,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
     images: Annotated[
         Path | None,
         Flag(
-            "file that says what images run and answer, and which run as local processes (none)",
+            "how images run, and which as processes (none)",
             Path,
             metavar="FILE",
             topic="Nodes and pods",

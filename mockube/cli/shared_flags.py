@@ -167,5 +167,5 @@ def add_runtime(flags: FlagGroup) -> None:
         "--images",
         type=Path,
         metavar="FILE",
-        help="file that says what images run and answer, and which run as local processes (none)",
+        help="how images run, and which as processes (none)",
     )

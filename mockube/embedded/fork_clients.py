@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, asynccontextmanager
+from threading import Lock
 from typing import Any, TypeVar
 
 from mockube.client.kubeconfig import Access
@@ -30,16 +31,18 @@ class ForkClients:
     def __init__(self) -> None:
         self._context = BackgroundContext(_until_closed, name="mockube forks")
         self._is_started = False
+        self._start_lock = Lock()
 
     def open(self, admin: Access, controllers: Access) -> ForkClient:
         """Return a client with the administrator's credentials; what it needs to know is read as the controllers, and not recorded as the user's."""
         return self.submit(_open(admin, controllers)).result()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        if not self._is_started:
-            self._is_started = True
-            self._context.start()
-            self._context.opened.result()
+        with self._start_lock:
+            if not self._is_started:
+                self._context.start()
+                self._is_started = True
+        self._context.opened.result()
         return self._context.submit(work)
 
     def close(self) -> None:

@@ -40,9 +40,9 @@ def test_kubectl_logs_exec_and_port_forward_reach_process(cluster, binary, tmp_p
     failed = kubectl.attempt("exec", "web", "--", "sh", "-c", "exit 7")
     assert failed.returncode == 7
     (tmp_path / "sent").write_text("content")
-    kubectl("cp", str(tmp_path / "sent"), f"web:{tmp_path}/received")
-    assert (tmp_path / "received").read_text() == "content"
-    kubectl("cp", f"web:{tmp_path}/received", str(tmp_path / "back"))
+    kubectl("cp", str(tmp_path / "sent"), "web:/tmp/received")
+    assert kubectl("exec", "web", "--", "cat", "/tmp/received") == "content"
+    kubectl("cp", "web:/tmp/received", str(tmp_path / "back"))
     assert (tmp_path / "back").read_text() == "content"
     forward = [str(binary), "--kubeconfig", str(cluster.kubeconfig), "port-forward", "pod/web", ":8080"]
     with subprocess.Popen(forward, stdout=subprocess.PIPE, text=True) as forwarding:

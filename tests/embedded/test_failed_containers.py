@@ -6,12 +6,12 @@ import pytest
 from kubernetes import client as official
 
 from mockube import Cluster
-from tests.support.process_pods import IMAGES, assert_gone, create, python, status_of
+from tests.support.process_pods import IMAGES, create, processes_of, python, status_of
 from tests.support.processes.acknowledged_writes import until
 from tests.support.processes.failing_program import fail
 
 FAULT = "RuntimeError: a fault in the program"
-SCRIPT = "import os, time\nprint(os.getpid())\ntime.sleep(1000)"
+SCRIPT = "import time\nprint('started')\ntime.sleep(1000)"
 PROBE = {"readinessProbe": {"exec": {"command": ["sleep", "1000"]}, "timeoutSeconds": 1000}}
 
 
@@ -40,8 +40,8 @@ def logged_failures(caplog, text):
 def running(cluster, pods, **fields):
     name = create(pods, python(SCRIPT, **fields), policy="Never")
     cluster.wait("Pod", name, lambda pod: (pod.get("status") or {}).get("phase") == "Running")
-    until(lambda: pods.read_namespaced_pod_log(name, "default"), "the number of the process")
-    return name, int(pods.read_namespaced_pod_log(name, "default"))
+    until(lambda: pods.read_namespaced_pod_log(name, "default"), "the start of the process")
+    return name, pods.read_namespaced_pod(name, "default").metadata.uid
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def running(cluster, pods, **fields):
     ],
 )
 def test_failed_task_of_container_ends_it_with_its_error(cluster, pods, caplog, task, fields):
-    name, process = running(cluster, pods, **fields)
+    name, uid = running(cluster, pods, **fields)
     fail_task(cluster, task.format(f"default/{name}"))
     cluster.wait("Pod", name, lambda pod: (pod.get("status") or {}).get("phase") == "Failed", timeout=10)
     ended = status_of(cluster.get("Pod", name))["state"]["terminated"]
     assert (ended["exitCode"], ended["reason"], ended["message"]) == (128, "ContainerCannotRun", FAULT)
-    assert_gone(process)
+    until(lambda: not processes_of(uid), "the end of the process")
     assert logged_failures(caplog, "failed") or logged_failures(caplog, "container c of pod")
 
 
@@ -75,11 +75,11 @@ def test_failed_update_of_volumes_is_tried_again(cluster, pods, caplog):
 
 
 def test_failed_end_of_pod_is_logged_and_leaves_no_process(cluster, pods, caplog):
-    name, process = running(cluster, pods)
+    name, uid = running(cluster, pods)
     fail_task(cluster, "the end of a pod")
     pods.delete_namespaced_pod(name, "default", grace_period_seconds=0)
     until(lambda: logged_failures(caplog, "the end of a pod failed"), "the failure")
-    assert_gone(process)
+    until(lambda: not processes_of(uid), "the end of the process")
 
 
 def simulated(**fields):

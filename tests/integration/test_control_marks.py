@@ -89,18 +89,20 @@ async def test_store_of_cluster_has_no_object_of_group(client):
     ).kvs
 
 
-async def test_discovery_and_openapi_describe_group(client):
-    groups = (await client.get("/apis")).body["groups"]
+async def test_discovery_and_openapi_describe_group():
+    async with running("--control=on") as client:
+        groups = (await client.get("/apis")).body["groups"]
+        resources = (await client.get(PATH)).body["resources"]
+        document = (await client.get(f"/openapi/v3/apis/{API_VERSION}")).body
     assert "control.mockube.dev" in [group["name"] for group in groups]
-    (listed,) = [each for each in (await client.get(PATH)).body["resources"] if each["name"] == "marks"]
+    (listed,) = [each for each in resources if each["name"] == "marks"]
     assert listed["verbs"] == ["create", "get", "list", "watch"]
-    document = (await client.get(f"/openapi/v3/apis/{API_VERSION}")).body
     schema = document["components"]["schemas"]["dev.mockube.control.v1alpha1.Mark"]
     assert schema["properties"]["spec"]["properties"]["revision"]["description"]
 
 
-async def test_unlisted_group_is_served_and_not_described():
-    async with running("--control=unlisted") as client:
+async def test_group_is_by_default_served_and_not_described():
+    async with running() as client:
         groups = (await client.get("/apis")).body["groups"]
         assert "control.mockube.dev" not in [group["name"] for group in groups]
         assert "control.mockube.dev" not in (await client.get("/openapi/v3")).data.decode()
@@ -160,7 +162,8 @@ async def test_webhook_of_all_resources_is_not_called(client):
 async def test_only_administrators_have_rights():
     async with running_with_roles() as client:
         alice = Client(client.session, client.url, authorization="Bearer alice")
-        for role in ("edit", "admin"):
+        # Controllers copy the rules of these roles to admin, edit and view.
+        for role in ("system:aggregate-to-admin", "system:aggregate-to-edit", "system:aggregate-to-view"):
             binding = {
                 "metadata": {"name": role},
                 "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
