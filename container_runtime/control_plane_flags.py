@@ -173,7 +173,9 @@ def flag_problem(argv: Sequence[str]) -> FlagProblem | None:
     """Return how a program ends because of its flags; None if it has none that are wrong, or is no program of the control plane."""
     program = basename(argv[0]) if argv else ""
     known = FLAGS.get(program)
-    if known is None:
+    if known is None or (
+        program == _ETCD and argv[1:2] and not argv[1].startswith("-")
+    ):  # etcd gateway, grpc-proxy
         return None
     flags = takewhile(lambda word: word != "--", argv[1:])
     wrong = next((word for word in flags if _is_wrong(word, program, known)), None)

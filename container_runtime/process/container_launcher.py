@@ -113,6 +113,8 @@ def _enter_namespaces(launch: Launch) -> None:
         mount_namespace.show_processes(namespaces.mount)
     elif launch.root:
         mount_namespace.take_root(launch.root, folder)
+    elif launch.namespaces:
+        os.chdir(folder)  # who enters a namespace of mounts is in its root
 
 
 def _import_script(name: str, folder: Path) -> Any:

@@ -37,7 +37,7 @@ class NamespaceSupport:
         return self._answer
 
     async def _find(self) -> Support:
-        self._folder.mkdir()
+        self._folder.mkdir(exist_ok=True)
         process_problem = await self._try(has_own_processes=True)
         if not process_problem:
             return Support(mounts=True, processes=True)

@@ -1,12 +1,11 @@
 """`mockube demo`: a Deployment on a cluster of its own, which loses a node and gets it back."""
 
 import argparse
-import asyncio
 import shutil
 import sys
+from threading import Event
 from typing import Final
 
-from mockube.component_base.clock import RealClock
 from mockube.kubectl import KUBECTL, how_to_install
 
 from .output import is_colored
@@ -36,4 +35,4 @@ def run(_options: argparse.Namespace) -> int:
 
 
 def _pause() -> None:
-    asyncio.run(RealClock().sleep(PAUSE_SECONDS))
+    Event().wait(PAUSE_SECONDS)  # an event loop of its own could lose Ctrl+C at its beginning or end

@@ -1,17 +1,22 @@
 """The commands of a handle, as the process of a fork executes them. Forking is in `process_fork`."""
 
+import logging
 from collections.abc import Callable, Mapping
 from inspect import isawaitable
 from itertools import count
 from typing import Any, Final
 
+from mockube.apimachinery.status import ApiError
 from mockube.apiserver.control.faults import InjectedFault
 from mockube.apiserver.control.served_names import check_requests
 from mockube.component_base.clock import Leap
+from mockube.failure import Failure
 
 from . import fork_messages as messages
 from .calls import recorded_calls
 from .control_plane import EmbeddedControlPlane
+
+LOG: Final = logging.getLogger(__name__)
 
 
 class CommandRunner:
@@ -28,6 +33,11 @@ class CommandRunner:
             return messages.result_of(await result if isawaitable(result) else result)
         except ValueError as error:
             return messages.Refused(message=str(error), is_invalid=True)
+        except (ApiError, Failure) as error:
+            return messages.Refused(message=str(error))
+        except Exception as error:  # the fork goes on, as a cluster does
+            LOG.exception("the command of a fork failed")
+            return messages.Refused(message=f"{type(error).__name__}: {error}")
 
     def list_calls(self, command: messages.ListCalls) -> messages.RecordedCalls:
         recorder = self._plane.recorder

@@ -391,6 +391,13 @@ def descriptors(pid):
     return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 
+def test_failed_command_of_a_fork_leaves_it_running(arranged):
+    with arranged.fork() as other:
+        with pytest.raises(Failure):
+            other.inject(status=503, message="x" * 70_000)
+        assert other.list("ConfigMap")
+
+
 def child_processes():
     return {
         child for path in Path("/proc/self/task").glob("*/children") for child in path.read_text().split()

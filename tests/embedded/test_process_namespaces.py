@@ -168,3 +168,11 @@ async def test_support_is_what_the_machine_allows(monkeypatch, tmp_path):
 
     monkeypatch.setattr(NamespaceSupport, "_try", refuse)
     assert await NamespaceSupport(tmp_path).check() == Support(mounts=True)
+
+
+def test_commands_begin_in_the_folder_of_the_container(cluster, pods):
+    volumes = [{"name": "v", "emptyDir": {}}]
+    container = shell("pwd >/tmp/folder; exec sleep 1000", volumeMounts=[{"name": "v", "mountPath": "/tmp"}])
+    name = running(cluster, pods, container, volumes=volumes)
+    own = executed(pods, name, "until [ -s /tmp/folder ]; do sleep 0.01; done; cat /tmp/folder")
+    assert executed(pods, name, "pwd") == own

@@ -69,9 +69,8 @@ class Databases:
         """Return the replies of a server of Redis."""
         restarts = (container_status(pod, container["name"]) or {}).get("restartCount") or 0
         key = (meta.uid(pod), container["name"], restarts)
-        server = self._servers.pop(key, None)
-        if server is None:
-            server = RedisServer(await self._parameters_of_redis(pod, container))
+        parameters = {} if key in self._servers else await self._parameters_of_redis(pod, container)
+        server = self._servers.pop(key, None) or RedisServer(parameters)
         self._servers[key] = server
         if len(self._servers) > _MAX_SERVERS:
             self._servers.popitem(last=False)

@@ -27,8 +27,9 @@ def test_unknown_flag_ends_the_program(argv, code, line):
         ["sh", "-c", "--bogus"],
         ["kube-scheduler", "--leader_elect=false", "-v=4", "--", "--bogus"],
         ["etcd", "-name=a", "--data-dir", "/x"],
+        ["etcd", "grpc-proxy", "start", "--endpoints=a:2379"],
     ],
-    ids=["no-command", "other-program", "spellings", "etcd"],
+    ids=["no-command", "other-program", "spellings", "etcd", "command of etcd"],
 )
 def test_known_flags_and_other_programs_have_no_problem(argv):
     assert flag_problem(argv) is None
