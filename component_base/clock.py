@@ -125,6 +125,14 @@ class DatedClock:
     def coalescing(self) -> Clock:
         return self._clock.coalescing
 
+    @property
+    def renewals(self) -> Clock:
+        return self._clock.renewals
+
+    @property
+    def routine(self) -> Clock:
+        return self._clock.routine
+
     def now(self) -> datetime:
         return self._date
 
