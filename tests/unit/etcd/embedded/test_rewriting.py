@@ -367,9 +367,7 @@ async def test_calls_for_leases_do_not_publish_half_a_rewrite(store, call, tmp_p
     assert {event.kv.key for event in changes} == OLD.keys() | NEW.keys()
     assert all(one in ((before, OLD), (before + 2, OTHER_CONTENT)) for one in seen)
     if isinstance(store, DurableStore):
-        revisions = [
-            Range(key=b"/", range_end=b"0", revision=before + after) for after in range(3)
-        ]
+        revisions = [Range(key=b"/", range_end=b"0", revision=before + after) for after in range(3)]
         expected = [await content(store, each) for each in revisions]
         await store.close()
         again = await DurableStore.open(tmp_path / "data", clock=SteppedClock())
