@@ -4,6 +4,7 @@ Changes are read from the history of the store, and their authors from the journ
 sees those of the kinds and namespaces that they may list; the values of Secrets are never shown.
 """
 
+import re
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -46,6 +47,7 @@ from .strategy import ControlStrategy
 MAX_PATCH_BYTES: Final = 32 * 1024
 """A larger patch is not shown."""
 MASK: Final = "**********"
+_NAME: Final = re.compile(r"([0-9]{1,19})(?:-[0-9]{1,19})?")
 _SECRETS: Final = GroupResource("", "secrets")
 _SECRET_FIELDS: Final = ("data", "stringData")
 _TYPES: Final = {(EventKind.PUT, False): "ADDED", (EventKind.PUT, True): "MODIFIED"}
@@ -160,11 +162,11 @@ class Changes(ControlStrategy):
     # --- reading
 
     async def find(self, context: RequestContext) -> StoredObject | None:
-        revision, _, index = context.name.partition("-")
-        if not (revision.isascii() and revision.isdigit() and (not index or index.isdigit())):
+        parts = _NAME.fullmatch(context.name)
+        if parts is None:
             return None
-        readers = _Readers(self._cluster, context)
-        async with aclosing(self._history(self._whole(), int(revision), int(revision))) as history:
+        revision, readers = int(parts[1]), _Readers(self._cluster, context)
+        async with aclosing(self._history(self._whole(), revision, revision)) as history:
             async for written in history:
                 if _name_of(written) == context.name and await readers.may_list(written):
                     return self._stored(written)

@@ -175,7 +175,8 @@ async def test_change_of_custom_object_has_its_kind(client):
 
 async def test_changes_are_read_only(client):
     assert (await client.post(CHANGES, control_object("Change", "a"))).status == 405
-    assert (await client.get(f"{CHANGES}/x")).status == 404
+    for name in ("x", "1" * 5000, "1-" + "1" * 5000, "-1", "1-"):
+        assert (await client.get(f"{CHANGES}/{name}")).status == 404
     assert (await client.get(f"{CHANGES}/99999")).status == 404
     await write_config_map(client)
     table = (await client.get(f"{CHANGES}?fieldSelector=type=DELETED", Accept=TABLE)).body
