@@ -37,4 +37,6 @@ def _problems(server: ServerConfig, manager: ManagerConfig) -> Iterator[str]:
 
 def _loop_problem() -> str:
     loop = asyncio.get_running_loop()
-    return loop.problem() if isinstance(loop, ThreadWork) else "its event loop cannot go on in a forked process"
+    return (
+        loop.problem() if isinstance(loop, ThreadWork) else "its event loop cannot go on in a forked process"
+    )

@@ -125,7 +125,8 @@ _PROGRAMS: Final[Mapping[str, _NamedFile]] = {
         exit_code=2,
     ),
     "loki": _NamedFile(
-        option="-config.file,--config.file", logs=("failed parsing config: open $(name): no such file or directory",)
+        option="-config.file,--config.file",
+        logs=("failed parsing config: open $(name): no such file or directory",),
     ),
     "vault": _NamedFile(
         option="-config,--config",
@@ -176,7 +177,9 @@ def _named_file(
     needed = _PROGRAMS.get(argv[0].rpartition("/")[2])
     if needed is None:
         return None
-    name = _value_of(argv[1:], needed.option.split(",")) if needed.option else _script_of(argv[1:], needed.after)
+    name = (
+        _value_of(argv[1:], needed.option.split(",")) if needed.option else _script_of(argv[1:], needed.after)
+    )
     return (needed, name) if name and "$" not in name and not name.startswith("-") else None
 
 
