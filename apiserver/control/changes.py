@@ -4,10 +4,12 @@ Changes are read from the history of the store, and their authors from the journ
 sees those of the kinds and namespaces that they may list; the values of Secrets are never shown.
 """
 
+import re
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Any, Final
 
 import orjson
@@ -46,6 +48,7 @@ from .strategy import ControlStrategy
 MAX_PATCH_BYTES: Final = 32 * 1024
 """A larger patch is not shown."""
 MASK: Final = "**********"
+_NAME: Final = re.compile(r"([0-9]{1,19})-[0-9a-f]{12}")
 _SECRETS: Final = GroupResource("", "secrets")
 _SECRET_FIELDS: Final = ("data", "stringData")
 _TYPES: Final = {(EventKind.PUT, False): "ADDED", (EventKind.PUT, True): "MODIFIED"}
@@ -123,8 +126,6 @@ class _Written(Struct, frozen=True, kw_only=True):
     """An event of the store, and the place of its object."""
 
     event: Event
-    index: int
-    """The number of the event in its revision."""
     row: Resource
     namespace: str
     name: str
@@ -160,11 +161,11 @@ class Changes(ControlStrategy):
     # --- reading
 
     async def find(self, context: RequestContext) -> StoredObject | None:
-        revision, _, index = context.name.partition("-")
-        if not (revision.isascii() and revision.isdigit() and (not index or index.isdigit())):
+        parts = _NAME.fullmatch(context.name)
+        if parts is None:
             return None
-        readers = _Readers(self._cluster, context)
-        async with aclosing(self._history(self._whole(), int(revision), int(revision))) as history:
+        revision, readers = int(parts[1]), _Readers(self._cluster, context)
+        async with aclosing(self._history(self._whole(), revision, revision)) as history:
             async for written in history:
                 if _name_of(written) == context.name and await readers.may_list(written):
                     return self._stored(written)
@@ -257,20 +258,16 @@ class Changes(ControlStrategy):
 
     def _located(self, events: Sequence[Event]) -> Sequence[_Written]:
         """Return the events of objects, with their kinds."""
-        root, found, revision, index = self._cluster.layout.root, list[_Written](), 0, 0
+        root, found = self._cluster.layout.root, list[_Written]()
         rows = {row.folder: row for row in self._cluster.rows.values() if not row.virtual}
         for event in events:
-            index = index + 1 if event.kv.mod_revision == revision else 0
-            revision = event.kv.mod_revision
             first, *rest = event.kv.key.removeprefix(root).split(b"/")
             row = rows.get(first + b"/")
             if row is None and rest:
                 row, rest = rows.get(first + b"/" + rest[0] + b"/"), rest[1:]
             if row is not None and rest:
                 *namespace, name = (part.decode(errors="replace") for part in rest)
-                found.append(
-                    _Written(event=event, index=index, row=row, namespace="/".join(namespace), name=name)
-                )
+                found.append(_Written(event=event, row=row, namespace="/".join(namespace), name=name))
         return found
 
     # --- building
@@ -319,8 +316,9 @@ class _Readers:
 
 
 def _name_of(written: _Written) -> str:
-    suffix = f"-{written.index}" if written.index else ""
-    return f"{written.event.kv.mod_revision}{suffix}"
+    """Return the name of a Change: a revision may change many keys, of which a request may read a part."""
+    kv = written.event.kv
+    return f"{kv.mod_revision}-{blake2b(kv.key, digest_size=6).hexdigest()}"
 
 
 def _type_of(event: Event) -> str:

@@ -31,7 +31,7 @@ from mockube.apiserver.request.endpoints import RESOURCE_VERBS
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.storage.change_history import Change, ChangeKind
-from mockube.apiserver.storage.journal import SERVER_USER, Author
+from mockube.apiserver.storage.journal import MAX_TEXT, SERVER_USER, Author
 from mockube.apiserver.storage.stored_object import canonical_custom
 from mockube.apiserver.user import MASTERS, User
 from mockube.apiserver.wire.negotiation import MediaType
@@ -311,11 +311,11 @@ class Faults(ControlStrategy):
         hits.last.append(
             {
                 "time": format_micro_time(self._cluster.clock.now()),
-                "user": request.user.name,
-                "agent": request.user_agent,
+                "user": request.user.name[:MAX_TEXT],
+                "agent": request.user_agent[:MAX_TEXT],
                 "verb": request.info.verb,
-                "uri": request.uri,
-                "auditID": request.audit_id,
+                "uri": request.uri[:MAX_TEXT],
+                "auditID": request.audit_id[:MAX_TEXT],
             }
         )
         self._unwritten.add(name)

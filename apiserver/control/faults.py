@@ -202,9 +202,7 @@ class FaultInjector:
 
     async def inject(self, request: Request, proceed: Proceed) -> Response:
         if request.info.group == CONTROL:
-            return await proceed(
-                request
-            )  # no fault may prevent its own removal, and an advance does not wait for itself
+            return await proceed(request)  # an advance does not wait for itself
         injected = self._find(request) if self._faults else None
         if injected is None:
             return await self._execute(request, proceed)
@@ -223,6 +221,8 @@ class FaultInjector:
     def _takes(self, injected: InjectedFault, request: Request) -> bool:
         """Return whether the request gets the fault, and count it."""
         fault, info = injected.fault, request.info
+        if info.group == CONTROL:  # no fault may prevent its own removal
+            return False
         if injected.hits == fault.times:
             return False
         if not fault.match.matches(request.user.name, request.user_agent, info):

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from mockube.apimachinery.groups import CONTROL
 from mockube.apiserver.request.limits import is_long_running
@@ -49,7 +50,7 @@ class RecordedCall(Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
     uri: str
-    """The path and query, as sent."""
+    """The path and query, as sent; of long texts, the beginning is recorded."""
     code: int | None
     seconds: float | None
 
@@ -119,11 +120,11 @@ def _outcome_of(
 ) -> _Outcome:
     context = request.context
     return _Outcome(
-        request.info,
-        request.user.name,
+        _shortened(request.info),
+        request.user.name[:MAX_TEXT],
         request.user_agent[:MAX_TEXT],
-        request.uri,
-        request.audit_id,
+        request.uri[:MAX_TEXT],
+        request.audit_id[:MAX_TEXT],
         code,
         seconds,
         0 if context is None else len(context.body.data),
@@ -131,6 +132,14 @@ def _outcome_of(
         revision,
         request.fault,
     )
+
+
+def _shortened(info: RequestInfo) -> RequestInfo:
+    """Return the attributes of a request with the beginnings of long texts, all of which are parts of its path."""
+    if len(info.path) <= MAX_TEXT:
+        return info
+    texts = {name: text[:MAX_TEXT] for name, text in asdict(info).items() if isinstance(text, str)}
+    return replace(info, **texts, rest=())
 
 
 class RequestRecorder:

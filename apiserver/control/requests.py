@@ -1,6 +1,7 @@
 """Request: what was sent to the server, and how it responded."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
@@ -24,6 +25,7 @@ from .strategy import ControlStrategy
 
 _DIGITS: Final = 8
 """The digits of a name, so that names sort by arrival."""
+_NAME: Final = re.compile(r"[0-9]{1,19}")
 
 
 REQUEST: Final = ControlKind(
@@ -122,7 +124,7 @@ class Requests(ControlStrategy):
 
     async def find(self, context: RequestContext) -> StoredObject | None:
         name = context.name
-        found = self._recorder.find(int(name)) if name.isascii() and name.isdigit() else None
+        found = self._recorder.find(int(name)) if _NAME.fullmatch(name) else None
         return None if found is None or _name_of(found) != name else self._stored(found)
 
     async def all(self, _context: RequestContext) -> Sequence[StoredObject]:

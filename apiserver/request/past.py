@@ -8,6 +8,7 @@ be another one at each request.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
@@ -33,6 +34,7 @@ MAX_OBJECTS: Final = 50_000
 """The moments that are kept, the least recently used go first: at most so many, and of so many objects, but always one.
 One takes 2.5 MB, and 1 to 2 kB for each object.
 """
+MAX_BUILT_AT_ONCE: Final = 2
 REVIEW_GROUPS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 """Rights are those of now."""
 READS: Final = ("GET", "HEAD")
@@ -83,6 +85,9 @@ class Past:
         self._find = find
         self._servers: dict[Revision, asyncio.Task[PastServer]] = {}
         """The least recently used one is the first."""
+        self._waiting = Counter[Revision]()
+        """The number of requests that wait for each of them."""
+        self._building = asyncio.Semaphore(MAX_BUILT_AT_ONCE)
 
     async def serve(self, request: Request) -> Response:
         info, text = request.info, request.moment
@@ -125,14 +130,22 @@ class Past:
         task = self._servers.pop(revision, None)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = asyncio.get_running_loop().create_task(
-                _make(self._make_server, moment), name=f"server of revision {revision}"
+                self._make(moment), name=f"server of revision {revision}"
             )
         self._servers[revision] = task
-        server = await asyncio.shield(task)  # other requests may wait for it
-        self._drop_unused()
-        return server
+        self._waiting[revision] += 1
+        try:
+            return await asyncio.shield(task)  # other requests may wait for it
+        finally:
+            self._waiting[revision] -= 1
+            self._drop_unused()
+
+    async def _make(self, moment: Moment) -> PastServer:
+        async with self._building:
+            return await self._make_server(moment)
 
     def _drop_unused(self) -> None:
+        self._waiting = +self._waiting
         counts = {
             revision: task.result().object_count
             for revision, task in self._servers.items()
@@ -141,15 +154,13 @@ class Past:
         for revision in [*self._servers][:-1]:
             if len(self._servers) <= MAX_MOMENTS and sum(counts.values()) <= MAX_OBJECTS:
                 break
+            if self._waiting[revision]:
+                continue
             counts.pop(revision, None)
             task = self._servers.pop(revision)
             if not task.done():
                 task.cancel()
             _end_streams(task)
-
-
-async def _make(make: Callable[[Moment], Awaitable[PastServer]], moment: Moment) -> PastServer:
-    return await make(moment)
 
 
 def _end_streams(task: asyncio.Task[PastServer]) -> None:

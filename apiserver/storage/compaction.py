@@ -6,10 +6,11 @@ count compacts. So kube-apiservers and mockube can share a store.
 """
 
 import logging
+from contextlib import suppress
 
 from mockube.component_base.clock import Clock
-from mockube.etcd.errors import KVError
-from mockube.etcd.kv import KV, Compare, Put, Range, RangeResult, Target, Txn
+from mockube.etcd.errors import Compacted, KVError
+from mockube.etcd.kv import KV, Compare, Put, Range, RangeResult, Revision, Target, Txn
 
 from .journal import SERVER_USER, Author, Journal
 
@@ -33,7 +34,7 @@ class HistoryAge:
     async def run(self) -> None:
         turn = min(max(self._seconds / 8, MIN_TURN), MAX_TURN)
         while True:
-            await self._clock.sleep(turn)
+            await self._clock.routine.sleep(turn)
             try:
                 await self.turn()
             except KVError as error:
@@ -42,7 +43,7 @@ class HistoryAge:
     async def turn(self) -> None:
         entry = self._journal.newest_at(self._clock.now().timestamp() - self._seconds)
         if entry is not None and entry.revision > (await self._kv.status()).compact_revision:
-            await self._kv.compact(entry.revision)
+            await _compact(self._kv, entry.revision)
 
 
 class Compactor:
@@ -83,5 +84,11 @@ class Compactor:
             return
         self._turns += 1
         if revision:
-            await self._kv.compact(revision)
+            await _compact(self._kv, revision)
             LOG.debug("History before revision %d was compacted", revision)
+
+
+async def _compact(kv: KV, revision: Revision) -> None:
+    """Compact up to a revision, unless that has happened: the limits of the store itself may have been reached meanwhile."""
+    with suppress(Compacted):
+        await kv.compact(revision)

@@ -105,7 +105,11 @@ class Journal:
         return _note(self._now().timestamp(), author)
 
     def restore(self, notes: Iterable[tuple[Revision, Any]]) -> None:
-        """Add the entries that a store has kept, the oldest first."""
+        """Add the entries that a store has kept, the oldest first.
+
+        A time in the future, of a clock that was advanced before a restart, becomes the present: later entries would have it, too.
+        """
+        now = self._now().timestamp()
         for revision, (time, user, agent, verb, subresource, manager, audit_id) in notes:
             author = Author.of(
                 user=user,
@@ -115,7 +119,7 @@ class Journal:
                 manager=manager,
                 audit_id=audit_id,
             )
-            self.note(revision, author, time=time)
+            self.note(revision, author, time=min(time, now))
 
     def note(self, revision: Revision, author: Author, *, time: float | None = None) -> None:
         """Note the author of a revision; one that has an author keeps it."""

@@ -5,6 +5,7 @@ segment before it, and each revision the revision before it; otherwise the files
 before the damage was replayed, and a repair starts from that state.
 """
 
+import sys
 from bisect import bisect_left
 from collections.abc import Collection
 from pathlib import Path
@@ -93,6 +94,7 @@ class Recovery:
             if value is None and core.get(key) is None:
                 raise _ContradictionError(f"revision {commit.revision} deletes {key!r}, which does not exist")
         core.replay(commit.changes)
+        core.pack(sys.maxsize)  # a history that was below its limit is so after a restart, too
         if commit.note is not None:
             self.notes.append((commit.revision, commit.note))
 

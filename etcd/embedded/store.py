@@ -151,7 +151,7 @@ class EmbeddedStore:
 
         A key whose value is the same does not change; the result is None if no key has changed. If `is_other` accepts the old and
         the new value of some keys, these are deleted in the revision before, which takes effect together with this one. The rewrite has several steps:
-        until the last one, reads return the old keys, and other writes wait. Cancelling the caller does not stop it.
+        until the last one, reads return the old keys, and other writes and all calls for leases wait. Cancelling the caller does not stop it.
         """
         await self._rewrites.wait()
         self._check_open()
@@ -174,6 +174,7 @@ class EmbeddedStore:
         self._start_sweep()
 
     async def grant(self, ttl: int, lease: LeaseId = NO_LEASE) -> Lease:
+        await self._rewrites.wait()
         self._check_open()
         try:
             lease = lease or self._core.leases.fresh_id()
@@ -191,6 +192,7 @@ class EmbeddedStore:
             self._set_lease_timer()
             return self._core.leases.describe(lease, self._clock.monotonic())
         finally:
+            await self._rewrites.wait()  # not before the renewal, or the lease may expire meanwhile
             await self._settle()
 
     async def revoke(self, lease: LeaseId) -> None:
@@ -204,8 +206,7 @@ class EmbeddedStore:
             await self._settle()
 
     async def time_to_live(self, lease: LeaseId, *, keys: bool = False) -> Lease:
-        if keys:
-            await self._rewrites.wait()
+        await self._rewrites.wait()
         self._check_open()
         try:
             return self._core.leases.describe(lease, self._clock.monotonic(), keys=keys)
@@ -213,6 +214,7 @@ class EmbeddedStore:
             await self._settle()
 
     async def leases(self) -> Sequence[LeaseId]:
+        await self._rewrites.wait()
         self._check_open()
         try:
             return sorted(self._core.leases)
@@ -250,7 +252,10 @@ class EmbeddedStore:
     # --- for subclasses to implement
 
     async def _settle(self, note: object = None) -> None:
-        """Return when the state machine's results may be returned to callers, and notify the watches. The note is the newest revision's."""
+        """Return when the state machine's results may be returned to callers, and notify the watches. The note is the newest revision's.
+
+        It is not called while a rewrite is running, whose first revisions would take effect alone.
+        """
         raise NotImplementedError
 
     def _prepare(self, events: Sequence[Event]) -> None:

@@ -3,6 +3,7 @@
 import orjson
 import pytest
 
+from mockube.etcd.kv import Delete, Txn
 from tests.support.server.apiserver import Client, running, running_with_roles
 from tests.support.server.control import PATH, control_object
 
@@ -112,10 +113,12 @@ async def test_user_sees_only_what_they_may_list():
         await client.server.registry.watch_cache.fresh()
         await write_config_map(client)
         created = await client.post(SECRETS, {"metadata": {"name": "s"}})
-        revision = created.body["metadata"]["resourceVersion"]
+        (secret,) = (await client.get(f"{CHANGES}?fieldSelector=kind=Secret")).body["items"]
+        name = secret["metadata"]["name"]
+        assert name.startswith(f"{created.body['metadata']['resourceVersion']}-")
         assert {spec["object"]["kind"] for spec in await changes(alice)} == {"ConfigMap"}
-        assert (await alice.get(f"{CHANGES}/{revision}")).status == 404
-        assert (await client.get(f"{CHANGES}/{revision}")).status == 200
+        assert (await alice.get(f"{CHANGES}/{name}")).status == 404
+        assert (await client.get(f"{CHANGES}/{name}")).status == 200
         lines = (await alice.get(f"{CHANGES}?watch=1&resourceVersion=2&timeoutSeconds=1")).data.splitlines()
         kinds = {orjson.loads(line)["object"]["spec"]["object"]["kind"] for line in lines}
         assert kinds == {"ConfigMap"}
@@ -173,10 +176,36 @@ async def test_change_of_custom_object_has_its_kind(client):
     assert change["object"]["namespace"] == "default"
 
 
+async def test_name_of_a_change_finds_it_whatever_the_selector_was(client):
+    kv, root = client.server.registry.kv, client.server.registry.layout.root
+    for path in (CONFIG_MAPS, SECRETS):
+        for name in "ab":
+            assert (await client.post(path, {"metadata": {"name": name}})).status == 201
+    deletions = [
+        Delete(key=root + f"{resource}/default/{name}".encode())
+        for resource in ("configmaps", "secrets")
+        for name in "ab"
+    ]
+    revision = (await kv.txn(Txn(then=tuple(deletions)))).revision
+    listed = {}
+    for selector in (
+        "type=DELETED",
+        "kind=ConfigMap,type=DELETED",
+        "kind=Secret,type=DELETED,namespace=default",
+    ):
+        for item in (await client.get(f"{CHANGES}?fieldSelector={selector}")).body["items"]:
+            assert item["spec"]["revision"] == revision
+            assert listed.setdefault(item["metadata"]["name"], item) == item
+    assert len(listed) == 4
+    for name, item in listed.items():
+        assert (await client.get(f"{CHANGES}/{name}")).body["spec"] == item["spec"]
+
+
 async def test_changes_are_read_only(client):
     assert (await client.post(CHANGES, control_object("Change", "a"))).status == 405
-    assert (await client.get(f"{CHANGES}/x")).status == 404
-    assert (await client.get(f"{CHANGES}/99999")).status == 404
+    for name in ("x", "1" * 5000, f"{'1' * 5000}-{'0' * 12}", "1-" + "1" * 5000, "-1", "1-"):
+        assert (await client.get(f"{CHANGES}/{name}")).status == 404
+    assert (await client.get(f"{CHANGES}/99999-000000000000")).status == 404
     await write_config_map(client)
     table = (await client.get(f"{CHANGES}?fieldSelector=type=DELETED", Accept=TABLE)).body
     assert table["rows"][0]["cells"][1:6] == ["DELETED", "ConfigMap", "default", "a", "admin"]

@@ -56,6 +56,14 @@ async def test_status_shows_hits_and_last_requests(client):
     assert table["rows"][0]["cells"][3:6] == ["configmaps", 2, 2]
 
 
+async def test_status_shows_the_beginning_of_long_texts(client):
+    await inject(client, match=ON_CONFIG_MAPS, refuse={"status": 503})
+    long = "x" * 2000
+    assert (await client.get(f"{CONFIG_MAPS}?{long}", User_Agent=long)).status == 503
+    (request,) = (await client.get(f"{FAULTS}/f")).body["status"]["lastRequests"]
+    assert (request["uri"], request["agent"]) == (f"{CONFIG_MAPS}?{long}"[:1024], long[:1024])
+
+
 async def test_watch_of_faults_shows_hits(client):
     await inject(client, match=ON_CONFIG_MAPS, refuse={"status": 503})
     async with client.watch(f"{FAULTS}?watch=1") as events:

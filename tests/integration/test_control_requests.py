@@ -71,7 +71,8 @@ async def test_unknown_field_and_bad_options_are_refused(client):
     assert "field label not supported: color" in unknown.body["message"]
     assert (await client.get(f"{REQUESTS}?continue=x")).status == 400
     assert (await client.get(f"{REQUESTS}?resourceVersion=7&resourceVersionMatch=Exact")).status == 410
-    assert (await client.get(f"{REQUESTS}/x")).status == 404
+    for name in ("x", "1" * 5000, "1-" + "1" * 5000, "-1", "1-"):
+        assert (await client.get(f"{REQUESTS}/{name}")).status == 404
     assert (await client.post(REQUESTS, control_object("Request", "a"))).status == 405
     assert (await client.delete(f"{REQUESTS}/00000001")).status == 405
 

@@ -41,8 +41,8 @@ def test_program_that_handles_all_resources_leaves_kind_alone(row):
 @pytest.mark.parametrize(
     ("flags", "mode"),
     [
-        ((), "on"),
-        (("--bind-address=::1",), "on"),
+        ((), "unlisted"),
+        (("--bind-address=::1",), "unlisted"),
         (("--bind-address=0.0.0.0",), "off"),
         (("--bind-address=192.0.2.1", "--control=on"), "on"),
         (("--control=unlisted",), "unlisted"),

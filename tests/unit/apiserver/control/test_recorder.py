@@ -9,7 +9,7 @@ from mockube.apiserver.control import recorder as module
 from mockube.apiserver.control.matching import CONTROLLERS, Match
 from mockube.apiserver.control.recorder import HISTORY, RecordedCall, RequestRecorder
 from mockube.apiserver.request_info import parse
-from mockube.apiserver.storage.journal import Author, Journal
+from mockube.apiserver.storage.journal import MAX_TEXT, Author, Journal
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
 from tests.support.server.handler_requests import request_of
@@ -56,6 +56,19 @@ def test_request_is_recorded_at_its_beginning_and_completed_at_its_end(recorder)
     assert (call.user, call.agent, call.verb, call.resource) == ("alice", "kubectl/v1", "get", "configmaps")
     assert (call.code, call.seconds, recorder.calls(Match(), 200)) == (404, 2, [])
     assert recorded.outcome.sent == 7
+
+
+def test_beginning_of_long_texts_is_recorded(recorder):
+    long = "x" * (MAX_TEXT + 1)
+    path = f"/api/v1/namespaces/{long}/pods/{long}/proxy/{long}"
+    request = request_of("GET", path, User_Agent=long)
+    request.info = parse("GET", path, watch=False)
+    request.user, request.audit_id = User(name=long), long
+    outcome = record(recorder, request).outcome
+    texts = (outcome.user, outcome.agent, outcome.uri, outcome.audit_id)
+    infos = (outcome.info.path, outcome.info.namespace, outcome.info.name)
+    assert {len(text) for text in (*texts, *infos)} == {MAX_TEXT}
+    assert (outcome.info.resource, outcome.info.subresource, outcome.info.rest) == ("pods", "proxy", ())
 
 
 def test_calls_of_users_are_not_dropped_because_of_those_of_controllers(recorder):

@@ -1,12 +1,13 @@
 """History is compacted one interval later, by only one of the servers that share a store."""
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 
 from mockube.apiserver.storage.compaction import KEY, Compactor, HistoryAge
 from mockube.apiserver.storage.journal import Author, Journal
-from mockube.component_base.clock import SteppedClock
+from mockube.component_base.clock import ClusterClock, SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import Put, Range, Txn
@@ -59,6 +60,16 @@ async def test_second_turn_compacts_revision_of_first(store):
     assert (await store.range(Range(key=b"k", revision=kept))).kvs[0].value == b"2"
     with pytest.raises(Compacted):
         await store.range(Range(key=b"k", revision=old))
+
+
+async def test_revision_that_the_store_has_compacted_itself_is_no_problem(store):
+    one = compactor(store)
+    await one.turn()
+    await store.put(Put(key=b"k", value=b"1"))
+    newest = (await store.put(Put(key=b"k", value=b"2"))).revision
+    await store.compact(newest)
+    await one.turn()
+    assert await oldest(store) == newest
 
 
 async def test_only_one_of_two_servers_compacts(store):
@@ -139,3 +150,12 @@ async def test_age_is_checked_periodically_despite_store_errors(store, running, 
         clock.advance(10)
         await yield_to_loop(4)
     assert "retrying in 10 s" in caplog.text
+
+
+async def test_checks_of_the_age_are_routine(store, running):
+    clock = ClusterClock(start=datetime(2030, 1, 1, tzinfo=UTC))
+    clock.routine.defer()
+    running(HistoryAge(store, Journal(clock), clock=clock, seconds=80).run())
+    await yield_to_loop(2)
+    assert clock.next_due() is None
+    assert clock.routine._timers

@@ -175,8 +175,21 @@ async def test_store_on_a_disk_keeps_the_entries(tmp_path):
     await store.compact(3)
     await store.close()
     reopened = await DurableStore.open(tmp_path, clock=clock)
-    restored = Journal()
+    restored = Journal(clock)
     restored.restore(reopened.take_notes())
     assert restored.entries() == journal.entries()[1:]
     assert reopened.take_notes() == []
     await reopened.close()
+
+
+async def test_entries_of_an_advanced_clock_do_not_hold_back_the_times_after_a_restart():
+    clock = SteppedClock()
+    journal, start = Journal(clock), clock.now().timestamp()
+    clock.advance(3600)
+    notes = [(2, journal.record(ALICE)), (3, journal.record(BOB))]
+    restarted = SteppedClock()
+    restored = Journal(restarted)
+    restored.restore(notes)
+    restarted.advance(60)
+    restored.note(4, ALICE)
+    assert [entry.time - start for entry in restored.entries()] == [0, 0, 60]

@@ -3,6 +3,8 @@
 import pytest
 
 from mockube.component_base.clock import SteppedClock
+from mockube.etcd.embedded.disk import Disk
+from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.mvcc import UNPACKED_BYTES
 from mockube.etcd.embedded.store import HistoryLimits, MemoryStore
 from mockube.etcd.errors import Compacted
@@ -47,6 +49,18 @@ async def test_bytes_of_history_stay_below_their_limit_and_newer_revisions_can_b
 async def test_unlimited_history_is_never_compacted():
     store = MemoryStore(clock=SteppedClock())
     assert (await filled(store, 500)).compact_revision == 0
+
+
+async def test_bytes_of_history_are_the_same_after_a_restart(tmp_path):
+    clock = SteppedClock()
+    store = await DurableStore.open(tmp_path, clock=clock, disk=Disk(fsync=False))
+    core = await filled(store, 600, size=UNPACKED_BYTES // 200)
+    clock.advance(60)
+    before = core.history_bytes
+    await store.close()
+    restarted = await DurableStore.open(tmp_path, clock=clock)
+    assert restarted._core.history_bytes == before
+    await restarted.close()
 
 
 async def test_bytes_of_history_are_those_of_what_remains():

@@ -158,13 +158,16 @@ async def test_lease_renewed_during_rewrite_does_not_expire(store):
 
 async def test_lease_expiry_waits_for_rewrite(store):
     lease = await store.grant(10)
+    other = await store.grant(100)
     await store.put(Put(key=b"~", value=b"", lease=lease.id))
     task = await started_rewrite(store)
     store._clock.advance(20)
-    await store.grant(100)  # restarts the expiry timer
+    renewing = asyncio.create_task(store.keep_alive(other.id))  # restarts the expiry timer
+    await yield_to_loop()
     store._clock.advance(1)
     await yield_to_loop(3)
     revision = await task
+    await renewing
     while (await store.status()).revision == revision:
         await yield_to_loop()
     assert not (await store.range(Range(key=b"~"))).kvs
@@ -338,6 +341,39 @@ async def collected(watch, revision):
             by_revision.setdefault(event.kv.mod_revision, []).append(event)
         if batch.revision >= revision:
             return [by_revision[key] for key in sorted(by_revision)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda store, _: store.grant(10), id="grant"),
+        pytest.param(lambda store, lease: store.keep_alive(lease), id="renewal"),
+        pytest.param(lambda store, lease: store.time_to_live(lease), id="time to live"),
+        pytest.param(lambda store, _: store.leases(), id="leases"),
+    ],
+)
+async def test_calls_for_leases_do_not_publish_half_a_rewrite(store, call, tmp_path):
+    lease = await store.grant(1000)
+    before = (await store.status()).revision
+    task, calls, seen = asyncio.create_task(rewrite_others(store)), [], []
+    async with await store.watch(WatchRequest(key=b"/", range_end=b"0")) as watch:
+        while not task.done():
+            calls.append(asyncio.create_task(call(store, lease.id)))
+            seen.append(((await store.status()).revision, await content(store)))
+            await yield_to_loop()
+        await asyncio.gather(*calls)
+        deletions, changes = await collected(watch, before + 2)
+    assert {event.kv.key for event in deletions} == OTHERS
+    assert {event.kv.key for event in changes} == OLD.keys() | NEW.keys()
+    assert all(one in ((before, OLD), (before + 2, OTHER_CONTENT)) for one in seen)
+    if isinstance(store, DurableStore):
+        revisions = [Range(key=b"/", range_end=b"0", revision=before + after) for after in range(3)]
+        expected = [await content(store, each) for each in revisions]
+        await store.close()
+        again = await DurableStore.open(tmp_path / "data", clock=SteppedClock())
+        assert [await content(again, each) for each in revisions] == expected
+        assert (await again.status()).revision == before + 2
+        await again.close()
 
 
 async def test_reads_see_no_key_deleted_that_comes_back(store):
