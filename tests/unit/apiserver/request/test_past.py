@@ -86,7 +86,7 @@ async def test_requests_for_more_moments_than_are_kept_are_all_answered(past, bu
     assert sum(not server.has_ended for server in builder.servers.values()) == MAX_MOMENTS
 
 
-async def test_moments_that_nobody_waits_for_any_more_are_dropped(past, builder):
+async def test_moment_without_waiting_requests_is_dropped(past, builder):
     abandoned = [ask(past, revision) for revision in range(1, MAX_MOMENTS + 4)]
     await until(lambda: len(builder.building) == MAX_BUILT_AT_ONCE)
     for task in abandoned:
