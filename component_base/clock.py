@@ -78,8 +78,8 @@ class Clock(Protocol):
     async def sleep(self, seconds: float) -> None: ...
 
 
-class RealClock:
-    """The machine's clock and the event loop's timers."""
+class _OnlyClock:
+    """A clock that is all clocks: nothing pauses it, and nothing leaps over a part of it."""
 
     @property
     def real(self) -> Self:
@@ -97,6 +97,10 @@ class RealClock:
     def routine(self) -> Self:
         return self
 
+
+class RealClock(_OnlyClock):
+    """The machine's clock and the event loop's timers."""
+
     def now(self) -> datetime:
         return datetime.now(UTC)
 
@@ -109,13 +113,10 @@ class RealClock:
         await asyncio.sleep(seconds)
 
 
-class DatedClock:
-    """A clock that runs as another one and always shows one date, such as that of a past moment."""
+class _ClockView:
+    """A clock with the time of another one, and timers of its own: all its other clocks are those of that one."""
 
-    def __init__(self, clock: Clock, date: datetime) -> None:
-        self._clock = clock
-        self._date = date
-        self.monotonic, self.call_later, self.sleep = clock.monotonic, clock.call_later, clock.sleep
+    _clock: Clock
 
     @property
     def real(self) -> Clock:
@@ -132,6 +133,18 @@ class DatedClock:
     @property
     def routine(self) -> Clock:
         return self._clock.routine
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
+
+class DatedClock(_ClockView):
+    """A clock that runs as another one and always shows one date, such as that of a past moment."""
+
+    def __init__(self, clock: Clock, date: datetime) -> None:
+        self._clock = clock
+        self._date = date
+        self.monotonic, self.call_later, self.sleep = clock.monotonic, clock.call_later, clock.sleep
 
     def now(self) -> datetime:
         return self._date
@@ -375,35 +388,20 @@ class ClusterClock(_DrivenClock):
             self._offset = max(self._offset, due)
 
 
-class CoalescingClock(_DrivenClock):
+class CoalescingClock(_ClockView, _DrivenClock):
     """The time of delays that gather work to spare the machine: that of a cluster's clock, and the machine's time while that one is paused."""
 
     def __init__(self, clock: ClusterClock) -> None:
         super().__init__()
-        self._clock = clock
+        self._clock: ClusterClock = clock
         self._paused_seconds = 0.0
         """The duration of all pauses that have ended."""
         self._is_paused = False
         self._paused_at = 0.0
 
     @property
-    def real(self) -> Clock:
-        return self._clock.real
-
-    @property
     def coalescing(self) -> Self:
         return self
-
-    @property
-    def renewals(self) -> Clock:
-        return self._clock.renewals
-
-    @property
-    def routine(self) -> Clock:
-        return self._clock.routine
-
-    def now(self) -> datetime:
-        return self._clock.now()
 
     def monotonic(self) -> float:
         pause = self._clock.real.monotonic() - self._paused_at if self._is_paused else 0.0
@@ -424,32 +422,13 @@ class CoalescingClock(_DrivenClock):
         return clock.call_later(remaining, self._on_timer)
 
 
-class DeferrableClock(_DrivenClock):
+class DeferrableClock(_ClockView, _DrivenClock):
     """The time of a cluster's clock, for callbacks that may be late when the clock is advanced over a time in which nothing happens."""
 
     def __init__(self, clock: ClusterClock) -> None:
         super().__init__()
-        self._clock = clock
+        self._clock: ClusterClock = clock
         self._is_deferring = False
-
-    @property
-    def real(self) -> Clock:
-        return self._clock.real
-
-    @property
-    def coalescing(self) -> Clock:
-        return self._clock.coalescing
-
-    @property
-    def renewals(self) -> Clock:
-        return self._clock.renewals
-
-    @property
-    def routine(self) -> Clock:
-        return self._clock.routine
-
-    def now(self) -> datetime:
-        return self._clock.now()
 
     def monotonic(self) -> float:
         return self._clock.monotonic()
@@ -474,28 +453,12 @@ def _date(time: datetime, at: datetime, rate: float, real: Clock) -> datetime:
     return time + (real.now() - at) * rate
 
 
-class SteppedClock(ClusterClock):
+class SteppedClock(_OnlyClock, ClusterClock):
     """A clock that is paused from the start, and the only time of a test: `real` is the clock itself."""
 
     def __init__(self, start: datetime = datetime(2030, 1, 1, tzinfo=UTC)) -> None:
         super().__init__()
         self._is_paused, self._rate, self._epoch = True, 0.0, start
-
-    @property
-    def real(self) -> Self:
-        return self
-
-    @property
-    def coalescing(self) -> Self:
-        return self
-
-    @property
-    def renewals(self) -> Self:
-        return self
-
-    @property
-    def routine(self) -> Self:
-        return self
 
     def _set_timer(self) -> None:
         try:
