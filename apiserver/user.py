@@ -27,6 +27,9 @@ class User(Struct, frozen=True, kw_only=True):
 ANONYMOUS: Final = User(name="system:anonymous", groups=("system:unauthenticated",))
 """The user of a request without credentials."""
 
+SERVER: Final = User(name="system:apiserver", groups=(MASTERS,))
+"""The user as whom the server itself writes."""
+
 
 def with_authenticated(user: User) -> User:
     """Return the user with the group system:authenticated, unless the user is unauthenticated."""

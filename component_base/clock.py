@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple, Protocol, Self
+from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from .loop import yield_to_loop
 from .timers import TimerHeap
@@ -113,10 +113,13 @@ class RealClock(_OnlyClock):
         await asyncio.sleep(seconds)
 
 
-class _ClockView:
+C = TypeVar("C", bound=Clock)
+
+
+class _ClockView(Generic[C]):
     """A clock with the time of another one, and timers of its own: all its other clocks are those of that one."""
 
-    _clock: Clock
+    _clock: C
 
     @property
     def real(self) -> Clock:
@@ -138,7 +141,7 @@ class _ClockView:
         return self._clock.now()
 
 
-class DatedClock(_ClockView):
+class DatedClock(_ClockView[Clock]):
     """A clock that runs as another one and always shows one date, such as that of a past moment."""
 
     def __init__(self, clock: Clock, date: datetime) -> None:
@@ -388,12 +391,12 @@ class ClusterClock(_DrivenClock):
             self._offset = max(self._offset, due)
 
 
-class CoalescingClock(_ClockView, _DrivenClock):
+class CoalescingClock(_ClockView[ClusterClock], _DrivenClock):
     """The time of delays that gather work to spare the machine: that of a cluster's clock, and the machine's time while that one is paused."""
 
     def __init__(self, clock: ClusterClock) -> None:
         super().__init__()
-        self._clock: ClusterClock = clock
+        self._clock = clock
         self._paused_seconds = 0.0
         """The duration of all pauses that have ended."""
         self._is_paused = False
@@ -422,12 +425,12 @@ class CoalescingClock(_ClockView, _DrivenClock):
         return clock.call_later(remaining, self._on_timer)
 
 
-class DeferrableClock(_ClockView, _DrivenClock):
+class DeferrableClock(_ClockView[ClusterClock], _DrivenClock):
     """The time of a cluster's clock, for callbacks that may be late when the clock is advanced over a time in which nothing happens."""
 
     def __init__(self, clock: ClusterClock) -> None:
         super().__init__()
-        self._clock: ClusterClock = clock
+        self._clock = clock
         self._is_deferring = False
 
     def monotonic(self) -> float:

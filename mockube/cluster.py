@@ -14,7 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from mockube import clients
 from mockube.apimachinery.schema import minors
 from mockube.component_base.loop import new_forkable_loop
 from mockube.component_base.release_options import read_minor
@@ -22,7 +21,7 @@ from mockube.component_base.supervision import first_cause
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import ClusterOptions, EmbeddedControlPlane, control_plane
 from mockube.embedded.determinism import SeededLoop
-from mockube.embedded.handle import Fault, Handle, NotStarted
+from mockube.embedded.handle import AwaitedClients, BlockingClients, Fault, Handle, NotStarted
 from mockube.failure import Failure
 from mockube.forked_cluster import AsyncForkedCluster, AwaitedFork, ForkedCluster
 from mockube.kubelet.installation import MAX_CONTROL_PLANES
@@ -35,14 +34,14 @@ from mockube.objects.blocking import ObjectMethods
 __all__ = ["AsyncCluster", "AsyncForkedCluster", "Cluster", "Fault", "ForkedCluster", "NotStarted"]
 
 
-class AsyncCluster(Handle, AwaitedObjectMethods):
+class AsyncCluster(Handle, AwaitedClients, AwaitedObjectMethods):
     """A running cluster with asynchronous methods, which `async with Cluster()` returns."""
 
     async def advance(self, seconds: float) -> None:
         """Advance the clock of server and controllers by some seconds, and run everything that is due by then.
 
         While nothing happens in the cluster, the clock leaps to the next moment at which something does, and what repeats until then,
-        such as the heartbeats of nodes, takes place once. A day of three idle nodes takes less than a second.
+        such as the heartbeats of nodes, takes place once. A day of three idle nodes takes about a second.
         """
         __tracebackhide__ = True
         await self._do(lambda _: self._plane.advance(read_span(seconds)))
@@ -51,18 +50,8 @@ class AsyncCluster(Handle, AwaitedObjectMethods):
         """Return a block with a fork of the cluster: `async with cluster.fork() as other:`, as `Cluster.fork`."""
         return AwaitedFork(self._start_fork)
 
-    async def kr8s(self) -> Any:
-        """Return an API object of `kr8s.asyncio`."""
-        __tracebackhide__ = True
-        return await clients.kr8s_async(self._endpoint)
 
-    def lightkube(self) -> Any:
-        """Return an `AsyncClient` of lightkube. The caller closes it."""
-        __tracebackhide__ = True
-        return clients.lightkube(self._endpoint, client="AsyncClient")
-
-
-class Cluster(Handle, ObjectMethods):
+class Cluster(Handle, BlockingClients, ObjectMethods):
     """A control plane in this process, as a context manager.
 
     `nodes` are the simulated nodes: a number, or pools in the forms of `--simulate-nodes`, of which a list of dicts has the
@@ -192,7 +181,7 @@ class Cluster(Handle, ObjectMethods):
         """Advance the clock of server and controllers by some seconds, and run everything that is due by then.
 
         While nothing happens in the cluster, the clock leaps to the next moment at which something does, and what repeats until then,
-        such as the heartbeats of nodes, takes place once. A day of three idle nodes takes less than a second.
+        such as the heartbeats of nodes, takes place once. A day of three idle nodes takes about a second.
         """
         __tracebackhide__ = True
         self._do(lambda _: self._plane.advance(read_span(seconds)))
@@ -209,16 +198,6 @@ class Cluster(Handle, ObjectMethods):
         return ForkedCluster(self._start_fork())
 
     # --- clients
-
-    def lightkube(self) -> Any:
-        """Return a `Client` of lightkube."""
-        __tracebackhide__ = True
-        return self._close_at_end(clients.lightkube(self._endpoint))
-
-    def kr8s(self) -> Any:
-        """Return an API object of kr8s."""
-        __tracebackhide__ = True
-        return clients.kr8s(self._endpoint)
 
 
 def _check_profile(profile: str, control_planes: int) -> None:

@@ -20,7 +20,10 @@ FAULTS: Final = row(API_VERSION, "faults", "Fault", namespaced=False)
 REQUESTS: Final = row(API_VERSION, "requests", "Request", namespaced=False)
 CHANGES: Final = row(API_VERSION, "changes", "Change", namespaced=False)
 CLOCKS: Final = row(API_VERSION, "clocks", "Clock", namespaced=False)
+REWINDS: Final = row(API_VERSION, "rewinds", "Rewind", namespaced=False)
 CLOCK: Final = Key("", "cluster")
+REWIND_SECONDS: Final = 300.0
+"""How long a rewind may take, as the restore of a snapshot."""
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 _OFF: Final = "the server has no control: it is not a server of mockube, or was started with --control=off"
 WATCH_SECONDS: Final = 86_400.0
@@ -95,6 +98,22 @@ async def advance_clock(client: Client, seconds: float) -> str:
     except NotFound as error:
         raise Missing(_OFF) from error
     return str(answer["status"]["time"])
+
+
+async def rewind(client: Client, moment: str) -> Any:
+    """Make the objects of a moment the newest ones, and return the status of the Rewind."""
+    posted = {"apiVersion": API_VERSION, "kind": "Rewind", "metadata": {}, "spec": {"to": moment}}
+    return (await client.with_timeout(REWIND_SECONDS).create(REWINDS, posted))["status"]
+
+
+async def list_changes(client: Client, criteria: Mapping[str, object]) -> Sequence[ReadOnlyTree]:
+    """Return the Changes that meet criteria, the oldest first."""
+    try:
+        return (await client.list(CHANGES, field_selector=selector(criteria))).items
+    except NotFound as error:
+        raise Missing(
+            "this server has no Changes: it is not a server of mockube, or has --control=off"
+        ) from error
 
 
 def name_of(tree: ReadOnlyTree) -> str:

@@ -4,22 +4,22 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from mockube import clients
 from mockube.embedded.fork_messages import AdvanceClock, Fork
 from mockube.embedded.forked_handle import ForkedHandle
+from mockube.embedded.handle import AwaitedClients, BlockingClients
 from mockube.embedded.running_fork import RunningFork
 from mockube.objects.arguments import read_span
 from mockube.objects.awaited import AwaitedObjectMethods
 from mockube.objects.blocking import ObjectMethods
 
 
-class AsyncForkedCluster(ForkedHandle, AwaitedObjectMethods):
+class AsyncForkedCluster(ForkedHandle, AwaitedClients, AwaitedObjectMethods):
     """A fork with asynchronous methods, which `async with cluster.fork()` returns."""
 
     async def advance(self, seconds: float) -> None:
-        """AdvanceClock the clock of the fork by some seconds, as `AsyncCluster.advance`."""
+        """Advance the clock of the fork by some seconds, as `AsyncCluster.advance`."""
         __tracebackhide__ = True
         await asyncio.to_thread(_advance, self, seconds)
 
@@ -27,18 +27,8 @@ class AsyncForkedCluster(ForkedHandle, AwaitedObjectMethods):
         """Return a block with a fork of the fork, as `AsyncCluster.fork`."""
         return AwaitedFork(lambda: _fork(self._running))
 
-    async def kr8s(self) -> Any:
-        """Return an API object of `kr8s.asyncio`."""
-        __tracebackhide__ = True
-        return await clients.kr8s_async(self._endpoint)
 
-    def lightkube(self) -> Any:
-        """Return an `AsyncClient` of lightkube. The caller closes it."""
-        __tracebackhide__ = True
-        return clients.lightkube(self._endpoint, client="AsyncClient")
-
-
-class ForkedCluster(ForkedHandle, ObjectMethods):
+class ForkedCluster(ForkedHandle, BlockingClients, ObjectMethods):
     """A fork of a cluster, as a context manager, which runs until it or the cluster from which it was forked is stopped.
 
     It has everything that the cluster had: objects, clock, injected faults, recorded calls, the files of containers. Its server
@@ -64,7 +54,7 @@ class ForkedCluster(ForkedHandle, ObjectMethods):
         self.stop()
 
     def advance(self, seconds: float) -> None:
-        """AdvanceClock the clock of the fork by some seconds, as `Cluster.advance`."""
+        """Advance the clock of the fork by some seconds, as `Cluster.advance`."""
         __tracebackhide__ = True
         _advance(self, seconds)
 
@@ -72,16 +62,6 @@ class ForkedCluster(ForkedHandle, ObjectMethods):
         """Fork the fork, as `Cluster.fork`."""
         __tracebackhide__ = True
         return ForkedCluster(_fork(self._running))
-
-    def lightkube(self) -> Any:
-        """Return a `Client` of lightkube."""
-        __tracebackhide__ = True
-        return self._close_at_end(clients.lightkube(self._endpoint))
-
-    def kr8s(self) -> Any:
-        """Return an API object of kr8s."""
-        __tracebackhide__ = True
-        return clients.kr8s(self._endpoint)
 
 
 class AwaitedFork:

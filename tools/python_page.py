@@ -48,6 +48,7 @@ SECTIONS = (
     Section(
         title="Requests, faults and clients of a `Cluster`", file="embedded/handle.py", name="ClusterHandle"
     ),
+    Section(title="More clients of a `Cluster`", file="embedded/handle.py", name="BlockingClients"),
     Section(title="`ForkedCluster`", file="forked_cluster.py", name="ForkedCluster", lead=FORKED),
     Section(title="Objects", file="objects/blocking.py", name="ObjectMethods", lead=ALIASES),
     Section(title="`connect`", file="connection.py", name="connect"),

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from mockube.apimachinery import gotext
+from mockube.apimachinery import gotext, json_pointer
 from mockube.apimachinery.piecewise import sorted_in_pieces
 
 from .errors import PatchNotApplicable
@@ -42,7 +42,7 @@ class Draft:
 
     def container(self, location: str) -> tuple[Container, str] | None:
         """Return the container of a location's last step, and that step; None if the container does not exist."""
-        _, *steps = map(_unescape, location.split("/"))
+        _, *steps = map(json_pointer.unescape, location.split("/"))
         if not steps:
             return None
         container = self.root
@@ -106,10 +106,6 @@ def _encode(value: Any) -> bytes:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
         raise PatchNotApplicable("exceeded max depth") from None
-
-
-def _unescape(step: str) -> str:
-    return step.replace("~1", "/").replace("~0", "~")
 
 
 # --- one step into an object or list

@@ -1,7 +1,5 @@
 """NamespaceAutoProvision and NamespaceExists: create a missing namespace, or reject a write in it."""
 
-from typing import Final
-
 import orjson
 
 from mockube.apimachinery import status
@@ -10,11 +8,9 @@ from mockube.apimachinery.status import AlreadyExists, ApiError
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Body, Operation, RequestContext
-from mockube.apiserver.user import MASTERS, User
+from mockube.apiserver.user import SERVER
 
 from .plugin import CREATE, Plugin, forbidden
-
-_SERVER: Final = User(name="system:apiserver", groups=(MASTERS,))
 
 
 def _lacks_namespace(registry: Registry, attributes: AdmissionAttributes) -> bool:
@@ -34,7 +30,7 @@ class NamespaceAutoProvision(Plugin):
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": attributes.namespace}}
         )
         row = registry.rows[NAMESPACES]
-        context = RequestContext(verb="create", resource=row, user=_SERVER, body=Body(data=body))
+        context = RequestContext(verb="create", resource=row, user=SERVER, body=Body(data=body))
         try:
             await create(registry, context)
         except AlreadyExists:

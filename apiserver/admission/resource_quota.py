@@ -33,7 +33,7 @@ from mockube.apiserver.registry.request_context import (
 from mockube.apiserver.registry.stages import MODIFIED
 from mockube.apiserver.storage.journal import Author
 from mockube.apiserver.storage.stored_object import StoredObject, canonical
-from mockube.apiserver.user import User
+from mockube.apiserver.user import SERVER
 from mockube.etcd.kv import Compare, Txn
 from mockube.etcd.kv import Target as Comparand
 
@@ -46,10 +46,9 @@ ATTEMPTS: Final = 20
 """The number of attempts to update the quotas while others write them."""
 MAX_WRITTEN: Final = 100
 """The number of quotas whose own last write is cached. Without it, a charge may be repeated after a conflict."""
-_WRITER: Final = User(name="system:apiserver", groups=("system:masters",))
 _SERVER: Final = "kube-apiserver"
 _AUTHOR: Final = Author(
-    user=_WRITER.name, agent=_SERVER, verb="update", subresource=STATUS.name, field_manager=_SERVER
+    user=SERVER.name, agent=_SERVER, verb="update", subresource=STATUS.name, field_manager=_SERVER
 )
 """The author of usage: one write may have that of several requests."""
 _UPDATES: Final[frozenset[Target]] = frozenset(
@@ -237,7 +236,7 @@ def _encode_status(registry: Registry, namespace: str, quota: _Quota) -> bytes:
         subresource=row.subresource(STATUS.name),
         namespace=namespace,
         name=quota.name,
-        user=_WRITER,
+        user=SERVER,
         user_agent=_SERVER,
     )
     old = quota.stored.tree()

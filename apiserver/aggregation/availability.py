@@ -19,7 +19,7 @@ from mockube.apiserver.registry.subresources.service_endpoints import slices_of_
 from mockube.apiserver.registry.update import guaranteed_update
 from mockube.apiserver.registry.write import Write
 from mockube.apiserver.storage.stored_object import StoredObject
-from mockube.apiserver.user import User
+from mockube.apiserver.user import SERVER
 from mockube.component_base.clock import Clock, Timer
 from mockube.etcd.errors import KVError
 
@@ -27,7 +27,6 @@ from .remotes import RemoteAPIService, RemoteDocuments, Remotes, remote_of
 
 LOG = logging.getLogger(__name__)
 
-SYSTEM = User(name="system:apiserver", groups=("system:masters",))
 RECHECK_SECONDS: Final = 30.0
 """The interval of checking an available server."""
 RETRY_SECONDS: Final = (0.1, 30.0)
@@ -144,7 +143,7 @@ class Availability:
             resource=self._api_services,
             subresource=self._api_services.subresource("status"),
             name=tree["metadata"]["name"],
-            user=SYSTEM,
+            user=SERVER,
             user_agent="kube-apiserver",
         )
 

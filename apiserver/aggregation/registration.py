@@ -25,13 +25,12 @@ from mockube.apiserver.registry.resource_watchers import watched_keys
 from mockube.apiserver.registry.update import guaranteed_update
 from mockube.apiserver.registry.write import Write
 from mockube.apiserver.storage.stored_object import StoredObject
-from mockube.apiserver.user import User
+from mockube.apiserver.user import SERVER
 from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)
 
-SYSTEM = User(name="system:apiserver", groups=("system:masters",))
 AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"
 ALWAYS = "true"
 """The value of the label on an APIService that is created and deleted with its definitions."""
@@ -153,7 +152,7 @@ class APIServiceRegistration:
             resource=self._api_services,
             name=name,
             body=body,
-            user=SYSTEM,
+            user=SERVER,
             user_agent=self._user_agent,
         )
 

@@ -8,12 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.aggregation.registration import AUTOMANAGED, SYSTEM
+from mockube.apiserver.aggregation.registration import AUTOMANAGED
 from mockube.apiserver.kinds.kind import Group
 from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.registry.delete import delete
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import Body, RequestContext
+from mockube.apiserver.user import SERVER
 from mockube.etcd.errors import KVError
 
 from .required_object import RequiredObject
@@ -104,7 +105,7 @@ async def delete_unserved(registry: Registry, required: Collection[str]) -> None
         name = stored.key.rpartition(b"/")[2].decode()
         if name in required or stored.labels.get(AUTOMANAGED) != ON_START:
             continue
-        context = RequestContext(verb="delete", resource=row, name=name, body=Body(data=b""), user=SYSTEM)
+        context = RequestContext(verb="delete", resource=row, name=name, body=Body(data=b""), user=SERVER)
         try:
             await delete(registry, context)
         except (ApiError, KVError) as error:

@@ -15,13 +15,12 @@ from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
 from mockube.apiserver.registry.request_context import Body, RequestContext
 from mockube.apiserver.registry.resource_watchers import watched_resources
 from mockube.apiserver.storage.stored_object import StoredObject
-from mockube.apiserver.user import User
+from mockube.apiserver.user import SERVER
 from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)
 
-SYSTEM = User(name="system:apiserver", groups=("system:masters",))
 MANAGER = "api-priority-and-fairness-config-consumer-v1"
 _QUERY: Mapping[str, list[str]] = {"fieldManager": [MANAGER], "force": ["true"]}
 
@@ -95,7 +94,7 @@ class FlowSchemaStatus:
             name=name,
             query=_QUERY,
             body=Body(data=orjson.dumps(config), media_type="application/apply-patch+yaml"),
-            user=SYSTEM,
+            user=SERVER,
         )
 
 

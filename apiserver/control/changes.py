@@ -6,11 +6,11 @@ sees those of the kinds and namespaces that they may list; the values of Secrets
 
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from msgspec import Struct
@@ -18,6 +18,7 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.patch.json_difference import difference
+from mockube.apimachinery.secrets import masked
 from mockube.apimachinery.status import Expired
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -26,9 +27,8 @@ from mockube.apiserver.authz.chain import Attributes, Decision
 from mockube.apiserver.event_loop import QUICK_SLICE
 from mockube.apiserver.fields import FieldSelectorError, selectable
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.registry import OwnVerbs, Registry
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import RequestContext
-from mockube.apiserver.registry.watch_stream import OpenWatch
 from mockube.apiserver.storage.journal import Author
 from mockube.apiserver.storage.stored_object import (
     StoredObject,
@@ -41,16 +41,13 @@ from mockube.etcd.errors import Compacted, WatcherTooSlow
 from mockube.etcd.kv import Event, EventKind, KeyValue, Revision, WatchRequest, prefix_end
 
 from .kind import AGE, API_VERSION, ControlKind
-from .records import TOO_OLD, VERBS, Record, RecordVerbs
+from .records import TOO_OLD, VERBS, Record, RecordStrategy
 from .schemas import column, integer, object_of, text
-from .strategy import ControlStrategy
 
 MAX_PATCH_BYTES: Final = 32 * 1024
 """A larger patch is not shown."""
-MASK: Final = "**********"
 _NAME: Final = re.compile(r"([0-9]{1,19})-[0-9a-f]{12}")
 _SECRETS: Final = GroupResource("", "secrets")
-_SECRET_FIELDS: Final = ("data", "stringData")
 _TYPES: Final = {(EventKind.PUT, False): "ADDED", (EventKind.PUT, True): "MODIFIED"}
 
 CHANGE: Final = ControlKind(
@@ -138,25 +135,18 @@ class _Scope(Struct, frozen=True, kw_only=True):
     range_end: bytes | None
 
 
-class Changes(ControlStrategy):
+class Changes(RecordStrategy):
     """The history of the cluster as objects."""
 
     kind = CHANGE
 
-    def __init__(self, cluster: Registry, max_changes: int, prefix: bytes) -> None:
-        """`prefix` is that of the keys of the objects, by which watches know them."""
-        self._cluster, self._max_changes, self._prefix = cluster, max_changes, prefix
-        self.records = RecordVerbs(self)
+    def __init__(self, cluster: Registry, max_changes: int) -> None:
+        super().__init__(cluster.layout.root)
+        self._cluster, self._max_changes = cluster, max_changes
 
     @property
     def newest(self) -> int:
         return self._cluster.watch_cache.revision
-
-    def verbs(self) -> OwnVerbs:
-        return self.records.verbs()
-
-    def watches(self) -> Mapping[GroupResource, OpenWatch]:
-        return {CHANGE.group_resource: self.records.open_watch}
 
     # --- reading
 
@@ -389,17 +379,4 @@ def _masked(operation: Tree) -> Tree:
     if "value" not in operation:
         return operation
     parts = operation["path"].split("/")[1:]
-    return {**operation, "value": _mask(tuple(parts), operation["value"])}
-
-
-def _mask(path: Sequence[str], value: Any) -> Any:
-    """Return a value at a path of a Secret: what lies below the fields of secret values is masked."""
-    is_secret = bool(path) and path[0] in _SECRET_FIELDS
-    is_applied = (
-        tuple(path[:2]) == ("metadata", "annotations") and len(path) > 2 and "last-applied" in path[2]
-    )
-    if (is_secret or is_applied) and not isinstance(value, dict):
-        return MASK
-    if isinstance(value, dict):
-        return {name: _mask((*path, name), member) for name, member in value.items()}
-    return value
+    return {**operation, "value": masked(operation["value"], parts)}

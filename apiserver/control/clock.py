@@ -30,9 +30,8 @@ from mockube.apiserver.registry.request_context import (
 )
 from mockube.apiserver.request.endpoints import RESOURCE_VERBS
 from mockube.apiserver.storage.change_history import Change, ChangeKind
-from mockube.apiserver.storage.journal import SERVER_USER
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
-from mockube.apiserver.user import MASTERS, User
+from mockube.apiserver.user import SERVER
 from mockube.apiserver.wire.negotiation import MediaType
 from mockube.component_base.clock import MAX_SPEED, ClusterClock
 
@@ -51,7 +50,6 @@ QUIET_SECONDS: Final = 0.03
 """How long no request arrives when the other process has done what is due."""
 MAX_QUIET_WAIT: Final = 2.0
 _SPEC: Final = ROOT.child("spec")
-_SERVER: Final = User(name=SERVER_USER, groups=(MASTERS,))
 
 CLOCK: Final = ControlKind(
     name="Clock",
@@ -137,7 +135,7 @@ class Clocks(ControlStrategy):
         tree = {"apiVersion": API_VERSION, "kind": CLOCK.name, "metadata": {"name": NAME}, "spec": spec}
         body = Body(data=orjson.dumps(tree), media_type=MediaType.JSON.value)
         row = registry.rows[CLOCK.group_resource]
-        await create(registry, RequestContext(verb="create", resource=row, body=body, user=_SERVER))
+        await create(registry, RequestContext(verb="create", resource=row, body=body, user=SERVER))
         await registry.watch_cache.fresh()
 
     def handle_change(self, change: Change) -> None:

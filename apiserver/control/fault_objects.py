@@ -31,9 +31,9 @@ from mockube.apiserver.request.endpoints import RESOURCE_VERBS
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.storage.change_history import Change, ChangeKind
-from mockube.apiserver.storage.journal import MAX_TEXT, SERVER_USER, Author
+from mockube.apiserver.storage.journal import MAX_TEXT, Author
 from mockube.apiserver.storage.stored_object import canonical_custom
-from mockube.apiserver.user import MASTERS, User
+from mockube.apiserver.user import SERVER
 from mockube.apiserver.wire.negotiation import MediaType
 from mockube.etcd.kv import Compare, Target, Txn
 
@@ -51,8 +51,7 @@ _NOT_BUILT: Final = {
     "partition": "A node that is slow, or cut off.",
 }
 """What a fault may do one day: it is refused by name."""
-_SERVER: Final = User(name=SERVER_USER, groups=(MASTERS,))
-_AUTHOR: Final = Author(user=SERVER_USER, verb="update", subresource="status")
+_AUTHOR: Final = Author(user=SERVER.name, verb="update", subresource="status")
 
 
 _MATCH: Final = object_of(
@@ -387,7 +386,7 @@ class Faults(ControlStrategy):
         row = self._registry.rows[FAULT.group_resource]
         sent = Body(data=body, media_type=MediaType.JSON.value)
         return RequestContext(
-            verb=verb, resource=row, name=name, body=sent, user=_SERVER, user_agent="mockube"
+            verb=verb, resource=row, name=name, body=sent, user=SERVER, user_agent="mockube"
         )
 
 

@@ -6,11 +6,12 @@ for records that nobody reads. Records that are dropped send no event: they are 
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from mockube.apimachinery import status
+from mockube.apimachinery.groups import CONTROL, GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired
 from mockube.apiserver.event_loop import QUICK_SLICE
 from mockube.apiserver.registry.read import get_version
@@ -23,14 +24,14 @@ from mockube.apiserver.registry.request_context import (
     RequestContext,
 )
 from mockube.apiserver.registry.selection import Selection, select_by
-from mockube.apiserver.registry.watch_stream import ClientWatch
+from mockube.apiserver.registry.watch_stream import ClientWatch, OpenWatch
 from mockube.apiserver.storage.change_history import Change, ChangeKind
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.supervision import start
 
-from .kind import ControlKind
+from .strategy import ControlStrategy
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -45,20 +46,25 @@ class Record(NamedTuple):
     before: StoredObject | None = None
 
 
-class RecordSource(Protocol):
-    """The records of one kind. Versions count up; a watch that is behind `oldest` gets 410."""
+class RecordStrategy(ControlStrategy):
+    """The records of one kind. Versions count up; a watch that is too far behind gets 410."""
 
-    kind: ControlKind
+    def __init__(self, root: bytes) -> None:
+        """`root` begins all keys of the server; watches know the objects by their keys."""
+        self._prefix = root + f"{CONTROL}/{self.kind.plural}/".encode()
 
     @property
     def newest(self) -> int:
         """The version that the records have now."""
+        raise NotImplementedError
 
     async def find(self, context: RequestContext) -> StoredObject | None:
         """Return the record with the name of the request, if the user may read it."""
+        raise NotImplementedError
 
     async def all(self, context: RequestContext) -> Sequence[StoredObject]:
         """Return all records that the user may read."""
+        raise NotImplementedError
 
     def follow(
         self, version: int, context: RequestContext
@@ -67,17 +73,18 @@ class RecordSource(Protocol):
 
         Raise Expired if they are no longer known.
         """
+        raise NotImplementedError
 
-
-class RecordVerbs:
-    def __init__(self, source: RecordSource) -> None:
-        self._source = source
+    # --- verbs
 
     def verbs(self) -> OwnVerbs:
-        return {(self._source.kind.group_resource, ""): {"get": self.get, "list": self.list}}
+        return {(self.kind.group_resource, ""): {"get": self.get, "list": self.list}}
+
+    def watches(self) -> Mapping[GroupResource, OpenWatch]:
+        return {self.kind.group_resource: self.open_watch}
 
     async def get(self, _registry: Registry, context: RequestContext) -> ObjectResult:
-        stored = await self._source.find(context)
+        stored = await self.find(context)
         if stored is None:
             raise status.not_found(context.resource.group_resource, context.name)
         return ObjectResult(stored=stored)
@@ -86,10 +93,10 @@ class RecordVerbs:
         options, chosen = await select_by(registry, context)
         if options.continue_token:
             raise BadRequest(f"a list of {context.resource.name} has one page: it continues with no token")
-        version, newest = get_version(options.resource_version), self._source.newest
+        version, newest = get_version(options.resource_version), self.newest
         if options.match == EXACT and version != newest:
             raise Expired(f"only the newest version of {context.resource.name} can be listed")
-        items = await _selected(chosen, await self._source.all(context))
+        items = await _selected(chosen, await self.all(context))
         return ListResult(
             api_version=context.resource.api_version,
             kind=context.resource.list_kind,
@@ -104,14 +111,13 @@ class RecordVerbs:
         """Begin a watch: of the existing records and the following ones, or of those after a version."""
         options, chosen = await select_by(registry, context, watch_list=registry.watch_list)
         version = get_version(options.resource_version)
-        source, prefix = self._source, registry.layout.prefix(context.resource)
-        stream = RecordWatch(prefix, chosen, source, context)
+        stream = RecordWatch(registry.layout.prefix(context.resource), chosen, self, context)
         if options.initial_events is not False and (options.initial_events or not version):
             bookmark = bool(options.initial_events and options.bookmarks)
-            stream.position = source.newest
-            await stream.begin(await source.all(context), stream.position, bookmark=bookmark)
+            stream.position = self.newest
+            await stream.begin(await self.all(context), stream.position, bookmark=bookmark)
         else:
-            stream.position = version or source.newest
+            stream.position = version or self.newest
         stream.start()
         return stream, options
 
@@ -132,7 +138,7 @@ class RecordWatch(ClientWatch):
     """The watch of one client, and the task that builds its records."""
 
     def __init__(
-        self, prefix: bytes, chosen: Selection, source: RecordSource, context: RequestContext
+        self, prefix: bytes, chosen: Selection, source: RecordStrategy, context: RequestContext
     ) -> None:
         cache = ResourceCache(prefix)
         super().__init__(prefix, cache, chosen)

@@ -2,26 +2,22 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
-from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Expired
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.event_loop import QUICK_SLICE
 from mockube.apiserver.fields import selectable
-from mockube.apiserver.registry.registry import OwnVerbs
 from mockube.apiserver.registry.request_context import RequestContext
-from mockube.apiserver.registry.watch_stream import OpenWatch
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
 from mockube.component_base.loop import yield_to_loop
 
 from .kind import AGE, API_VERSION, ControlKind
 from .recorder import OWN_RESOURCE, RecordedRequest, RequestRecorder
-from .records import TOO_OLD, VERBS, Record, RecordVerbs
+from .records import TOO_OLD, VERBS, Record, RecordStrategy
 from .schemas import column, integer, text
-from .strategy import ControlStrategy
 
 _DIGITS: Final = 8
 """The digits of a name, so that names sort by arrival."""
@@ -101,26 +97,19 @@ REQUEST: Final = ControlKind(
 )
 
 
-class Requests(ControlStrategy):
+class Requests(RecordStrategy):
     """The recorded requests as objects."""
 
     kind = REQUEST
 
-    def __init__(self, recorder: RequestRecorder, prefix: bytes) -> None:
-        """`prefix` is that of the keys of the objects, by which watches know them."""
-        self._recorder, self._prefix = recorder, prefix
+    def __init__(self, recorder: RequestRecorder, root: bytes) -> None:
+        super().__init__(root)
+        self._recorder = recorder
         self._epoch = f"{recorder.newest:x}"
-        self.records = RecordVerbs(self)
 
     @property
     def newest(self) -> int:
         return self._recorder.newest
-
-    def verbs(self) -> OwnVerbs:
-        return self.records.verbs()
-
-    def watches(self) -> Mapping[GroupResource, OpenWatch]:
-        return {REQUEST.group_resource: self.records.open_watch}
 
     async def find(self, context: RequestContext) -> StoredObject | None:
         name = context.name

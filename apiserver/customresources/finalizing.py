@@ -17,7 +17,7 @@ from mockube.apiserver.registry.request_context import RequestContext, WriteOpti
 from mockube.apiserver.registry.update import guaranteed_update
 from mockube.apiserver.registry.write import Write
 from mockube.apiserver.storage.stored_object import StoredObject
-from mockube.apiserver.user import User
+from mockube.apiserver.user import SERVER
 from mockube.etcd.errors import KVError
 
 from .catalog import Catalog
@@ -25,7 +25,6 @@ from .conditions import COMPLETED, IN_PROGRESS, NOT_EMPTY, Condition, not_delete
 
 LOG = logging.getLogger(__name__)
 
-USER: Final = User(name="system:apiserver", groups=("system:masters",))
 RETRY_SECONDS: Final = 1.0
 """The interval of checks whether all objects are deleted; upstream checks every 5 seconds."""
 MAX_CHECKS: Final = 60
@@ -52,7 +51,7 @@ class DefinitionStatusWriter:
             resource=self._row,
             subresource=self._row.subresource("status"),
             name=name,
-            user=USER,
+            user=SERVER,
             user_agent="kube-apiserver",
         )
 
@@ -124,7 +123,7 @@ class DefinitionFinalizer:
             try:
                 await self._registry.watch_cache.fresh()
                 await delete_collection(
-                    self._registry, RequestContext(verb="deletecollection", resource=row, user=USER)
+                    self._registry, RequestContext(verb="deletecollection", resource=row, user=SERVER)
                 )
                 await self._registry.watch_cache.fresh()
             except (ApiError, KVError) as error:

@@ -6,10 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.control.changes import CHANGE, Changes
+from mockube.apiserver.control.changes import Changes
 from mockube.apiserver.control.clock import Clocks, advance_followed
 from mockube.apiserver.control.fault_objects import Faults, labels_in
 from mockube.apiserver.control.faults import FaultInjector
@@ -17,7 +16,7 @@ from mockube.apiserver.control.group import KINDS, ControlGroup
 from mockube.apiserver.control.kind import compile_kinds
 from mockube.apiserver.control.marks import Marks
 from mockube.apiserver.control.recorder import RequestRecorder
-from mockube.apiserver.control.requests import REQUEST, Requests
+from mockube.apiserver.control.requests import Requests
 from mockube.apiserver.control.rewinds import OnRestored, Rewinds
 from mockube.apiserver.control.store import ControlStore
 from mockube.apiserver.control.strategy import ControlStrategy
@@ -87,10 +86,8 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
         injector.on_change.append(_HookOfFaults(injector, hooks).update)
     if is_off:
         return Controls(recorder=recorder, injector=injector)
-    requests = Requests(recorder, cluster.layout.root + f"{CONTROL}/{REQUEST.plural}/".encode())
-    changes = Changes(
-        cluster, config.control.control_changes, cluster.layout.root + f"{CONTROL}/{CHANGE.plural}/".encode()
-    )
+    requests = Requests(recorder, cluster.layout.root)
+    changes = Changes(cluster, config.control.control_changes)
     faults, marks = Faults(cluster, injector), Marks(cluster)
     moments = Moments(cluster, marks.find)
     clocks = _make_clocks(config, clock, recorder)

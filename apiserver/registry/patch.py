@@ -29,7 +29,7 @@ from mockube.apiserver.kinds.kind import UnconvertibleObject
 from mockube.apiserver.patch import json_patch
 from mockube.apiserver.schema import lossless_json
 from mockube.apiserver.schema.decode import DecodedObject, DecodeError
-from mockube.apiserver.user import MASTERS, User
+from mockube.apiserver.user import SERVER
 from mockube.apiserver.wire.negotiation import patch_media_type
 from mockube.apiserver.wire.parse import UnreadableBody, parse
 
@@ -189,9 +189,8 @@ async def patch_as_server(
 ) -> None:
     """Patch an object on behalf of the server itself."""
     body = Body(data=orjson.dumps(merge_patch), media_type="application/merge-patch+json")
-    user = User(name="system:apiserver", groups=(MASTERS,))
     context = RequestContext(
-        verb="patch", resource=resource, namespace=namespace, name=name, user=user, body=body
+        verb="patch", resource=resource, namespace=namespace, name=name, user=SERVER, body=body
     )
     context.user_agent = "kube-apiserver"
     await patch(registry, context)

@@ -8,18 +8,19 @@ count compacts. So kube-apiservers and mockube can share a store.
 import logging
 from contextlib import suppress
 
+from mockube.apiserver.user import SERVER
 from mockube.component_base.clock import Clock
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import KV, Compare, Put, Range, RangeResult, Revision, Target, Txn
 
-from .journal import SERVER_USER, Author, Journal
+from .journal import Author, Journal
 
 MIN_TURN, MAX_TURN = 1.0, 60.0
 """The bounds of the seconds between two compactions of what is older than --history."""
 LOG = logging.getLogger(__name__)
 
 KEY = b"compact_rev_key"
-_AUTHOR = Author(user=SERVER_USER, verb="update")
+_AUTHOR = Author(user=SERVER.name, verb="update")
 
 
 class HistoryAge:

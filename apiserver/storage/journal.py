@@ -27,8 +27,6 @@ MAX_TEXT: Final = 1024
 """The maximum number of characters of each field, as of a user agent in the audit log; the rest is cut off."""
 MAX_SEARCHED: Final = 256
 """The number of newest entries among which those of a request are looked for when it ends."""
-SERVER_USER: Final = "system:apiserver"
-"""The user of writes that the server makes for itself."""
 
 
 NoteOfStore: TypeAlias = tuple[float, str, str, str, str, str, str]

@@ -6,7 +6,7 @@ from typing import Any
 
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
-from mockube.moments import rewind
+from mockube.control_objects import rewind
 
 from .at import MOMENT_HELP
 from .parsing import CommandParser

@@ -202,6 +202,34 @@ class ClusterHandle(RequestSender):
         raise NotImplementedError
 
 
+class AwaitedClients(ClusterHandle):
+    """Clients of other projects for the caller's event loop."""
+
+    async def kr8s(self) -> Any:
+        """Return an API object of `kr8s.asyncio`."""
+        __tracebackhide__ = True
+        return await clients.kr8s_async(self._endpoint)
+
+    def lightkube(self) -> Any:
+        """Return an `AsyncClient` of lightkube. The caller closes it."""
+        __tracebackhide__ = True
+        return clients.lightkube(self._endpoint, client="AsyncClient")
+
+
+class BlockingClients(ClusterHandle):
+    """Clients of other projects whose methods block."""
+
+    def lightkube(self) -> Any:
+        """Return a `Client` of lightkube."""
+        __tracebackhide__ = True
+        return self._close_at_end(clients.lightkube(self._endpoint))
+
+    def kr8s(self) -> Any:
+        """Return an API object of kr8s."""
+        __tracebackhide__ = True
+        return clients.kr8s(self._endpoint)
+
+
 class Handle(ClusterHandle):
     """A control plane in a background thread, started or not."""
 

@@ -1,24 +1,21 @@
 """The versions of one object, from its Changes: each is the one before with a patch."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
 from urllib.parse import urlencode
 
-import orjson
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.patch.json_difference import patched
+from mockube.apimachinery.secrets import masked
 from mockube.apimachinery.status import ApiError, Expired
-from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.discovery import DiscoveredResource
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
-from mockube.moments import list_changes
+from mockube.control_objects import list_changes
 
 from .field_values import FieldChange, changes_of
-
-MASK: Final = "**********"
-_SECRET_FIELDS: Final = ("data", "stringData")
 
 
 class Version(Struct, frozen=True, kw_only=True):
@@ -115,29 +112,5 @@ def without_own_fields(tree: ReadOnlyTree) -> ReadOnlyTree:
         if name not in ("managedFields", "resourceVersion")
     }
     clean = {**tree, "metadata": metadata}
-    if (meta.api_version(tree), meta.kind(tree)) == ("v1", "Secret"):
-        masked = {name: dict.fromkeys(clean[name], MASK) for name in _SECRET_FIELDS if clean.get(name)}
-        clean |= masked
-    return clean
-
-
-def patched(before: ReadOnlyTree | None, patch: Sequence[ReadOnlyTree]) -> ReadOnlyTree | None:
-    """Return an object with the operations of a Change: `add`, `replace` and `remove`."""
-    root: Tree = {"": orjson.loads(orjson.dumps(before))}
-    for operation in patch:
-        parts: Sequence[str] = operation["path"].split("/")
-        parents, last = ["", *parts[1:]][:-1], parts[-1]
-        place: Any = root
-        for part in parents:
-            place = place[_member(place, part)]
-        member = _member(place, last)
-        if operation["op"] == "remove":
-            del place[member]
-        else:
-            place[member] = operation["value"]
-    result: ReadOnlyTree | None = root.get("")
-    return result
-
-
-def _member(place: Any, part: str) -> Any:
-    return int(part) if isinstance(place, list) else part.replace("~1", "/").replace("~0", "~")
+    is_secret = (meta.api_version(tree), meta.kind(tree)) == ("v1", "Secret")
+    return masked(clean) if is_secret else clean

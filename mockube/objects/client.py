@@ -19,7 +19,7 @@ from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock, RealClock
 from mockube.component_base.suggestions import did_you_mean, enumerate_names
 from mockube.component_base.supervision import timeout
-from mockube.moments import list_changes, rewind
+from mockube.control_objects import list_changes, rewind
 
 from . import missing, wait_report
 from .caller import call_in_caller

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from mockube.apimachinery import json_pointer
 from mockube.apimachinery.cel import times, types
 from mockube.apimachinery.cel.declarations import declare
 from mockube.apimachinery.cel.types import Type
@@ -31,7 +32,7 @@ _PATCH_FIELDS: Final[Mapping[str, Type]] = {
 }
 DECLARED: Final = declare("jsonpatch.escapeKey string_jsonpatch_escapeKey_string (string) -> string")
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    "string_jsonpatch_escapeKey_string": lambda key: key.replace("~", "~0").replace("/", "~1"),
+    "string_jsonpatch_escapeKey_string": json_pointer.escape,
 }
 
 

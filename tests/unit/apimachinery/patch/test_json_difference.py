@@ -1,11 +1,10 @@
 """The JSON patch that makes one value of another."""
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.apimachinery.patch.json_difference import difference
+from mockube.apimachinery.patch.json_difference import difference, patched
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text("a/~", max_size=3),
@@ -35,21 +34,20 @@ def test_difference_is_a_patch(before, after, patch):
 
 @given(TREES, TREES)
 def test_patch_makes_one_value_of_the_other(before, after):
-    assert apply(before, difference(before, after)) == after
+    assert patched(before, difference(before, after)) == after
 
 
-def apply(tree, patch):
-    """Apply the operations, which have no `move`, `copy` or `test`."""
-    tree = orjson.loads(orjson.dumps(tree))
-    for operation in patch:
-        *parents, last = [
-            part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]
-        ]
-        target = tree
-        for part in parents:
-            target = target[int(part)] if isinstance(target, list) else target[part]
-        if operation["op"] == "remove":
-            del target[last]
-        else:
-            target[int(last) if isinstance(target, list) else last] = operation["value"]
-    return tree
+@pytest.mark.parametrize(
+    ("patch", "result"),
+    [
+        ([{"op": "add", "path": "/a~1b/x~0y", "value": 1}], {"a/b": {"x~y": 1}, "l": [1, 2]}),
+        ([{"op": "replace", "path": "/l/1", "value": 5}], {"a/b": {}, "l": [1, 5]}),
+        ([{"op": "remove", "path": "/l"}], {"a/b": {}}),
+        ([{"op": "remove", "path": ""}], None),
+        ([], {"a/b": {}, "l": [1, 2]}),
+    ],
+)
+def test_operations_change_a_copy(patch, result):
+    before = {"a/b": {}, "l": [1, 2]}
+    assert patched(before, patch) == result
+    assert before == {"a/b": {}, "l": [1, 2]}
