@@ -7,7 +7,7 @@ the uid of another one is deleted, in a revision of its own, before that one is 
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import orjson
 from msgspec import Struct
@@ -28,6 +28,7 @@ from mockube.etcd.kv import KV, NO_LEASE, EventKind, LeaseId, Put, Range, Revisi
 
 from .kind import ControlKind
 from .posted import read_posted
+from .schemas import integer, text
 from .strategy import ControlStrategy
 
 PAGE: Final = 1_000
@@ -46,10 +47,6 @@ OnRestored: TypeAlias = Sequence[Callable[[], Awaitable[None]]]
 """Awaited after the objects of the store were replaced."""
 
 
-def _count(description: str) -> dict[str, Any]:
-    return {"type": "integer", "format": "int64", "description": description}
-
-
 REWIND: Final = ControlKind(
     name="Rewind",
     plural="rewinds",
@@ -59,27 +56,26 @@ REWIND: Final = ControlKind(
         "description": "Where to go.",
         "required": ["to"],
         "properties": {
-            "to": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 253,
-                "description": "The moment: a revision, the name of a Mark, a time such as 2026-01-31T12:00:00Z, or a span "
+            "to": text(
+                "The moment: a revision, the name of a Mark, a time such as 2026-01-31T12:00:00Z, or a span "
                 "before now such as -5m.",
-            }
+                minLength=1,
+                maxLength=253,
+            )
         },
     },
     is_spec_required=True,
     status={
         "description": "What was done.",
         "properties": {
-            "to": _count("The revision whose objects are there again."),
-            "time": {"type": "string", "description": "When that revision was made, if it is known."},
-            "previousRevision": _count("The newest revision before: a Rewind to it undoes this one."),
-            "revision": _count("The newest revision, with the objects of the moment."),
-            "created": _count("The objects that had been deleted since."),
-            "changed": _count("The objects that had been changed since."),
-            "deleted": _count("The objects that had been created since."),
-            "replaced": _count(
+            "to": integer("The revision whose objects are there again."),
+            "time": text("When that revision was made, if it is known."),
+            "previousRevision": integer("The newest revision before: a Rewind to it undoes this one."),
+            "revision": integer("The newest revision, with the objects of the moment."),
+            "created": integer("The objects that had been deleted since."),
+            "changed": integer("The objects that had been changed since."),
+            "deleted": integer("The objects that had been created since."),
+            "replaced": integer(
                 "The objects that had been deleted since, and others created with their names."
             ),
             "notRewound": {

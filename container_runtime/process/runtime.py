@@ -419,8 +419,10 @@ async def _end_runs(record: _PodRecord, grace: float) -> None:
         await cancel_and_wait([record.refresh_task])
     for run in record.runs.values():
         run.stop(grace)
-    await asyncio.gather(*record.tasks)
-    await record.processes.release()
+    try:
+        await asyncio.gather(*record.tasks)
+    finally:
+        await record.processes.release()
 
 
 def _has_ended(pod: ReadOnlyTree) -> bool:

@@ -20,7 +20,7 @@ from typing import Final, cast
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apiserver.control.faults import exempt
 from mockube.client.kinds import CONFIG_MAPS
-from mockube.component_base.clock import Clock
+from mockube.component_base.clock import QUIET_TURNS, Clock
 from mockube.component_base.forkable_loop import ForkableLoop
 from mockube.component_base.inherited_descriptors import replace_descriptors
 from mockube.component_base.launcher import PR_SET_PDEATHSIG
@@ -34,8 +34,6 @@ from .background_loop import BackgroundContext
 from .control_plane import EmbeddedControlPlane
 from .fork_commands import CommandRunner
 
-QUIET_TURNS: Final = 20
-"""The number of turns of the loop without a request in progress or work of threads after which the cluster is forked."""
 BUSY_SECONDS: Final = 0.02
 """How long a fork waits until no request is in progress. It need not: one that is continues in both processes."""
 THREAD_SECONDS: Final = 10.0
