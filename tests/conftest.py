@@ -28,8 +28,9 @@ settings.register_profile("release", max_examples=600, stateful_step_count=60, *
 settings.register_profile("long", max_examples=5_000, stateful_step_count=100, **PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-# Tests send SIGHUP to programs, which would inherit that `nohup make test` ignores it.
+# Tests send these signals to programs, which would inherit that `nohup make test &` ignores them.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 SECONDS_OF_LONG_TEST = 120

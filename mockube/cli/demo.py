@@ -35,4 +35,4 @@ def run(_options: argparse.Namespace) -> int:
 
 
 def _pause() -> None:
-    Event().wait(PAUSE_SECONDS)  # an event loop of its own could lose Ctrl+C at its beginning or end
+    Event().wait(PAUSE_SECONDS)

@@ -66,9 +66,10 @@ def running(cluster, pods, *containers, **spec):
 
 def test_signal_to_all_processes_reaches_those_of_the_container_only(cluster, pods):
     other = running(cluster, pods, shell("sleep 1000"))
-    name = running(cluster, pods, shell("sleep 1000 & wait"))
+    # The end of process 1 kills the command, too: it waits until that has written its output.
+    name = running(cluster, pods, shell("sleep 1000 & wait; until [ -e /tmp/written ]; do :; done"))
     until(lambda: executed(pods, name, "cat /proc/[0-9]*/comm").count("sleep") == 1, "the other process")
-    assert executed(pods, name, f"{KILL_ALL}; echo killed") == "killed\n"
+    assert executed(pods, name, f"{KILL_ALL}; echo killed; : >/tmp/written") == "killed\n"
     pod = cluster.wait("Pod", name, lambda pod: status_of(pod).get("restartCount") == 1)
     assert status_of(pod)["lastState"]["terminated"]["exitCode"] == 0
     assert executed(pods, other, "echo alive") == "alive\n"
