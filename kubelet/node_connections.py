@@ -1,6 +1,7 @@
 """Connections of pods to the kubelets of their nodes: all kubelets share one listener, which learns the node from the client's port."""
 
 import socket
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
@@ -17,6 +18,13 @@ MAX_EXPECTED: Final = 4_096
 """Sockets that are about to connect to a kubelet."""
 
 
+class _Expected:
+    """A connection to the kubelet of a node."""
+
+    def __init__(self, node: str) -> None:
+        self.node = node
+
+
 class NodeConnections:
     """The `Kubelets` of this process."""
 
@@ -24,8 +32,8 @@ class NodeConnections:
         self._nodes = nodes
         self._host = ""
         self._port: Callable[[], int]
-        self._expected: OrderedDict[tuple[str, int], str] = OrderedDict()
-        """The node to which each client's address is about to connect."""
+        self._expected: OrderedDict[tuple[str, int], _Expected] = OrderedDict()
+        """By the address of each client that is about to connect."""
 
     def listen_at(self, address: str, port: Callable[[], int]) -> None:
         """Connect to an address; the port is asked for at each connection, since it is another one in a forked process."""
@@ -46,11 +54,19 @@ class NodeConnections:
         opened = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         opened.setblocking(False)  # noqa: FBT003 - of the library
         opened.bind((host, 0))
-        self._expected[opened.getsockname()[:2]] = node
+        address = opened.getsockname()[:2]
+        self._expected[address] = expected = _Expected(node)
+        weakref.finalize(opened, self._forget, address, expected).atexit = False
         if len(self._expected) > MAX_EXPECTED:
             self._expected.popitem(last=False)
         return opened
 
+    def _forget(self, address: tuple[str, int], expected: "_Expected") -> None:
+        """Expect no connection of a socket that is gone: another client gets its port, which may be the API server."""
+        if self._expected.get(address) is expected:
+            del self._expected[address]
+
     def node_of(self, client: Any) -> str:
         """Return the node to which a client at an address has connected; "" if its requests say which one they are for."""
-        return self._expected.pop(tuple(client[:2]), "") if client else ""
+        expected = self._expected.pop(tuple(client[:2]), None) if client else None
+        return expected.node if expected else ""

@@ -134,8 +134,8 @@ class KubeletEndpoints:
 
     async def _dispatch(self, request: web.BaseRequest) -> web.StreamResponse:
         parts = request.path.strip("/").split("/")
-        # The API server names the node; of other clients the connection does, as `listener` makes it.
-        node = request.headers.get(NODE_HEADER, "") or str(getattr(request.protocol, "node", ""))
+        # Pods connect to the kubelet of one node, as `listener` notes; the API server names the node of each request.
+        node = str(getattr(request.protocol, "node", "")) or request.headers.get(NODE_HEADER, "")
         pod = self._find_pod(parts)
         if pod is not None and node and pod.node != node:
             pod = None  # A kubelet knows only its own pods.
