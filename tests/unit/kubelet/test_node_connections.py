@@ -5,7 +5,7 @@ from mockube.kubelet.node_objects import SIMULATED_NODE_ANNOTATION
 
 
 class Nodes:
-    def get(self, namespace, name):
+    def get(self, _, name):
         return {"metadata": {"name": name, "annotations": dict([SIMULATED_NODE_ANNOTATION])}}
 
 
