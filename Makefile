@@ -63,6 +63,9 @@ cov: environment ## Run every test and list the lines that were not covered
 compose-test: environment ## Run compose.yaml on a Docker engine, start an engine if none is running, and kill its containers
 	@"$(BIN)/python" -m tools.compose_test "$(CACHE)/compose-test"
 
+compose-packages: environment # What `make compose-test` would fetch, which mostly waits for the network
+	@"$(BIN)/python" -m tools.compose_test "$(CACHE)/compose-test" --fetch
+
 fuzz: environment ## Run the fuzzer; MINUTES=60 SEED=7 ARGS="--targets yaml,patches --jobs 2"
 	@"$(BIN)/python" -m tests.fuzz --minutes "$(or $(MINUTES),5)" --seed "$(or $(SEED),1)" $(ARGS)
 
@@ -159,4 +162,4 @@ lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade 
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment runtime up check test compile-tests test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean
+.PHONY: help setup environment runtime up check test compile-tests test-all conformance compose-test compose-packages cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean

@@ -2,7 +2,7 @@
 
 A running engine is used, with images from registries if these can be reached. Without an engine, root on Debian starts
 one in its own namespaces, from Debian's packages and with images made of them; the machine's network is not changed. The
-last line reports whether the tests ran.
+last line reports whether the tests ran. `--fetch` only fetches the packages.
 """
 
 import os
@@ -18,15 +18,26 @@ from tools.compose_test.stock import Stock
 ROOT = Path(__file__).parents[2]
 TESTS = "tests/deploy/test_compose.py"
 INSIDE = "--inside"
+FETCH = "--fetch"
 NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
-def main(folder: Path, *, inside: bool) -> int:
+def main(folder: Path, option: str = "") -> int:
+    stock = Stock(folder)
     try:
-        return _inside(Stock(folder)) if inside else _outside(Stock(folder), folder)
+        if option == FETCH:
+            return _fetch(stock)
+        return _inside(stock) if option == INSIDE else _outside(stock, folder)
     except SetupFailed as reason:
         print(f"compose: could not run: {reason}")
         return 0
+
+
+def _fetch(stock: Stock) -> int:
+    if not engine.is_running(os.environ):
+        engine.check_possible()
+        stock.fetch()
+    return 0
 
 
 def _outside(stock: Stock, folder: Path) -> int:
@@ -56,4 +67,4 @@ def _test(environment: Mapping[str, str], compose: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]).absolute(), inside=INSIDE in sys.argv[2:]))
+    sys.exit(main(Path(sys.argv[1]).absolute(), *sys.argv[2:]))
