@@ -50,7 +50,10 @@ class NamespacedProcess:
 
 
 class StartStatus:
-    """The pipe at which the launcher writes the number of the process, and which ends when that has executed its command, or itself."""
+    """The pipe at which the launcher writes the number of the process, and which ends when that has executed its command, or itself.
+
+    The process writes an empty line before it executes its command, perhaps sooner than the launcher writes its number.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -69,8 +72,9 @@ class StartStatus:
     def _read(self) -> None:
         data = os.read(self._read_end, _READ)
         self._text += data
-        if not self._pid.done() and (b"\n" in self._text or not data):
-            self._pid.set_result(int(self._text.partition(b"\n")[0] or b"0"))
+        number = next(filter(None, self._text.split(b"\n")[:-1]), b"")
+        if not self._pid.done() and (number or not data):
+            self._pid.set_result(int(number or b"0"))
         if not data:
             self._loop.remove_reader(self._read_end)
             os.close(self._read_end)
