@@ -375,8 +375,12 @@ class ProcessRun:
         )
         self.spec = spec
         self._context.watch.add(process.pid)
-        with closing(LogWriter(self.log, self._context.clock.now)) as log:
-            code = await self._watch_process(process, log)
+        try:
+            with closing(LogWriter(self.log, self._context.clock.now)) as log:
+                code = await self._watch_process(process, log)
+        finally:
+            await process.end()
+            self._context.watch.remove(process.pid)
         self._end(code, message=self._termination_message(code))
 
     async def _watch_process(self, process: LocalProcess, log: LogWriter) -> int:
@@ -396,11 +400,9 @@ class ProcessRun:
             )
             process.kill()  # the rest of its process group
             await self._drain(readers)
+            return code
         finally:
             await cancel_and_wait([*check_tasks, *readers])
-            await process.end()
-            self._context.watch.remove(process.pid)
-        return code
 
     async def _drain(self, readers: "Sequence[asyncio.Task[None]]") -> None:
         self.output.release()
