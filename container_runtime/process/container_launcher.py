@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 
 _FOLDER = Path(__file__).absolute().parent
 COMPONENT_BASE = _FOLDER.parents[2] / "component_base"
+_OPEN_FILES = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 
 
 class Launch(NamedTuple):
@@ -85,11 +86,11 @@ def _execute(launch: Launch, command: list[str], parent: int) -> None:
 
 def _close_others(needed: "Iterable[int]") -> None:
     """Close the files that a command does not need: event loops leave copies of its streams open in their children."""
-    begin = 3
-    for file in sorted(needed):
-        os.closerange(begin, file)
-        begin = file + 1
-    os.closerange(begin, os.sysconf("SC_OPEN_MAX"))
+    kept = {0, 1, 2, *needed}
+    for name in os.listdir(_OPEN_FILES):  # noqa: PTH208 - the limit of open files may be a billion
+        if int(name) not in kept:
+            with suppress(OSError):  # the folder's own
+                os.close(int(name))
 
 
 def _enter_namespaces(launch: Launch) -> None:

@@ -246,32 +246,42 @@ async def _spawn(spec: CommandSpec, streams: Mapping[str, Any], terminal: Pseudo
 
 async def _create(spec: CommandSpec, streams: Mapping[str, Any], terminal: PseudoTerminal | None) -> _Spawned:
     """Start the launcher, and learn which process it has started in another namespace, if it has."""
-    loop = asyncio.get_running_loop()
-    joined = [*open_namespaces(spec.joined, spec.joined_kinds)] if spec.joined else []
     status = StartStatus() if spec.joined or spec.has_own_processes else None
-    launch = _launch(spec, joined, status, has_terminal=terminal is not None)
     try:
-        transport, protocol = await loop.subprocess_exec(
+        transport, protocol = await _start_launcher(spec, streams, status, has_terminal=terminal is not None)
+    except BaseException:
+        if status is not None:
+            status.close()
+        raise
+    launcher = Process(transport, protocol, asyncio.get_running_loop())
+    on_exit = terminal.finish if terminal is not None else lambda: None
+    pid = 0 if status is None else await status.pid()
+    if pid:
+        await asyncio.shield(protocol.exit)  # It has nothing more to do.
+        try:
+            own = NamespacedProcess(pid, ends_group=not spec.is_command, on_exit=on_exit)
+        except OSError:
+            transport.close()
+            raise
+        return _Spawned(own, transport, status, launcher)
+    protocol.exit.add_done_callback(lambda _: on_exit())
+    return _Spawned(_Child(launcher), transport, None, launcher)
+
+
+async def _start_launcher(
+    spec: CommandSpec, streams: Mapping[str, Any], status: StartStatus | None, *, has_terminal: bool
+) -> tuple[asyncio.SubprocessTransport, _Protocol]:
+    loop = asyncio.get_running_loop()
+    with open_namespaces(spec.joined, spec.joined_kinds) as joined:
+        return await loop.subprocess_exec(
             lambda: _Protocol(loop),
-            *run_command(spec.argv, launch),
+            *run_command(spec.argv, _launch(spec, joined, status, has_terminal=has_terminal)),
             **streams,
             cwd=spec.directory,
             env=dict(spec.environment),
             start_new_session=True,
             pass_fds=(*spec.network, *joined, *(() if status is None else (status.write_end,))),
         )
-    finally:
-        for file in joined:
-            os.close(file)
-    launcher = Process(transport, protocol, loop)
-    on_exit = terminal.finish if terminal is not None else lambda: None
-    pid = 0 if status is None else await status.pid()
-    if pid:
-        await asyncio.shield(protocol.exit)  # It has nothing more to do.
-        own = NamespacedProcess(pid, ends_group=not spec.is_command, on_exit=on_exit)
-        return _Spawned(own, transport, status, launcher)
-    protocol.exit.add_done_callback(lambda _: on_exit())
-    return _Spawned(_Child(launcher), transport, None, launcher)
 
 
 def _launch(

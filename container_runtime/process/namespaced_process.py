@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +22,12 @@ class NamespacedProcess:
         self._on_exit = on_exit
         loop = asyncio.get_running_loop()
         self._exit: asyncio.Future[int] = loop.create_future()
-        self._file = os.pidfd_open(pid)
+        try:
+            self._file = os.pidfd_open(pid)
+        except OSError:  # too many open files
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise
         loop.add_reader(self._file, self._reap)
 
     async def wait(self) -> int:
@@ -50,7 +55,10 @@ class NamespacedProcess:
 
 
 class StartStatus:
-    """The pipe at which the launcher writes the number of the process, and which ends when that has executed its command, or itself."""
+    """The pipe at which the launcher writes the number of the process, and which ends when that has executed its command, or itself.
+
+    The process writes an empty line before it executes its command, perhaps sooner than the launcher writes its number.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -66,20 +74,32 @@ class StartStatus:
         os.close(self.write_end)
         return await asyncio.shield(self._pid)
 
+    def close(self) -> None:
+        """Close the pipe that no launcher has."""
+        self._loop.remove_reader(self._read_end)
+        os.close(self._read_end)
+        os.close(self.write_end)
+
     def _read(self) -> None:
         data = os.read(self._read_end, _READ)
         self._text += data
-        if not self._pid.done() and (b"\n" in self._text or not data):
-            self._pid.set_result(int(self._text.partition(b"\n")[0] or b"0"))
+        number = next(filter(None, self._text.split(b"\n")[:-1]), b"")
+        if not self._pid.done() and (number or not data):
+            self._pid.set_result(int(number or b"0"))
         if not data:
             self._loop.remove_reader(self._read_end)
             os.close(self._read_end)
             self.end.set_result(None)
 
 
-def open_namespaces(pid: int, kinds: tuple[str, ...] = KINDS) -> Iterator[int]:
-    """Open the namespaces of a process that differ from those of this process."""
-    for kind in kinds:
-        path = Path(f"/proc/{pid}/ns/{kind}")
-        if path.readlink() != Path(f"/proc/self/ns/{kind}").readlink():
-            yield os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+@contextmanager
+def open_namespaces(pid: int, kinds: tuple[str, ...] = KINDS) -> Iterator[list[int]]:
+    """Open the namespaces of a process that differ from those of this process; none for the process 0."""
+    with ExitStack() as stack:
+        files = []
+        for kind in kinds if pid else ():
+            path = Path(f"/proc/{pid}/ns/{kind}")
+            if path.readlink() != Path(f"/proc/self/ns/{kind}").readlink():
+                files.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+                stack.callback(os.close, files[-1])
+        yield files

@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -375,7 +375,16 @@ class ProcessRun:
         )
         self.spec = spec
         self._context.watch.add(process.pid)
-        log = LogWriter(self.log, self._context.clock.now)
+        try:
+            with closing(LogWriter(self.log, self._context.clock.now)) as log:
+                code = await self._watch_process(process, log)
+        finally:
+            await process.end()
+            self._context.watch.remove(process.pid)
+        self._end(code, message=self._termination_message(code))
+
+    async def _watch_process(self, process: LocalProcess, log: LogWriter) -> int:
+        """Copy the output and run the checks until the process ends; return its exit code."""
         readers = [
             start("output of a container", self._copy(number, stream, log))
             for number, stream in process.outputs.items()
@@ -391,12 +400,9 @@ class ProcessRun:
             )
             process.kill()  # the rest of its process group
             await self._drain(readers)
+            return code
         finally:
             await cancel_and_wait([*check_tasks, *readers])
-            await process.end()
-            self._context.watch.remove(process.pid)
-            log.close()
-        self._end(code, message=self._termination_message(code))
 
     async def _drain(self, readers: "Sequence[asyncio.Task[None]]") -> None:
         self.output.release()

@@ -55,26 +55,44 @@ def time_text(time: datetime) -> str:
 
 
 def name_text(name: "x509.Name") -> str:
-    texts = []
+    return ", ".join(f"{label} = {value}" for label, value in _attributes(name))
+
+
+def _attributes(name: "x509.Name") -> "Iterator[tuple[str, str]]":
     for each in name:
         label = _NAMES.get(each.oid._name, each.oid.dotted_string)  # noqa: SLF001 - cryptography shows it nowhere else
-        texts.append(f"{label} = {each.value if isinstance(each.value, str) else each.value.hex()}")
-    return ", ".join(texts)
+        yield label, each.value if isinstance(each.value, str) else each.value.hex()
 
 
 def alternative_names(certificate: "x509.Certificate") -> str:
-    """Return the names and addresses for which a certificate is valid, besides its subject."""
+    """Return all names for which a certificate is valid, besides its subject."""
     from cryptography import x509  # noqa: PLC0415 - for few
 
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return ""
-    texts = [
-        f"DNS:{each.value}" if isinstance(each, x509.DNSName) else f"IP Address:{_address(str(each.value))}"
-        for each in names
-    ]
-    return ", ".join(texts)
+    return ", ".join(map(_alternative_name, names))
+
+
+def _alternative_name(name: "x509.GeneralName") -> str:
+    from cryptography import x509  # noqa: PLC0415 - for few
+
+    match name:
+        case x509.DNSName(value=value):
+            return f"DNS:{value}"
+        case x509.IPAddress(value=value):
+            return f"IP Address:{_address(str(value))}"
+        case x509.RFC822Name(value=value):
+            return f"email:{value}"
+        case x509.UniformResourceIdentifier(value=value):
+            return f"URI:{value}"
+        case x509.DirectoryName(value=value):
+            return f"DirName:{''.join(f'/{label}={text}' for label, text in _attributes(value))}"
+        case x509.RegisteredID(value=value):
+            return f"Registered ID:{value.dotted_string}"
+        case _:
+            return "othername:<unsupported>"
 
 
 def _address(text: str) -> str:

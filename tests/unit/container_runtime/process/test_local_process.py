@@ -1,7 +1,9 @@
 """Container processes end with the process that started them, also if it is killed."""
 
 import asyncio
+import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from mockube.container_runtime.process.command import CommandSpec, Identity
+from mockube.container_runtime.process.container_launcher import run_command
 from mockube.container_runtime.process.local_process import GroupWatch, start_process
 from mockube.container_runtime.process.namespace_support import NamespaceSupport
 from tests.support.event_loop import yield_to_loop
@@ -96,9 +99,59 @@ async def test_command_has_no_files_of_the_loop():
     assert (code, output.split()) == (0, ["0", "1", "2", "3"])  # the last one is that of ls
 
 
+def open_files():
+    return {path.name: path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()}
+
+
 async def test_command_does_not_join_a_process_that_has_ended():
+    await run("/bin/true")  # the loop opens its files once
+    before = open_files()
     with pytest.raises(FileNotFoundError):
         await run("/bin/true", joined=2**22 + 1, joined_kinds=("pid",))
+    assert open_files() == before
+
+
+async def test_start_that_fails_leaves_no_file_open():
+    await run("/bin/true")
+    before = open_files()
+    with pytest.raises(ValueError, match="embedded null"):
+        await run("/bin/\0", has_own_processes=True)
+    with pytest.raises(FileNotFoundError):
+        await run("/bin/true", joined=os.getpid(), joined_kinds=("pid", "none"))
+    assert open_files() == before
+
+
+async def test_process_that_cannot_be_watched_is_killed(tmp_path, monkeypatch):
+    if not (await NamespaceSupport(tmp_path).check()).processes:
+        pytest.skip("this machine allows no namespaces of processes")
+
+    def fail(_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    before = open_files()
+    monkeypatch.setattr(os, "pidfd_open", fail)
+    with pytest.raises(OSError, match="Too many open files"):
+        await run("/bin/sleep", "1000", has_own_processes=True)
+    monkeypatch.undo()
+    await yield_to_loop()
+    assert open_files() == before
+    assert not children()
+
+
+def test_files_above_the_limit_are_closed():
+    def open_file_and_lower_limit():
+        os.dup2(0, 200)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+    done = subprocess.run(
+        run_command(["/bin/ls", "/proc/self/fd"]),
+        preexec_fn=open_file_and_lower_limit,
+        close_fds=False,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["0", "1", "2", "3"]
 
 
 def children():
