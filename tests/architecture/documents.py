@@ -15,7 +15,7 @@ _LINK = re.compile(r"\]\((?P<target>[^)#\s]+)?(?:#(?P<anchor>[^)]*))?\)")
 _HEADING = re.compile(r"^#+ (?P<title>.+)$", re.MULTILINE)
 _TEST = re.compile(r"`(?P<path>tests/[\w/]+\.py)(?:::(?P<name>\w+))?`")
 _FILE = re.compile(
-    rf"`(?P<path>(?:{'|'.join(PACKAGES)}|tools|tests|docs|benchmarks|deploy|examples)/[\w./-]+)`"
+    rf"`(?P<path>(?:{'|'.join(PACKAGES)}|tools|tests|docs|benchmarks|deploy|examples|judges)/[\w./-]+)`"
 )
 _COMMAND = re.compile(r"(?:`|^\$ )make (?P<targets>[a-z0-9-]+(?: [a-z0-9-]+)*)", re.MULTILINE)
 _TARGET = re.compile(r"^(?P<name>[a-z0-9-]+):", re.MULTILINE)

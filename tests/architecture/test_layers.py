@@ -93,6 +93,11 @@ PLANTED = {
         "etcd/planted.py",
         "import mockube.apimachinery",
     ),
+    "the API server imports none of its clients": ("apiserver/planted.py", "import mockube.kubelet"),
+    "scheduler and shared components know neither run-times nor the store": (
+        "component_base/planted.py",
+        "import mockube.etcd",
+    ),
     "the controller manager imports neither the API server nor the store": (
         "controller_manager/planted.py",
         "from mockube.etcd import kv",
