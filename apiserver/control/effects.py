@@ -14,6 +14,7 @@ from mockube.apiserver.metrics.requests import RESOURCE_ROUTE
 from mockube.apiserver.registry.watch_stream import ClientWatch
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import JSON, Response, too_many_requests
+from mockube.component_base.clock import Timer
 
 from .refusals import TOO_OLD, injected_error
 
@@ -30,9 +31,9 @@ class Injection(Struct, frozen=True, kw_only=True):
     """Handles the request as without the fault."""
     sleep: Callable[[float], Awaitable[None]]
     """Waits some seconds; less if the fault is removed meanwhile."""
-    at_removal: Callable[[Callable[[], None]], None]
-    """Registers what is called when the fault is removed."""
-    call_later: Callable[[float, Callable[[], None]], object]
+    at_removal: set[Callable[[], None]]
+    """What is called when the fault is removed; what has ended before is discarded."""
+    call_later: Callable[[float, Callable[[], None]], Timer]
     """Calls a function after some seconds of the cluster."""
 
 
@@ -267,10 +268,19 @@ def _on_watch(
     """Let an effect begin on the watch of a request, which may not be open yet, and end after its time or with the fault."""
 
     def apply(watch: ClientWatch) -> None:
-        end = begin(watch)
-        injection.at_removal(end)
+        end_effect = begin(watch)
+        timer: Timer | None = None
+
+        def end() -> None:
+            end_effect()
+            injection.at_removal.discard(end)
+            if timer is not None:
+                timer.cancel()
+
+        injection.at_removal.add(end)
+        watch.on_close.append(end)
         if span.seconds is not None:
-            injection.call_later(span.seconds, end)
+            timer = injection.call_later(span.seconds, end)
 
     request = injection.request
     if request.client_watch is None:

@@ -329,9 +329,20 @@ class Faults(ControlStrategy):
         while True:
             await self._is_hit.wait()
             self._is_hit.clear()
-            while self._unwritten:
-                await self._write_status(self._unwritten.pop())
-            self._is_written.set()
+            try:
+                while self._unwritten:
+                    await self._write_next_status()
+            finally:  # an error of one does not let readers wait
+                self._is_written.set()
+
+    async def _write_next_status(self) -> None:
+        name = self._unwritten.pop()
+        try:
+            await self._write_status(name)
+        except BaseException:
+            self._unwritten.add(name)
+            self._is_hit.set()
+            raise
 
     async def _write_status(self, name: str) -> None:
         """Write the hits of a fault, unless it is deleted meanwhile."""

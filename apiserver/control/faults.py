@@ -101,7 +101,7 @@ class InjectedFault:
         """The number of requests that got the fault."""
         self.delayed: set[asyncio.Event] = set()
         """An event for each delayed request, which continues when it is set."""
-        self.at_removal: list[Callable[[], None]] = []
+        self.at_removal: set[Callable[[], None]] = set()
         """What ends the effects on watches."""
         self._on_hit = on_hit
         self._remaining_skips = fault.skip
@@ -124,8 +124,8 @@ class InjectedFault:
         """Let delayed requests and watches continue."""
         for delayed in self.delayed:
             delayed.set()
-        while self.at_removal:
-            self.at_removal.pop()()
+        for end in [*self.at_removal]:
+            end()
 
 
 def _no_labels(_: RequestInfo) -> Mapping[str, str]:
@@ -241,7 +241,7 @@ class FaultInjector:
             request=request,
             execute=partial(self._execute, request, proceed),
             sleep=partial(self._sleep, injected),
-            at_removal=injected.at_removal.append,
+            at_removal=injected.at_removal,
             call_later=self._clock.call_later,
         )
 

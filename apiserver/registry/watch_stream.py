@@ -105,6 +105,8 @@ class ClientWatch:
         self.overflowed = False
         """Whether the reader was cut off because it did not read."""
         self.error: ApiError | None = None
+        self.on_close: list[Callable[[], None]] = []
+        """Called when the reader has closed."""
         self._holds = self._drops = 0
         """How many faults hold back, or drop, its events."""
 
@@ -308,6 +310,8 @@ class ClientWatch:
         self._ended = True
         self._drop_events()
         self._resource_cache.watchers.remove(self)
+        for closed in self.on_close:
+            closed()
 
     def _selected_event(
         self, change: Change, matches: Callable[[StoredObject], bool] | None

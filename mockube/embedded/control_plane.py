@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, redirect_stderr
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -206,6 +207,11 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
 def _configure(options: ClusterOptions, folder: Path) -> tuple[ServerConfig, Config]:
     """Return the configurations of server and manager, and write the files that they name."""
     config = _parse_flags(lambda: parse_server_flags(options.server_arguments(), {}))
+    if options.seed is not None and not ip_address(config.serving.bind_address).is_loopback:
+        raise ValueError(
+            f"--bind-address={config.serving.bind_address}: other machines reach the server, whose tokens and keys "
+            "can be computed from the seed: give no seed, or a loopback address"
+        )
     installed = _install(options, folder)
     manager_config = _parse_flags(lambda: _parse_manager_flags(options, folder, installed))
     return config, replace(manager_config, local_ports=None if options.seed is None else {})

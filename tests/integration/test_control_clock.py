@@ -145,3 +145,17 @@ async def test_request_waits_by_clock_of_cluster(client):
     assert (await client.get(faults)).body["status"]["hits"] == 1
     (item,) = (await client.get(f"{PATH}/requests?fieldSelector=resource=configmaps")).body["items"]
     assert item["status"]["seconds"] < 100
+
+
+async def test_advance_ends_when_its_client_disconnects(client, clock):
+    advancing = asyncio.create_task(client.post(f"{CLOCK}/advance", advance_of(seconds=3e8)))
+    began = clock.now()
+    await until(lambda: (clock.now() - began).total_seconds() >= 10)
+    advancing.cancel()
+    await asyncio.gather(advancing, return_exceptions=True)
+    recorder = client.server.controls.recorder
+    advances = Match(resource="clocks/advance")
+    await until(lambda: recorder.calls(advances, 504))
+    assert (clock.now() - began).total_seconds() < 3e8
+    assert clock.rate == 1.0
+    assert (await client.post(f"{CLOCK}/advance", advance_of(seconds=1))).status == 201

@@ -78,3 +78,10 @@ def test_revision_needs_name_of_mark():
 
 def test_span_of_advance_is_read():
     assert read(clock, "advance", "1h30m").time == 5400.0
+
+
+def test_line_of_request_without_verb_has_a_dash():
+    """OPTIONS of a resource has no verb of Kubernetes."""
+    spec = {"time": "2026-01-01T12:00:00.123456Z", "uri": "/api/v1/pods", "user": "alice"}
+    line = requests.line_of({"spec": spec, "status": {"code": 405}})
+    assert line == "12:00:00.123 405 - /api/v1/pods (alice, )"
