@@ -10,7 +10,7 @@ from mockube.apimachinery.schema import builtin
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.changes import Changes
 from mockube.apiserver.control.clock import Clocks, advance_followed
-from mockube.apiserver.control.fault_objects import Faults, labels_in
+from mockube.apiserver.control.fault_objects import Faults, labels_in, node_in, steal_lease
 from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.control.group import KINDS, ControlGroup
 from mockube.apiserver.control.kind import compile_kinds
@@ -79,7 +79,14 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
         first_version=first_revision,
         journal=cluster.journal,
     )
-    injector = FaultInjector(clock, environment.random, partial(labels_in, cluster), watches)
+    injector = FaultInjector(
+        clock,
+        environment.random,
+        partial(labels_in, cluster),
+        watches,
+        node_of=partial(node_in, cluster),
+        steal=partial(steal_lease, cluster),
+    )
     if environment.is_embedded:  # an advance waits for requests that it counts
         hooks.before_endpoint.add(injector.inject)
     else:

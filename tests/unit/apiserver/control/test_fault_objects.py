@@ -38,6 +38,7 @@ async def test_error_of_a_status_does_not_let_readers_wait_and_is_repaired():
     faults = Faults(objects, injector)
     faults._registry = objects
     tree = control_object("Fault", "f", spec={"refuse": {"status": 503}})
+    tree["metadata"] |= {"uid": "u", "creationTimestamp": "2030-01-01T00:00:00Z", "generation": 1}
     stored = StoredObject(f"/{CONTROL}/faults/f".encode(), canonical_custom(tree), 1)
     faults.handle_change(Change(ChangeKind.ADDED, stored, None, 0.0))
     faults._note_hit("f", faults._injected["f"][2], request_of("GET", "/api"))

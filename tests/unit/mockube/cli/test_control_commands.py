@@ -85,3 +85,16 @@ def test_line_of_request_without_verb_has_a_dash():
     spec = {"time": "2026-01-01T12:00:00.123456Z", "uri": "/api/v1/pods", "user": "alice"}
     line = requests.line_of({"spec": spec, "status": {"code": 405}})
     assert line == "12:00:00.123 405 - /api/v1/pods (alice, )"
+
+
+@pytest.mark.parametrize(
+    ("flags", "spec"),
+    [
+        (["--node=node-1", "--partition"], {"match": {"node": "node-1"}, "partition": {}}),
+        (["--resource=leases", "--steal"], {"match": {"resource": "leases"}, "steal": {}}),
+        (["--hold", "--until-write"], {"match": {}, "hold": {"untilWrite": True}}),
+        (["--drop=5s", "--until-write"], {"match": {}, "drop": {"seconds": 5.0, "untilWrite": True}}),
+    ],
+)
+def test_flags_describe_faults_of_leases_nodes_and_watches(flags, spec):
+    assert fault.spec_of(read(fault, "add", *flags)) == spec
