@@ -499,17 +499,26 @@ class QuietTurns:
                 flows_from += elapsed
 
 
+def never() -> bool:
+    """Return False: an advance is over at its end only."""
+    return False
+
+
 async def advance_in_steps(
-    clock: ClusterClock, seconds: float, idleness: Idleness, is_quiet: Callable[[], bool] = lambda: False
+    clock: ClusterClock,
+    seconds: float,
+    idleness: Idleness,
+    is_quiet: Callable[[], bool] = never,
+    is_over: Callable[[], bool] = never,
 ) -> None:
     """Advance a clock step by step, and wait for the effects of each step, so that leases are renewed in time.
 
     The time stands still between the steps: what happens does not depend on the speed of the machine. While the cluster `is_quiet`,
-    the clock leaps to the next callback that is not deferrable.
+    the clock leaps to the next callback that is not deferrable. If it `is_over` after a step, the rest is left out.
     """
     with clock.standing_still():
         await idleness.wait(clock)
-        while seconds > 0:
+        while seconds > 0 and not is_over():
             leaped = await _leap(clock, seconds, idleness) if is_quiet() else 0.0
             if leaped:
                 seconds -= leaped

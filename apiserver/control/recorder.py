@@ -25,6 +25,7 @@ from mockube.component_base.clock import Clock
 from mockube.etcd.kv import Revision
 
 from .matching import Match, is_controller
+from .quiet import QuietTime
 
 MAX_CALLS: Final = 10_000
 """The number of recorded calls of users, and of controllers; older calls are dropped."""
@@ -152,8 +153,10 @@ class RequestRecorder:
         max_calls: int = MAX_CALLS,
         first_version: int = 0,
         journal: Journal | None = None,
+        quiet_time: QuietTime | None = None,
     ) -> None:
-        """`journal` knows the revisions that requests have written."""
+        """`journal` knows the revisions that requests have written; `quiet_time` notes the requests that arrive."""
+        self._quiet_time = quiet_time
         self._clock = clock
         self._journal = journal
         self._count = 0
@@ -175,6 +178,8 @@ class RequestRecorder:
         info = request.info
         if info.group == CONTROL and info.resource == OWN_RESOURCE:
             return None
+        if self._quiet_time is not None:
+            self._quiet_time.note(info)
         self._count += 1
         recorded = RecordedRequest(request, self._count, self._clock.now())
         ring = self._controller_requests if is_controller(request.user.name) else self._user_requests

@@ -264,6 +264,16 @@ async def test_tasks_wake_in_the_same_order_at_the_same_times_in_every_run():
         assert period <= min(pauses) <= max(pauses) < period + clocks.MAX_STEP_SECONDS
 
 
+async def test_steps_end_when_the_advance_is_over(clock):
+    calls = []
+    for hours in (1, 2, 3):
+        clock.call_later(hours * HOUR, lambda hours=hours: calls.append(hours))
+    await advance_in_steps(clock, 10 * HOUR, QuietTurns(lambda: False), is_over=lambda: len(calls) >= 2)
+    assert (calls, clock.monotonic()) == ([1, 2], 2 * HOUR)
+    await advance_in_steps(clock, 10 * HOUR, QuietTurns(lambda: False), is_over=lambda: True)
+    assert clock.monotonic() == 2 * HOUR
+
+
 async def test_failed_callback_does_not_end_steps(clock, caplog):
     calls = []
     clock.call_later(HOUR, fail)

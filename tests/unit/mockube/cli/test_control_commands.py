@@ -98,3 +98,35 @@ def test_line_of_request_without_verb_has_a_dash():
 )
 def test_flags_describe_faults_of_leases_nodes_and_watches(flags, spec):
     assert fault.spec_of(read(fault, "add", *flags)) == spec
+
+
+@pytest.mark.parametrize(
+    ("arguments", "spec"),
+    [
+        (["advance", "90s"], {"seconds": 90.0}),
+        (["until-idle"], {"seconds": 3600.0, "until": {"idle": True}}),
+        (["until-idle", "--within=5m"], {"seconds": 300.0, "until": {"idle": True}}),
+        (
+            ["until", "Ready=False", "pods/a", "--namespace=shop"],
+            {
+                "seconds": 3600.0,
+                "until": {
+                    "condition": {
+                        "resource": "pods",
+                        "namespace": "shop",
+                        "name": "a",
+                        "type": "Ready",
+                        "status": "False",
+                    }
+                },
+            },
+        ),
+    ],
+)
+def test_arguments_describe_an_advance(arguments, spec):
+    assert clock.advance_of(read(clock, *arguments)) == spec
+
+
+def test_object_of_a_condition_needs_a_name():
+    with pytest.raises(UsageError, match="name the object"):
+        clock.advance_of(read(clock, "until", "Ready", "pods"))
