@@ -221,6 +221,7 @@ FAULT: Final = ControlKind(
         column("Resource", ".spec.match.resource", "The resource."),
         column("Times", ".spec.times", "How many requests get it.", type_="integer"),
         column("Hits", ".status.hits", "How many requests got it.", type_="integer"),
+        column("Node", ".spec.match.node", "The node.", priority=1),
         AGE,
     ),
     selectable=(selectable("resource", "spec.match.resource"), selectable("user", "spec.match.user")),

@@ -46,9 +46,7 @@ def _add_until(commands: Any) -> None:
     until_parser = commands.add_parser("until", help="advance the clock until an object has a condition")
     until_parser.add_argument("condition", metavar="CONDITION", help="such as Available or Ready=False")
     until_parser.add_argument("object", metavar="RESOURCE/NAME", help="such as deployments.apps/web")
-    until_parser.add_argument(
-        "--namespace", default="default", help="the namespace of the object (default)"
-    )
+    until_parser.add_argument("--namespace", default="default", help="the namespace of the object (default)")
     for each in (idle_parser, until_parser):
         each.add_argument(
             "--within", type=seconds, default=3600.0, metavar="TIME", help="how far at most (1h)"
