@@ -124,7 +124,7 @@ async def condition_of(
     row = _find_row(condition["resource"], cluster)
     assert row is not None, "it is checked"
     namespace = condition.get("namespace", "") if row.namespaced else ""
-    name, wanted = condition["name"], condition.get("status", "True")
+    name, status_value = condition["name"], condition.get("status", "True")
     attributes = Attributes(
         user=context.user,
         verb="get",
@@ -141,7 +141,7 @@ async def condition_of(
 
     def is_fulfilled() -> bool:
         stored = cluster.find_cached(row.group_resource, namespace, name)
-        return stored is not None and _status_of(stored.tree(), condition["type"]) == wanted
+        return stored is not None and _status_of(stored.tree(), condition["type"]) == status_value
 
     return is_fulfilled
 

@@ -282,7 +282,9 @@ async def _change(injection: Injection, change: ChangeResponse) -> Response:
 # --- hold and drop
 
 
-class Span(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
+class Interruption(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True
+):
     """How long the events of a watch are held back, or lost: until the fault is removed, or what it says comes before that."""
 
     seconds: float | None = None
@@ -290,23 +292,25 @@ class Span(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
     """Until the user of the watch has written to the resource that it watches."""
 
 
-class Hold(Span, frozen=True, kw_only=True):
+class Hold(Interruption, frozen=True, kw_only=True):
     """The events of a watch are held back."""
 
 
-class Drop(Span, frozen=True, kw_only=True):
+class Drop(Interruption, frozen=True, kw_only=True):
     """The changes of objects are lost for a watch."""
 
 
-_UNTIL_REMOVAL: Final = Span()
+_UNTIL_REMOVAL: Final = Interruption()
 
 
-def _check_span(span: Span) -> None:
+def _check_interruption(span: Interruption) -> None:
     if span.seconds is not None:
         _check_seconds("seconds", span.seconds)
 
 
-def _on_watch(injection: Injection, span: Span, begin: Callable[[ClientWatch], Callable[[], None]]) -> None:
+def _on_watch(
+    injection: Injection, span: Interruption, begin: Callable[[ClientWatch], Callable[[], None]]
+) -> None:
     """Let an effect begin on the watch of a request, which may not be open yet, and end after its time or with the fault."""
     request = injection.request
 
@@ -363,8 +367,8 @@ EFFECTS: Final = (
     ),
     Effect(name="steal", arguments=Steal, check=_check_steal, apply=_steal),
     Effect(name="stale", arguments=Stale, check=_check_stale, apply=_read_stale, interrupt=_lag_watch),
-    Effect(name="hold", arguments=Hold, check=_check_span, apply=_hold, interrupt=_hold_watch),
-    Effect(name="drop", arguments=Drop, check=_check_span, apply=_drop, interrupt=_drop_events),
+    Effect(name="hold", arguments=Hold, check=_check_interruption, apply=_hold, interrupt=_hold_watch),
+    Effect(name="drop", arguments=Drop, check=_check_interruption, apply=_drop, interrupt=_drop_events),
     Effect(name="respond", arguments=Respond, check=_check_respond, apply=_respond),
     Effect(name="change", arguments=ChangeResponse, check=_check_change, apply=_change),
 )

@@ -258,16 +258,18 @@ async def steal_lease(cluster: Registry, request: Request, theft: Steal) -> None
     if stored is None or spec.get("holderIdentity") == theft.holder:
         return
     now = format_micro_time(cluster.clock.now())
-    taken = {
+    spec_of_thief = {
         "holderIdentity": theft.holder,
         "acquireTime": now,
         "renewTime": now,
         "leaseTransitions": (spec.get("leaseTransitions") or 0) + 1,
     }
     if theft.seconds is not None:
-        taken["leaseDurationSeconds"] = theft.seconds
+        spec_of_thief["leaseDurationSeconds"] = theft.seconds
     with suppress(ApiError):  # it is deleted meanwhile, or a webhook refuses it
-        await patch_as_server(cluster, cluster.rows[_LEASES], info.namespace, info.name, {"spec": taken})
+        await patch_as_server(
+            cluster, cluster.rows[_LEASES], info.namespace, info.name, {"spec": spec_of_thief}
+        )
 
 
 class _Hits:

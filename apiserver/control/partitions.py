@@ -72,15 +72,15 @@ class Partitions:
             try:
                 await self._reconcile()
             except ApiError:  # such as of a webhook that refuses the annotation
-                self._cluster.clock.real.call_later(RETRY_SECONDS, self._changed.set)
+                self._cluster.clock.coalescing.call_later(RETRY_SECONDS, self._changed.set)
 
     async def _reconcile(self) -> None:
-        wanted = {*self._nodes.values()}
-        for node in sorted(wanted - self._disconnected):
+        nodes = {*self._nodes.values()}
+        for node in sorted(nodes - self._disconnected):
             if not self._is_disconnected(node):  # by somebody else, who connects it again
                 await self._annotate(node, "true")
                 self._disconnected.add(node)
-        for node in sorted(self._disconnected - wanted):
+        for node in sorted(self._disconnected - nodes):
             if self._cluster.find_cached(_NODES, "", node) is not None:
                 await self._annotate(node, None)
             self._disconnected.discard(node)

@@ -203,7 +203,7 @@ async def test_advance_ends_when_object_has_condition(client, clock):
     await asyncio.gather(*tasks)
 
 
-async def test_advance_waits_until_nobody_has_written_for_a_minute(client, clock):
+async def test_advance_until_idle_ends_a_minute_after_the_last_write(client, clock):
     await client.patch(CLOCK, {"spec": {"paused": True}})
     tasks = []
 
