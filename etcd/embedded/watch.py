@@ -15,9 +15,9 @@ from .hub import Channel, Hub, without_previous
 from .mvcc import Mvcc
 from .versions import is_empty
 
-CATCH_UP = 4096
+CATCH_UP = 1024
 """The number of past revisions that a watch looks at before it yields to the event loop."""
-CATCH_UP_EVENTS = 256
+CATCH_UP_EVENTS = 64
 """The number of events after which it does so: the values of old ones are compressed."""
 
 
