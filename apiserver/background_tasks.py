@@ -9,6 +9,7 @@ TASKS: Final[Mapping[str, OnFailure]] = {
     "watch-cache": OnFailure.RESTART,
     "control-watch-cache": OnFailure.RESTART,
     "control-faults": OnFailure.RESTART,
+    "control-partitions": OnFailure.RESTART,
     "watch-cache-lag": OnFailure.RESTART,
     "api-service-availability": OnFailure.RESTART,
     "api-service-registration": OnFailure.RESTART,

@@ -59,6 +59,10 @@ class Clock(Protocol):
         """The clock of delays that gather work, to spare the machine: it passes in a pause, too."""
 
     @property
+    def leadership(self) -> "Clock":
+        """The clock of the renewals on which others depend, such as of a leader's Lease: after a leap they come first."""
+
+    @property
     def renewals(self) -> "Clock":
         """The clock of what others expect at intervals, such as heartbeats: an advance leaps over all but the last of them."""
 
@@ -87,6 +91,10 @@ class _OnlyClock:
 
     @property
     def coalescing(self) -> Self:
+        return self
+
+    @property
+    def leadership(self) -> Self:
         return self
 
     @property
@@ -128,6 +136,10 @@ class _ClockView(Generic[C]):
     @property
     def coalescing(self) -> Clock:
         return self._clock.coalescing
+
+    @property
+    def leadership(self) -> Clock:
+        return self._clock.leadership
 
     @property
     def renewals(self) -> Clock:
@@ -236,6 +248,7 @@ class ClusterClock(_DrivenClock):
         self._epoch: datetime | None = None
         """The date at which monotonic() is 0, at other rates."""
         self._coalescing = CoalescingClock(self)
+        self._leadership = DeferrableClock(self)
         self._renewals = DeferrableClock(self)
         self._routine = DeferrableClock(self)
         self.leaps: deque[Leap] = deque(maxlen=MAX_LEAPS)
@@ -252,6 +265,10 @@ class ClusterClock(_DrivenClock):
     @property
     def coalescing(self) -> Clock:
         return self._coalescing
+
+    @property
+    def leadership(self) -> Clock:
+        return self._leadership
 
     @property
     def renewals(self) -> Clock:
@@ -332,7 +349,7 @@ class ClusterClock(_DrivenClock):
     @property
     def deferrables(self) -> "Sequence[DeferrableClock]":
         """The clocks whose callbacks run once after a leap, in this order: checks find everything renewed."""
-        return self._renewals, self._routine
+        return self._leadership, self._renewals, self._routine
 
     def leap(self, seconds: float) -> float:
         """Advance to shortly before the next callback, at most so many seconds; return how many, 0 if a callback is due too soon."""
@@ -499,17 +516,26 @@ class QuietTurns:
                 flows_from += elapsed
 
 
+def never() -> bool:
+    """Return False: an advance is over at its end only."""
+    return False
+
+
 async def advance_in_steps(
-    clock: ClusterClock, seconds: float, idleness: Idleness, is_quiet: Callable[[], bool] = lambda: False
+    clock: ClusterClock,
+    seconds: float,
+    idleness: Idleness,
+    is_quiet: Callable[[], bool] = never,
+    is_over: Callable[[], bool] = never,
 ) -> None:
     """Advance a clock step by step, and wait for the effects of each step, so that leases are renewed in time.
 
     The time stands still between the steps: what happens does not depend on the speed of the machine. While the cluster `is_quiet`,
-    the clock leaps to the next callback that is not deferrable.
+    the clock leaps to the next callback that is not deferrable. If it `is_over` after a step, the rest is left out.
     """
     with clock.standing_still():
         await idleness.wait(clock)
-        while seconds > 0:
+        while seconds > 0 and not is_over():
             leaped = await _leap(clock, seconds, idleness) if is_quiet() else 0.0
             if leaped:
                 seconds -= leaped

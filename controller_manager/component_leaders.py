@@ -182,7 +182,11 @@ class ComponentRunner:
                 LOG.error("%s on %s: leaderelection lost: %s", self._component.program, node, error)  # noqa: TRY400 - it is no fault
 
     async def _identity(self, node: str) -> str:
-        """Return the name of a candidate: a static pod that has led before this manager has started goes on."""
+        """Return the name of a candidate: a static pod that has led before this manager has started goes on.
+
+        Two managers do not use one name at a time: this runs while the Lease of the manager itself is held, and the parts of one
+        that has lost that write nothing any more.
+        """
         if node not in self._resumed:
             self._resumed.add(node)
             holder = await self._holder()

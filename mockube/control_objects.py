@@ -88,16 +88,17 @@ async def watch_requests(client: Client, field_selector: str) -> AsyncIterator[T
                     yield event["object"]
 
 
-async def advance_clock(client: Client, seconds: float) -> str:
-    """Advance the clock of the cluster, and return the time that it shows then."""
-    advance = {"apiVersion": API_VERSION, "kind": "ClockAdvance", "spec": {"seconds": seconds}}
+async def advance_clock(client: Client, spec: ReadOnlyTree) -> ReadOnlyTree:
+    """Advance the clock of the cluster, and return the status of the ClockAdvance."""
+    advance = {"apiVersion": API_VERSION, "kind": "ClockAdvance", "spec": spec}
     try:
         answer = await client.with_timeout(WATCH_SECONDS).create(
             CLOCKS, advance, key=CLOCK, subresource="advance"
         )
     except NotFound as error:
         raise Missing(_OFF) from error
-    return str(answer["status"]["time"])
+    status: ReadOnlyTree = answer["status"]
+    return status
 
 
 async def rewind(client: Client, moment: str) -> Any:

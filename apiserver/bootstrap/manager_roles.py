@@ -73,8 +73,9 @@ def roles_of_metrics() -> Sequence[RequiredObject]:
 
 def roles_of_control() -> Sequence[RequiredObject]:
     """Return the role for the group of control, which is aggregated to no other role."""
-    rules = {"rules": [{"verbs": ["*"], "apiGroups": [CONTROL], "resources": ["*"]}]}
-    return (_required_object(CLUSTER_ROLES, "mockube:control", rules),)
+    of_objects = {"verbs": ["*"], "apiGroups": [CONTROL], "resources": ["*"]}
+    of_clock = {"verbs": ["get"], "nonResourceURLs": [clock_readings.PATH]}  # participants follow it
+    return (_required_object(CLUSTER_ROLES, "mockube:control", {"rules": [of_objects, of_clock]}),)
 
 
 def roles_of_manager(packs: Iterable[str] = ()) -> Sequence[RequiredObject]:

@@ -29,6 +29,7 @@ from mockube.apiserver.fields import FieldSelectorError, selectable
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import RequestContext
+from mockube.apiserver.registry.revisions import history_start
 from mockube.apiserver.storage.journal import Author
 from mockube.apiserver.storage.stored_object import (
     StoredObject,
@@ -155,13 +156,15 @@ class Changes(RecordStrategy):
         if parts is None:
             return None
         revision, readers = int(parts[1]), _Readers(self._cluster, context)
+        if revision > await self._cluster.watch_cache.fresh():
+            return None
         async with aclosing(self._history(self._whole(), revision, revision)) as history:
             async for written in history:
                 if _name_of(written) == context.name and await readers.may_list(written):
                     return self._stored(written)
         return None
 
-    async def all(self, context: RequestContext) -> Sequence[StoredObject]:
+    async def all(self, context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
         head = await self._cluster.watch_cache.fresh()
         scope, readers = self._scope(context), _Readers(self._cluster, context)
         found: deque[_Written] = deque(maxlen=self._max_changes)
@@ -173,7 +176,7 @@ class Changes(RecordStrategy):
             if len(objects) % _BUILT_AT_ONCE == _BUILT_AT_ONCE - 1:
                 await yield_to_loop()
             objects.append(self._stored(written))
-        return objects
+        return head, objects
 
     async def follow(
         self, version: int, context: RequestContext
@@ -195,23 +198,25 @@ class Changes(RecordStrategy):
         self, scope: _Scope, first: Revision, last: Revision
     ) -> AsyncGenerator[_Written, None]:
         """Yield the events of revisions, of those that are readable."""
-        status = await self._cluster.kv.status()
-        first, last = max(first, status.compact_revision + 1), min(last, status.revision)
+        first = max(first, await history_start(self._cluster.kv) + 1)
         if first > last:
             return
         request = WatchRequest(
             key=scope.key, range_end=scope.range_end, start_revision=first, previous=True, progress=True
         )
-        async with await self._cluster.kv.watch(request) as watch:
-            await watch.request_progress()
-            async for batch in watch:
-                for position, written in enumerate(self._located(batch.events)):
-                    if position % QUICK_SLICE == QUICK_SLICE - 1:
-                        await yield_to_loop()
-                    if written.event.kv.mod_revision <= last:
-                        yield written
-                if batch.revision >= last:
-                    return
+        try:
+            async with await self._cluster.kv.watch(request) as watch:
+                await watch.request_progress()
+                async for batch in watch:
+                    for position, written in enumerate(self._located(batch.events)):
+                        if position % QUICK_SLICE == QUICK_SLICE - 1:
+                            await yield_to_loop()
+                        if written.event.kv.mod_revision <= last:
+                            yield written
+                    if batch.revision >= last:
+                        return
+        except (Compacted, WatcherTooSlow) as error:  # meanwhile
+            raise Expired(TOO_OLD) from error
 
     def _begin(self, scope: _Scope) -> Revision:
         """Return the first revision to look at: without a selector of a kind, the newest ones that are enough for the limit."""

@@ -5,7 +5,7 @@ stream of `/mockube/clock`. What belongs to the machine, as the deadlines of req
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import orjson
@@ -14,7 +14,6 @@ from mockube.apimachinery import errors, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.status import BadRequest
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Subresource
@@ -33,29 +32,31 @@ from mockube.apiserver.storage.change_history import Change, ChangeKind
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
 from mockube.apiserver.user import SERVER
 from mockube.apiserver.wire.negotiation import MediaType
-from mockube.component_base.clock import MAX_SPEED, ClusterClock
+from mockube.component_base.clock import MAX_SPEED, ClusterClock, never
 
-from .kind import AGE, API_VERSION, VERSION, ControlKind
+from .advances import (
+    ADVANCE_KIND,
+    UNTIL_SECONDS,
+    AdvanceBy,
+    check_advance,
+    condition_of,
+    read_advance,
+)
+from .kind import AGE, API_VERSION, ControlKind
+from .quiet import QuietTime
 from .schemas import column, integer, text
 from .strategy import ControlStrategy
 
 NAME: Final = "cluster"
 """The name of the only Clock."""
 ADVANCE: Final = "advance"
-ADVANCE_KIND: Final = "ClockAdvance"
-MAX_ADVANCE_SECONDS: Final = 10 * 365 * 86_400.0
-STEP_SECONDS: Final = 5.0
-"""The steps of an advance that another process follows: shorter than the time in which a leader has to renew its Lease."""
-QUIET_SECONDS: Final = 0.03
-"""How long no request arrives when the other process has done what is due."""
-MAX_QUIET_WAIT: Final = 2.0
 _SPEC: Final = ROOT.child("spec")
 
 CLOCK: Final = ControlKind(
     name="Clock",
     plural="clocks",
     description="Clock is the time of the cluster, of its server, its controllers and its nodes. There is one, with the name cluster. Its "
-    "subresource advance gets a ClockAdvance with spec.seconds.",
+    "subresource advance gets a ClockAdvance with spec.seconds, spec.until, or both.",
     spec={
         "description": "How time passes.",
         "properties": {
@@ -108,10 +109,16 @@ class Clocks(ControlStrategy):
     prefix: bytes
 
     def __init__(
-        self, clock: ClusterClock, advance: Callable[[float], Awaitable[None]], refusal: str = ""
+        self,
+        clock: ClusterClock,
+        advance: AdvanceBy,
+        cluster: Registry,
+        quiet_time: QuietTime,
+        refusal: str = "",
     ) -> None:
-        """`advance` advances the clock; `refusal` is why the clock cannot be changed, "" if it can."""
+        """`advance` advances the clock of the cluster; `refusal` is why the clock cannot be changed, "" if it can."""
         self._clock, self._refusal = clock, refusal
+        self._cluster, self._quiet_time = cluster, quiet_time
         self.advance_by = advance
         self._advancing = asyncio.Lock()
 
@@ -189,63 +196,33 @@ class Clocks(ControlStrategy):
         if context.name != NAME:
             raise status.not_found(CLOCK.group_resource, context.name)
         is_dry_run = write_options(context, "CreateOptions").dry_run
-        tree = _read(context.body.data)
+        tree = read_advance(context.body.data)
         field_errors = [*self._check_advance(tree)]
         if field_errors:
             raise status.invalid(GroupKind(CLOCK.group_resource.group, ADVANCE_KIND), NAME, field_errors)
+        spec = tree["spec"]
+        is_over, report = await self._until(spec, context), {}
         if not is_dry_run:
             async with self._advancing:
-                await self.advance_by(float(tree["spec"]["seconds"]))
+                began = self._clock.now()
+                if not ("until" in spec and is_over()):
+                    await self.advance_by(float(spec.get("seconds", UNTIL_SECONDS)), is_over)
+                report["seconds"] = (self._clock.now() - began).total_seconds()
+        if "until" in spec:
+            report["isReached"] = is_over()
         head = {"kind": ADVANCE_KIND, "apiVersion": API_VERSION, "metadata": {"name": NAME}}
-        return ObjectResult(code=201, tree={**head, "spec": tree["spec"], "status": self._status()})
+        return ObjectResult(code=201, tree={**head, "spec": spec, "status": {**self._status(), **report}})
 
     def _check_advance(self, tree: Tree) -> Iterator[FieldError]:
         if self._refusal:
             yield errors.forbidden(_SPEC, self._refusal)
-        spec = tree.get("spec")
-        if not isinstance(spec, dict) or "seconds" not in spec:
-            yield errors.required(_SPEC.child("seconds"))
-            return
-        for name in sorted({*spec} - {"seconds"}):
-            yield errors.forbidden(_SPEC.child(name), "it is not implemented by mockube: only seconds are")
-        seconds = spec["seconds"]
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-            yield errors.type_invalid(_SPEC.child("seconds"), seconds, "must be a number")
-        elif not 0 < seconds <= MAX_ADVANCE_SECONDS:
-            problem = f"must be more than 0 and at most {MAX_ADVANCE_SECONDS:.0f}"
-            yield errors.invalid(_SPEC.child("seconds"), seconds, problem)
+        yield from check_advance(tree.get("spec"), self._cluster)
 
-
-def _read(data: bytes) -> Tree:
-    """Return the body of an advance."""
-    try:
-        tree = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise BadRequest(f"the body must be a {ADVANCE_KIND} in JSON: {error}") from error
-    if not isinstance(tree, dict):
-        raise BadRequest(f"the body must be a {ADVANCE_KIND}, not {type(tree).__name__}")
-    kind, version = tree.get("kind", ADVANCE_KIND), tree.get("apiVersion", API_VERSION)
-    if (kind, version) != (ADVANCE_KIND, API_VERSION):
-        raise BadRequest(f"the body must be a {ADVANCE_KIND} of {VERSION}, not {kind} of {version}")
-    return tree
-
-
-async def advance_followed(
-    clock: ClusterClock, seconds: float, arrived: Callable[[], int], is_busy: Callable[[], bool]
-) -> None:
-    """Advance a clock that another process follows: in steps, after each of which the other one does what is due.
-
-    `arrived` counts the requests to the server. The other process is taken for idle when none arrives for a moment.
-    """
-    real = clock.real
-    with clock.standing_still():
-        while seconds > 0:
-            step = min(STEP_SECONDS, seconds)
-            clock.advance(step)
-            seconds -= step
-            began = quiet_from = real.monotonic()
-            count = arrived()
-            while (now := real.monotonic()) - quiet_from < QUIET_SECONDS and now - began < MAX_QUIET_WAIT:
-                await real.sleep(QUIET_SECONDS / 6)
-                if is_busy() or arrived() != count:
-                    count, quiet_from = arrived(), real.monotonic()
+    async def _until(self, spec: Tree, context: RequestContext) -> Callable[[], bool]:
+        """Return what says that an advance is over before its seconds are."""
+        until = spec.get("until")
+        if until is None:
+            return never
+        if "condition" not in until:
+            return lambda: self._quiet_time.is_idle
+        return await condition_of(until["condition"], self._cluster, context)

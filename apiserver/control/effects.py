@@ -14,6 +14,7 @@ from mockube.apiserver.metrics.requests import RESOURCE_ROUTE
 from mockube.apiserver.registry.watch_stream import ClientWatch
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import JSON, Response, too_many_requests
+from mockube.component_base.clock import Timer
 
 from .refusals import TOO_OLD, injected_error
 
@@ -30,10 +31,14 @@ class Injection(Struct, frozen=True, kw_only=True):
     """Handles the request as without the fault."""
     sleep: Callable[[float], Awaitable[None]]
     """Waits some seconds; less if the fault is removed meanwhile."""
-    at_removal: Callable[[Callable[[], None]], None]
-    """Registers what is called when the fault is removed."""
-    call_later: Callable[[float, Callable[[], None]], object]
+    at_removal: set[Callable[[], None]]
+    """What is called when the fault is removed; what has ended before is discarded."""
+    call_later: Callable[[float, Callable[[], None]], Timer]
     """Calls a function after some seconds of the cluster."""
+    at_write: dict[Callable[[], None], Request]
+    """What is called when the user of a watch has written to the resource that it watches, with the request of the watch."""
+    steal: Callable[[Request, "Steal"], Awaitable[None]]
+    """Lets another candidate hold the Lease that a request is for."""
 
 
 class Effect(Struct, frozen=True, kw_only=True):
@@ -181,7 +186,7 @@ def _expire_watch(injection: Injection, _: Refuse) -> None:
 
 class Stale(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     revision: int
-    """The revision of the store at which a get or a list reads."""
+    """The revision of the store at which a get or a list reads, and at which a watch stands still until the fault is removed."""
 
 
 def _check_stale(stale: Stale) -> None:
@@ -190,6 +195,37 @@ def _check_stale(stale: Stale) -> None:
 
 async def _read_stale(injection: Injection, stale: Stale) -> None:
     injection.request.read_revision = stale.revision
+    if injection.request.info.verb == "watch":
+        _on_watch(injection, _UNTIL_REMOVAL, ClientWatch.lag)
+
+
+def _lag_watch(injection: Injection, _: Stale) -> None:
+    _on_watch(injection, _UNTIL_REMOVAL, ClientWatch.lag)
+
+
+# --- steal
+
+
+class Steal(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    holder: str = "mockube-fault"
+    """The holderIdentity of the candidate that takes the Lease before the request is executed."""
+    seconds: int | None = None
+    """The leaseDurationSeconds; those of the Lease, if it is None. Nobody renews it."""
+
+
+MAX_LEASE_SECONDS: Final = 2**31 - 1
+
+
+def _check_steal(steal: Steal) -> None:
+    _check_text("holder", steal.holder)
+    if not steal.holder:
+        raise ValueError("holder must not be empty")
+    if steal.seconds is not None:
+        check_integer("seconds", steal.seconds, 1, MAX_LEASE_SECONDS)
+
+
+async def _steal(injection: Injection, steal: Steal) -> None:
+    await injection.steal(injection.request, steal)
 
 
 # --- respond
@@ -246,33 +282,56 @@ async def _change(injection: Injection, change: ChangeResponse) -> Response:
 # --- hold and drop
 
 
-class Hold(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Interruption(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True
+):
+    """How long the events of a watch are held back, or lost: until the fault is removed, or what it says comes before that."""
+
     seconds: float | None = None
-    """How long the events of a watch are held back; until the fault is removed, if it is None."""
+    until_write: bool = False
+    """Until the user of the watch has written to the resource that it watches."""
 
 
-class Drop(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    seconds: float | None = None
-    """How long the events of a watch are lost; until the fault is removed, if it is None."""
+class Hold(Interruption, frozen=True, kw_only=True):
+    """The events of a watch are held back."""
 
 
-def _check_span(span: Hold | Drop) -> None:
+class Drop(Interruption, frozen=True, kw_only=True):
+    """The changes of objects are lost for a watch."""
+
+
+_UNTIL_REMOVAL: Final = Interruption()
+
+
+def _check_interruption(span: Interruption) -> None:
     if span.seconds is not None:
         _check_seconds("seconds", span.seconds)
 
 
 def _on_watch(
-    injection: Injection, span: Hold | Drop, begin: Callable[[ClientWatch], Callable[[], None]]
+    injection: Injection, span: Interruption, begin: Callable[[ClientWatch], Callable[[], None]]
 ) -> None:
     """Let an effect begin on the watch of a request, which may not be open yet, and end after its time or with the fault."""
+    request = injection.request
 
     def apply(watch: ClientWatch) -> None:
-        end = begin(watch)
-        injection.at_removal(end)
-        if span.seconds is not None:
-            injection.call_later(span.seconds, end)
+        end_effect = begin(watch)
+        timer: Timer | None = None
 
-    request = injection.request
+        def end() -> None:
+            end_effect()
+            injection.at_removal.discard(end)
+            injection.at_write.pop(end, None)
+            if timer is not None:
+                timer.cancel()
+
+        injection.at_removal.add(end)
+        watch.on_close.append(end)
+        if span.until_write:
+            injection.at_write[end] = request
+        if span.seconds is not None:
+            timer = injection.call_later(span.seconds, end)
+
     if request.client_watch is None:
         request.on_watch.append(apply)
     else:
@@ -306,9 +365,10 @@ EFFECTS: Final = (
         interrupt=_expire_watch,
         interrupts=_is_expiry,
     ),
-    Effect(name="stale", arguments=Stale, check=_check_stale, apply=_read_stale),
-    Effect(name="hold", arguments=Hold, check=_check_span, apply=_hold, interrupt=_hold_watch),
-    Effect(name="drop", arguments=Drop, check=_check_span, apply=_drop, interrupt=_drop_events),
+    Effect(name="steal", arguments=Steal, check=_check_steal, apply=_steal),
+    Effect(name="stale", arguments=Stale, check=_check_stale, apply=_read_stale, interrupt=_lag_watch),
+    Effect(name="hold", arguments=Hold, check=_check_interruption, apply=_hold, interrupt=_hold_watch),
+    Effect(name="drop", arguments=Drop, check=_check_interruption, apply=_drop, interrupt=_drop_events),
     Effect(name="respond", arguments=Respond, check=_check_respond, apply=_respond),
     Effect(name="change", arguments=ChangeResponse, check=_check_change, apply=_change),
 )

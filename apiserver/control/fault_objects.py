@@ -18,12 +18,14 @@ from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import CONTROL, GroupResource
 from mockube.apimachinery.paths import ROOT, Path
-from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apimachinery.wellknown import NAMESPACE_NODE_LEASE
 from mockube.apiserver.fields import selectable
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.delete import delete
+from mockube.apiserver.registry.patch import patch_as_server
 from mockube.apiserver.registry.read import get, list_objects
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import Body, ListResult, ObjectResult, RequestContext
@@ -37,20 +39,19 @@ from mockube.apiserver.user import SERVER
 from mockube.apiserver.wire.negotiation import MediaType
 from mockube.etcd.kv import Compare, Target, Txn
 
+from .effects import Steal
 from .faults import Fault, FaultInjector, InjectedFault
 from .kind import AGE, API_VERSION, ControlKind
 from .matching import VERBS
+from .partitions import PARTITION, Partitions, check_partition
 from .schemas import column, integer, object_of, seconds, text
 from .served_names import check_requests
 from .strategy import ControlStrategy
 
 MAX_LAST_REQUESTS: Final = 10
 _SPEC: Final = ROOT.child("spec")
-_NOT_BUILT: Final = {
-    "stolenLease": "A Lease that another holder takes.",
-    "partition": "A node that is slow, or cut off.",
-}
-"""What a fault may do one day: it is refused by name."""
+_LEASES: Final = GroupResource("coordination.k8s.io", "leases")
+_PODS: Final = GroupResource("", "pods")
 _AUTHOR: Final = Author(user=SERVER.name, verb="update", subresource="status")
 
 
@@ -73,9 +74,16 @@ _MATCH: Final = object_of(
         "labels": text(
             "A label selector, such as app=web: the object that the request names has these labels before the request."
         ),
+        "node": text(
+            "The node to which the named object belongs: the node itself, its Lease in kube-node-lease, or a pod on it."
+        ),
         "path": text("The path of the URL, for requests that are for no resource."),
     },
 )
+_UNTIL_WRITE: Final = {
+    "type": "boolean",
+    "description": "Whether it ends when the user of the watch has written to the resource that it watches.",
+}
 _EFFECTS: Final = {
     "delay": object_of(
         "The request waits.", {"seconds": seconds("How long, by the cluster's clock.")}, "seconds"
@@ -95,8 +103,22 @@ _EFFECTS: Final = {
         },
         "status",
     ),
+    "steal": object_of(
+        "Another candidate takes the Lease that the request is for, before it is executed. match.resource must be leases.",
+        {
+            "holder": text(
+                "The holderIdentity of that candidate. The default is mockube-fault.", maxLength=253
+            ),
+            "seconds": integer(
+                "The leaseDurationSeconds, after which others may take it. The default are those of the Lease.",
+                minimum=1,
+                maximum=2**31 - 1,
+            ),
+        },
+    ),
     "stale": object_of(
-        "Gets and lists read the store as it was at a revision, as from a server that lags behind.",
+        "Gets and lists read the store as it was at a revision, as from a server that lags behind; watches begin there, and get no "
+        "later events until the Fault is deleted. match.verbs must be among get, list and watch.",
         {
             "revision": integer(
                 "The revision. The default is the newest one when the Fault is created.", minimum=1
@@ -105,11 +127,17 @@ _EFFECTS: Final = {
     ),
     "hold": object_of(
         "The events of watches are held back, also of those in progress.",
-        {"seconds": seconds("How long. The default is until the Fault is deleted.")},
+        {
+            "seconds": seconds("How long. The default is until the Fault is deleted."),
+            "untilWrite": _UNTIL_WRITE,
+        },
     ),
     "drop": object_of(
         "The changes of objects are lost for watches, also for those in progress.",
-        {"seconds": seconds("How long. The default is until the Fault is deleted.")},
+        {
+            "seconds": seconds("How long. The default is until the Fault is deleted."),
+            "untilWrite": _UNTIL_WRITE,
+        },
     ),
     "respond": object_of(
         "The request is not executed, and gets this response.",
@@ -142,7 +170,7 @@ FAULT: Final = ControlKind(
     description="Fault is a rule that harms requests to the server. If several faults match a request, the oldest applies.",
     spec={
         "description": "Which requests, how many of them, and what happens to them. Several effects apply in the order delay, cut, "
-        "refuse, stale, hold, drop, respond, change.",
+        "refuse, steal, stale, hold, drop, respond, change.",
         "properties": {
             "match": _MATCH,
             "share": {
@@ -154,14 +182,11 @@ FAULT: Final = ControlKind(
             "skip": integer("The number of chosen requests that are skipped first.", minimum=0),
             "times": integer("The number of requests that get the fault. The default is all.", minimum=1),
             **_EFFECTS,
-            **{
-                name: {
-                    "type": "object",
-                    "description": f"{text} Not implemented by mockube: it is refused.",
-                    "x-kubernetes-preserve-unknown-fields": True,
-                }
-                for name, text in _NOT_BUILT.items()
-            },
+            PARTITION: object_of(
+                "The simulated node that match.node names is cut off: it sends nothing, and its pods do not change. Other criteria, counts "
+                "and effects cannot be given with it.",
+                {},
+            ),
         },
     },
     status={
@@ -196,6 +221,7 @@ FAULT: Final = ControlKind(
         column("Resource", ".spec.match.resource", "The resource."),
         column("Times", ".spec.times", "How many requests get it.", type_="integer"),
         column("Hits", ".status.hits", "How many requests got it.", type_="integer"),
+        column("Node", ".spec.match.node", "The node.", priority=1),
         AGE,
     ),
     selectable=(selectable("resource", "spec.match.resource"), selectable("user", "spec.match.user")),
@@ -211,6 +237,39 @@ def labels_in(cluster: Registry, info: RequestInfo) -> Mapping[str, str]:
         return {}
     stored = cluster.find_cached(row.group_resource, info.namespace if row.namespaced else "", info.name)
     return {} if stored is None else stored.labels
+
+
+def node_in(cluster: Registry, info: RequestInfo) -> str:
+    """Return the node to which the object belongs that a request names; "" if it belongs to none."""
+    if info.resource == "nodes" or (info.resource == "leases" and info.namespace == NAMESPACE_NODE_LEASE):
+        return info.name
+    row = cluster.rows.get(_PODS)
+    if row is None or not info.name or GroupResource(info.group, info.resource) != _PODS:
+        return ""
+    stored = cluster.find_cached(_PODS, info.namespace, info.name)
+    return "" if stored is None else stored.tree()["spec"].get("nodeName") or ""
+
+
+async def steal_lease(cluster: Registry, request: Request, theft: Steal) -> None:
+    """Let another candidate hold the Lease that a request is for, if it exists and another one holds it."""
+    info = request.info
+    stored = cluster.find_cached(_LEASES, info.namespace, info.name) if info.name else None
+    spec = {} if stored is None else stored.tree()["spec"]
+    if stored is None or spec.get("holderIdentity") == theft.holder:
+        return
+    now = format_micro_time(cluster.clock.now())
+    spec_of_thief = {
+        "holderIdentity": theft.holder,
+        "acquireTime": now,
+        "renewTime": now,
+        "leaseTransitions": (spec.get("leaseTransitions") or 0) + 1,
+    }
+    if theft.seconds is not None:
+        spec_of_thief["leaseDurationSeconds"] = theft.seconds
+    with suppress(ApiError):  # it is deleted meanwhile, or a webhook refuses it
+        await patch_as_server(
+            cluster, cluster.rows[_LEASES], info.namespace, info.name, {"spec": spec_of_thief}
+        )
 
 
 class _Hits:
@@ -231,6 +290,7 @@ class Faults(ControlStrategy):
         self._cluster, self._injector = cluster, injector
         self._injected: dict[str, tuple[int, InjectedFault, _Hits]] = {}
         """By name, with the generation of the object."""
+        self.partitions = Partitions(cluster)
         self._unwritten: set[str] = set()
         """The faults whose status lacks hits."""
         self._is_hit, self._is_written = asyncio.Event(), asyncio.Event()
@@ -253,10 +313,8 @@ class Faults(ControlStrategy):
         return [*self._check(new["spec"])]
 
     def _check(self, spec: ReadOnlyTree) -> Iterator[FieldError]:
-        not_built = [name for name in _NOT_BUILT if name in spec]
-        if not_built:
-            for name in not_built:
-                yield errors.forbidden(_SPEC.child(name), "it is not implemented by mockube")
+        if PARTITION in spec:
+            yield from check_partition(spec, self._cluster)
             return
         fault, match, served = (
             _read(spec),
@@ -276,6 +334,7 @@ class Faults(ControlStrategy):
                 match.child("resource"), fault.match.resource, partial(check_requests, fault.match, served)
             ),
             *_check_stale(fault),
+            *_check_steal(fault),
         ]
         yield from found or _value_error(_SPEC, spec, fault.check)
 
@@ -289,13 +348,15 @@ class Faults(ControlStrategy):
         """Inject a new fault, begin a changed one anew, end a deleted one."""
         tree = change.after.tree()
         name, generation = meta.name(tree), meta.generation(tree)
+        is_partition = PARTITION in tree["spec"] and change.kind is not ChangeKind.DELETED
+        self.partitions.set(name, tree["spec"]["match"]["node"] if is_partition else "")
         present = self._injected.get(name)
         if change.kind is not ChangeKind.DELETED and present is not None and present[0] == generation:
             return  # its status or its metadata has changed
         if present is not None:
             del self._injected[name]
             self._injector.remove(present[1])
-        if change.kind is not ChangeKind.DELETED:
+        if change.kind is not ChangeKind.DELETED and not is_partition:
             hits = _Hits()
             injected = InjectedFault(_read(tree["spec"]), name, partial(self._note_hit, name, hits))
             self._injected[name] = generation, injected, hits
@@ -322,16 +383,27 @@ class Faults(ControlStrategy):
         self._is_hit.set()
 
     def tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, None]]]:
-        return {"control-faults": self.run}
+        return {"control-faults": self.run, "control-partitions": self.partitions.run}
 
     async def run(self) -> None:
         """Write the hits of faults to their status, until cancelled."""
         while True:
             await self._is_hit.wait()
             self._is_hit.clear()
-            while self._unwritten:
-                await self._write_status(self._unwritten.pop())
-            self._is_written.set()
+            try:
+                while self._unwritten:
+                    await self._write_next_status()
+            finally:  # an error of one does not let readers wait
+                self._is_written.set()
+
+    async def _write_next_status(self) -> None:
+        name = self._unwritten.pop()
+        try:
+            await self._write_status(name)
+        except BaseException:
+            self._unwritten.add(name)
+            self._is_hit.set()
+            raise
 
     async def _write_status(self, name: str) -> None:
         """Write the hits of a fault, unless it is deleted meanwhile."""
@@ -379,7 +451,7 @@ class Faults(ControlStrategy):
         await self._registry.watch_cache.fresh()
 
     async def clear(self) -> None:
-        for name in [*self._injected]:
+        for name in [*self._injected, *self.partitions.names]:
             await self.remove(name)
 
     def _context(self, verb: str, name: str = "", body: bytes = b"") -> RequestContext:
@@ -404,9 +476,15 @@ def _value_error(path: Path, value: Any, check: Callable[[], None]) -> Iterator[
 
 def _check_stale(fault: Fault) -> Iterator[FieldError]:
     verbs = {*fault.match.verbs}
-    if fault.stale is not None and (not verbs or not verbs <= {"get", "list"}):
-        problem = "a stale watch is not implemented by mockube: match.verbs must be get, list or both"
-        yield errors.forbidden(_SPEC.child("stale"), problem)
+    if fault.stale is not None and (not verbs or not verbs <= {"get", "list", "watch"}):
+        yield errors.forbidden(
+            _SPEC.child("stale"), "match.verbs must be among get, list and watch: a write has no revision"
+        )
+
+
+def _check_steal(fault: Fault) -> Iterator[FieldError]:
+    if fault.steal is not None and fault.match.resource not in (_LEASES.resource, str(_LEASES)):
+        yield errors.forbidden(_SPEC.child("steal"), f"match.resource must be {_LEASES.resource}")
 
 
 def _status(injected: InjectedFault, hits: _Hits) -> Tree:

@@ -1,7 +1,7 @@
 """Fault injection: a hook that applies the effects of faults to the requests that match."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -30,6 +30,7 @@ from .effects import (
     Refuse,
     Respond,
     Stale,
+    Steal,
     check_integer,
 )
 from .matching import Match
@@ -58,6 +59,7 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     delay: Delay | None = None
     cut: Cut | None = None
     refuse: Refuse | None = None
+    steal: Steal | None = None
     stale: Stale | None = None
     hold: Hold | None = None
     drop: Drop | None = None
@@ -101,8 +103,10 @@ class InjectedFault:
         """The number of requests that got the fault."""
         self.delayed: set[asyncio.Event] = set()
         """An event for each delayed request, which continues when it is set."""
-        self.at_removal: list[Callable[[], None]] = []
+        self.at_removal: set[Callable[[], None]] = set()
         """What ends the effects on watches."""
+        self.at_write: dict[Callable[[], None], Request] = {}
+        """What ends them when the user of the watch writes, with the request of the watch."""
         self._on_hit = on_hit
         self._remaining_skips = fault.skip
 
@@ -120,16 +124,43 @@ class InjectedFault:
         self._remaining_skips -= 1
         return True
 
+    def note_write(self, request: Request) -> None:
+        """End the effects on watches of the user who has written, of the same resource."""
+        for end, watching in [*self.at_write.items()]:
+            if _is_of_same(request, watching):
+                end()
+
     def end(self) -> None:
         """Let delayed requests and watches continue."""
         for delayed in self.delayed:
             delayed.set()
-        while self.at_removal:
-            self.at_removal.pop()()
+        for end in [*self.at_removal]:
+            end()
+
+
+_WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+_ERRORS_FROM: Final = 400
+
+
+def _is_of_same(request: Request, watching: Request) -> bool:
+    info, watched = request.info, watching.info
+    return (
+        request.user.name == watching.user.name
+        and (info.group, info.resource) == (watched.group, watched.resource)
+        and watched.namespace in ("", info.namespace)
+    )
 
 
 def _no_labels(_: RequestInfo) -> Mapping[str, str]:
     return {}
+
+
+def _no_node(_: RequestInfo) -> str:
+    return ""
+
+
+async def _steal_nothing(_request: Request, _steal: Steal) -> None:
+    """Steal no Lease: there is no store."""
 
 
 class FaultInjector:
@@ -141,13 +172,17 @@ class FaultInjector:
         random: Random | None = None,
         labels_of: Callable[[RequestInfo], Mapping[str, str]] = _no_labels,
         earlier_watches: Callable[[], Iterable[Request]] = tuple,
+        *,
+        node_of: Callable[[RequestInfo], str] = _no_node,
+        steal: Callable[[Request, Steal], Awaitable[None]] = _steal_nothing,
     ) -> None:
         """Create an injector without faults.
 
-        `labels_of` returns the labels of the object of a request, if it exists; `earlier_watches` returns the watches in progress that
-        have begun without this hook.
+        `labels_of` returns the labels of the object of a request, if it exists, and `node_of` the node that it belongs to;
+        `earlier_watches` returns the watches in progress that have begun without this hook; `steal` steals the Lease of a request.
         """
         self._clock, self._random, self._labels_of = clock, random or SystemRandom(), labels_of
+        self._node_of, self._steal = node_of, steal
         self._faults: list[InjectedFault] = []
         self.on_change: list[Callable[[], None]] = []
         """Called when a fault is added or removed."""
@@ -229,6 +264,8 @@ class FaultInjector:
             return False
         if fault.match.labels and not fault.match.matches_labels(self._labels_of(info)):
             return False
+        if fault.match.node and not fault.match.matches_node(self._node_of(info)):
+            return False
         if fault.share < 1 and fraction(self._random) >= fault.share:
             return False
         if injected.skips():
@@ -241,7 +278,9 @@ class FaultInjector:
             request=request,
             execute=partial(self._execute, request, proceed),
             sleep=partial(self._sleep, injected),
-            at_removal=injected.at_removal.append,
+            at_removal=injected.at_removal,
+            at_write=injected.at_write,
+            steal=self._steal,
             call_later=self._clock.call_later,
         )
 
@@ -254,9 +293,13 @@ class FaultInjector:
                 self._running_watches.discard(request)
         self._in_progress += 1
         try:
-            return await proceed(request)
+            response = await proceed(request)
         finally:
             self._in_progress -= 1
+        if self._faults and request.info.verb in _WRITES and response.status < _ERRORS_FROM:
+            for injected in [*self._faults]:
+                injected.note_write(request)
+        return response
 
     async def _sleep(self, injected: InjectedFault, seconds: float) -> None:
         elapsed = asyncio.Event()

@@ -1,16 +1,18 @@
 """Mark: a name for a revision of the store."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final
 
-from mockube.apimachinery import errors
+from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.fields import selectable
+from mockube.apiserver.registry.moments import is_moment
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.revisions import history_start
 from mockube.etcd.kv import Revision
 
 from .kind import AGE, ControlKind
@@ -67,13 +69,22 @@ class Marks(ControlStrategy):
         return {**new, "spec": {**spec, "revision": (await self._cluster.kv.status()).revision}}
 
     async def check(self, new: ReadOnlyTree, _old: ReadOnlyTree | None) -> Iterable[FieldError]:
-        revision, status = new["spec"]["revision"], await self._cluster.kv.status()
-        if revision > status.revision:
-            problem = f"must not be later than the newest revision, {status.revision}"
-        elif revision < status.compact_revision:
-            problem = (
-                f"must not be before the history of the store, which begins at {status.compact_revision}"
-            )
+        return [*_check_name(meta.name(new)), *await self._check_revision(new["spec"]["revision"])]
+
+    async def _check_revision(self, revision: Revision) -> Iterable[FieldError]:
+        kv = self._cluster.kv
+        newest, oldest = (await kv.status()).revision, await history_start(kv)
+        if revision > newest:
+            problem = f"must not be later than the newest revision, {newest}"
+        elif revision < oldest:
+            problem = f"must not be before the history of the store, which begins at {oldest}"
         else:
             return ()
         return [errors.invalid(_REVISION, revision, problem)]
+
+
+def _check_name(name: str) -> Iterator[FieldError]:
+    """Yield the error of a name that stands for another moment where a moment is needed."""
+    if is_moment(name):
+        problem = "must not be now, a revision, a time or a span: they are moments without a Mark"
+        yield errors.invalid(ROOT.child("metadata").child("name"), name, problem)

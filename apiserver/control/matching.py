@@ -64,6 +64,8 @@ class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     path: str = ""
     labels: str = ""
     """A label selector of the object that the request names, as the object is before the request."""
+    node: str = ""
+    """The node that the named object belongs to: the node itself, its Lease, or a pod on it."""
 
     def check(self) -> None:
         """Raise ValueError for an unknown verb. Whether a resource is served is checked by `served_names`."""
@@ -77,6 +79,9 @@ class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 
     def matches_labels(self, of_object: Mapping[str, str]) -> bool:
         return labels.parse(self.labels).matches(of_object)
+
+    def matches_node(self, of_object: str) -> bool:
+        return matches_wildcards(of_object, self.node)
 
     def matches(self, user: str, agent: str, info: RequestInfo) -> bool:
         return (

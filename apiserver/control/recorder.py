@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import merge
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -25,6 +25,7 @@ from mockube.component_base.clock import Clock
 from mockube.etcd.kv import Revision
 
 from .matching import Match, is_controller
+from .quiet import QuietTime
 
 MAX_CALLS: Final = 10_000
 """The number of recorded calls of users, and of controllers; older calls are dropped."""
@@ -59,7 +60,7 @@ class RecordedCall(Struct, frozen=True, kw_only=True):
         return f"{self.at:%H:%M:%S.%f} {code} {self.verb} {self.uri} ({self.user}, {self.agent})"
 
 
-class _Outcome(NamedTuple):
+class _Outcome(Struct, frozen=True, gc=False):
     """What is kept of a request that has ended."""
 
     info: RequestInfo
@@ -78,41 +79,33 @@ class _Outcome(NamedTuple):
     fault: str
 
 
-class RecordedRequest:
+class RecordedRequest(Struct, eq=False):
     """A request, which is kept while it is in progress, and its outcome afterwards. Every request makes one: it is small."""
 
-    __slots__ = ("_outcome", "_request", "at", "first_version", "number", "version")
-
-    def __init__(self, request: Request, number: int, at: datetime) -> None:
-        self._request: Request | None = request
-        self._outcome: _Outcome | None = None
-        self.number = number
-        self.at = at
-        self.version = self.first_version = 0
-        """The versions of the last and the first publication; 0 before it."""
+    in_progress: Request | None
+    """None when it has ended."""
+    number: int
+    at: datetime
+    ended: _Outcome | None = None
+    version: int = 0
+    """The version of the last publication; 0 before it."""
+    first_version: int = 0
+    """The version of the first one."""
 
     @property
     def outcome(self) -> _Outcome:
         """What is known of the request: without a code while it is in progress."""
-        if self._outcome is not None:
-            return self._outcome
-        assert self._request is not None
-        return _outcome_of(self._request, None, 0.0, 0, 0)
+        return self.ended or _outcome_of(self.request, None, 0.0, 0, 0)
 
     @property
     def request(self) -> Request:
         """The request while it is in progress."""
-        assert self._request is not None
-        return self._request
+        assert self.in_progress is not None
+        return self.in_progress
 
     @property
     def has_ended(self) -> bool:
-        return self._outcome is not None
-
-    def end(self, code: int | None, seconds: float, sent: int, revision: Revision) -> None:
-        assert self._request is not None
-        self._outcome = _outcome_of(self._request, code, seconds, sent, revision)
-        self._request = None
+        return self.ended is not None
 
 
 def _outcome_of(
@@ -122,7 +115,7 @@ def _outcome_of(
     return _Outcome(
         _shortened(request.info),
         request.user.name[:MAX_TEXT],
-        request.user_agent[:MAX_TEXT],
+        (request.user_agent if context is None else context.user_agent)[:MAX_TEXT],
         request.uri[:MAX_TEXT],
         request.audit_id[:MAX_TEXT],
         code,
@@ -152,8 +145,10 @@ class RequestRecorder:
         max_calls: int = MAX_CALLS,
         first_version: int = 0,
         journal: Journal | None = None,
+        quiet_time: QuietTime | None = None,
     ) -> None:
-        """`journal` knows the revisions that requests have written."""
+        """`journal` knows the revisions that requests have written; `quiet_time` notes the requests that arrive."""
+        self._quiet_time = quiet_time
         self._clock = clock
         self._journal = journal
         self._count = 0
@@ -175,6 +170,8 @@ class RequestRecorder:
         info = request.info
         if info.group == CONTROL and info.resource == OWN_RESOURCE:
             return None
+        if self._quiet_time is not None:
+            self._quiet_time.note(info)
         self._count += 1
         recorded = RecordedRequest(request, self._count, self._clock.now())
         ring = self._controller_requests if is_controller(request.user.name) else self._user_requests
@@ -195,7 +192,8 @@ class RequestRecorder:
         is_written = request.info.verb in _WRITES and code is not None and code < _ERRORS_FROM
         if is_written and self._journal is not None:
             revision = self._journal.revision_of(request.audit_id)
-        recorded.end(code, seconds, sent or 0, revision)
+        recorded.ended = _outcome_of(request, code, seconds, sent or 0, revision)
+        recorded.in_progress = None
         self._publish(recorded)
 
     def _publish(self, recorded: RecordedRequest) -> None:

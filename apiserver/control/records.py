@@ -62,8 +62,8 @@ class RecordStrategy(ControlStrategy):
         """Return the record with the name of the request, if the user may read it."""
         raise NotImplementedError
 
-    async def all(self, context: RequestContext) -> Sequence[StoredObject]:
-        """Return all records that the user may read."""
+    async def all(self, context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
+        """Return all records that the user may read, and the version at which they are so: none is newer."""
         raise NotImplementedError
 
     def follow(
@@ -93,10 +93,10 @@ class RecordStrategy(ControlStrategy):
         options, chosen = await select_by(registry, context)
         if options.continue_token:
             raise BadRequest(f"a list of {context.resource.name} has one page: it continues with no token")
-        version, newest = get_version(options.resource_version), self.newest
+        version, (newest, objects) = get_version(options.resource_version), await self.all(context)
         if options.match == EXACT and version != newest:
             raise Expired(f"only the newest version of {context.resource.name} can be listed")
-        items = await _selected(chosen, await self.all(context))
+        items = await _selected(chosen, objects)
         return ListResult(
             api_version=context.resource.api_version,
             kind=context.resource.list_kind,
@@ -114,8 +114,8 @@ class RecordStrategy(ControlStrategy):
         stream = RecordWatch(registry.layout.prefix(context.resource), chosen, self, context)
         if options.initial_events is not False and (options.initial_events or not version):
             bookmark = bool(options.initial_events and options.bookmarks)
-            stream.position = self.newest
-            await stream.begin(await self.all(context), stream.position, bookmark=bookmark)
+            stream.position, objects = await self.all(context)
+            await stream.begin(objects, stream.position, bookmark=bookmark)
         else:
             stream.position = version or self.newest
         stream.start()

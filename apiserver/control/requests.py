@@ -116,13 +116,14 @@ class Requests(RecordStrategy):
         found = self._recorder.find(int(name)) if _NAME.fullmatch(name) else None
         return None if found is None or _name_of(found) != name else self._stored(found)
 
-    async def all(self, _context: RequestContext) -> Sequence[StoredObject]:
-        objects: list[StoredObject] = []
+    async def all(self, _context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
+        version, objects = self._recorder.newest, list[StoredObject]()
         for recorded in self._recorder.published():
             if len(objects) % QUICK_SLICE == QUICK_SLICE - 1:
                 await yield_to_loop()
-            objects.append(self._stored(recorded))
-        return objects
+            has_ended_since = recorded.version > version
+            objects.append(self._before(recorded) if has_ended_since else self._stored(recorded))
+        return version, objects
 
     async def follow(
         self, version: int, _context: RequestContext

@@ -8,13 +8,16 @@ from msgspec import Struct
 
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.control.advances import advance_followed
 from mockube.apiserver.control.changes import Changes
-from mockube.apiserver.control.clock import Clocks, advance_followed
-from mockube.apiserver.control.fault_objects import Faults, labels_in
+from mockube.apiserver.control.clock import Clocks
+from mockube.apiserver.control.fault_objects import Faults, labels_in, node_in, steal_lease
 from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.control.group import KINDS, ControlGroup
 from mockube.apiserver.control.kind import compile_kinds
 from mockube.apiserver.control.marks import Marks
+from mockube.apiserver.control.participants import Participants
+from mockube.apiserver.control.quiet import QuietTime
 from mockube.apiserver.control.recorder import RequestRecorder
 from mockube.apiserver.control.requests import Requests
 from mockube.apiserver.control.rewinds import OnRestored, Rewinds
@@ -26,7 +29,7 @@ from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.hooks import HookPoints, RequestHook
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.store import initial_revision
-from mockube.component_base.clock import Clock, ClusterClock
+from mockube.component_base.clock import ClusterClock
 from mockube.etcd.kv import KV
 
 from .environment import ServerEnvironment
@@ -48,11 +51,15 @@ class Controls(Struct, frozen=True, kw_only=True):
     """What controls and observes a server; nothing if it has no control."""
 
     recorder: RequestRecorder | None = None
+    quiet_time: QuietTime | None = None
+    """How long nobody has written to the cluster."""
     injector: FaultInjector | None = None
     faults: Faults | None = None
     """The objects of the injected faults; None if the group is off."""
     clocks: Clocks | None = None
     """The object of the clock; None if the group is off, or if the clock cannot be changed."""
+    participants: Participants | None = None
+    """The programs that an advance waits for."""
     group: ControlGroup | None = None
     moments: Moments | None = None
     """Finds moments by the Marks, too; None if there are none."""
@@ -73,31 +80,47 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     if is_off and not environment.is_embedded:
         return Controls()
     clock, first_revision = environment.clock, initial_revision(environment.clock.now())
+    quiet_time = QuietTime(clock)
     recorder = RequestRecorder(
         clock,
+        quiet_time=quiet_time,
         max_calls=config.control.control_requests,
         first_version=first_revision,
         journal=cluster.journal,
     )
-    injector = FaultInjector(clock, environment.random, partial(labels_in, cluster), watches)
+    injector = FaultInjector(
+        clock,
+        environment.random,
+        partial(labels_in, cluster),
+        watches,
+        node_of=partial(node_in, cluster),
+        steal=partial(steal_lease, cluster),
+    )
     if environment.is_embedded:  # an advance waits for requests that it counts
         hooks.before_endpoint.add(injector.inject)
     else:
         injector.on_change.append(_HookOfFaults(injector, hooks).update)
     if is_off:
-        return Controls(recorder=recorder, injector=injector)
+        return Controls(recorder=recorder, injector=injector, quiet_time=quiet_time)
     requests = Requests(recorder, cluster.layout.root)
     changes = Changes(cluster, config.control.control_changes)
     faults, marks = Faults(cluster, injector), Marks(cluster)
     moments = Moments(cluster, marks.find)
-    clocks = _make_clocks(config, clock, recorder)
+    participants = Participants(clock) if isinstance(clock, ClusterClock) else None
+    clocks = _make_clocks(config, cluster, recorder, quiet_time, participants)
     rewinds = Rewinds(cluster, kv, moments, on_restored)
     strategies: list[ControlStrategy] = [changes, faults, marks, requests, rewinds]
-    if clocks is not None:
-        strategies.append(clocks)
+    strategies += [each for each in (clocks, participants) if each is not None]
     group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)
     return Controls(
-        recorder=recorder, injector=injector, faults=faults, clocks=clocks, group=group, moments=moments
+        recorder=recorder,
+        quiet_time=quiet_time,
+        injector=injector,
+        faults=faults,
+        clocks=clocks,
+        participants=participants,
+        group=group,
+        moments=moments,
     )
 
 
@@ -117,13 +140,27 @@ class _HookOfFaults:
             self._hook = self._point.add(self._injector.inject)
 
 
-def _make_clocks(config: Config, clock: Clock, recorder: RequestRecorder) -> Clocks | None:
+def _make_clocks(
+    config: Config,
+    cluster: Registry,
+    recorder: RequestRecorder,
+    quiet_time: QuietTime,
+    participants: Participants | None,
+) -> Clocks | None:
     """Return the object of a clock that can be changed. The program in whose process the server runs replaces its `advance_by`."""
+    clock = cluster.clock
     if not isinstance(clock, ClusterClock):
         return None
 
-    def advance(seconds: float) -> Awaitable[None]:
-        return advance_followed(clock, seconds, lambda: recorder.count, lambda: recorder.in_progress > 0)
+    def advance(seconds: float, is_over: Callable[[], bool]) -> Awaitable[None]:
+        return advance_followed(
+            clock,
+            seconds,
+            lambda: recorder.count,
+            lambda: recorder.in_progress > 0,
+            participants=participants,
+            is_over=is_over,
+        )
 
     has_others = bool(config.store.etcd_servers)
-    return Clocks(clock, advance, refusal=_SHARED if has_others else "")
+    return Clocks(clock, advance, cluster, quiet_time, refusal=_SHARED if has_others else "")

@@ -18,6 +18,7 @@ from .registry import Backend
 NOW: Final = "now"
 _REVISION: Final = re.compile(r"[0-9]{1,19}")
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
+
 FindMark = Callable[[str], Revision | None]
 """Returns the revision that has a name; None if no Mark has it."""
 
@@ -25,6 +26,11 @@ FindMark = Callable[[str], Revision | None]
 def no_mark(_name: str) -> Revision | None:
     """Find no Mark: the server has none."""
     return None
+
+
+def is_moment(text: str) -> bool:
+    """Return whether a text means a moment by itself, so that it cannot be the name of a Mark."""
+    return text == NOW or text.startswith("-") or bool(_REVISION.fullmatch(text) or _DATE.match(text))
 
 
 class Moment(Struct, frozen=True, kw_only=True):

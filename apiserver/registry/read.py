@@ -8,6 +8,7 @@ from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError, Expired
 from mockube.apiserver.event_loop import QUICK_SLICE, filter_in_slices
+from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.storage import continue_token
 from mockube.apiserver.storage.continue_token import LATEST, BadContinueToken, ContinueToken
 from mockube.apiserver.storage.resource_cache import ResourceCache
@@ -222,6 +223,15 @@ async def _page_at_revision(
         if chosen.matches is None:
             metadata["remainingItemCount"] = remaining
     return _answer(context, items, metadata)
+
+
+async def objects_at(
+    registry: Registry, resource: Resource, prefix: bytes, revision: int
+) -> Sequence[StoredObject]:
+    """Return the objects below a prefix as they were at a revision of the store."""
+    request = Range(key=prefix, range_end=prefix_end(prefix), revision=revision)
+    page = await at_revision(registry.kv.range(request))
+    return list(registry.readable(resource, page.kvs))
 
 
 # --- resourceVersions of reads

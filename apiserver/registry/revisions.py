@@ -7,12 +7,13 @@ from mockube.apimachinery import status
 from mockube.apimachinery.status import ApiError, Cause, Expired
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.etcd.errors import Compacted, FutureRevision
-from mockube.etcd.kv import Revision
+from mockube.etcd.kv import FIRST_REVISION, KV, Range, Revision
 
 T = TypeVar("T")
 
 WAIT_SECONDS: Final = 3.0
 """How long a read waits for a revision that the watch cache does not have yet."""
+_ANY_KEY: Final = b"\x00"
 TOO_OLD_TO_LIST: Final = "The resourceVersion for the provided list is too old."
 
 
@@ -28,6 +29,18 @@ async def at_revision(reading: Awaitable[T]) -> T:
         raise Expired(TOO_OLD_TO_LIST) from error
     except FutureRevision as error:
         raise _too_large(error.requested, error.current, retry_after=0) from error
+
+
+async def history_start(kv: KV) -> Revision:
+    """Return the oldest revision of a store that can be read; 0 if nothing was compacted."""
+    known = (await kv.status()).compact_revision
+    if known:
+        return known
+    try:  # etcd reports it in the error of a read before it only
+        await kv.range(Range(key=_ANY_KEY, revision=FIRST_REVISION, count_only=True))
+    except Compacted as error:
+        return error.compact_revision
+    return 0
 
 
 async def wait_for(watch_cache: WatchCache, revision: Revision) -> None:

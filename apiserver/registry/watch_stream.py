@@ -21,7 +21,7 @@ from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop
 
 from .convert import remote_conversion, tolerant_client_version_converter
-from .read import get_version
+from .read import get_version, objects_at
 from .registry import Registry
 from .request_context import ListOptions, RequestContext
 from .revisions import wait_for
@@ -105,8 +105,12 @@ class ClientWatch:
         self.overflowed = False
         """Whether the reader was cut off because it did not read."""
         self.error: ApiError | None = None
-        self._holds = self._drops = 0
-        """How many faults hold back, or drop, its events."""
+        self.on_close: list[Callable[[], None]] = []
+        """Called when the reader has closed."""
+        self._holds = self._drops = self._lags = 0
+        """How many faults hold back, or drop, its events, or hold back those after the initial ones."""
+        self._is_initial = False
+        """Whether the earlier events are those of the initial objects."""
 
     async def begin(self, objects: Sequence[StoredObject], version: int, *, bookmark: bool) -> None:
         """Begin with the objects that exist at a version as ADDED events, and a bookmark after them.
@@ -117,7 +121,18 @@ class ClientWatch:
         matches = self._selected
         matching = objects if matches is None else await filter_in_slices(matches, objects, cost=self._cost)
         end = [WatchEvent(BOOKMARK, version=version, ends_initial=True)] if bookmark else []
-        self._earlier = chain((WatchEvent(ADDED, item) for item in matching), end)
+        self._earlier, self._is_initial = chain((WatchEvent(ADDED, item) for item in matching), end), True
+
+    def follow_from(self, version: int) -> None:
+        """Queue the changes after the version of the initial objects, which is an earlier one; end if they are not in the cache."""
+        try:
+            changes = self._resource_cache.history.since(version, self.prefix)
+        except TooOldResourceVersion as error:
+            self.end(Expired(str(error)))
+            return
+        events = (self._selected_event(change, self._selected) for change in changes)
+        self._queue = [event for event in events if event is not None]
+        self.version = max(version, self._resource_cache.history.newest)
 
     def resume(self, version: int) -> None:
         """Begin with the changes since a version; end with an error if they are no longer in the cache."""
@@ -146,12 +161,14 @@ class ClientWatch:
 
     async def take(self) -> Sequence[WatchEvent]:
         """Return the next events, at least one, or none if the watch has ended."""
-        if self._holds:
+        if self._is_held:
             await self._wait_released()
         events = await self._take_earlier() if self._earlier is not None else []
         if not events:
-            while not self._ended and (self._holds or not self._queue):
+            while not self._ended and (self._is_held or not self._queue):
                 await self._wait()
+            if self._is_held:  # it has ended
+                self._drop_events()
             events, self._queue, self._next_check = self._queue, [], UNCOUNTED_EVENTS
         if events and (last := events[-1].change) is not None:
             self._taken_to = last.revision
@@ -167,10 +184,25 @@ class ClientWatch:
 
     async def _wait_released(self) -> None:
         """Wait while faults hold the events back; a watch that ends meanwhile sends none of them."""
-        while self._holds and not self._ended:
+        while self._is_held and not self._ended:
             await self._wait()
-        if self._holds:
+        if self._is_held:
             self._drop_events()
+
+    @property
+    def _is_held(self) -> bool:
+        return bool(self._holds or (self._lags and not self._is_initial))
+
+    def lag(self) -> Callable[[], None]:
+        """Hold back all events after the initial ones until the returned function is called."""
+        self._lags += 1
+
+        @once
+        def release() -> None:
+            self._lags -= 1
+            self._wake()
+
+        return release
 
     def hold(self) -> Callable[[], None]:
         """Hold back all events until the returned function is called."""
@@ -200,7 +232,7 @@ class ClientWatch:
             if selected_events := [event for event in events if event is not None]:
                 return selected_events
             await yield_to_loop()
-        self._earlier = None
+        self._earlier, self._is_initial = None, False
         return []
 
     @property
@@ -308,6 +340,8 @@ class ClientWatch:
         self._ended = True
         self._drop_events()
         self._resource_cache.watchers.remove(self)
+        for closed in self.on_close:
+            closed()
 
     def _selected_event(
         self, change: Change, matches: Callable[[StoredObject], bool] | None
@@ -346,9 +380,14 @@ async def watch(registry: Registry, context: RequestContext) -> tuple[ClientWatc
     elif options.initial_events or not version:
         bookmark = bool(options.initial_events and options.bookmarks)
         try:
-            await stream.begin(
-                resource_cache.select(stream.prefix), registry.watch_cache.revision, bookmark=bookmark
-            )
+            if context.revision:
+                objects = await objects_at(registry, context.resource, stream.prefix, context.revision)
+                await stream.begin(objects, context.revision, bookmark=bookmark)
+                stream.follow_from(context.revision)
+            else:
+                await stream.begin(
+                    resource_cache.select(stream.prefix), registry.watch_cache.revision, bookmark=bookmark
+                )
         except BaseException:
             stream.close()
             raise

@@ -40,6 +40,11 @@ def has_no_deadline(info: RequestInfo) -> bool:
     return info.path.startswith(LONG_PATHS)
 
 
+def ends_with_client(info: RequestInfo) -> bool:
+    """Return whether a request without a deadline has no use any more when its client has disconnected."""
+    return info.is_resource and has_no_deadline(info)
+
+
 class InFlight:
     """Limits the requests in flight, as --max-requests-inflight does."""
 

@@ -115,7 +115,7 @@ class Elector:
         LOG.info("Trying to acquire the lease %s as %s", self._candidate.lease, self._candidate.identity)
         while not await self._try_acquire_or_renew(self._attempt_seconds):
             delay = self._timings.retry_period * (1 + JITTER * randomness.fraction(self._random))
-            await self._clock.sleep(delay)
+            await self._clock.routine.sleep(delay)
         LOG.info("Acquired the lease %s", self._candidate.lease)
 
     async def renew(self) -> LeaseLost:
@@ -125,7 +125,7 @@ class Elector:
         has led if this candidate can still renew it, so that the work and its caches remain valid; nothing is written meanwhile.
         """
         while self.is_leading:
-            await self._clock.sleep(self._timings.retry_period)
+            await self._clock.leadership.sleep(self._timings.retry_period)
             if not (await self._renew_in_time() or await self._renew_late()):
                 self._renewed_at = None
         return LeaseLost(f"the lease {self._candidate.lease} was not renewed in time")
@@ -149,10 +149,12 @@ class Elector:
             return False
         if not self._candidate.is_sole:
             return await self._try_acquire_or_renew(self._seconds_until_others_acquire())
+        seconds, delay = self._attempt_seconds, self._timings.retry_period
+        if await self._try_acquire_or_renew(seconds):  # the time has passed at once
+            return True
         LOG.warning(
             "The lease %s was not renewed in time. Writes wait until it is renewed", self._candidate.lease
         )
-        seconds, delay = self._attempt_seconds, self._timings.retry_period
         while not await self._try_acquire_or_renew(seconds) and self.is_leading:
             await self._clock.sleep(delay * (1 + JITTER * randomness.fraction(self._random)))
             # Attempts that are given up cost a starved machine more than those that it finishes.

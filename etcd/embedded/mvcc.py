@@ -38,7 +38,7 @@ from mockube.etcd.kv import (
 )
 
 from .leases import Leases
-from .versions import Versions, is_worth_packing, packable_bytes, taken_by, unpack_event
+from .versions import Versions, covers, is_worth_packing, packable_bytes, taken_by, unpack_event
 
 LOG_BYTES = 150
 """The memory of a revision in the log: its tuple, an event and a version's record."""
@@ -168,6 +168,21 @@ class Mvcc:
         """Return the events of the revisions first..last, with previous values; `first` is at least `first_watchable`."""
         revisions = self._log[first - self._swept - 1 : last - self._swept]
         return [[*map(unpack_event, events)] if type(events) is list else events for events in revisions]
+
+    def selected_events(
+        self, first: Revision, last: Revision, *, key: bytes, range_end: bytes | None, limit: int
+    ) -> tuple[Sequence[Event], Revision]:
+        """Return the events of an interval of keys in the revisions from `first` on, and the last one that was read.
+
+        Whole revisions are read, up to `last`, or until `limit` events are selected. Only their values are decompressed.
+        """
+        selected: list[Event] = []
+        for revision, events in enumerate(self._log[first - self._swept - 1 : last - self._swept], first):
+            matching = [event for event in events if covers(key, range_end, event.kv.key)]
+            selected += map(unpack_event, matching) if type(events) is list else matching
+            if len(selected) >= limit:
+                return selected, revision
+        return selected, last
 
     @property
     def first_watchable(self) -> Revision:

@@ -9,14 +9,16 @@ from collections.abc import AsyncIterator
 from typing import Self
 
 from mockube.etcd.errors import Compacted, InvalidRequest, KVError
-from mockube.etcd.kv import FIRST_REVISION, HEAD, Event, Revision, WatchBatch, WatchRequest
+from mockube.etcd.kv import FIRST_REVISION, HEAD, Revision, WatchBatch, WatchRequest
 
 from .hub import Channel, Hub, without_previous
 from .mvcc import Mvcc
-from .versions import covers, is_empty
+from .versions import is_empty
 
-CATCH_UP = 4096
-"""The number of past revisions that a watch reads before it yields to the event loop."""
+CATCH_UP = 1024
+"""The number of past revisions that a watch looks at before it yields to the event loop."""
+CATCH_UP_EVENTS = 64
+"""The number of events after which it does so: the values of old ones are compressed."""
 
 
 class StoreWatch:
@@ -32,6 +34,8 @@ class StoreWatch:
         self._channel: Channel | None = None
         self._next: Revision = request.start_revision
         """While catching up: the next revision to read. Earlier ones are not delivered."""
+        self._has_read_step = False
+        """Whether other tasks run before the watch reads on in the past."""
         self._waiter: asyncio.Future[None] | None = None
         self._progress_wanted = False
         self._ended = False
@@ -51,6 +55,10 @@ class StoreWatch:
                 raise self._error
             if self._ended:
                 raise StopAsyncIteration
+            if self._has_read_step:
+                self._has_read_step = False
+                await self._wait()
+                continue
             batch = self._take() if self._channel is not None else self._catch_up()
             if batch is not None:
                 return batch
@@ -112,12 +120,11 @@ class StoreWatch:
             return None
         request, first = self.request, max(self._next, FIRST_REVISION + 1)
         last = min(self._hub.revision, first + CATCH_UP - 1)
-        matching_events: list[Event] = []
-        for events in self._core.events(first, last):
-            matching_events += [
-                event for event in events if covers(request.key, request.range_end, event.kv.key)
-            ]
+        matching_events, last = self._core.selected_events(
+            first, last, key=request.key, range_end=request.range_end, limit=CATCH_UP_EVENTS
+        )
         self._next = last + 1
+        self._has_read_step = bool(matching_events) and last < self._hub.revision
         if last == self._hub.revision:
             self._join()
         if not matching_events:

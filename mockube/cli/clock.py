@@ -2,15 +2,16 @@
 
 import argparse
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 from mockube import control_objects
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.client.verbs import Client
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import seconds
 from mockube.control_objects import CLOCK, CLOCKS
+from mockube.failure import TimedOut, UsageError
 
 from .output import table
 from .parsing import CommandParser
@@ -20,7 +21,9 @@ _SPECS: Final[dict[str, Tree]] = {"pause": {"paused": True}, "resume": {"paused"
 
 
 def add_flags(parser: CommandParser) -> None:
-    commands = parser.add_subparsers(dest="action", metavar="show|pause|resume|rate|advance", required=True)
+    commands = parser.add_subparsers(
+        dest="action", metavar="show|pause|resume|rate|advance|until-idle|until", required=True
+    )
     for name, text in (
         ("show", "print the time"),
         ("pause", "let time stand still; it can still be advanced"),
@@ -35,6 +38,20 @@ def add_flags(parser: CommandParser) -> None:
     advance_parser = commands.add_parser("advance", help="advance the clock, with what is due on the way")
     advance_parser.add_argument("time", type=seconds, metavar="TIME", help="such as 90s, 5m or 1h30m")
     add_server_flags(advance_parser)
+    _add_until(commands)
+
+
+def _add_until(commands: Any) -> None:
+    idle_parser = commands.add_parser("until-idle", help="advance the clock until nobody writes for a minute")
+    until_parser = commands.add_parser("until", help="advance the clock until an object has a condition")
+    until_parser.add_argument("condition", metavar="CONDITION", help="such as Available or Ready=False")
+    until_parser.add_argument("object", metavar="RESOURCE/NAME", help="such as deployments.apps/web")
+    until_parser.add_argument("--namespace", default="default", help="the namespace of the object (default)")
+    for each in (idle_parser, until_parser):
+        each.add_argument(
+            "--within", type=seconds, default=3600.0, metavar="TIME", help="how far at most (1h)"
+        )
+        add_server_flags(each)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -46,12 +63,36 @@ def run(options: argparse.Namespace) -> int:
 async def _run(options: argparse.Namespace) -> str:
     """Return what to print."""
     async with open_client(server_access(options), RealClock()) as client:
-        if options.action == "advance":
-            return await control_objects.advance_clock(client, options.time)
+        if options.action in ("advance", "until-idle", "until"):
+            return _reached(await control_objects.advance_clock(client, advance_of(options)), options)
         if options.action != "show":
             spec = _SPECS.get(options.action) or {"rate": options.rate}
             await client.patch(CLOCKS, CLOCK, {"spec": spec})
         return await _clock_table(client)
+
+
+def advance_of(options: argparse.Namespace) -> Tree:
+    """Return the spec of the ClockAdvance that the arguments describe."""
+    if options.action == "advance":
+        return {"seconds": options.time}
+    if options.action == "until-idle":
+        return {"seconds": options.within, "until": {"idle": True}}
+    resource, _, name = options.object.partition("/")
+    if not name:
+        raise UsageError("clock until: name the object, such as deployments.apps/web")
+    type_, _, status = options.condition.partition("=")
+    condition = {"resource": resource, "namespace": options.namespace, "name": name, "type": type_}
+    return {
+        "seconds": options.within,
+        "until": {"condition": {**condition, "status": status} if status else condition},
+    }
+
+
+def _reached(status: ReadOnlyTree, options: argparse.Namespace) -> str:
+    """Return the time after an advance; raise an error if it has ended before what it was to reach."""
+    if status.get("isReached", True):
+        return str(status["time"])
+    raise TimedOut(f"not reached within {options.within:g} seconds of the cluster: it is {status['time']}")
 
 
 async def _clock_table(client: Client) -> str:

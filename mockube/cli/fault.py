@@ -26,6 +26,7 @@ _CRITERIA: Final = {
     "namespace": "the namespace of the object",
     "object": "the name of the object",
     "labels": "a label selector of the object, such as app=web",
+    "node": "the node to which the object belongs",
 }
 
 
@@ -66,7 +67,20 @@ def _add_effects(parser: Any) -> None:
         "--cut", choices=("before", "after"), help="cut the connection before or after execution"
     )
     parser.add_argument(
-        "--stale", action="store_true", help="read the store as it is now; needs --verbs=get,list"
+        "--stale",
+        action="store_true",
+        help="read the store as it is now, and let watches stand still; needs --verbs=get,list,watch",
+    )
+    parser.add_argument(
+        "--steal", action="store_true", help="let another holder take the Lease; needs --resource=leases"
+    )
+    parser.add_argument(
+        "--partition", action="store_true", help="cut a simulated node off; needs --node, and nothing else"
+    )
+    parser.add_argument(
+        "--until-write",
+        action="store_true",
+        help="let --hold or --drop end when the user of the watch has written to the resource",
     )
     for name, text in (("hold", "hold back"), ("drop", "drop")):
         parser.add_argument(
@@ -131,10 +145,11 @@ def spec_of(options: argparse.Namespace) -> Tree:
         spec["delay"] = {"seconds": options.delay}
     if options.cut is not None:
         spec["cut"] = {"when": options.cut}
-    if options.stale:
-        spec["stale"] = {}
+    spec |= {name: {} for name in ("stale", "steal", "partition") if getattr(options, name)}
     for name in ("hold", "drop"):
         span = getattr(options, name)
         if span is not None:
             spec[name] = {"seconds": span} if span else {}
+            if options.until_write:
+                spec[name]["untilWrite"] = True
     return spec

@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, redirect_stderr
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -20,6 +21,8 @@ from mockube.apiserver.config.command_line import Config as ServerConfig
 from mockube.apiserver.config.command_line import parse as parse_server_flags
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
 from mockube.apiserver.control.faults import Fault, FaultInjector, InjectedFault
+from mockube.apiserver.control.participants import ParticipantIdleness
+from mockube.apiserver.control.quiet import MIN_QUIET_SECONDS, QuietTime
 from mockube.apiserver.control.recorder import MAX_CALLS, RequestRecorder
 from mockube.apiserver.registry.component_statuses import ComponentHealth, EmbeddedProbe
 from mockube.client.connect import ClientOptions, connect
@@ -27,7 +30,14 @@ from mockube.client.kubeconfig import Access
 from mockube.client.verbs import Client
 from mockube.cluster_client import wait_for_pods
 from mockube.command_client import AGENT
-from mockube.component_base.clock import Clock, ClusterClock, QuietTurns, advance_in_steps
+from mockube.component_base.clock import (
+    Clock,
+    ClusterClock,
+    Idleness,
+    QuietTurns,
+    advance_in_steps,
+    never,
+)
 from mockube.component_base.flags import flag_names, flags_of
 from mockube.component_base.suggestions import did_you_mean
 from mockube.component_base.supervision import start
@@ -44,7 +54,6 @@ from . import determinism
 from .determinism import SteppedWork
 from .fork_problems import fork_problem
 from .log_capture import CapturedLog, capture_log
-from .quiet import MIN_QUIET_SECONDS, QuietTime
 from .serving import KUBECONFIG, EmbeddedServer, run_server
 
 T = TypeVar("T")
@@ -107,14 +116,17 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
         else:
             await objects.clear()
 
-    async def advance(self, seconds: float) -> None:
-        """Advance the clock by some seconds, and run everything that is due by then."""
+    async def advance(self, seconds: float, is_over: Callable[[], bool] = never) -> None:
+        """Advance the clock by some seconds, or until it `is_over`, and run everything that is due by then."""
         self.quiet_time.restart()
         if self.stepped is not None:
-            await self.stepped.advance(seconds, self._is_quiet)
+            await self.stepped.advance(seconds, self._is_quiet, is_over)
         else:
-            idleness = QuietTurns(lambda: self.faults.is_busy)
-            await advance_in_steps(self.clock, seconds, idleness, self._is_quiet)
+            participants = self.server.api_server.controls.participants
+            idleness: Idleness = QuietTurns(lambda: self.faults.is_busy)
+            if participants is not None:
+                idleness = ParticipantIdleness(idleness, participants)
+            await advance_in_steps(self.clock, seconds, idleness, self._is_quiet, is_over)
 
     def _is_quiet(self) -> bool:
         return self.quiet_time.is_over
@@ -136,7 +148,6 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         folder = stack.enter_context(temporary_folder("mockube-"))
         options = _with_files(options, folder)
         config, manager_config = _configure(options, folder)
-        quiet_time = QuietTime(clock, _quiet_seconds(manager_config))
         component_probes: dict[str, EmbeddedProbe] = {}
         server = await stack.enter_async_context(
             run_server(
@@ -148,11 +159,9 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
                 local_ports=manager_config.local_ports,
             )
         )
-        recorder, faults = server.api_server.controls.recorder, server.api_server.controls.injector
-        assert recorder is not None, "an embedded server records requests"
-        assert faults is not None, "an embedded server injects faults"
+        recorder, quiet_time, faults = _observers(server)
+        quiet_time.seconds = _quiet_seconds(manager_config)
         injectors.append(faults)
-        server.api_server.hooks.before_endpoint.add(quiet_time.observe)
         manager = Manager(
             manager_config,
             clock=clock,
@@ -203,9 +212,22 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         yield plane
 
 
+def _observers(server: EmbeddedServer) -> tuple[RequestRecorder, QuietTime, FaultInjector]:
+    controls = server.api_server.controls
+    assert controls.recorder is not None, "an embedded server records requests"
+    assert controls.quiet_time is not None, "an embedded server records requests"
+    assert controls.injector is not None, "an embedded server injects faults"
+    return controls.recorder, controls.quiet_time, controls.injector
+
+
 def _configure(options: ClusterOptions, folder: Path) -> tuple[ServerConfig, Config]:
     """Return the configurations of server and manager, and write the files that they name."""
     config = _parse_flags(lambda: parse_server_flags(options.server_arguments(), {}))
+    if options.seed is not None and not ip_address(config.serving.bind_address).is_loopback:
+        raise ValueError(
+            f"--bind-address={config.serving.bind_address}: other machines reach the server, whose tokens and keys "
+            "can be computed from the seed: give no seed, or a loopback address"
+        )
     installed = _install(options, folder)
     manager_config = _parse_flags(lambda: _parse_manager_flags(options, folder, installed))
     return config, replace(manager_config, local_ports=None if options.seed is None else {})

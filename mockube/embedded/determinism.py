@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
-from mockube.component_base.clock import ClusterClock, advance_in_steps
+from mockube.component_base.clock import ClusterClock, advance_in_steps, never
 from mockube.component_base.forkable_loop import ForkableSelectorLoop
 from mockube.component_base.loop import yield_to_loop
 from mockube.objects import caller
@@ -89,6 +89,7 @@ class _Work(Struct, kw_only=True):
     context: Context
     coroutine: Coroutine[Any, Any, Any] | None = None
     seconds: float = 0.0
+    is_over: Callable[[], bool] = never
 
 
 class SteppedWork:
@@ -120,14 +121,25 @@ class SteppedWork:
         result: T = await self._add(coroutine=coroutine)
         return result
 
-    async def advance(self, seconds: float, is_quiet: Callable[[], bool]) -> None:
+    async def advance(
+        self, seconds: float, is_quiet: Callable[[], bool], is_over: Callable[[], bool] = never
+    ) -> None:
         self._is_quiet = is_quiet
-        await self._add(seconds=seconds)
+        await self._add(seconds=seconds, is_over=is_over)
 
-    async def _add(self, *, coroutine: Coroutine[Any, Any, Any] | None = None, seconds: float = 0.0) -> Any:
+    async def _add(
+        self,
+        *,
+        coroutine: Coroutine[Any, Any, Any] | None = None,
+        seconds: float = 0.0,
+        is_over: Callable[[], bool] = never,
+    ) -> Any:
         caller.CALL_COUNT.set(self._caller_calls)
         done = asyncio.get_running_loop().create_future()
-        self._queue.append(_Work(done=done, context=copy_context(), coroutine=coroutine, seconds=seconds))
+        context = copy_context()
+        self._queue.append(
+            _Work(done=done, context=context, coroutine=coroutine, seconds=seconds, is_over=is_over)
+        )
         if self._driver is None or self._driver.done():
             self._driver = asyncio.create_task(self._drive())
         return await done
@@ -159,7 +171,13 @@ class SteppedWork:
 
     async def _advance(self, work: _Work) -> None:
         try:
-            await advance_in_steps(self._clock, work.seconds, self._idleness, self._is_quiet)
+            await advance_in_steps(
+                self._clock,
+                work.seconds,
+                self._idleness,
+                self._is_quiet,
+                lambda: work.done.done() or work.is_over(),  # its caller may have left
+            )
         except Exception as error:  # noqa: BLE001 - it is raised to the caller
             if not work.done.done():
                 work.done.set_exception(error)

@@ -1,10 +1,14 @@
 """`Cluster.advance` moves the cluster's clock: timeouts elapse, and nodes stay ready."""
 
+import threading
+
 import pytest
 
 from mockube import Cluster
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apiserver.control.matching import CONTROLLERS
+from mockube.cli import clock
+from mockube.cli.parsing import CommandParser
 
 CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}"
 PATIENT = """
@@ -79,3 +83,32 @@ async def test_advance_is_awaited_in_event_loop():
             for name in ("before", "after")
         ]
         assert (after - before).total_seconds() >= 3600
+
+
+def run_clock(cluster, *arguments):
+    parser = CommandParser(prog="mockube clock")
+    clock.add_flags(parser)
+    return clock.run(parser.read([*arguments, f"--kubeconfig={cluster.kubeconfig}"], {}))
+
+
+def test_command_advances_until_deployment_is_available_and_cluster_is_idle(cluster, capsys):
+    cluster.apply(PATIENT)
+    begin = parse_time(cluster.get("Deployment", "web")["metadata"]["creationTimestamp"])
+    assert run_clock(cluster, "until", "Available", "deployments.apps/web") == 0
+    assert available(cluster.get("Deployment", "web")) == 2
+    assert run_clock(cluster, "until-idle") == 0
+    times = [parse_time(line) for line in capsys.readouterr().out.splitlines()]
+    assert 600 <= (times[0] - begin).total_seconds() < 700
+    assert 30 <= (times[1] - times[0]).total_seconds() < 200
+
+
+def test_advance_waits_for_participant(cluster):
+    cluster.apply(
+        "{apiVersion: control.mockube.dev/v1alpha1, kind: ClockParticipant, metadata: {name: p}, spec: {}}"
+    )
+    advancing = threading.Thread(target=cluster.advance, args=(5,))
+    advancing.start()
+    assert advancing.is_alive()
+    cluster.delete("ClockParticipant", "p")
+    advancing.join(60)
+    assert not advancing.is_alive()

@@ -17,6 +17,7 @@ import pytest
 from mockube import Cluster
 from mockube.apimachinery.timestamps import parse_time
 from mockube.embedded.determinism import START
+from mockube.embedded.handle import NotStarted
 from mockube.etcd.kv import WatchRequest
 
 CONTROLLERS = "system:kube-controller-manager"
@@ -221,3 +222,9 @@ async def test_awaited_cluster_takes_a_seed():
 def test_seed_that_is_no_integer_is_refused(seed):
     with pytest.raises(TypeError, match="seed must be an int"):
         Cluster(seed=seed)
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "192.0.2.1", "::"])
+def test_seed_of_server_that_other_machines_reach_is_refused(address):
+    with pytest.raises(NotStarted, match="can be computed from the seed"):
+        Cluster(seed=7, flags=[f"--bind-address={address}"]).start()

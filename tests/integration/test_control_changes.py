@@ -1,11 +1,17 @@
 """Changes: who wrote what, read from the history of the store."""
 
+from contextlib import suppress
+
 import orjson
 import pytest
+from msgspec.structs import replace
 
+from mockube.component_base.clock import RealClock
+from mockube.etcd.embedded.store import MemoryStore
+from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import Delete, Txn
 from tests.support.server.apiserver import Client, running, running_with_roles
-from tests.support.server.control import PATH, control_object
+from tests.support.server.control import PATH, causes, control_object
 
 CHANGES = f"{PATH}/changes"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -209,3 +215,52 @@ async def test_changes_are_read_only(client):
     await write_config_map(client)
     table = (await client.get(f"{CHANGES}?fieldSelector=type=DELETED", Accept=TABLE)).body
     assert table["rows"][0]["cells"][1:6] == ["DELETED", "ConfigMap", "default", "a", "admin"]
+
+
+class ReticentStore(MemoryStore):
+    """A store that reports as etcd does: not which revision is the oldest one."""
+
+    async def status(self):
+        return replace(await super().status(), compact_revision=0)
+
+
+async def test_changes_begin_at_oldest_revision_of_store_that_does_not_report_it():
+    store = ReticentStore(clock=RealClock())
+    async with running(kv=store) as client:
+        await write_config_map(client, "old")
+        oldest = (await store.status()).revision
+        await store.compact(oldest)
+        await client.post(CONFIG_MAPS, {"metadata": {"name": "new"}})
+        assert [spec["object"]["name"] for spec in await changes(client, "kind=ConfigMap")] == ["new"]
+        assert (await client.get(f"{CHANGES}/{oldest - 1}-000000000000")).status == 404
+        mark = control_object("Mark", "m", spec={"revision": oldest - 1})
+        refused = await client.post(f"{PATH}/marks", mark)
+        assert "begins at" in causes(refused)[0][1]
+
+
+class ForgetfulStore(MemoryStore):
+    """A store whose history is compacted whenever it is read."""
+
+    async def watch(self, request):
+        if request.previous:
+            with suppress(Compacted):
+                await self.compact((await self.status()).revision)
+        return await super().watch(request)
+
+
+async def test_list_whose_history_is_compacted_meanwhile_gets_410():
+    async with running(kv=ForgetfulStore(clock=RealClock())) as client:
+        await write_config_map(client)
+        answer = await client.get(CHANGES)
+        assert (answer.status, answer.body["reason"]) == (410, "Expired")
+
+
+async def test_change_of_a_future_revision_does_not_exist(client):
+    assert (await client.get(f"{CHANGES}/{10**18}-000000000000")).status == 404
+
+
+async def test_list_has_no_change_after_its_version(client):
+    await write_config_map(client)
+    body = (await client.get(CHANGES)).body
+    versions = [int(item["metadata"]["resourceVersion"]) for item in body["items"]]
+    assert versions[-1] <= int(body["metadata"]["resourceVersion"])

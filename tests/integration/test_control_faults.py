@@ -5,9 +5,12 @@ import asyncio
 import orjson
 import pytest
 
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.control.matching import Match
-from tests.support.event_loop import until
-from tests.support.server.apiserver import running
+from mockube.apiserver.control.partitions import DISCONNECTED
+from tests.support.event_loop import next_item, until
+from tests.support.server.apiserver import Client, running
 from tests.support.server.control import PATH, causes, control_object
 
 FAULTS = f"{PATH}/faults"
@@ -115,10 +118,16 @@ async def test_no_fault_prevents_its_own_removal(client):
         ({"match": {"resource": "marks"}, "hold": {}}, "spec.match.resource", "is not a resource"),
         ({"match": {"labels": "=="}, "hold": {}}, "spec.match", "labels: found '=='"),
         ({"hold": {}, "share": 0}, "spec", "share must be more than 0 and at most 1, not 0"),
-        ({"stale": {"revision": 1}}, "spec.stale", "a stale watch is not implemented by mockube"),
+        ({"stale": {"revision": 1}}, "spec.stale", "match.verbs must be among get, list and watch"),
+        ({"steal": {}}, "spec.steal", "match.resource must be leases"),
+        ({"steal": {"seconds": 0}, "match": {"resource": "leases"}}, "spec.steal.seconds", "equal to 1"),
+        ({"steal": {"holder": ""}, "match": {"resource": "leases"}}, "spec.steal", "must not be empty"),
+        ({"hold": {"untilWrite": 1}}, "spec.hold.untilWrite", "must be of type boolean"),
+        ({"partition": {}}, "spec.match.node", "a partition needs the name of a node"),
+        ({"partition": {}, "match": {"node": "a"}}, "spec.match.node", "there is no such node"),
+        ({"partition": {}, "match": {"verbs": ["get"]}}, "spec.match.verbs", "concerns a whole node"),
+        ({"partition": {}, "times": 1}, "spec.times", "cannot be given with a partition"),
         ({"change": {"mergePatch": {}}}, "spec.change", "mergePatch must not be empty"),
-        ({"stolenLease": {}}, "spec.stolenLease", "it is not implemented by mockube"),
-        ({"partition": {"node": "a"}}, "spec.partition", "it is not implemented by mockube"),
     ],
 )
 async def test_invalid_fault_is_refused(client, spec, field, problem):
@@ -226,3 +235,137 @@ async def test_delayed_request_continues_when_fault_is_deleted(client):
     await until(lambda: recorder.calls(Match(resource="configmaps")))
     await client.delete(f"{FAULTS}/f")
     assert orjson.loads((await getting).data)["kind"] == "ConfigMapList"
+
+
+# --- watches that lag behind
+
+
+WATCHES = {**ON_CONFIG_MAPS, "verbs": ["get", "list", "watch"]}
+
+
+def names_in(lines):
+    events = [orjson.loads(line) for line in lines.splitlines()]
+    return [event["object"]["metadata"].get("name") for event in events]
+
+
+async def test_watch_in_progress_stands_still_until_stale_fault_is_deleted(client):
+    async with client.watch(f"{CONFIG_MAPS}?watch=1") as events:
+        await inject(client, match=WATCHES, stale={})
+        await client.post(CONFIG_MAPS, config_map("late"))
+        waiting = asyncio.create_task(next_item(events))
+        assert (await client.get(CONFIG_MAPS)).body["items"] == []
+        assert not waiting.done()
+        await client.delete(f"{FAULTS}/f")
+        assert (await waiting)["object"]["metadata"]["name"] == "late"
+
+
+async def test_stale_watch_begins_with_objects_of_its_revision_and_follows_later(client):
+    await client.post(CONFIG_MAPS, config_map("old"))
+    await inject(client, match=WATCHES, stale={})
+    await client.post(CONFIG_MAPS, config_map("late"))
+    await client.delete(f"{CONFIG_MAPS}/old")
+    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    async with client.watch(f"{CONFIG_MAPS}?{query}") as events:
+        assert (await next_item(events))["object"]["metadata"]["name"] == "old"
+        bookmark = (await next_item(events))["object"]["metadata"]
+        revision = (await client.get(f"{FAULTS}/f")).body["spec"]["stale"]["revision"]
+        assert bookmark["resourceVersion"] == str(revision)
+        waiting = asyncio.create_task(next_item(events))
+        await client.post(CONFIG_MAPS, config_map("latest"))
+        assert not waiting.done()
+        await client.delete(f"{FAULTS}/f")
+        later = [await waiting, await next_item(events), await next_item(events)]
+        seen = [(event["type"], event["object"]["metadata"]["name"]) for event in later]
+        assert seen == [("ADDED", "late"), ("DELETED", "old"), ("ADDED", "latest")]
+
+
+async def test_stale_watch_that_resumes_sends_nothing(client):
+    listed = (await client.get(CONFIG_MAPS)).body["metadata"]["resourceVersion"]
+    await inject(client, match=WATCHES, stale={})
+    await client.post(CONFIG_MAPS, config_map("late"))
+    watched = await client.get(f"{CONFIG_MAPS}?watch=1&resourceVersion={listed}&timeoutSeconds=1")
+    assert watched.data == b""
+
+
+@pytest.mark.parametrize("effect", ["hold", "drop"])
+async def test_watch_continues_when_its_user_has_written(client, effect):
+    other = Client(client.session, client.url, authorization="Bearer alice")
+    await inject(client, match={**ON_CONFIG_MAPS, "verbs": ["watch"]}, **{effect: {"untilWrite": True}})
+    async with client.watch(f"{CONFIG_MAPS}?watch=1") as events:
+        waiting = asyncio.create_task(next_item(events))
+        await other.post(CONFIG_MAPS, config_map("of-another-user"))
+        await client.post("/api/v1/namespaces/default/secrets", {"metadata": {"name": "other-resource"}})
+        await client.post(CONFIG_MAPS, config_map("BAD NAME"))
+        assert not waiting.done()
+        await client.post(CONFIG_MAPS, config_map("own"))
+        await client.post(CONFIG_MAPS, config_map("following"))
+        first = (await waiting)["object"]["metadata"]["name"]
+        assert first == ("of-another-user" if effect == "hold" else "following")
+
+
+# --- leases and nodes
+
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+
+
+async def test_lease_is_stolen_before_its_renewal(client):
+    spec = {"holderIdentity": "operator", "leaseDurationSeconds": 15, "leaseTransitions": 2}
+    lease = (await client.post(LEASE, {"metadata": {"name": "l"}, "spec": spec})).body
+    await inject(
+        client,
+        match={"resource": "leases", "verbs": ["update"]},
+        steal={"holder": "thief", "seconds": 7},
+        times=1,
+    )
+    assert (await client.put(f"{LEASE}/l", lease)).status == 409
+    stolen = (await client.get(f"{LEASE}/l")).body
+    assert stolen["spec"]["holderIdentity"] == "thief"
+    assert (stolen["spec"]["leaseDurationSeconds"], stolen["spec"]["leaseTransitions"]) == (7, 3)
+    assert stolen["spec"]["renewTime"]
+    assert (await client.put(f"{LEASE}/l", {**stolen, "spec": spec})).status == 200
+    assert (await client.get(f"{FAULTS}/f")).body["status"]["hits"] == 1
+
+
+async def test_lease_that_does_not_exist_is_not_stolen(client):
+    await inject(client, match={"resource": "leases"}, steal={})
+    assert (await client.get(f"{LEASE}/none")).status == 404
+    assert (await client.post(LEASE, {"metadata": {"name": "l"}})).status == 201
+
+
+async def test_node_selects_what_belongs_to_it():
+    async with running("--disable-admission-plugins=ServiceAccount") as client:
+        await _select_by_node(client)
+
+
+async def _select_by_node(client):
+    for node in ("node-1", "node-2"):
+        await client.post("/api/v1/nodes", {"metadata": {"name": node}})
+        pod = {
+            "metadata": {"name": f"on-{node}"},
+            "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]},
+        }
+        assert (await client.post("/api/v1/namespaces/default/pods", pod)).status == 201
+    await inject(client, match={"node": "node-1"}, refuse={"status": 503})
+    pods = "/api/v1/namespaces/default/pods"
+    paths = ("/api/v1/nodes/node-1", "/api/v1/nodes/node-2", f"{pods}/on-node-1", f"{pods}/on-node-2", pods)
+    assert [(await client.get(path)).status for path in paths] == [503, 200, 503, 200, 200]
+    renewal = await client.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-1")
+    assert renewal.status == 503
+
+
+async def test_partition_disconnects_node_until_its_fault_is_deleted(client):
+    await client.post("/api/v1/nodes", {"metadata": {"name": "node-1"}})
+
+    def is_disconnected():
+        stored = client.server.registry.find_cached(GroupResource("", "nodes"), "", "node-1")
+        return DISCONNECTED in meta.annotations(stored.tree())
+
+    assert not is_disconnected()
+    await inject(client, match={"node": "node-1"}, partition={})
+    await until(is_disconnected)
+    await inject(client, "g", match={"node": "node-1"}, partition={})
+    await client.delete(f"{FAULTS}/f")
+    assert is_disconnected()
+    await client.delete(f"{FAULTS}/g")
+    await until(lambda: not is_disconnected())

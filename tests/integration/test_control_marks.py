@@ -36,7 +36,7 @@ async def test_mark_names_newest_revision(client):
 
 async def test_mark_names_earlier_revision(client):
     assert (await client.post(MARKS, control_object("Mark", "first", spec={"revision": 1}))).status == 201
-    await client.post(MARKS, control_object("Mark", "now"))
+    await client.post(MARKS, control_object("Mark", "newest"))
     listed = (await client.get(f"{MARKS}?fieldSelector=spec.revision=1")).body
     assert [item["metadata"]["name"] for item in listed["items"]] == ["first"]
 
@@ -175,3 +175,18 @@ async def test_only_administrators_have_rights():
         assert (await alice.get(CONFIG_MAPS)).status == 200
         assert (await alice.get(MARKS)).status == 403
         assert (await client.get(MARKS)).status == 200
+
+
+@pytest.mark.parametrize("name", ["now", "7", "1795863928153216"])
+async def test_name_that_is_a_moment_by_itself_is_refused(client, name):
+    refused = await client.post(MARKS, control_object("Mark", name))
+    assert refused.status == 422
+    ((field, problem),) = causes(refused)
+    assert (field, problem.partition(":")[0]) == ("metadata.name", "Invalid value")
+    assert (await client.get(MARKS)).body["items"] == []
+
+
+@pytest.mark.parametrize("name", ["nowhere", "7a", "2026-01-31"])
+async def test_name_that_resembles_a_moment_is_found(client, name):
+    assert (await client.post(MARKS, control_object("Mark", name))).status == 201
+    assert (await client.get(f"/mockube/at/{name}")).status == 200

@@ -114,9 +114,10 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "apiserver/authn/authenticators.py": _DURATION,
     "apiserver/authn/chain.py": {"*clock.real": "attempts of a request to a webhook"},
     "apiserver/authz/webhook.py": _DURATION,
-    "apiserver/control/clock.py": {
+    "apiserver/control/advances.py": {
         "*clock.real": "how long another process of the cluster is idle in an advance"
     },
+    "apiserver/control/participants.py": {"*clock.real": "how long an advance waits for another program"},
     "apiserver/parts/requests.py": {"*clock.real": "deadlines, durations and connections of requests"},
     "apiserver/parts/tracing.py": {"*clock.real": "spans, beside those of other programs"},
     "client/cache/informer.py": _DURATION,

@@ -264,6 +264,16 @@ async def test_tasks_wake_in_the_same_order_at_the_same_times_in_every_run():
         assert period <= min(pauses) <= max(pauses) < period + clocks.MAX_STEP_SECONDS
 
 
+async def test_steps_end_when_the_advance_is_over(clock):
+    calls = []
+    for hours in (1, 2, 3):
+        clock.call_later(hours * HOUR, lambda hours=hours: calls.append(hours))
+    await advance_in_steps(clock, 10 * HOUR, QuietTurns(lambda: False), is_over=lambda: len(calls) >= 2)
+    assert (calls, clock.monotonic()) == ([1, 2], 2 * HOUR)
+    await advance_in_steps(clock, 10 * HOUR, QuietTurns(lambda: False), is_over=lambda: True)
+    assert clock.monotonic() == 2 * HOUR
+
+
 async def test_failed_callback_does_not_end_steps(clock, caplog):
     calls = []
     clock.call_later(HOUR, fail)
@@ -586,3 +596,26 @@ async def test_coalescing_sleep_ends_in_a_pause(clock, real):
     real.advance(1)
     await sleeper
     assert clock.monotonic() == 0
+
+
+async def test_leaders_renew_before_others_after_a_leap(clock):
+    """What others renew needs a leader whose Lease is valid."""
+    renewed_at, ages = [0.0], []
+
+    async def lead():
+        while True:
+            await clock.leadership.sleep(2)
+            await yield_to_loop(3)  # the request takes some iterations
+            renewed_at.append(clock.monotonic())
+
+    async def renew():
+        while True:
+            await clock.renewals.sleep(2)
+            ages.append(clock.monotonic() - renewed_at[-1])
+
+    tasks = [asyncio.create_task(lead()), asyncio.create_task(renew())]
+    await yield_to_loop(2)
+    await advance_in_steps(clock, HOUR, QuietTurns(lambda: False), lambda: True)
+    assert (len(ages), ages[-1]) == (1, 0.0)
+    for task in tasks:
+        task.cancel()

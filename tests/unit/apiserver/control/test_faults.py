@@ -7,11 +7,14 @@ import msgspec
 import orjson
 import pytest
 
-from mockube.apiserver.control.effects import EFFECTS, Cut, Delay, Refuse
+from mockube.apiserver.control.effects import EFFECTS, Cut, Delay, Drop, Hold, Refuse
 from mockube.apiserver.control.faults import Fault, FaultInjector
 from mockube.apiserver.control.matching import Match
+from mockube.apiserver.registry.selection import Selection
+from mockube.apiserver.registry.watch_stream import ClientWatch
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import parse
+from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
 from tests.support.event_loop import until, yield_to_loop
@@ -112,7 +115,7 @@ def test_unknown_json_is_refused(text, problem):
 @pytest.mark.parametrize(
     ("fault", "problem"),
     [
-        pytest.param(Fault(), "a fault needs one of delay, cut, refuse, stale", id="no effect"),
+        pytest.param(Fault(), "a fault needs one of delay, cut, refuse, steal, stale", id="no effect"),
         pytest.param(Fault(delay=Delay(seconds=-1)), "delay is 0 or more seconds, not -1", id="delay"),
         pytest.param(Fault(delay=Delay(seconds=float("nan"))), "delay is 0 or more seconds", id="no number"),
         pytest.param(Fault(cut=Cut(when="now")), "cut must be", id="cut"),
@@ -306,3 +309,25 @@ async def test_delay_of_no_seconds_continues_while_the_clock_is_paused(injector)
     injector.add(Fault(delay=Delay(seconds=0)))
     response = await asyncio.wait_for(injector.inject(get_request(), Endpoint()), 10)
     assert response.status == 200
+
+
+class Watch(ClientWatch):
+    """A watch of nothing."""
+
+    def __init__(self, cache):
+        super().__init__(b"/", cache, Selection())
+        cache.watchers.add(self)
+
+
+@pytest.mark.parametrize("fault", [Fault(hold=Hold()), Fault(drop=Drop(seconds=1000))], ids=["hold", "drop"])
+async def test_fault_forgets_watches_that_have_ended(injector, clock, fault):
+    injected, cache = injector.add(fault), ResourceCache(b"/")
+    for _ in range(3):
+        request = get_request(watch=True)
+        await injector.inject(request, Endpoint())
+        watch = Watch(cache)
+        for apply in request.on_watch:
+            apply(watch)
+        assert len(injected.at_removal) == 1
+        watch.close()
+    assert (injected.hits, len(injected.at_removal), clock.pending_count) == (3, 0, 0)

@@ -78,3 +78,55 @@ def test_revision_needs_name_of_mark():
 
 def test_span_of_advance_is_read():
     assert read(clock, "advance", "1h30m").time == 5400.0
+
+
+def test_line_of_request_without_verb_has_a_dash():
+    """OPTIONS of a resource has no verb of Kubernetes."""
+    spec = {"time": "2026-01-01T12:00:00.123456Z", "uri": "/api/v1/pods", "user": "alice"}
+    line = requests.line_of({"spec": spec, "status": {"code": 405}})
+    assert line == "12:00:00.123 405 - /api/v1/pods (alice, )"
+
+
+@pytest.mark.parametrize(
+    ("flags", "spec"),
+    [
+        (["--node=node-1", "--partition"], {"match": {"node": "node-1"}, "partition": {}}),
+        (["--resource=leases", "--steal"], {"match": {"resource": "leases"}, "steal": {}}),
+        (["--hold", "--until-write"], {"match": {}, "hold": {"untilWrite": True}}),
+        (["--drop=5s", "--until-write"], {"match": {}, "drop": {"seconds": 5.0, "untilWrite": True}}),
+    ],
+)
+def test_flags_describe_faults_of_leases_nodes_and_watches(flags, spec):
+    assert fault.spec_of(read(fault, "add", *flags)) == spec
+
+
+@pytest.mark.parametrize(
+    ("arguments", "spec"),
+    [
+        (["advance", "90s"], {"seconds": 90.0}),
+        (["until-idle"], {"seconds": 3600.0, "until": {"idle": True}}),
+        (["until-idle", "--within=5m"], {"seconds": 300.0, "until": {"idle": True}}),
+        (
+            ["until", "Ready=False", "pods/a", "--namespace=shop"],
+            {
+                "seconds": 3600.0,
+                "until": {
+                    "condition": {
+                        "resource": "pods",
+                        "namespace": "shop",
+                        "name": "a",
+                        "type": "Ready",
+                        "status": "False",
+                    }
+                },
+            },
+        ),
+    ],
+)
+def test_arguments_describe_an_advance(arguments, spec):
+    assert clock.advance_of(read(clock, *arguments)) == spec
+
+
+def test_object_of_a_condition_needs_a_name():
+    with pytest.raises(UsageError, match="name the object"):
+        clock.advance_of(read(clock, "until", "Ready", "pods"))

@@ -1,12 +1,10 @@
 """When a cluster is quiet: nobody has written to it for some time, except what renews."""
 
-from types import SimpleNamespace
-
 import pytest
 
+from mockube.apiserver.control.quiet import QuietTime
 from mockube.apiserver.request_info import parse
 from mockube.component_base.clock import SteppedClock
-from mockube.embedded.quiet import QuietTime
 
 NODE, LEASE = "/api/v1/nodes/a", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/a"
 
@@ -21,11 +19,8 @@ def quiet_time(clock):
     return QuietTime(clock, 60)
 
 
-async def observe(quiet_time, method, path):
-    async def proceed(request):
-        return request.info.path
-
-    assert await quiet_time.observe(SimpleNamespace(info=parse(method, path, watch=False)), proceed) == path
+def note(quiet_time, method, path):
+    quiet_time.note(parse(method, path, watch=False))
 
 
 def test_cluster_is_quiet_after_its_time(quiet_time, clock):
@@ -34,7 +29,7 @@ def test_cluster_is_quiet_after_its_time(quiet_time, clock):
     clock.advance(1)
     assert quiet_time.is_over
     quiet_time.restart()
-    assert not quiet_time.is_over
+    assert (quiet_time.is_over, quiet_time.is_idle) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -44,11 +39,12 @@ def test_cluster_is_quiet_after_its_time(quiet_time, clock):
         ("PATCH", NODE),
         ("POST", "/api/v1/namespaces/default/pods/a/exec"),
         ("PUT", "/api/v1/namespaces/default/pods/a/status"),
+        ("POST", "/mockube/snapshot"),
     ],
 )
-async def test_change_ends_quiet_time(quiet_time, clock, method, path):
+def test_change_ends_quiet_time(quiet_time, clock, method, path):
     clock.advance(60)
-    await observe(quiet_time, method, path)
+    note(quiet_time, method, path)
     assert not quiet_time.is_over
 
 
@@ -62,9 +58,11 @@ async def test_change_ends_quiet_time(quiet_time, clock, method, path):
         ("POST", "/api/v1/namespaces/default/serviceaccounts/a/token"),
         ("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews"),
         ("POST", "/apis/authentication.k8s.io/v1/tokenreviews"),
+        ("POST", "/apis/control.mockube.dev/v1alpha1/clocks/cluster/advance"),
+        ("POST", "/mockube/lease-renewals"),
     ],
 )
-async def test_reads_and_renewals_leave_a_cluster_quiet(quiet_time, clock, method, path):
+def test_reads_and_renewals_leave_a_cluster_quiet(quiet_time, clock, method, path):
     clock.advance(60)
-    await observe(quiet_time, method, path)
+    note(quiet_time, method, path)
     assert quiet_time.is_over
