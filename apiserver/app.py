@@ -96,6 +96,7 @@ class ApiServer:
             self.hooks,
             lambda: self.handler.watch_handler.requests,
             kv=kv,
+            rights=rights,
             on_restored=self.on_restored,
         )
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows

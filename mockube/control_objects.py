@@ -10,7 +10,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.client.resources import Key, row
+from mockube.client.resources import Key, Resource, row
 from mockube.client.verbs import Client
 from mockube.failure import Missing
 
@@ -21,6 +21,7 @@ REQUESTS: Final = row(API_VERSION, "requests", "Request", namespaced=False)
 CHANGES: Final = row(API_VERSION, "changes", "Change", namespaced=False)
 CLOCKS: Final = row(API_VERSION, "clocks", "Clock", namespaced=False)
 REWINDS: Final = row(API_VERSION, "rewinds", "Rewind", namespaced=False)
+ROLE_ADVICES: Final = row(API_VERSION, "roleadvices", "RoleAdvice", namespaced=False)
 CLOCK: Final = Key("", "cluster")
 REWIND_SECONDS: Final = 300.0
 """How long a rewind may take, as the restore of a snapshot."""
@@ -102,8 +103,13 @@ async def advance_clock(client: Client, seconds: float) -> str:
 
 async def rewind(client: Client, moment: str) -> Any:
     """Make the objects of a moment the newest ones, and return the status of the Rewind."""
-    posted = {"apiVersion": API_VERSION, "kind": "Rewind", "metadata": {}, "spec": {"to": moment}}
-    return (await client.with_timeout(REWIND_SECONDS).create(REWINDS, posted))["status"]
+    return await post(client.with_timeout(REWIND_SECONDS), REWINDS, {"to": moment})
+
+
+async def post(client: Client, kind: Resource[Any], spec: ReadOnlyTree) -> Any:
+    """Create an object that is posted as a review is, and return its status."""
+    posted = {"apiVersion": API_VERSION, "kind": kind.kind, "metadata": {}, "spec": spec}
+    return (await client.create(kind, posted))["status"]
 
 
 async def list_changes(client: Client, criteria: Mapping[str, object]) -> Sequence[ReadOnlyTree]:

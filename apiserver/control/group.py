@@ -22,10 +22,11 @@ from .kind import ControlKind
 from .marks import MARK
 from .requests import REQUEST
 from .rewinds import REWIND
+from .role_advice import ROLE_ADVICE
 from .store import ControlStore
 from .strategy import ControlAdmission, ControlStrategy
 
-KINDS: Final[Sequence[ControlKind]] = (CHANGE, CLOCK, FAULT, MARK, REQUEST, REWIND)
+KINDS: Final[Sequence[ControlKind]] = (CHANGE, CLOCK, FAULT, MARK, REQUEST, REWIND, ROLE_ADVICE)
 """All kinds of the group."""
 MAX_AUTHORS: Final = 1_000
 """The entries of the group's own journal."""

@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.schema import builtin
+from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.changes import Changes
 from mockube.apiserver.control.clock import Clocks, advance_followed
@@ -18,6 +19,7 @@ from mockube.apiserver.control.marks import Marks
 from mockube.apiserver.control.recorder import RequestRecorder
 from mockube.apiserver.control.requests import Requests
 from mockube.apiserver.control.rewinds import OnRestored, Rewinds
+from mockube.apiserver.control.role_advice import RoleAdvices
 from mockube.apiserver.control.store import ControlStore
 from mockube.apiserver.control.strategy import ControlStrategy
 from mockube.apiserver.customresources.catalog import Catalog
@@ -66,6 +68,7 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     watches: Callable[[], Iterable[Request]],
     *,
     kv: KV,
+    rights: Rights,
     on_restored: OnRestored,
 ) -> Controls:
     """Return what controls the server; `watches` returns the watches in progress. Revisions begin at the time, so that no watch of an earlier server resumes."""
@@ -92,7 +95,8 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     moments = Moments(cluster, marks.find)
     clocks = _make_clocks(config, clock, recorder)
     rewinds = Rewinds(cluster, kv, moments, on_restored)
-    strategies: list[ControlStrategy] = [changes, faults, marks, requests, rewinds]
+    advices = RoleAdvices(recorder, moments, rights.rbac.policy)
+    strategies: list[ControlStrategy] = [advices, changes, faults, marks, requests, rewinds]
     if clocks is not None:
         strategies.append(clocks)
     group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)

@@ -91,6 +91,7 @@ GROUPS: Final[Mapping[str, Sequence[Command]]] = {
         Command(name="mark", summary="give a revision of the store a name", module="mark"),
         Command(name="requests", summary="print the requests to a server", module="requests"),
         Command(name="fault", summary="refuse, delay or cut requests to a server", module="fault"),
+        Command(name="rbac", summary="print the smallest roles for what a user did", module="rbac"),
         Command(name="clock", summary="print, pause or advance the time of a cluster", module="clock"),
         Command(name="url", summary="print the URLs of Services, Ingresses and Gateways", module="url"),
         Command(name="nodes", summary="print or change the number of simulated nodes", module="nodes"),
