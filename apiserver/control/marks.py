@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from functools import partial
 from typing import Final
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.status import BadRequest
 from mockube.apimachinery.timestamps import format_micro_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.fields import selectable
@@ -54,15 +52,11 @@ class Marks(ControlStrategy):
         self._cluster = cluster
 
     async def begin(self, registry: Registry) -> None:
-        self._objects = registry.resource_cache(MARK.group_resource)
-        self._key = partial(registry.layout.object, registry.rows[MARK.group_resource], "")
+        self._registry = registry
 
     def find(self, name: str) -> Moment | None:
         """Return the moment that a Mark names; None if there is no such Mark."""
-        try:
-            stored = self._objects.get(self._key(name))
-        except BadRequest:  # no object can have such a name
-            return None
+        stored = self._registry.find_cached(MARK.group_resource, "", name)
         if stored is None:
             return None
         spec = stored.tree()["spec"]

@@ -13,13 +13,15 @@ from mockube.apiserver.control.changes import Changes
 from mockube.apiserver.control.clock import Clocks, advance_followed
 from mockube.apiserver.control.fault_objects import Faults, labels_in
 from mockube.apiserver.control.faults import FaultInjector
+from mockube.apiserver.control.forks import Forks, ForkSocket
 from mockube.apiserver.control.group import KINDS, ControlGroup
 from mockube.apiserver.control.kind import compile_kinds
 from mockube.apiserver.control.marks import Marks
 from mockube.apiserver.control.recorder import RequestRecorder
 from mockube.apiserver.control.requests import Requests
-from mockube.apiserver.control.rewinds import OnRestored, Rewinds
+from mockube.apiserver.control.rewinds import Rewinds
 from mockube.apiserver.control.role_advice import RoleAdvices
+from mockube.apiserver.control.snapshots import Snapshots
 from mockube.apiserver.control.store import ControlStore
 from mockube.apiserver.control.strategy import ControlStrategy
 from mockube.apiserver.customresources.catalog import Catalog
@@ -27,6 +29,7 @@ from mockube.apiserver.registry.moments import Moments
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.hooks import HookPoints, RequestHook
 from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.snapshot_endpoint import OnRestored
 from mockube.apiserver.store import initial_revision
 from mockube.component_base.clock import Clock, ClusterClock
 from mockube.etcd.kv import KV
@@ -94,9 +97,14 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     faults, marks = Faults(cluster, injector), Marks(cluster)
     moments = Moments(cluster, marks.find)
     clocks = _make_clocks(config, clock, recorder)
-    rewinds = Rewinds(cluster, kv, moments, on_restored)
+    snapshots = Snapshots(cluster, kv, moments)
+    rewinds = Rewinds(cluster, kv, moments, snapshots, on_restored)
+    socket = config.serving.fork_socket
+    forks = Forks(cluster, kv, moments, snapshots, None if socket is None else ForkSocket(socket).make)
     advices = RoleAdvices(recorder, moments, rights.rbac.policy)
-    strategies: list[ControlStrategy] = [advices, changes, faults, marks, requests, rewinds]
+    strategies: list[ControlStrategy] = [
+        *(advices, changes, faults, forks, marks, requests, rewinds, snapshots)
+    ]
     if clocks is not None:
         strategies.append(clocks)
     group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)

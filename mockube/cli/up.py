@@ -110,6 +110,7 @@ UP_FLAGS: Final = frozenset(
         "write_kubeconfig",
         "write_manager_kubeconfig",
         "component_urls",
+        "fork_socket",
         "ready_after_controllers",
         "write_component_urls",
         "data_dir",
