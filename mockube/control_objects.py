@@ -21,8 +21,12 @@ REQUESTS: Final = row(API_VERSION, "requests", "Request", namespaced=False)
 CHANGES: Final = row(API_VERSION, "changes", "Change", namespaced=False)
 CLOCKS: Final = row(API_VERSION, "clocks", "Clock", namespaced=False)
 REWINDS: Final = row(API_VERSION, "rewinds", "Rewind", namespaced=False)
+FORKS: Final = row(API_VERSION, "forks", "Fork", namespaced=False)
+SNAPSHOTS: Final = row(API_VERSION, "snapshots", "Snapshot", namespaced=False)
 ROLE_ADVICES: Final = row(API_VERSION, "roleadvices", "RoleAdvice", namespaced=False)
 CLOCK: Final = Key("", "cluster")
+FORK_SECONDS: Final = 90.0
+"""How long the start of a fork may take."""
 REWIND_SECONDS: Final = 300.0
 """How long a rewind may take, as the restore of a snapshot."""
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
@@ -101,9 +105,10 @@ async def advance_clock(client: Client, seconds: float) -> str:
     return str(answer["status"]["time"])
 
 
-async def rewind(client: Client, moment: str) -> Any:
-    """Make the objects of a moment the newest ones, and return the status of the Rewind."""
-    return await post(client.with_timeout(REWIND_SECONDS), REWINDS, {"to": moment})
+async def rewind(client: Client, moment: str | None, *, snapshot: str | None = None) -> Any:
+    """Make the objects of a moment, or of a Snapshot, the newest ones, and return the status of the Rewind."""
+    spec = {"to": moment} if snapshot is None else {"snapshot": snapshot}
+    return await post(client.with_timeout(REWIND_SECONDS), REWINDS, spec)
 
 
 async def post(client: Client, kind: Resource[Any], spec: ReadOnlyTree) -> Any:

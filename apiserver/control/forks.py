@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import msgspec
-from msgspec import Struct
 
 from mockube.apimachinery.status import BadRequest, Conflict, Details, InternalError
 from mockube.apimachinery.timestamps import format_micro_time, format_time
@@ -23,6 +22,7 @@ from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
 from mockube.apiserver.registry.reviews import review
 from mockube.apiserver.registry.revisions import at_revision
+from mockube.component_base.fork_orders import ForkAnswer, ForkOrder
 from mockube.etcd.archive.write import archive
 from mockube.etcd.kv import KV
 
@@ -87,27 +87,6 @@ FORK: Final = ControlKind(
     verbs=("create",),
     unlisted_verbs=(),
 )
-
-
-class ForkOrder(Struct, frozen=True, kw_only=True):
-    """What the program that runs the server gets."""
-
-    name: str
-    snapshot: str
-    """The file with the objects, which it may move."""
-
-
-class ForkAnswer(Struct, frozen=True, kw_only=True):
-    """What it returns."""
-
-    url: str = ""
-    kubeconfig: str = ""
-    not_forked: tuple[str, ...] = ()
-    """What this program leaves out, besides `NOT_FORKED`."""
-    problem: str = ""
-    """Why there is no fork; "" if there is one."""
-    is_conflict: bool = False
-    """Whether the name is in use."""
 
 
 MakeFork: TypeAlias = Callable[[str, AsyncGenerator[bytes, None]], Awaitable[ForkAnswer]]
@@ -180,7 +159,8 @@ class ForkSocket:
     async def make(self, name: str, pieces: AsyncGenerator[bytes, None]) -> ForkAnswer:
         file = self._path.with_name(f"fork-{os.getpid()}-{next(self._numbers)}.gz")
         try:
-            with file.open("xb") as written:
+            file.touch(mode=0o600, exist_ok=False)
+            with file.open("wb") as written:
                 written.write(await at_revision(anext(pieces)))
                 async for piece in pieces:
                     written.write(piece)

@@ -29,7 +29,7 @@ from mockube.apiserver.registry.moments import Moments
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.hooks import HookPoints, RequestHook
 from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.snapshot_endpoint import OnRestored
+from mockube.apiserver.request.snapshot_endpoint import FindSnapshot, OnRestored
 from mockube.apiserver.store import initial_revision
 from mockube.component_base.clock import Clock, ClusterClock
 from mockube.etcd.kv import KV
@@ -59,6 +59,8 @@ class Controls(Struct, frozen=True, kw_only=True):
     clocks: Clocks | None = None
     """The object of the clock; None if the group is off, or if the clock cannot be changed."""
     group: ControlGroup | None = None
+    find_snapshot: FindSnapshot | None = None
+    """Finds the contents of Snapshots; None if the group is off."""
     moments: Moments | None = None
     """Finds moments by the Marks, too; None if there are none."""
 
@@ -109,7 +111,13 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
         strategies.append(clocks)
     group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)
     return Controls(
-        recorder=recorder, injector=injector, faults=faults, clocks=clocks, group=group, moments=moments
+        recorder=recorder,
+        injector=injector,
+        faults=faults,
+        clocks=clocks,
+        group=group,
+        find_snapshot=snapshots.data,
+        moments=moments,
     )
 
 

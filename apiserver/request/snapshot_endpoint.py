@@ -1,6 +1,6 @@
 """Serve `/mockube/snapshot`: GET returns the content of the store at one revision, PUT replaces it with a snapshot.
 
-The revision of a GET is the newest, or that of the parameter `resourceVersion`.
+The revision of a GET is the newest, or that of the parameter `resourceVersion`; the parameter `snapshot` names a Snapshot instead.
 
 Watches receive the restored objects as changes at one revision.
 """
@@ -41,6 +41,8 @@ MAX_SNAPSHOT_BYTES: Final = 1 << 30
 """The maximum of bytes of a compressed snapshot in a PUT, enough for about ten million objects."""
 BODY_SECONDS: Final = 300.0
 """How long a client may take to send a snapshot, which counts as a write in flight."""
+_TYPE: Final = "application/gzip"
+_HEADERS: Final = {"Cache-Control": "no-store"}
 _NEEDS_EMBEDDED_STORE: Final = (
     "the store is an etcd, which others may be using: stop the API servers and the managers, and restore into it "
     "with `mockube snapshot restore FILE --etcd-servers URL`"
@@ -51,13 +53,21 @@ OnRestored: TypeAlias = Sequence[Callable[[], Awaitable[None]]]
 """Awaited after the objects of the store were replaced."""
 
 
-def page(backend: Backend, kv: KV, on_restored: OnRestored) -> Page:
+FindSnapshot: TypeAlias = Callable[[str], bytes]
+"""Returns the content of a Snapshot; raises NotFound if there is none of this name."""
+
+
+def page(
+    backend: Backend, kv: KV, on_restored: OnRestored, find_snapshot: FindSnapshot | None = None
+) -> Page:
     """Return the page of a store. `on_restored` are called after a PUT, to restore the system objects of this server."""
     deadlines = Deadlines(backend.clock.real)
 
     async def serve(request: Request) -> Response:
         match request.method:
             case "GET":
+                if find_snapshot is not None and (name := _first_value(request, "snapshot")):
+                    return Response(200, [find_snapshot(name)], _TYPE, headers=_HEADERS)
                 return await _send_snapshot(request, backend, kv)
             case "PUT":
                 return await _restore_snapshot(request, backend, kv, deadlines, on_restored)
@@ -71,7 +81,7 @@ async def _send_snapshot(request: Request, backend: Backend, kv: KV) -> Response
     revision = list_version(_first_value(request, "resourceVersion"))
     taken_at = format_time(backend.clock.now())
     pieces = archive(kv, backend.layout.root, taken_at=taken_at, revision=revision)
-    response = Response(200, (), "application/gzip", headers={"Cache-Control": "no-store"})
+    response = Response(200, (), _TYPE, headers=_HEADERS)
     async with aclosing(pieces):
         first = await at_revision(anext(pieces))  # raises errors before the response begins
         sink = request.stream(response)

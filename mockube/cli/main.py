@@ -88,6 +88,7 @@ GROUPS: Final[Mapping[str, Sequence[Command]]] = {
         Command(name="blame", summary="print who set each field of an object", module="blame"),
         Command(name="diff", summary="print the objects that differ between two moments", module="diff"),
         Command(name="rewind", summary="go back to the objects of a moment", module="rewind"),
+        Command(name="fork", summary="start another cluster with the objects of this one", module="fork"),
         Command(name="mark", summary="give a revision of the store a name", module="mark"),
         Command(name="requests", summary="print the requests to a server", module="requests"),
         Command(name="fault", summary="refuse, delay or cut requests to a server", module="fault"),

@@ -66,6 +66,17 @@ async def test_rewind_to_a_snapshot_needs_no_history(client):
     assert await names(client) == ["a"]
 
 
+async def test_content_of_a_snapshot_is_a_snapshot_file(client):
+    await create(client, "a")
+    await take(client, "s")
+    await client.delete(f"{CONFIG_MAPS}/a")
+    saved = await client.get("/mockube/snapshot?snapshot=s")
+    assert b"/registry/configmaps/default/a" in gzip.decompress(saved.data)
+    assert (await client.send("PUT", "/mockube/snapshot?replace=true", saved.data)).status == 200
+    assert await names(client) == ["a"]
+    assert (await client.get("/mockube/snapshot?snapshot=nothing")).status == 404
+
+
 async def test_deleted_snapshot_is_gone(client):
     await take(client, "s")
     assert (await client.delete(f"{SNAPSHOTS}/s")).status == 200
