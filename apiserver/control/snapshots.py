@@ -105,9 +105,9 @@ class Snapshots(ControlStrategy):
         time = {} if moment.time is None else {"time": format_micro_time(moment.time)}
         digest = hashlib.sha256(data).hexdigest()
         self._data[digest] = data
-        taken = {"revision": moment.revision, **time, "objects": found.count}
-        kept = {name: value for name, value in spec.items() if name != "time"}
-        return {**new, "spec": {**kept, **taken, "bytes": len(data), "sha256": digest}}
+        of_client = {name: value for name, value in spec.items() if name != "time"}
+        of_server = {"revision": moment.revision, **time, "objects": found.count, "bytes": len(data)}
+        return {**new, "spec": {**of_client, **of_server, "sha256": digest}}
 
     async def _take(self, moment: Moment) -> bytes:
         taken_at, parts, size = format_time(self._cluster.clock.now()), list[bytes](), 0

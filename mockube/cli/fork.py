@@ -39,5 +39,5 @@ def run(options: argparse.Namespace) -> int:
 async def _fork(options: argparse.Namespace) -> Any:
     spec = {"name": options.new, "at": options.at, "snapshot": options.snapshot}
     async with open_client(server_access(options), RealClock()) as client:
-        given = {name: value for name, value in spec.items() if value is not None}
-        return await post(client.with_timeout(FORK_SECONDS), FORKS, given)
+        fields = {name: value for name, value in spec.items() if value is not None}
+        return await post(client.with_timeout(FORK_SECONDS), FORKS, fields)

@@ -46,7 +46,7 @@ StartFork: TypeAlias = Callable[[ClusterFolder, ClusterSpec], Awaitable[StartedF
 """Starts a process that runs a cluster, and waits until it is ready."""
 
 
-class Forks:
+class ForkSupervisor:
     """The forks of one cluster."""
 
     def __init__(self, parent: ClusterFolder, spec: ClusterSpec, start: StartFork | None) -> None:

@@ -31,7 +31,7 @@ from mockube.processes.control_plane import (
 )
 
 from . import kubeconfigs
-from .forks import Forks, StartFork
+from .forks import ForkSupervisor, StartFork
 from .logs import SUPERVISOR_LOG
 from .named_cluster import MEMORY, ClusterFolder, ClusterRecord, Component, hold_lock, write_record
 from .ports import port_of
@@ -82,7 +82,7 @@ class Supervisor:
 
     async def run(self, *, on_ready: Callable[[ClusterRecord], None]) -> int:
         """Run until a signal stops the cluster or the server exits; return the exit code."""
-        forks = Forks(self._folder, self._spec, self._start_fork)
+        forks = ForkSupervisor(self._folder, self._spec, self._start_fork)
         async with hold_lock(self._folder, self._clock), forks.running() as self._fork_socket:
             with self._hold_record():
                 while True:

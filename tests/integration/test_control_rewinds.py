@@ -208,7 +208,7 @@ class SlowRewrites(MemoryStore):
 
 
 @pytest.mark.parametrize("way", ["rewind", "snapshot"])
-async def test_what_has_begun_is_completed_when_its_request_is_cancelled(way):
+async def test_rewind_is_completed_when_its_request_is_cancelled(way):
     store = SlowRewrites(clock=RealClock())
     async with running(kv=store) as client:
         await put(client, "a", "1")

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mockube.clusters.forks import Forks, StartedFork, fork_spec
+from mockube.clusters.forks import ForkSupervisor, StartedFork, fork_spec
 from mockube.clusters.named_cluster import ClusterRecord, cluster_folder, write_record
 from mockube.clusters.spec import ClusterSpec
 from mockube.component_base.fork_orders import ForkAnswer, ForkOrder
@@ -70,7 +70,7 @@ async def send(path, name):
 
 async def test_fork_has_keys_and_snapshot_of_its_parent_and_ends_with_it(parent):
     start = Starter()
-    async with Forks(parent, spec_of(), start).running() as path:
+    async with ForkSupervisor(parent, spec_of(), start).running() as path:
         answer = await send(path, "other")
         assert (answer.url, answer.problem) == ("https://127.0.0.1:7", "")
         folder = cluster_folder("other", os.environ)
@@ -87,7 +87,7 @@ async def test_fork_has_keys_and_snapshot_of_its_parent_and_ends_with_it(parent)
 
 async def test_fork_that_has_ended_is_waited_for(parent):
     start = Starter()
-    forks = Forks(parent, spec_of(), start)
+    forks = ForkSupervisor(parent, spec_of(), start)
     async with forks.running() as path:
         await send(path, "other")
         os.kill(start.pids[0], signal.SIGTERM)
@@ -100,7 +100,7 @@ async def test_fork_that_has_ended_is_waited_for(parent):
 async def test_names_in_use_are_refused(parent):
     cluster_folder("kept", os.environ).prepare()
     start = Starter()
-    async with Forks(parent, spec_of(), start).running() as path:
+    async with ForkSupervisor(parent, spec_of(), start).running() as path:
         kept = await send(path, "kept")
         invalid = await send(path, "..")
     assert (kept.is_conflict, kept.problem.startswith('there is a cluster "kept": delete it')) == (True, True)
@@ -111,12 +111,12 @@ async def test_names_in_use_are_refused(parent):
 async def test_problem_of_a_start_is_returned(parent):
     start = Starter()
     start.error = Failure("no port is free")
-    async with Forks(parent, spec_of(), start).running() as path:
+    async with ForkSupervisor(parent, spec_of(), start).running() as path:
         assert (await send(path, "other")).problem == "no port is free"
 
 
 async def test_there_is_no_socket_without_a_way_to_start(parent):
-    async with Forks(parent, spec_of(), None).running() as path:
+    async with ForkSupervisor(parent, spec_of(), None).running() as path:
         assert path is None
 
 
@@ -138,9 +138,9 @@ def test_options_of_a_fork_are_those_of_its_parent_without_what_both_would_use()
     assert (fork.store, fork.data_dir, fork.copy_to, fork.detached) == ("memory", None, None, True)
 
 
-async def test_what_is_not_forked_is_said(parent):
+async def test_answer_names_what_is_not_forked(parent):
     spec = spec_of("--audit-log-path=a", manager_flags=("--publish=true",), store="/d")
-    async with Forks(parent, spec, Starter()).running() as path:
+    async with ForkSupervisor(parent, spec, Starter()).running() as path:
         texts = (await send(path, "other")).not_forked
     assert [text.partition(":")[0] for text in texts] == [
         "The store",
