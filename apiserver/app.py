@@ -96,6 +96,7 @@ class ApiServer:
             self.hooks,
             lambda: self.handler.watch_handler.requests,
             kv=kv,
+            rights=rights,
             on_restored=self.on_restored,
         )
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows
@@ -136,7 +137,9 @@ class ApiServer:
             **make_fixed_pages(config, registry, health, metrics, lambda: self.handler.pages),
             **openid_pages(authentication.accounts, address=environment.address),
             **self._clock_streams.pages(),
-            snapshot_endpoint.PATH: snapshot_endpoint.page(registry, kv, self.on_restored),
+            snapshot_endpoint.PATH: snapshot_endpoint.page(
+                registry, kv, self.on_restored, controls.find_snapshot
+            ),
         }
         if self.audit is None:  # it contains each renewal as a request
             fixed_pages.update(lease_renewals.pages(registry, self.hooks))

@@ -449,9 +449,16 @@ class DeferrableClock(_ClockView[ClusterClock], _DrivenClock):
         super().__init__()
         self._clock = clock
         self._is_deferring = False
+        self._late_seconds = 0.0
+        """How long this clock stood still in `postpone`."""
 
     def monotonic(self) -> float:
-        return self._clock.monotonic()
+        return self._clock.monotonic() - self._late_seconds
+
+    def postpone(self, seconds: float) -> None:
+        """Stand still for some seconds, so that every callback is so much later, also those that are not due yet."""
+        self._late_seconds += seconds
+        self._set_timer()
 
     def defer(self) -> None:
         """Run no callback until `resume`."""

@@ -46,6 +46,11 @@ def start(
     return task
 
 
+async def run_to_end(name: str, work: Coroutine[Any, Any, _T]) -> _T:
+    """Return the result of work that goes on to its end if the caller is cancelled, as a request at its deadline."""
+    return await asyncio.shield(start(name, work))
+
+
 def _on_end(work: Coroutine[Any, Any, Any], task: "asyncio.Task[Any]") -> None:
     work.close()  # a task that is cancelled before it begins does not await it
     if not task.cancelled():

@@ -10,7 +10,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.client.resources import Key, row
+from mockube.client.resources import Key, Resource, row
 from mockube.client.verbs import Client
 from mockube.failure import Missing
 
@@ -21,7 +21,12 @@ REQUESTS: Final = row(API_VERSION, "requests", "Request", namespaced=False)
 CHANGES: Final = row(API_VERSION, "changes", "Change", namespaced=False)
 CLOCKS: Final = row(API_VERSION, "clocks", "Clock", namespaced=False)
 REWINDS: Final = row(API_VERSION, "rewinds", "Rewind", namespaced=False)
+FORKS: Final = row(API_VERSION, "forks", "Fork", namespaced=False)
+SNAPSHOTS: Final = row(API_VERSION, "snapshots", "Snapshot", namespaced=False)
+ROLE_ADVICES: Final = row(API_VERSION, "roleadvices", "RoleAdvice", namespaced=False)
 CLOCK: Final = Key("", "cluster")
+FORK_SECONDS: Final = 90.0
+"""How long the start of a fork may take."""
 REWIND_SECONDS: Final = 300.0
 """How long a rewind may take, as the restore of a snapshot."""
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
@@ -101,10 +106,16 @@ async def advance_clock(client: Client, spec: ReadOnlyTree) -> ReadOnlyTree:
     return status
 
 
-async def rewind(client: Client, moment: str) -> Any:
-    """Make the objects of a moment the newest ones, and return the status of the Rewind."""
-    posted = {"apiVersion": API_VERSION, "kind": "Rewind", "metadata": {}, "spec": {"to": moment}}
-    return (await client.with_timeout(REWIND_SECONDS).create(REWINDS, posted))["status"]
+async def rewind(client: Client, moment: str | None, *, snapshot: str | None = None) -> Any:
+    """Make the objects of a moment, or of a Snapshot, the newest ones, and return the status of the Rewind."""
+    spec = {"to": moment} if snapshot is None else {"snapshot": snapshot}
+    return await post(client.with_timeout(REWIND_SECONDS), REWINDS, spec)
+
+
+async def post(client: Client, kind: Resource[Any], spec: ReadOnlyTree) -> Any:
+    """Create an object that is posted as a review is, and return its status."""
+    posted = {"apiVersion": API_VERSION, "kind": kind.kind, "metadata": {}, "spec": spec}
+    return (await client.create(kind, posted))["status"]
 
 
 async def list_changes(client: Client, criteria: Mapping[str, object]) -> Sequence[ReadOnlyTree]:

@@ -148,6 +148,10 @@ class Serving(Struct, frozen=True, kw_only=True):
             metavar="FILE",
         ),
     ] = None
+    fork_socket: Annotated[
+        Path | None,
+        Flag("socket of the program that runs this server and starts its Forks (none)", Path, metavar="FILE"),
+    ] = None
     max_requests_inflight: Annotated[
         int, Flag("maximum number of concurrent reads; 0: no limit (400)", non_negative_int, metavar="N")
     ] = 400

@@ -18,15 +18,29 @@ from mockube.component_base.task_supervisor import TaskSupervisor
 from .changes import CHANGE
 from .clock import CLOCK
 from .fault_objects import FAULT
+from .forks import FORK
 from .kind import ControlKind
 from .marks import MARK
 from .participants import PARTICIPANT
 from .requests import REQUEST
 from .rewinds import REWIND
+from .role_advice import ROLE_ADVICE
+from .snapshots import SNAPSHOT
 from .store import ControlStore
 from .strategy import ControlAdmission, ControlStrategy
 
-KINDS: Final[Sequence[ControlKind]] = (CHANGE, CLOCK, PARTICIPANT, FAULT, MARK, REQUEST, REWIND)
+KINDS: Final[Sequence[ControlKind]] = (
+    CHANGE,
+    CLOCK,
+    PARTICIPANT,
+    FAULT,
+    FORK,
+    MARK,
+    REQUEST,
+    REWIND,
+    ROLE_ADVICE,
+    SNAPSHOT,
+)
 """All kinds of the group."""
 MAX_AUTHORS: Final = 1_000
 """The entries of the group's own journal."""

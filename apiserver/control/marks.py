@@ -1,22 +1,22 @@
 """Mark: a name for a revision of the store."""
 
 from collections.abc import Iterable, Iterator
-from functools import partial
+from datetime import UTC, datetime
 from typing import Final
 
 from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.status import BadRequest
+from mockube.apimachinery.timestamps import format_micro_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.fields import selectable
-from mockube.apiserver.registry.moments import is_moment
+from mockube.apiserver.registry.moments import Moment, is_moment
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.revisions import history_start
 from mockube.etcd.kv import Revision
 
 from .kind import AGE, ControlKind
-from .schemas import column, integer
+from .schemas import column, integer, text
 from .strategy import ControlStrategy
 
 _REVISION: Final = ROOT.child("spec").child("revision")
@@ -31,7 +31,10 @@ MARK: Final = ControlKind(
             "revision": integer(
                 "A revision of the store, as the resourceVersion of a list shows it. The default is the newest one.",
                 minimum=1,
-            )
+            ),
+            "time": text(
+                "When the Mark was made; of an earlier revision, when that was made. The server sets it."
+            ),
         },
     },
     columns=(
@@ -51,22 +54,32 @@ class Marks(ControlStrategy):
         self._cluster = cluster
 
     async def begin(self, registry: Registry) -> None:
-        self._objects = registry.resource_cache(MARK.group_resource)
-        self._key = partial(registry.layout.object, registry.rows[MARK.group_resource], "")
+        self._registry = registry
 
-    def find(self, name: str) -> Revision | None:
-        """Return the revision that a Mark names; None if there is no such Mark."""
-        try:
-            stored = self._objects.get(self._key(name))
-        except BadRequest:  # no object can have such a name
+    def find(self, name: str) -> Moment | None:
+        """Return the moment that a Mark names; None if there is no such Mark."""
+        stored = self._registry.find_cached(MARK.group_resource, "", name)
+        if stored is None:
             return None
-        return None if stored is None else int(stored.tree()["spec"]["revision"])
+        spec = stored.tree()["spec"]
+        return Moment(
+            revision=int(spec["revision"]), time=parse_time(spec["time"]) if "time" in spec else None
+        )
 
     async def prepare(self, new: Tree, _old: ReadOnlyTree | None) -> Tree:
         spec = new.get("spec") or {}
-        if not isinstance(spec, dict) or spec.get("revision") is not None:
+        if not isinstance(spec, dict):
             return new
-        return {**new, "spec": {**spec, "revision": (await self._cluster.kv.status()).revision}}
+        spec, time = (
+            {name: value for name, value in spec.items() if name != "time"},
+            self._cluster.clock.now(),
+        )
+        revision = spec.get("revision")
+        if revision is None:
+            spec["revision"] = (await self._cluster.kv.status()).revision
+        elif isinstance(revision, int) and (entry := self._cluster.journal.newest_of(revision)) is not None:
+            time = datetime.fromtimestamp(entry.time, UTC)
+        return {**new, "spec": {**spec, "time": format_micro_time(time)}}
 
     async def check(self, new: ReadOnlyTree, _old: ReadOnlyTree | None) -> Iterable[FieldError]:
         return [*_check_name(meta.name(new)), *await self._check_revision(new["spec"]["revision"])]

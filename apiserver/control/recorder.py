@@ -24,6 +24,7 @@ from mockube.apiserver.storage.journal import MAX_TEXT, Journal
 from mockube.component_base.clock import Clock
 from mockube.etcd.kv import Revision
 
+from .access import Access, access_of
 from .matching import Match, is_controller
 from .quiet import QuietTime
 
@@ -77,6 +78,7 @@ class _Outcome(Struct, frozen=True, gc=False):
     revision: Revision
     """The last revision that the request has written; 0 if it is not known to have written one."""
     fault: str
+    access: Access
 
 
 class RecordedRequest(Struct, eq=False):
@@ -124,6 +126,7 @@ def _outcome_of(
         sent,
         revision,
         request.fault,
+        access_of(request),
     )
 
 
@@ -158,6 +161,8 @@ class RequestRecorder:
         """The number of requests in progress, without streams and without those to the group of control."""
         self.dropped_count = 0
         """The number of dropped calls, without those of controllers."""
+        self._dropped_until: dict[bool, datetime] = {}
+        """When the last dropped call had arrived, of controllers by True, of other users by False."""
         self.newest = self.oldest = first_version
         """The version of the last publication, and of the last one that watches do not get any more."""
         self._published: deque[tuple[int, RecordedRequest]] = deque(maxlen=HISTORY)
@@ -174,9 +179,11 @@ class RequestRecorder:
             self._quiet_time.note(info)
         self._count += 1
         recorded = RecordedRequest(request, self._count, self._clock.now())
-        ring = self._controller_requests if is_controller(request.user.name) else self._user_requests
-        if ring is self._user_requests and len(ring) == ring.maxlen:
-            self.dropped_count += 1
+        of_controllers = is_controller(request.user.name)
+        ring = self._controller_requests if of_controllers else self._user_requests
+        if len(ring) == ring.maxlen:
+            self._dropped_until[of_controllers] = ring[0].at
+            self.dropped_count += not of_controllers
         ring.append(recorded)
         if is_long_running(info):
             self._publish(recorded)
@@ -204,6 +211,10 @@ class RequestRecorder:
         self._published.append((recorded.version, recorded))
         for watcher in self.watchers:
             watcher.set()
+
+    def dropped_until(self, user: str) -> datetime | None:
+        """Return when the last dropped call of users like this one had arrived; None if none was dropped."""
+        return self._dropped_until.get(is_controller(user))
 
     @property
     def count(self) -> int:
@@ -246,6 +257,7 @@ class RequestRecorder:
         self._user_requests.clear()
         self._controller_requests.clear()
         self._published.clear()
+        self._dropped_until = dict.fromkeys((False, True), self._clock.now())
         self.dropped_count, self.oldest = 0, self.newest
 
 

@@ -5,9 +5,11 @@ ended. Events go back, too: they are objects that tests read, and one that has e
 the uid of another one is deleted, in a revision of its own, before that one is there: so watches see two objects.
 """
 
+import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Final
 
 import orjson
 from msgspec import Struct
@@ -20,20 +22,26 @@ from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
 from mockube.apiserver.registry.reviews import review
 from mockube.apiserver.registry.revisions import at_revision
+from mockube.apiserver.request.snapshot_endpoint import OnRestored
+from mockube.apiserver.storage.journal import Author
 from mockube.apiserver.storage.stored_object import MASTER_LEASES, read_value
 from mockube.component_base.loop import yield_to_loop
+from mockube.component_base.supervision import run_to_end
+from mockube.etcd.archive.read import Archive
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.errors import LeaseNotFound
 from mockube.etcd.kv import KV, NO_LEASE, EventKind, LeaseId, Put, Range, Revision, WatchRequest, prefix_end
 
 from .kind import ControlKind
-from .posted import read_posted
+from .posted import read_posted, require_one
 from .schemas import integer, text
+from .snapshots import Snapshots
 from .strategy import ControlStrategy
 
 PAGE: Final = 1_000
 """The keys that are read at a time."""
 LEASES: Final = b"leases/"
+NAMESPACES: Final = b"namespaces/"
 MIN_LEASE_SECONDS: Final = 60.0
 """An Event whose lease ends earlier gets another one, so that it does not end while it is put back."""
 NEEDS_EMBEDDED_STORE: Final = (
@@ -43,25 +51,25 @@ NEEDS_EMBEDDED_STORE: Final = (
 MEMORY_OF_PROGRAMS: Final = "What controllers, scheduler and kubelets have in memory, such as back-offs and the leases of leaders, is that of now"
 
 
-OnRestored: TypeAlias = Sequence[Callable[[], Awaitable[None]]]
-"""Awaited after the objects of the store were replaced."""
-
-
 REWIND: Final = ControlKind(
     name="Rewind",
     plural="rewinds",
     description="Rewind makes the objects of a past moment those of the newest revision. It is created, as a review is, and not "
     "stored. Watches see the changes, and controllers follow.",
     spec={
-        "description": "Where to go.",
-        "required": ["to"],
+        "description": "Where to go: `to` or `snapshot`.",
         "properties": {
             "to": text(
                 "The moment: a revision, the name of a Mark, a time such as 2026-01-31T12:00:00Z, or a span "
                 "before now such as -5m.",
                 minLength=1,
                 maxLength=253,
-            )
+            ),
+            "snapshot": text(
+                "The name of a Snapshot, instead of a moment: it has objects that the history does not reach any more.",
+                minLength=1,
+                maxLength=253,
+            ),
         },
     },
     is_spec_required=True,
@@ -99,29 +107,40 @@ class Rewinds(ControlStrategy):
         cluster: Registry,
         kv: KV,
         moments: Moments,
+        snapshots: Snapshots,
         on_restored: OnRestored,
     ) -> None:
         """`on_restored` are called after the objects were replaced."""
         self._cluster = cluster
         self._kv = kv
         self._moments = moments
+        self._snapshots = snapshots
         self._on_restored = on_restored
 
     def verbs(self) -> OwnVerbs:
         return {(REWIND.group_resource, ""): {"create": self.create}}
 
     async def create(self, registry: Registry, context: RequestContext) -> ObjectResult:
-        tree = await read_posted(registry, context)
+        tree = await read_posted(registry, context, lambda spec: require_one(spec, "to", "snapshot"))
         if not isinstance(self._kv, EmbeddedStore):
             raise BadRequest(NEEDS_EMBEDDED_STORE, Details())
-        moment = await self._moments.find(tree["spec"]["to"])
+        spec = tree["spec"]
+        name = spec.get("snapshot")
+        moment = await self._moments.find(spec["to"]) if name is None else self._snapshots.moment(name)
         if write_options(context, "CreateOptions").dry_run:
             raise BadRequest("a rewind has no dry run: `mockube diff` compares a moment with now", Details())
-        return review.answer(tree, await self._rewind(self._kv, moment, context))
+        snapshot = None if name is None else await self._snapshots.open(name)
+        entries = self._at(self._kv, moment.revision) if snapshot is None else self._in(snapshot)
+        async with aclosing(entries):
+            puts = [put async for put in entries]
+        # What follows is not undone: it goes on if the client leaves.
+        work = self._replace(self._kv, moment, puts, context.author())
+        return review.answer(tree, await run_to_end("rewind", work))
 
-    async def _rewind(self, kv: EmbeddedStore, moment: Moment, context: RequestContext) -> Tree:
-        cluster, author, root = self._cluster, context.author(), self._cluster.layout.root
-        puts, namespaces = await self._read(kv, moment.revision)
+    async def _replace(self, kv: EmbeddedStore, moment: Moment, puts: Sequence[Put], author: Author) -> Tree:
+        cluster, root = self._cluster, self._cluster.layout.root
+        namespaces_root = root + NAMESPACES
+        namespaces = {put.key.rpartition(b"/")[2] for put in puts if put.key.startswith(namespaces_root)}
         replaced = 0
 
         def is_excluded(key: bytes) -> bool:
@@ -148,21 +167,26 @@ class Rewinds(ControlStrategy):
         counts = await _count_changes(kv, root, first, revision)
         return _status(moment, first - 1, revision, counts, replaced)
 
-    async def _read(self, kv: EmbeddedStore, revision: Revision) -> tuple[Sequence[Put], set[bytes]]:
-        """Return the keys of a revision, and the names of its namespaces."""
-        root = self._cluster.layout.root
-        leases, puts, namespaces = _Leases(kv, self._grant_lease), list[Put](), set[bytes]()
+    async def _at(self, kv: EmbeddedStore, revision: Revision) -> AsyncGenerator[Put, None]:
+        """Yield the keys of a revision."""
+        root, leases = self._cluster.layout.root, _Leases(kv, self._grant_lease)
         start, end = root, prefix_end(root)
         while True:
             page = await at_revision(kv.range(Range(key=start, range_end=end, limit=PAGE, revision=revision)))
             for each in page.kvs:
-                if each.key.startswith(b"namespaces/", len(root)):
-                    namespaces.add(each.key.rpartition(b"/")[2])
-                puts.append(Put(key=each.key, value=each.value, lease=await leases.of(each.lease)))
+                yield Put(key=each.key, value=each.value, lease=await leases.of(each.lease))
             if not page.more:
-                return puts, namespaces
+                return
             start = page.kvs[-1].key + b"\x00"
             await yield_to_loop()
+
+    async def _in(self, snapshot: Archive) -> AsyncGenerator[Put, None]:
+        """Yield the keys of a Snapshot."""
+        for count, entry in enumerate(await asyncio.to_thread(list, snapshot.entries())):
+            if count % PAGE == PAGE - 1:
+                await yield_to_loop()
+            lease = await self._grant_lease() if entry.ttl else NO_LEASE
+            yield Put(key=entry.key, value=entry.value, lease=lease)
 
     async def _grant_lease(self) -> LeaseId:
         """Return a lease for an Event that is written now."""

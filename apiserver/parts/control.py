@@ -7,12 +7,14 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.schema import builtin
+from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.advances import advance_followed
 from mockube.apiserver.control.changes import Changes
 from mockube.apiserver.control.clock import Clocks
 from mockube.apiserver.control.fault_objects import Faults, labels_in, node_in, steal_lease
 from mockube.apiserver.control.faults import FaultInjector
+from mockube.apiserver.control.forks import Forks, ForkSocket
 from mockube.apiserver.control.group import KINDS, ControlGroup
 from mockube.apiserver.control.kind import compile_kinds
 from mockube.apiserver.control.marks import Marks
@@ -20,7 +22,9 @@ from mockube.apiserver.control.participants import Participants
 from mockube.apiserver.control.quiet import QuietTime
 from mockube.apiserver.control.recorder import RequestRecorder
 from mockube.apiserver.control.requests import Requests
-from mockube.apiserver.control.rewinds import OnRestored, Rewinds
+from mockube.apiserver.control.rewinds import Rewinds
+from mockube.apiserver.control.role_advice import RoleAdvices
+from mockube.apiserver.control.snapshots import Snapshots
 from mockube.apiserver.control.store import ControlStore
 from mockube.apiserver.control.strategy import ControlStrategy
 from mockube.apiserver.customresources.catalog import Catalog
@@ -28,6 +32,7 @@ from mockube.apiserver.registry.moments import Moments
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.hooks import HookPoints, RequestHook
 from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.snapshot_endpoint import FindSnapshot, OnRestored
 from mockube.apiserver.store import initial_revision
 from mockube.component_base.clock import ClusterClock
 from mockube.etcd.kv import KV
@@ -61,6 +66,8 @@ class Controls(Struct, frozen=True, kw_only=True):
     participants: Participants | None = None
     """The programs that an advance waits for."""
     group: ControlGroup | None = None
+    find_snapshot: FindSnapshot | None = None
+    """Finds the contents of Snapshots; None if the group is off."""
     moments: Moments | None = None
     """Finds moments by the Marks, too; None if there are none."""
 
@@ -73,6 +80,7 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     watches: Callable[[], Iterable[Request]],
     *,
     kv: KV,
+    rights: Rights,
     on_restored: OnRestored,
 ) -> Controls:
     """Return what controls the server; `watches` returns the watches in progress. Revisions begin at the time, so that no watch of an earlier server resumes."""
@@ -108,8 +116,14 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     moments = Moments(cluster, marks.find)
     participants = Participants(clock) if isinstance(clock, ClusterClock) else None
     clocks = _make_clocks(config, cluster, recorder, quiet_time, participants)
-    rewinds = Rewinds(cluster, kv, moments, on_restored)
-    strategies: list[ControlStrategy] = [changes, faults, marks, requests, rewinds]
+    snapshots = Snapshots(cluster, kv, moments)
+    rewinds = Rewinds(cluster, kv, moments, snapshots, on_restored)
+    socket = config.serving.fork_socket
+    forks = Forks(cluster, kv, moments, snapshots, None if socket is None else ForkSocket(socket).make)
+    advices = RoleAdvices(recorder, moments, rights.rbac.policy)
+    strategies: list[ControlStrategy] = [
+        *(advices, changes, faults, forks, marks, requests, rewinds, snapshots)
+    ]
     strategies += [each for each in (clocks, participants) if each is not None]
     group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)
     return Controls(
@@ -120,6 +134,7 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
         clocks=clocks,
         participants=participants,
         group=group,
+        find_snapshot=snapshots.data,
         moments=moments,
     )
 

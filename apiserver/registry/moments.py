@@ -19,14 +19,6 @@ NOW: Final = "now"
 _REVISION: Final = re.compile(r"[0-9]{1,19}")
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
 
-FindMark = Callable[[str], Revision | None]
-"""Returns the revision that has a name; None if no Mark has it."""
-
-
-def no_mark(_name: str) -> Revision | None:
-    """Find no Mark: the server has none."""
-    return None
-
 
 def is_moment(text: str) -> bool:
     """Return whether a text means a moment by itself, so that it cannot be the name of a Mark."""
@@ -37,6 +29,15 @@ class Moment(Struct, frozen=True, kw_only=True):
     revision: Revision
     time: datetime | None
     """When the revision was made; None if this server does not know it."""
+
+
+FindMark = Callable[[str], Moment | None]
+"""Returns the revision that has a name, and when it got it; None if no Mark has the name."""
+
+
+def no_mark(_name: str) -> Moment | None:
+    """Find no Mark: the server has none."""
+    return None
 
 
 class Moments:
@@ -58,12 +59,22 @@ class Moments:
         elif _DATE.match(text):
             revision = self._at_time(text, _time(text).timestamp(), status.revision)
         else:
-            revision = self._marked(text)
+            revision = self._marked(text).revision
         if revision > status.revision:
             raise BadRequest(f"{text} is in the future: the newest revision is {status.revision}", Details())
         if revision < status.compact_revision:
             raise self._too_old(text, status.compact_revision)
         return Moment(revision=revision, time=self.time_of(revision))
+
+    async def time_since(self, text: str) -> datetime:
+        """Return the time of a moment from which on something is counted: what happened before a Mark was made is not after it."""
+        if text.startswith("-"):
+            return datetime.fromtimestamp(self._now() - _span(text), UTC)
+        if _DATE.match(text):
+            return _time(text)
+        is_mark = text != NOW and not _REVISION.fullmatch(text)
+        moment = self._marked(text) if is_mark else await self.find(text)
+        return self._backend.clock.now() if moment.time is None or text == NOW else moment.time
 
     def time_of(self, revision: Revision) -> datetime | None:
         """Return the time of a revision, or of the one before it that this server made, if no later one lies between."""
@@ -85,15 +96,15 @@ class Moments:
             raise self._too_old(text, 0)
         return newest if entry is journal.newest() else entry.revision
 
-    def _marked(self, text: str) -> Revision:
-        revision = self._find_mark(text)
-        if revision is None:
+    def _marked(self, text: str) -> Moment:
+        moment = self._find_mark(text)
+        if moment is None:
             raise NotFound(
                 f"{text} is no moment: a revision, a time such as 2026-01-31T12:00:00Z, a span before now such as -5m, now, "
                 "or the name of a Mark is needed",
                 Details(),
             )
-        return revision
+        return moment
 
     def _too_old(self, text: str, oldest: Revision) -> Expired:
         """Return the error of a moment before the history."""

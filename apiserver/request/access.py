@@ -90,9 +90,7 @@ def with_impersonation(handle: Handle, config: FilterConfig) -> Handle:
     )
 
     async def handle_impersonation(request: Request) -> Response:
-        requested_user = impersonation.read(
-            [(name.lower(), request.text(value)) for name, value in request.headers.items()]
-        )
+        requested_user = requested_impersonation(request)
         if requested_user is not None:
             impersonate = partial(impersonator.impersonate, request.attributes(), requested_user)
             try:
@@ -109,6 +107,13 @@ def with_impersonation(handle: Handle, config: FilterConfig) -> Handle:
         return handle(request)
 
     return filter_
+
+
+def requested_impersonation(request: Request) -> impersonation.Impersonation | None:
+    """Return the impersonation that the headers of a request name; None if it has no such header."""
+    return impersonation.read(
+        [(name.lower(), request.text(value)) for name, value in request.headers.items()]
+    )
 
 
 def with_authorization(handle: Handle, config: FilterConfig) -> Handle:

@@ -8,7 +8,7 @@ error is that of the first.
 
 from collections.abc import Callable, Mapping, Sequence
 from string import ascii_letters, digits
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
@@ -62,6 +62,19 @@ def read(headers: Sequence[tuple[str, str]]) -> Impersonation | None:
     if named or uid or extra:
         raise status.BadRequest(f"requested {_as_go(named, uid, extra)} without impersonating a user name")
     return None
+
+
+def required_rights(
+    request: Attributes, impersonation: Impersonation, constraint: str
+) -> Sequence[Attributes]:
+    """Return what an impersonation was authorized by; `request.user` is the authenticated user.
+
+    `constraint` is the verb of the mode that allowed it, "" for the legacy one.
+    """
+    collector = _Collector([])
+    mode = next(mode for mode in _MODES if constraint == ("" if mode.is_legacy else mode.verb))
+    _Check(collector, mode, request).run(impersonation)
+    return collector.required
 
 
 class Impersonator:
@@ -173,6 +186,24 @@ _MODES: Final = (
 )
 
 
+class _Permissions(Protocol):
+    def require(self, attributes: Attributes) -> None: ...
+
+    def is_allowed(self, attributes: Attributes) -> bool: ...
+
+
+class _Collector(Struct, frozen=True):
+    """Collects the permissions that a check needs, and allows each by itself."""
+
+    required: list[Attributes]
+
+    def require(self, attributes: Attributes) -> None:
+        self.required.append(attributes)
+
+    def is_allowed(self, _attributes: Attributes) -> bool:
+        return False
+
+
 class _TimedAuthorizer:
     """Checks permissions, and counts the decisions."""
 
@@ -201,7 +232,7 @@ class _TimedAuthorizer:
 class _Check:
     """The permissions that one mode needs, in upstream's order."""
 
-    def __init__(self, authorization: _TimedAuthorizer, mode: _Mode, request: Attributes) -> None:
+    def __init__(self, authorization: _Permissions, mode: _Mode, request: Attributes) -> None:
         self._authorization = authorization
         self._mode = mode
         self._request = request

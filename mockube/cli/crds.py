@@ -2,13 +2,12 @@
 
 import argparse
 
-import yaml
-
 from mockube.apiserver.packs.definitions import definition_trees
 from mockube.component_base.packs import PackError, load_pack, pack_names, parts_of
 from mockube.failure import UsageError
 
 from .parsing import CommandParser
+from .yaml_text import dump_documents
 
 
 def add_flags(parser: CommandParser) -> None:
@@ -32,17 +31,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _definitions(name: str, *, with_conversion: bool) -> str:
     if with_conversion:
-        text: str = yaml.dump_all(definition_trees(name), Dumper=_Dumper, sort_keys=False, width=120)
-        return text
+        return dump_documents(definition_trees(name))
     return "---\n".join(map(_text, parts_of(name, "definitions", load_pack(name).definitions)))
 
 
 def _text(document: str | bytes) -> str:
     return document if isinstance(document, str) else document.decode()
-
-
-class _Dumper(yaml.SafeDumper):
-    """Repeats equal parts: aliases would be hard to read."""
-
-    def ignore_aliases(self, _data: object) -> bool:
-        return True

@@ -5,15 +5,20 @@ the process has exited, and its exit code is the result.
 """
 
 import asyncio
+import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable
+import traceback
+import warnings
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 from mockube.component_base.clock import RealClock
+from mockube.component_base.inherited_descriptors import replace_descriptors
+from mockube.component_base.launcher import PR_SET_PDEATHSIG
 from mockube.processes.child_processes import last_error_line, shell_exit_code
 
 from .progress import Progress, is_live
@@ -72,6 +77,51 @@ def detach(work: Work, log: Path) -> int | None:
     return shell_exit_code(code)
 
 
+async def detach_from_loop(work: Work, log: Path) -> tuple[int, Sequence[str]]:
+    """Run work in a child of a process with a running event loop; return its id and its reports when it is ready, or 0 if it exits before.
+
+    The child ends with this process, and shares no descriptor with it. Linux only.
+    """
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        # From Python 3.12 on, it warns of other threads. They do not exist in the child, which waits for none of them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if not child:
+        _run_in_child(work, log, writer)
+    os.close(writer)
+    reports, kind = [], ""
+    async for kind, message in _read_reports(reader):
+        if kind == REPORT:
+            reports.append(message)
+    if kind == READY:
+        return child, reports
+    await asyncio.to_thread(os.waitpid, child, 0)
+    return 0, reports or [last_error_line(log)]
+
+
+def _run_in_child(work: Work, log: Path, writer: int) -> NoReturn:
+    code = 1
+    try:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        asyncio._set_running_loop(None)  # noqa: SLF001 - Python does it itself from 3.12 on
+        signal.set_wakeup_fd(-1)
+        for number in signal.valid_signals():
+            if callable(signal.getsignal(number)):
+                signal.signal(
+                    number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+                )
+        replace_descriptors({_STDOUT, _STDERR, writer}, ())
+        _detach_output(log)
+        code = work(Reports(writer))
+    except BaseException:  # noqa: BLE001 - the frames of the parent must not be unwound
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
 def _detach_output(log: Path) -> None:
     """Start a session, and redirect stdin from the null device and the output to the log."""
     os.setsid()
@@ -84,13 +134,24 @@ async def _follow(reader: int, child: int, progress: Progress) -> str:
     """Print the reports, and return the kind of the last one. Stop signals are forwarded to the child."""
     loop = asyncio.get_running_loop()
     kind = ""
-    lines = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), os.fdopen(reader, "rb"))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, os.kill, child, number)
-    async for line in lines:
-        kind, _, message = line.decode().rstrip("\n").partition("\t")
+    async for kind, message in _read_reports(reader):
         if kind in {STEP, REPORT}:
             {STEP: progress.step, REPORT: progress.report}[kind](message)
     progress.done()
     return kind
+
+
+async def _read_reports(reader: int) -> AsyncIterator[tuple[str, str]]:
+    """Yield the kinds and messages of reports until the pipe ends."""
+    loop, lines = asyncio.get_running_loop(), asyncio.StreamReader()
+    transport, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(lines), os.fdopen(reader, "rb")
+    )
+    try:
+        async for line in lines:
+            kind, _, message = line.decode().rstrip("\n").partition("\t")
+            yield kind, message
+    finally:
+        transport.close()

@@ -7,7 +7,13 @@ import msgspec
 
 from mockube.clusters.health import count_nodes
 from mockube.clusters.kubeconfigs import read_url
-from mockube.clusters.named_cluster import ClusterState, FoundCluster, cluster_folders, inspect_cluster
+from mockube.clusters.named_cluster import (
+    ClusterRecord,
+    ClusterState,
+    FoundCluster,
+    cluster_folders,
+    inspect_cluster,
+)
 
 from .output import table
 from .parsing import CommandParser
@@ -42,8 +48,12 @@ def _row(cluster: FoundCluster) -> tuple[str, ...]:
         cluster.state,
         read_url(cluster.folder) or "-",
         _nodes(cluster),
-        running.store if running else "-",
+        _store(running) if running else "-",
     )
+
+
+def _store(running: ClusterRecord) -> str:
+    return f"{running.store}, fork of {running.fork_of}" if running.fork_of else running.store
 
 
 def _nodes(cluster: FoundCluster) -> str:
@@ -58,4 +68,5 @@ def _tree(cluster: FoundCluster) -> dict[str, object]:
         "state": cluster.state,
         "url": read_url(cluster.folder),
         "kubeconfig": str(cluster.folder.kubeconfig),
+        "forkOf": cluster.record.fork_of if cluster.record else "",
     }

@@ -15,7 +15,9 @@ from .target import add_server_flags, convert_errors, server_access
 
 def add_flags(parser: CommandParser) -> None:
     add_server_flags(parser)
-    parser.add_argument("moment", metavar="MOMENT", help=MOMENT_HELP)
+    moment = parser.add_mutually_exclusive_group(required=True)
+    moment.add_argument("moment", nargs="?", metavar="MOMENT", help=MOMENT_HELP)
+    moment.add_argument("--snapshot", metavar="SNAPSHOT", help="the name of a Snapshot, instead of a moment")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -36,4 +38,4 @@ def run(options: argparse.Namespace) -> int:
 
 async def _rewind(options: argparse.Namespace) -> Any:
     async with open_client(server_access(options), RealClock()) as client:
-        return await rewind(client, options.moment)
+        return await rewind(client, options.moment, snapshot=options.snapshot)

@@ -51,6 +51,9 @@ def add_flags(parser: CommandParser) -> None:
         )
         add_server_flags(command)
         _add_store(command)
+    save_parser.add_argument(
+        "--snapshot", metavar="SNAPSHOT", help="save the content of this object of the kind Snapshot"
+    )
     restore_parser.add_argument(
         "--replace", action="store_true", help="delete the current objects of the store"
     )
@@ -63,9 +66,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _save(options: argparse.Namespace) -> None:
-    from mockube.snapshots.transfer import write_snapshot  # noqa: PLC0415 - see _location
+    from mockube.snapshots.transfer import ServerLocation, write_snapshot  # noqa: PLC0415 - see _location
 
-    snapshot = await write_snapshot(options.file, _location(options).chunks())
+    location = _location(options)
+    if options.snapshot is None:
+        chunks = location.chunks()
+    elif isinstance(location, ServerLocation):
+        chunks = location.chunks(options.snapshot)
+    else:
+        raise UsageError("--snapshot needs a running server: a Snapshot is in its memory")
+    snapshot = await write_snapshot(options.file, chunks)
     print(f"{options.file}: {snapshot.count} objects at revision {snapshot.header.revision}")
 
 

@@ -21,12 +21,14 @@ from mockube.apiserver.config.settings import ENVIRONMENT
 from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.apiserver.stored_release import change_of_release, last_minor
 from mockube.clusters import named_cluster
+from mockube.clusters.forks import StartedFork
 from mockube.clusters.kubeconfigs import check_no_other_clusters
 from mockube.clusters.logs import SUPERVISOR_LOG
 from mockube.clusters.named_cluster import ClusterFolder, ClusterRecord, ClusterState
 from mockube.clusters.ports import LOOPBACK, check_address, check_port_free, default_port
 from mockube.clusters.profiles import Profile, stored_profile
-from mockube.clusters.supervisor import ClusterSpec, ReadyCondition, Supervisor
+from mockube.clusters.spec import ClusterSpec, ReadyCondition
+from mockube.clusters.supervisor import Supervisor
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import (
     Flag,
@@ -49,7 +51,7 @@ from mockube.kubelet.node_pools.pool import PoolError
 from mockube.launch import KUBEADM, MINIMAL, LaunchOptions
 
 from . import publishing
-from .detach import Reports, detach
+from .detach import Reports, detach, detach_from_loop
 from .output import code_of, program_name
 from .parsing import ALL, PREFIX, CommandParser, FlagGroup
 from .progress import Progress, is_live
@@ -110,6 +112,7 @@ UP_FLAGS: Final = frozenset(
         "write_kubeconfig",
         "write_manager_kubeconfig",
         "component_urls",
+        "fork_socket",
         "ready_after_controllers",
         "write_component_urls",
         "data_dir",
@@ -288,7 +291,9 @@ def _run_attached(folder: ClusterFolder, spec: ClusterSpec) -> int:
         else:
             print(ready_message(folder, running), flush=True)
 
-    supervisor = Supervisor(folder, spec, clock=clock, report=progress.report, step=progress.step)
+    supervisor = Supervisor(
+        folder, spec, clock=clock, report=progress.report, step=progress.step, start_fork=_start_fork
+    )
     try:
         return asyncio.run(supervisor.run(on_ready=ready))
     finally:
@@ -296,12 +301,20 @@ def _run_attached(folder: ClusterFolder, spec: ClusterSpec) -> int:
 
 
 def _run_detached(folder: ClusterFolder, spec: ClusterSpec, reports: Reports) -> int:
-    supervisor = Supervisor(folder, spec, clock=RealClock(), report=reports.report, step=reports.step)
+    supervisor = Supervisor(
+        folder, spec, clock=RealClock(), report=reports.report, step=reports.step, start_fork=_start_fork
+    )
     try:
         return asyncio.run(supervisor.run(on_ready=lambda _: reports.ready()))
     except Failure as failure:
         reports.report(str(failure))
         return code_of(failure)
+
+
+async def _start_fork(folder: ClusterFolder, spec: ClusterSpec) -> StartedFork:
+    log = folder.log(SUPERVISOR_LOG)
+    pid, reports = await detach_from_loop(lambda reports: _run_detached(folder, spec, reports), log)
+    return StartedFork(pid=pid) if pid else StartedFork(problem=f'"{folder.name}": {"; ".join(reports)}')
 
 
 def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> ClusterSpec:

@@ -84,6 +84,16 @@ class ClusterFolder(Struct, frozen=True, kw_only=True):
         return self.path / "data"
 
     @property
+    def fork_of(self) -> Path:
+        """The file that contains the name of the cluster of which this one is a fork."""
+        return self.path / "fork-of"
+
+    @property
+    def snapshot(self) -> Path:
+        """The snapshot with which a fork starts, and to which a reset goes back."""
+        return self.path / "fork.gz"
+
+    @property
     def record(self) -> Path:
         return self.path / "running.json"
 
@@ -226,6 +236,8 @@ class ClusterRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The number of control-plane nodes."""
     store: str
     """`MEMORY`, the data folder, or the endpoints of etcd."""
+    fork_of: str = ""
+    """The cluster of which it is a fork; "" if it is none."""
     flags: tuple[str, ...] = ()
     """The flags that were set for the two processes."""
     ready: bool = False

@@ -5,23 +5,20 @@ import math
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import first_cause, start_in, wait_first
 from mockube.failure import Failure, TimedOut
-from mockube.kubelet.node_pools.pool import NodePools
-from mockube.launch import KUBEADM, MINIMAL
+from mockube.launch import KUBEADM
 from mockube.processes.child_processes import Report, exit_message
 from mockube.processes.control_plane import (
     MANAGER,
@@ -34,61 +31,37 @@ from mockube.processes.control_plane import (
 )
 
 from . import kubeconfigs
+from .forks import ForkSupervisor, StartFork
 from .logs import SUPERVISOR_LOG
 from .named_cluster import MEMORY, ClusterFolder, ClusterRecord, Component, hold_lock, write_record
 from .ports import port_of
-from .profiles import Profile, record_profile, stored_profile
+from .profiles import record_profile, stored_profile
+from .spec import ClusterSpec, ReadyCondition
 
 RESET: Final = signal.SIGUSR1
 """The signal that requests the process that runs a cluster to empty its store."""
-
-
-class ReadyCondition(StrEnum):
-    """The condition by which a cluster counts as ready."""
-
-    SERVER = "server"
-    """The API server responds."""
-    NODES = "nodes"
-    """Pods can also be created and scheduled."""
-
-
-class ClusterSpec(Struct, frozen=True, kw_only=True):
-    """The options of a named cluster."""
-
-    version: str
-    nodes: NodePools
-    packs: str
-    flags: Sequence[str]
-    """Flags of the API server, including its port."""
-    manager_flags: Sequence[str]
-    store: str
-    """The store, as in `ClusterRecord.store`."""
-    data_dir: Path | None = None
-    """The folder of the store, if there is one."""
-    profile: Profile = Profile(MINIMAL)
-    detached: bool = False
-    copy_to: Path | None = None
-    """The file for a copy of the cluster's kubeconfig, if any."""
-    until: ReadyCondition = ReadyCondition.NODES
-    seconds: float = math.inf
-    """The timeout until the cluster is ready."""
-    replaces_nodes: bool = False
-    """Whether the nodes replace those that the store requests."""
-    notes_times: bool = False
-    """Whether to report how long the start takes."""
 
 
 class Supervisor:
     """The run of a named cluster in the current process."""
 
     def __init__(
-        self, folder: ClusterFolder, spec: ClusterSpec, *, clock: Clock, report: Report, step: Report
+        self,
+        folder: ClusterFolder,
+        spec: ClusterSpec,
+        *,
+        clock: Clock,
+        report: Report,
+        step: Report,
+        start_fork: StartFork | None = None,
     ) -> None:
         self._folder = folder
         self._spec = spec
         self._clock = clock
         self._report = report
         self._step = step
+        self._start_fork = start_fork
+        self._fork_socket: Path | None = None
         self._is_resetting = False
         self._timed_out = False
         self._began = 0.0
@@ -103,12 +76,14 @@ class Supervisor:
             profile=spec.profile.name,
             control_planes=spec.profile.control_planes if spec.profile.name == KUBEADM else 0,
             store=spec.store,
+            fork_of=spec.fork_of,
             flags=(*spec.flags, *spec.manager_flags),
         )
 
     async def run(self, *, on_ready: Callable[[ClusterRecord], None]) -> int:
         """Run until a signal stops the cluster or the server exits; return the exit code."""
-        async with hold_lock(self._folder, self._clock):
+        forks = ForkSupervisor(self._folder, self._spec, self._start_fork)
+        async with hold_lock(self._folder, self._clock), forks.running() as self._fork_socket:
             with self._hold_record():
                 while True:
                     code = await self._run_once(on_ready)
@@ -125,6 +100,8 @@ class Supervisor:
             self._launch().log(component).write_bytes(b"")
         if not self._spec.detached:
             folder.log(SUPERVISOR_LOG).unlink(missing_ok=True)
+        if not self._spec.fork_of:  # the folder may be that of an earlier fork
+            folder.fork_of.unlink(missing_ok=True)
         write_record(folder, self._record)
         try:
             yield
@@ -177,7 +154,7 @@ class Supervisor:
         """Create what the profile has, and wait for the nodes meanwhile."""
         spec = self._spec
         async with asyncio.TaskGroup() as group:
-            if spec.profile.name == KUBEADM:
+            if spec.profile.name == KUBEADM and not spec.fork_of:  # a fork has what is in the snapshot
                 start_in(group, "kubeadm", self._init_kubeadm(client))
             if spec.until is ReadyCondition.NODES:
                 self._step("waiting for the nodes")
@@ -235,6 +212,7 @@ class Supervisor:
             flags=(
                 *("--cert-dir", str(folder.pki), *spec.flags),
                 *(("--secure-port", str(same_port)) if same_port else ()),
+                *(("--fork-socket", str(self._fork_socket)) if self._fork_socket else ()),
             ),
             manager_flags=spec.manager_flags,
             profile=spec.profile.name,

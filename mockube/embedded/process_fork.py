@@ -40,6 +40,9 @@ THREAD_SECONDS: Final = 10.0
 """How long a fork waits for the work of threads, which do not exist in the new process."""
 PUBLISH_SECONDS: Final = 1.0
 """The time after which the kubelets' address is written into their ConfigMap."""
+SPREAD_SECONDS: Final = 5.0
+"""Over how many seconds the routine of forks is spread: half of the time after which Leases are renewed, and far less than they last."""
+_GOLDEN_RATIO: Final = 0.6180339887
 _READ: Final = 1 << 16
 _OUTPUTS: Final = (1, 2)
 """The descriptors of the standard output and the standard error output."""
@@ -124,6 +127,9 @@ class ForkServer:
         ports = replace_descriptors({*_OUTPUTS, self._handle.fileno()}, {server.listener.port, port})
         context.continue_after_fork()
         self._context = context
+        if self._plane.clock.rate:  # one that stands still runs callbacks only as far as it is advanced
+            for clock in self._plane.clock.deferrables:
+                clock.postpone(spread_seconds(self._pid))
         _move(server.api_server.registry.moved_ports, ports)
         self._task = start("fork", self._run())
         self._publishing = start("fork/kubelets", self._publish(host, ports.get(port, 0)))
@@ -177,6 +183,14 @@ class ForkServer:
         self._descriptors += descriptors
         for frame in self._frames.receive(data):
             self._commands.put_nowait(frame)
+
+
+def spread_seconds(pid: int) -> float:
+    """Return how much later the routine of a fork runs: all forks would renew and check at the same moments otherwise.
+
+    The multiples of the golden ratio fill an interval evenly, whatever the number of processes.
+    """
+    return pid * _GOLDEN_RATIO % 1.0 * SPREAD_SECONDS
 
 
 def _move(moved: dict[int, int], ports: Mapping[int, int]) -> None:

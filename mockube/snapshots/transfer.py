@@ -19,6 +19,7 @@ from mockube.client.kubeconfig import Access
 from mockube.client.verbs import Client
 from mockube.command_client import open_client
 from mockube.component_base.clock import Clock
+from mockube.control_objects import SNAPSHOTS
 from mockube.etcd.archive.read import Archive, check
 from mockube.etcd.archive.restore import NotEmpty, restore
 from mockube.etcd.archive.write import archive
@@ -60,10 +61,12 @@ class ServerLocation(Struct, frozen=True, kw_only=True):
     access: Access
     clock: Clock
 
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
+    async def chunks(self, snapshot: str = "") -> AsyncGenerator[bytes, None]:
+        """Yield the chunks of a new snapshot, or of the object of the kind Snapshot with a name."""
+        path = f"{PATH}?snapshot={quote(snapshot, safe='')}" if snapshot else PATH
         async with (
             self._connect() as client,
-            client.download(PATH, timeout_seconds=TRANSFER_SECONDS) as stream,
+            client.download(path, timeout_seconds=TRANSFER_SECONDS) as stream,
         ):
             async for chunk in stream.chunks():
                 yield chunk
@@ -82,7 +85,8 @@ class ServerLocation(Struct, frozen=True, kw_only=True):
             except Conflict as error:
                 raise NeedsReplace(error.message) from error
             except NotFound as error:
-                raise Missing(UNSUPPORTED_SERVER) from error
+                is_snapshot = error.details is not None and error.details.kind == SNAPSHOTS.plural
+                raise Missing(error.message if is_snapshot else UNSUPPORTED_SERVER) from error
 
 
 class FolderLocation(Struct, frozen=True, kw_only=True):

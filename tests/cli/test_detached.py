@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 import pytest
 
@@ -141,3 +142,27 @@ def test_kept_cluster_keeps_its_profile_also_when_it_is_emptied(mockube):
         2,
         True,
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="clusters can be forked on Linux only")
+def test_fork_has_the_objects_of_a_moment_and_ends_with_its_parent(mockube):
+    assert mockube.run(*DETACHED).returncode == 0
+    folder, fork = mockube.folder("side"), mockube.folder("fork")
+    assert mockube.run("mark", "empty", "--name=side").returncode == 0
+    assert ask(folder.kubeconfig, "POST", CONFIG_MAPS, CONFIG_MAP)[0] == 201
+    assert mockube.run("fork", "fork", "--name=side", "--at=empty").returncode == 0
+    assert ask(fork.kubeconfig, "GET", f"{CONFIG_MAPS}/mine")[0] == 404
+    assert ask(fork.kubeconfig, "POST", CONFIG_MAPS, CONFIG_MAP)[0] == 201
+    assert mockube.run("down", "--name=fork").returncode == 0
+
+    again = mockube.run("fork", "fork", "--name=side")
+    assert (again.returncode, f"KUBECONFIG={fork.kubeconfig}" in again.stdout) == (0, True)
+    assert ask(fork.kubeconfig, "DELETE", f"{CONFIG_MAPS}/mine")[0] == 200
+    assert ask(folder.kubeconfig, "GET", f"{CONFIG_MAPS}/mine")[0] == 200
+    refused = mockube.run("fork", "fork", "--name=side")
+    assert (refused.returncode, '"fork" is already running' in refused.stderr) == (1, True)
+    assert "memory, fork of side" in mockube.run("list").stdout
+
+    processes = [*mockube.processes("side"), *mockube.processes("fork")]
+    assert mockube.run("down", "--name=side").returncode == 0
+    wait_gone(processes)

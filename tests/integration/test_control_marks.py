@@ -25,7 +25,8 @@ async def newest_revision(client):
 async def test_mark_names_newest_revision(client):
     created = await client.post(MARKS, control_object("Mark", "before"))
     assert created.status == 201
-    assert created.body["spec"] == {"revision": await newest_revision(client)}
+    assert created.body["spec"]["revision"] == await newest_revision(client)
+    assert created.body["spec"]["time"][:19] == created.body["metadata"]["creationTimestamp"][:19]
     await client.post(CONFIG_MAPS, {"metadata": {"name": "a"}})
     read = await client.get(f"{MARKS}/before")
     assert read.body == created.body

@@ -7,7 +7,7 @@ import pytest
 from mockube.component_base.clock import RealClock, SteppedClock
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
-from tests.support.event_loop import until
+from tests.support.event_loop import WAIT_TIMEOUT, until
 from tests.support.server.apiserver import running, running_with_roles
 from tests.support.server.control import PATH, causes, control_object
 from tests.support.server.definitions import DEFINITIONS, WIDGETS, define, definition
@@ -191,6 +191,59 @@ async def test_rewind_needs_its_own_right():
             Authorization="Bearer alice",
         )
         assert answer.status == 403
+
+
+class SlowRewrites(MemoryStore):
+    """A store whose caller learns later that its keys were replaced."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.is_rewritten, self.may_return = asyncio.Event(), asyncio.Event()
+
+    async def rewrite(self, *arguments, **options):
+        revision = await super().rewrite(*arguments, **options)
+        self.is_rewritten.set()
+        await self.may_return.wait()
+        return revision
+
+
+@pytest.mark.parametrize("way", ["rewind", "snapshot"])
+async def test_rewind_is_completed_when_its_request_is_cancelled(way):
+    store = SlowRewrites(clock=RealClock())
+    async with running(kv=store) as client:
+        await put(client, "a", "1")
+        moment = await now(client)
+        snapshot = (await client.get("/mockube/snapshot")).data
+        await put(client, "a", "2")
+        restored, handlers = asyncio.Event(), []
+
+        async def on_restored():
+            restored.set()
+
+        async def note_handler(request, proceed):
+            handlers.append(asyncio.current_task())
+            return await proceed(request)
+
+        client.server.on_restored.append(on_restored)
+        client.server.hooks.before_endpoint.add(note_handler)
+        if way == "rewind":
+            sending = client.post(f"{PATH}/rewinds", control_object("Rewind", spec={"to": str(moment)}))
+        else:
+            sending = client.send("PUT", "/mockube/snapshot?replace=true", snapshot)
+        sent = asyncio.create_task(sending)
+        async with asyncio.timeout(WAIT_TIMEOUT):
+            await store.is_rewritten.wait()
+        handlers[-1].cancel()  # as by the deadline of the request, or the end of a client in the process
+        await until(handlers[-1].done)
+        store.may_return.set()
+        async with asyncio.timeout(WAIT_TIMEOUT):
+            await restored.wait()
+        sent.cancel()
+        await asyncio.gather(sent, return_exceptions=True)
+        revision = (await store.status()).revision
+        author = client.server.registry.journal.author(revision)
+        assert (author.user, author.verb) == ("admin", "create" if way == "rewind" else "put")
+        assert await values(client) == {"a": "1"}
 
 
 async def test_rewind_is_durable(tmp_path):

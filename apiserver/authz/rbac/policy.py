@@ -173,6 +173,13 @@ class RBACPolicy:
             for key in sorted(bindings):
                 yield self._role_of(bindings[key], binding_namespace)
 
+    def bound_namespaces(self, user: User) -> Sequence[str]:
+        """Return the namespaces in which bindings have a user as subject, sorted."""
+        subjects = {*subjects_of(user)}
+        return sorted(
+            {namespace for namespace, subject in self._by_subject if namespace and subject in subjects}
+        )
+
     def _role_of(self, binding: Binding, namespace: str) -> GrantedRole:
         try:
             return GrantedRole(binding, self.rules_of(*binding.role, namespace))

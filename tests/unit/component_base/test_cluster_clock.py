@@ -492,6 +492,22 @@ async def test_cancelled_deferrable_callback_does_not_run_after_a_leap(idle, clo
     assert called == ["due"]
 
 
+def test_postponed_callbacks_run_later_whether_they_are_due_soon_or_later(clock):
+    seen = []
+    clock.routine.call_later(2, lambda: seen.append(("soon", clock.monotonic())))
+    clock.routine.call_later(20, lambda: seen.append(("late", clock.monotonic())))
+    clock.call_later(2, lambda: seen.append(("other", clock.monotonic())))
+    begin = clock.monotonic()
+    clock.routine.postpone(5)
+    clock.routine.call_later(1, lambda: seen.append(("new", clock.monotonic())))
+    for _ in range(30):
+        clock.advance(1)
+    assert [(name, round(time - begin, 3)) for name, time in seen] == [
+        *(("new", 1), ("other", 2)),
+        *(("soon", 7), ("late", 25)),
+    ]
+
+
 def test_deferrable_clocks_show_the_time_of_the_clusters_clock(clock, real):
     real.advance(5)
     for deferrable in clock.renewals, clock.routine, clock.routine.renewals, clock.renewals.routine:

@@ -5,7 +5,7 @@ from argparse import ArgumentTypeError
 import pytest
 
 from mockube.cli.up import Wait, read_wait
-from mockube.clusters.supervisor import ReadyCondition
+from mockube.clusters.spec import ReadyCondition
 
 
 @pytest.mark.parametrize(

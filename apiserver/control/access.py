@@ -1,0 +1,112 @@
+"""What authorization saw of a recorded request, and the rights that the request needed."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from mockube.apimachinery.groups import NAMESPACES, GroupResource
+from mockube.apiserver.authz.chain import Attributes, Decision
+from mockube.apiserver.request.access import requested_impersonation
+from mockube.apiserver.request.impersonation import required_rights
+from mockube.apiserver.request.request import Request
+from mockube.apiserver.request_info import RequestInfo
+from mockube.apiserver.storage.journal import MAX_TEXT
+
+MAX_IMPERSONATION_RIGHTS: Final = 50
+"""The rights of one impersonation that are kept: a client chooses how many groups and extras it sends."""
+_CREATED: Final = 201
+_UPDATES: Final = frozenset({"update", "patch"})
+_STREAMS: Final = frozenset({"attach", "exec", "portforward"})
+
+
+class Right(NamedTuple):
+    """One verb on one resource or path, as a rule of RBAC has it."""
+
+    verb: str
+    group: str = ""
+    resource: str = ""
+    """With its subresource, as pods/log; "" for a path."""
+    name: str = ""
+    """The name of the object; "" for every object."""
+    path: str = ""
+
+
+class ScopedRight(NamedTuple):
+    """A right in a namespace; "" for the cluster."""
+
+    namespace: str
+    right: Right
+
+
+class Access(NamedTuple):
+    """What authorization saw of a request, besides its attributes."""
+
+    is_allowed: bool | None
+    """The decision; None for a request that was not authorized, as one without credentials."""
+    name: str
+    """The name of the object, also if a list or watch selects one."""
+    groups: Sequence[str]
+    """The groups of its user, unless they are very long."""
+    requestor: str
+    """The user that impersonated its user; "" without impersonation."""
+    impersonation: Sequence[ScopedRight]
+    """The rights that this user needed for it."""
+
+
+def access_of(request: Request) -> Access:
+    decision, groups = request.decision, request.user.groups
+    is_allowed = None if decision is None else decision[0] is Decision.ALLOW
+    if sum(map(len, groups)) > MAX_TEXT:
+        groups = ()
+    if request.impersonated is None:
+        return Access(is_allowed, request.name[:MAX_TEXT], groups, "", ())
+    requestor = request.authenticated.name[:MAX_TEXT]
+    return Access(is_allowed, request.name[:MAX_TEXT], groups, requestor, _impersonation_rights(request))
+
+
+def _impersonation_rights(request: Request) -> Sequence[ScopedRight]:
+    requested, impersonated = requested_impersonation(request), request.impersonated
+    assert requested is not None
+    assert impersonated is not None
+    attributes = replace(request.attributes(), user=request.authenticated)
+    rights = required_rights(attributes, requested, impersonated.constraint)
+    return [_right_of_attributes(each) for each in rights[:MAX_IMPERSONATION_RIGHTS]]
+
+
+def _right_of_attributes(attributes: Attributes) -> ScopedRight:
+    if not attributes.is_resource:
+        return ScopedRight("", Right(attributes.verb, path=attributes.path[:MAX_TEXT]))
+    resource = _with_subresource(attributes.resource, attributes.subresource)
+    right = Right(attributes.verb, attributes.group, resource, attributes.name[:MAX_TEXT])
+    return ScopedRight(_scope(attributes.group, attributes.resource, attributes.namespace), right)
+
+
+def request_rights(info: RequestInfo, access: Access, code: int | None) -> Iterator[ScopedRight]:
+    """Yield the rights that a request needed: an update that creates an object needs the verb create, too."""
+    if not info.is_resource:
+        yield ScopedRight("", Right(info.verb, path=info.path))
+        return
+    verbs = [info.verb]
+    if info.verb in _UPDATES and code == _CREATED:
+        verbs.append("create")
+    if info.verb == "get" and info.subresource in _STREAMS:  # a WebSocket, which begins with a GET
+        verbs.append("create")
+    resource = _with_subresource(info.resource, info.subresource)
+    for verb in verbs:
+        scope = _scope(info.group, info.resource, info.namespace)
+        yield ScopedRight(scope, Right(verb, info.group, resource, access.name))
+
+
+def _with_subresource(resource: str, subresource: str) -> str:
+    return f"{resource}/{subresource}" if subresource else resource
+
+
+def _scope(group: str, resource: str, namespace: str) -> str:
+    """Return the namespace of the role: that of a namespace itself is authorized in it, but it is cluster-scoped."""
+    return "" if GroupResource(group, resource) == NAMESPACES else namespace
+
+
+def is_long(rights: Iterable[ScopedRight]) -> bool:
+    """Return whether a text was cut, so that a rule of it would be wrong."""
+    return any(len(text) >= MAX_TEXT for _, right in rights for text in right)

@@ -1,0 +1,184 @@
+"""Fork: a copy of the cluster at a moment that goes on by itself. It is posted as reviews are.
+
+The program that runs the server makes it, since the server knows nothing of the processes of a cluster: it gets a snapshot, and
+starts another cluster with that. `ForkSocket` sends the request to it.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from itertools import count
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import msgspec
+
+from mockube.apimachinery.status import BadRequest, Conflict, Details, InternalError
+from mockube.apimachinery.timestamps import format_micro_time, format_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.registry.moments import NOW, Moment, Moments
+from mockube.apiserver.registry.registry import OwnVerbs, Registry
+from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
+from mockube.apiserver.registry.reviews import review
+from mockube.apiserver.registry.revisions import at_revision
+from mockube.component_base.fork_orders import ForkAnswer, ForkOrder
+from mockube.etcd.archive.write import archive
+from mockube.etcd.kv import KV
+
+from .kind import ControlKind
+from .posted import exclude_both, read_posted
+from .schemas import integer, object_of, text
+from .snapshots import Snapshots
+from .strategy import ControlStrategy
+
+NAME_PATTERN: Final = "^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"
+"""The names of clusters."""
+NO_PROGRAM: Final = "this server cannot be forked by a Fork: `mockube up` on Linux can make one; `Cluster.fork()` of Python forks a cluster in its process"
+_MAX_ANSWER: Final = 1 << 16
+
+NOT_FORKED: Final = (
+    "Processes and files of containers outside of volumes: containers begin anew, and their logs",
+    "What controllers, scheduler and kubelets have in memory, such as back-offs",
+    "Connections: watches, exec and port-forwards stay with this cluster",
+    "The history, Requests, Faults, Marks and Snapshots: the fork begins with none",
+    "The clock: that of the fork begins at the time of the machine",
+)
+
+FORK: Final = ControlKind(
+    name="Fork",
+    plural="forks",
+    description="Fork starts another cluster with the objects of this one, of now or of a moment, on the same machine. It is created, as "
+    "a review is, and not stored. The fork ends with `mockube down`, or with this cluster.",
+    spec=object_of(
+        "Which fork.",
+        {
+            "name": text(
+                "The name of the new cluster, for `mockube down --name` and all other commands.",
+                pattern=NAME_PATTERN,
+            ),
+            "at": text(
+                "The moment: a revision, the name of a Mark, a time, or a span before now such as -5m. The default is now.",
+                minLength=1,
+                maxLength=253,
+            ),
+            "snapshot": text(
+                "The name of a Snapshot to start from, instead of a moment.", minLength=1, maxLength=253
+            ),
+        },
+        "name",
+    ),
+    is_spec_required=True,
+    status=object_of(
+        "The fork.",
+        {
+            "url": text("The URL of its server. The credentials of this cluster are valid there, too."),
+            "kubeconfig": text("The administrator's kubeconfig: a file of the user who runs the cluster."),
+            "revision": integer("The revision of this cluster whose objects it has."),
+            "time": text("When that revision was made, if it is known."),
+            "notForked": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "What it does not have of this cluster.",
+            },
+        },
+    ),
+    columns=(),
+    verbs=("create",),
+    unlisted_verbs=(),
+)
+
+
+MakeFork: TypeAlias = Callable[[str, AsyncGenerator[bytes, None]], Awaitable[ForkAnswer]]
+"""Makes a fork with a name from the pieces of a snapshot."""
+
+
+class Forks(ControlStrategy):
+    kind = FORK
+
+    def __init__(
+        self, cluster: Registry, kv: KV, moments: Moments, snapshots: Snapshots, make: MakeFork | None
+    ) -> None:
+        """`make` makes the fork; None if nobody can."""
+        self._cluster, self._kv, self._moments = cluster, kv, moments
+        self._snapshots, self._make = snapshots, make
+
+    def verbs(self) -> OwnVerbs:
+        return {(FORK.group_resource, ""): {"create": self.create}}
+
+    async def create(self, registry: Registry, context: RequestContext) -> ObjectResult:
+        tree = await read_posted(registry, context, lambda spec: exclude_both(spec, "at", "snapshot"))
+        spec = tree["spec"]
+        if self._make is None:
+            raise BadRequest(NO_PROGRAM, Details())
+        if "snapshot" in spec and "at" in spec:
+            raise BadRequest(
+                "spec.at and spec.snapshot cannot both be set: a Snapshot is a moment", Details()
+            )
+        if write_options(context, "CreateOptions").dry_run:
+            raise BadRequest("a fork has no dry run", Details())
+        moment, pieces = await self._source(spec)
+        async with aclosing(pieces):
+            answer = await self._make(spec["name"], pieces)
+        if answer.problem:
+            raise (Conflict if answer.is_conflict else BadRequest)(answer.problem, Details())
+        return review.answer(tree, _status(moment, answer))
+
+    async def _source(self, spec: Tree) -> tuple[Moment, AsyncGenerator[bytes, None]]:
+        if "snapshot" in spec:
+            return self._snapshots.moment(spec["snapshot"]), _whole(self._snapshots.data(spec["snapshot"]))
+        moment = await self._moments.find(spec.get("at", NOW))
+        taken_at = format_time(self._cluster.clock.now())
+        return moment, archive(
+            self._kv, self._cluster.layout.root, taken_at=taken_at, revision=moment.revision
+        )
+
+
+def _status(moment: Moment, answer: ForkAnswer) -> Tree:
+    time = {} if moment.time is None else {"time": format_micro_time(moment.time)}
+    return {
+        "url": answer.url,
+        "kubeconfig": answer.kubeconfig,
+        "revision": moment.revision,
+        **time,
+        "notForked": [*NOT_FORKED, *answer.not_forked],
+    }
+
+
+async def _whole(data: bytes) -> AsyncGenerator[bytes, None]:
+    yield data
+
+
+class ForkSocket:
+    """Makes forks by a request to the program that runs the server, which listens on a socket of the operating system."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._numbers = count(1)
+
+    async def make(self, name: str, pieces: AsyncGenerator[bytes, None]) -> ForkAnswer:
+        file = self._path.with_name(f"fork-{os.getpid()}-{next(self._numbers)}.gz")
+        try:
+            file.touch(mode=0o600, exist_ok=False)
+            with file.open("wb") as written:
+                written.write(await at_revision(anext(pieces)))
+                async for piece in pieces:
+                    written.write(piece)
+            return await self._send(ForkOrder(name=name, snapshot=str(file)))
+        finally:
+            with suppress(FileNotFoundError):  # it was moved
+                file.unlink()
+
+    async def _send(self, order: ForkOrder) -> ForkAnswer:
+        try:
+            reader, writer = await asyncio.open_unix_connection(self._path, limit=_MAX_ANSWER)
+            try:
+                writer.write(msgspec.json.encode(order) + b"\n")
+                line = await reader.readline()
+            finally:
+                writer.close()
+            return msgspec.json.decode(line, type=ForkAnswer)
+        except (OSError, ValueError) as error:
+            raise InternalError(
+                f"the program that runs this server did not start the fork: {error}"
+            ) from error

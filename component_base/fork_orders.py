@@ -1,0 +1,24 @@
+"""What an API server and the program that runs it exchange to fork a cluster: lines of JSON on a socket."""
+
+from msgspec import Struct
+
+
+class ForkOrder(Struct, frozen=True, kw_only=True):
+    """What the program that runs the server gets."""
+
+    name: str
+    snapshot: str
+    """The file with the objects, which it may move."""
+
+
+class ForkAnswer(Struct, frozen=True, kw_only=True):
+    """What it returns."""
+
+    url: str = ""
+    kubeconfig: str = ""
+    not_forked: tuple[str, ...] = ()
+    """What this program leaves out, besides what the server leaves out."""
+    problem: str = ""
+    """Why there is no fork; "" if there is one."""
+    is_conflict: bool = False
+    """Whether the name is in use."""

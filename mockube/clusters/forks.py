@@ -1,0 +1,186 @@
+"""The forks of a named cluster: named clusters that start with a snapshot of it, as processes that end with it.
+
+The API server sends an order through a socket. A fork is a copy of this process, which has imported all that it needs, so that only
+the two programs of the fork have to start.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mockube.component_base.fork_orders import ForkAnswer, ForkOrder
+from mockube.failure import Failure
+
+from .named_cluster import MEMORY, ClusterFolder, ClusterState, cluster_folder, inspect_cluster, read_record
+from .spec import ClusterSpec, ReadyCondition
+
+START_SECONDS: Final = 50.0
+"""How long a fork may take until it is ready: less than the deadline of the request."""
+_NOT_COPIED: Final = ("*.kubeconfig", ".lock", "component-urls.json", "installation.json", "etcd-note.txt")
+"""Files beside the keys that belong to one run."""
+_STORE_FLAGS: Final = ("--data-dir", "--etcd-", "--snapshot", "--fork-socket")
+"""The flags of the store: that of a fork is in memory."""
+_AUDIT_FLAGS: Final = ("--audit-log-", "--audit-webhook-")
+_MAX_ORDER: Final = 1 << 16
+
+
+class StartedFork(Struct, frozen=True, kw_only=True):
+    """The process of a fork that is ready, or why it is not."""
+
+    pid: int = 0
+    problem: str = ""
+
+
+StartFork: TypeAlias = Callable[[ClusterFolder, ClusterSpec], Awaitable[StartedFork]]
+"""Starts a process that runs a cluster, and waits until it is ready."""
+
+
+class ForkSupervisor:
+    """The forks of one cluster."""
+
+    def __init__(self, parent: ClusterFolder, spec: ClusterSpec, start: StartFork | None) -> None:
+        self._parent, self._spec, self._start = parent, spec, start
+        self._pids: set[int] = set()
+        self._starting: set[str] = set()
+        """The names of the forks that are being started."""
+        self._all_ended = asyncio.Event()
+        self._all_ended.set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Path | None]:
+        """Yield the socket for orders, None where there are no forks; stop the forks at the end of the block."""
+        if self._start is None or sys.platform != "linux":
+            yield None
+            return
+        with tempfile.TemporaryDirectory(prefix="mockube-") as folder:
+            path = Path(folder, "forks")
+            async with await asyncio.start_unix_server(self._serve, path, limit=_MAX_ORDER):
+                try:
+                    yield path
+                finally:
+                    await self._stop()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            order = msgspec.json.decode(await reader.readline(), type=ForkOrder)
+            try:
+                answer = await self._make(order)
+            except (Failure, OSError) as error:
+                answer = ForkAnswer(problem=str(error))
+            writer.write(msgspec.json.encode(answer) + b"\n")
+        finally:
+            writer.close()
+
+    async def _make(self, order: ForkOrder) -> ForkAnswer:
+        folder = cluster_folder(order.name, os.environ)
+        if problem := self._name_problem(folder):
+            return ForkAnswer(problem=problem, is_conflict=True)
+        self._starting.add(order.name)
+        try:
+            return await self._make_in(folder, order)
+        finally:
+            self._starting.discard(order.name)
+
+    async def _make_in(self, folder: ClusterFolder, order: ForkOrder) -> ForkAnswer:
+        folder.prepare()
+        folder.fork_of.write_text(self._parent.name)
+        shutil.copytree(
+            self._parent.pki, folder.pki, ignore=shutil.ignore_patterns(*_NOT_COPIED), dirs_exist_ok=True
+        )
+        shutil.move(order.snapshot, folder.snapshot)
+        assert self._start is not None
+        started = await self._start(folder, fork_spec(self._spec, self._parent.name, folder.snapshot))
+        if started.problem:
+            return ForkAnswer(problem=started.problem)
+        self._follow(started.pid)
+        record = read_record(folder.record)
+        return ForkAnswer(
+            url="" if record is None else record.url,
+            kubeconfig=str(folder.kubeconfig),
+            not_forked=(*_not_forked(self._spec),),
+        )
+
+    def _name_problem(self, folder: ClusterFolder) -> str:
+        """Return why a fork cannot have a name; "" if it can. The folder of an earlier fork is used again."""
+        if folder.name in self._starting:
+            return f'"{folder.name}" is already starting: use another name'
+        if inspect_cluster(folder).state in {ClusterState.RUNNING, ClusterState.STARTING}:
+            return f'"{folder.name}" is already running: stop it with `mockube down --name={folder.name}`, or use another name'
+        if folder.path.exists() and not folder.fork_of.exists():
+            return f'there is a cluster "{folder.name}": delete it with `mockube down --name={folder.name} --delete`, or use another name'
+        return ""
+
+    def _follow(self, pid: int) -> None:
+        """Wait for a process when it has ended, so that nothing of it stays."""
+        loop, descriptor = asyncio.get_running_loop(), os.pidfd_open(pid)
+
+        def reap() -> None:
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+            self._pids.discard(pid)
+            if not self._pids:
+                self._all_ended.set()
+
+        self._pids.add(pid)
+        self._all_ended.clear()
+        loop.add_reader(descriptor, reap)
+
+    async def wait_ended(self) -> None:
+        """Wait until no fork runs."""
+        await self._all_ended.wait()
+
+    async def _stop(self) -> None:
+        for pid in self._pids:
+            os.kill(pid, signal.SIGTERM)  # it was not waited for yet: no other process can have its id
+        await self.wait_ended()
+
+
+def fork_spec(spec: ClusterSpec, parent: str, snapshot: Path) -> ClusterSpec:
+    """Return the options of a fork: those of its parent, with a store in memory, free ports, and nothing that both would write to."""
+    return replace(
+        spec,
+        flags=(
+            *_without(spec.flags, *_STORE_FLAGS, *_AUDIT_FLAGS),
+            "--secure-port=0",
+            f"--snapshot={snapshot}",
+        ),
+        manager_flags=(*spec.manager_flags, "--publish=false"),
+        store=MEMORY,
+        data_dir=None,
+        fork_of=parent,
+        detached=True,
+        replaces_nodes=False,
+        copy_to=None,
+        until=ReadyCondition.NODES,
+        seconds=START_SECONDS,
+    )
+
+
+def _not_forked(spec: ClusterSpec) -> Sequence[str]:
+    texts = []
+    if spec.store != MEMORY:
+        texts.append(
+            f"The store: {spec.store} stays that of this cluster, and the objects of the fork are in memory"
+        )
+    if len(_without(spec.flags, *_AUDIT_FLAGS)) < len(spec.flags):
+        texts.append("The audit log: the fork writes none")
+    if "--publish=true" in spec.manager_flags:
+        texts.append("Addresses on this machine: the fork publishes no Services and Ingresses")
+    return texts
+
+
+def _without(flags: Sequence[str], *prefixes: str) -> Sequence[str]:
+    return [flag for flag in flags if not flag.startswith(prefixes)]
