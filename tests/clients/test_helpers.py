@@ -1,0 +1,78 @@
+"""The helpers for tests in other languages pass their own tests."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.documents.pages import File, steps
+from tests.support.processes import go_programs
+from tools.packages import ROOT
+
+HELPERS = ROOT / "helpers"
+RUN_SECONDS = 240
+
+pytestmark = pytest.mark.timeout(go_programs.BUILD_SECONDS + RUN_SECONDS)
+
+
+@pytest.fixture
+def mockube_program(tmp_path):
+    """The program that the helpers start."""
+    path = tmp_path / "mockube"
+    path.write_text(f'#!/bin/sh\nexec {sys.executable} -m mockube "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def run(mockube_program):
+    """Return a function that runs a command in a folder, and returns what it prints."""
+
+    def run(folder, *command):
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env={**os.environ, "MOCKUBE": str(mockube_program)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=RUN_SECONDS,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def lay_out(tmp_path):
+    """Return a function that writes the files of a guide into a folder, beside a checkout of this repository."""
+
+    def lay_out(guide):
+        folder = tmp_path / "shop"
+        folder.mkdir()
+        (folder / "mockube").symlink_to(ROOT)
+        for step in steps((ROOT / "docs/guides" / guide).read_text()):
+            if isinstance(step, File):
+                path = folder / step.name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(step.text)
+        return folder
+
+    return lay_out
+
+
+def test_go_helper_passes_its_tests(run, tmp_path):
+    program = go_programs.build_test(HELPERS / "go", tmp_path / "helper.test")
+    output = run(tmp_path, program, "-test.v")
+    assert "--- PASS: TestFailedTestLogsWhatHappenedSinceItsStart" in output
+
+
+def test_go_helper_has_no_findings_of_vet(run):
+    run(HELPERS / "go", go_programs.go_command(), "vet", "./...")
+
+
+def test_guide_of_go_works(run, lay_out):
+    program = go_programs.build_test(folder := lay_out("go.md"), folder / "shop.test")
+    assert "--- PASS: TestOpenTriesAgain" in run(folder, program, "-test.v")
