@@ -1,6 +1,7 @@
 """The helpers for tests in other languages pass their own tests."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -8,12 +9,13 @@ import pytest
 
 from tests.support.documents.pages import File, steps
 from tests.support.processes import go_programs
+from tests.support.processes.downloads import FETCH_SECONDS, fetch
 from tools.packages import ROOT
 
 HELPERS = ROOT / "helpers"
 RUN_SECONDS = 240
 
-pytestmark = pytest.mark.timeout(go_programs.BUILD_SECONDS + RUN_SECONDS)
+pytestmark = pytest.mark.timeout(go_programs.BUILD_SECONDS + FETCH_SECONDS + RUN_SECONDS)
 
 
 @pytest.fixture
@@ -63,6 +65,19 @@ def lay_out(tmp_path):
     return lay_out
 
 
+@pytest.fixture
+def typescript_folder(tmp_path):
+    """A copy of the helper, because its tools are installed in its folder."""
+    return shutil.copytree(
+        HELPERS / "typescript", tmp_path / "typescript", ignore=shutil.ignore_patterns("node_modules")
+    )
+
+
+def require(program):
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+
+
 def test_go_helper_passes_its_tests(run, tmp_path):
     program = go_programs.build_test(HELPERS / "go", tmp_path / "helper.test")
     output = run(tmp_path, program, "-test.v")
@@ -76,3 +91,24 @@ def test_go_helper_has_no_findings_of_vet(run):
 def test_guide_of_go_works(run, lay_out):
     program = go_programs.build_test(folder := lay_out("go.md"), folder / "shop.test")
     assert "--- PASS: TestOpenTriesAgain" in run(folder, program, "-test.v")
+
+
+def test_typescript_helper_passes_its_tests(run, typescript_folder):
+    require("node")
+    output = run(typescript_folder, "node", "--test")
+    assert "# pass 12" in output
+    assert "# fail 0" in output
+
+
+def test_typescript_helper_has_right_types(run, typescript_folder):
+    fetch(typescript_folder, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+    run(typescript_folder, "npm", "run", "types")
+
+
+def test_guide_of_javascript_works(run, lay_out):
+    require("npm")
+    folder = lay_out("javascript.md")
+    run(folder, "npm", "init", "--yes", "--init-type=module")
+    run(folder, "npm", "install", "--offline", "--no-audit", "./mockube/helpers/typescript")
+    output = run(folder, "node", "--test", "shop.test.js")
+    assert "# pass 1" in output
