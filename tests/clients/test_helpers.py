@@ -1,6 +1,7 @@
 """The helpers for tests in other languages pass their own tests."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -112,3 +113,13 @@ def test_guide_of_javascript_works(run, lay_out):
     run(folder, "npm", "install", "--offline", "--no-audit", "./mockube/helpers/typescript")
     output = run(folder, "node", "--test", "shop.test.js")
     assert "# pass 1" in output
+
+
+def test_java_helper_and_its_guide_work(run, lay_out, tmp_path):
+    """The test of the guide is among those of the helper: nothing is installed into the local registry of this machine."""
+    folder = shutil.copytree(HELPERS / "java", tmp_path / "java", ignore=shutil.ignore_patterns("target"))
+    shutil.copytree(lay_out("java.md") / "src", folder / "src", dirs_exist_ok=True)
+    fetch(folder, "mvn", "-q", "-B", "-ntp", "test-compile")
+    output = run(folder, "mvn", "-B", "-ntp", "surefire:test")
+    assert "in shop.ShopTest" in output
+    assert re.search(r"Tests run: \d+, Failures: 0, Errors: 0, Skipped: 0\n", output)
