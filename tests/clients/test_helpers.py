@@ -94,6 +94,11 @@ def test_guide_of_go_works(run, lay_out):
     assert "--- PASS: TestOpenTriesAgain" in run(folder, program, "-test.v")
 
 
+def test_example_of_controller_runtime_passes(run, tmp_path):
+    program = go_programs.build_test(ROOT / "examples/controller-runtime", tmp_path / "operator.test")
+    assert "--- PASS: TestOperatorIsIdleWhenNothingChanges" in run(tmp_path, program, "-test.v")
+
+
 def test_typescript_helper_passes_its_tests(run, typescript_folder):
     require("node")
     output = run(typescript_folder, "node", "--test")
