@@ -117,6 +117,31 @@ func TestRewindBringsObjectsBack(t *testing.T) {
 	}
 }
 
+func TestServerWithoutForksSaysSo(t *testing.T) {
+	log := &recorder{TB: t}
+	log.run(func() { shared.Fork(log, "go-helper-fork") })
+	if !log.failed || !strings.Contains(strings.ToLower(log.text()), "fork") {
+		t.Error(log.text())
+	}
+}
+
+// The environment variable names the kubeconfig of a cluster of mockube up whose server offers Forks.
+func TestForkGoesOnByItself(t *testing.T) {
+	kubeconfig := os.Getenv("MOCKUBE_FORKED_KUBECONFIG")
+	if kubeconfig == "" {
+		t.Skip("MOCKUBE_FORKED_KUBECONFIG is not set")
+	}
+	cluster, err := Connect(kubeconfig)
+	must(t, err)
+	t.Run("with a fork", func(t *testing.T) {
+		fork := cluster.Fork(t, "go-helper-fork")
+		must(t, fork.Do(http.MethodPost, configMaps, configMap{Metadata: Metadata{Name: "only-in-the-fork"}}, nil))
+		if err := cluster.Do(http.MethodGet, configMaps+"/only-in-the-fork", nil, nil); !IsNotFound(err) {
+			t.Errorf("the cluster has what was created in the fork: %v", err)
+		}
+	})
+}
+
 func TestClockStandsStillAndIsAdvanced(t *testing.T) {
 	shared.Pause(t)
 	t.Cleanup(func() { shared.Resume(t) })

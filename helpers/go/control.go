@@ -63,11 +63,14 @@ type FaultSpec struct {
 	Delay   *Delay   `json:"delay,omitempty"`
 	Cut     *Cut     `json:"cut,omitempty"`
 	Refuse  *Refuse  `json:"refuse,omitempty"`
+	Steal   *Steal   `json:"steal,omitempty"`
 	Stale   *Stale   `json:"stale,omitempty"`
 	Hold    *Hold    `json:"hold,omitempty"`
 	Drop    *Drop    `json:"drop,omitempty"`
 	Respond *Respond `json:"respond,omitempty"`
 	Change  *Patch   `json:"change,omitempty"`
+	// Partition cuts the simulated node off that Match.Node names. It has no other criteria, counts and effects.
+	Partition *Partition `json:"partition,omitempty"`
 }
 
 // A Match has criteria that all have to be met. Without a user, requests of mockube's own controllers do not match. Texts are
@@ -83,6 +86,8 @@ type Match struct {
 	Name      string `json:"name,omitempty"`
 	// Labels is a label selector of the object that the request names.
 	Labels string `json:"labels,omitempty"`
+	// Node is the node to which the named object belongs: the node itself, its Lease, or a pod on it.
+	Node string `json:"node,omitempty"`
 	// Path is the path of the URL, for requests that are for no resource.
 	Path string `json:"path,omitempty"`
 }
@@ -106,19 +111,27 @@ type Refuse struct {
 	RetryAfter int    `json:"retryAfter,omitempty"`
 }
 
+// Steal lets another candidate take the Lease that the request is for.
+type Steal struct {
+	Holder  string `json:"holder,omitempty"`
+	Seconds int    `json:"seconds,omitempty"`
+}
+
 // Stale lets gets and lists read the store as it was at a revision; at the newest one of now if it is 0.
 type Stale struct {
 	Revision int64 `json:"revision,omitempty"`
 }
 
-// Hold holds the events of watches back, for a time or until the fault is removed.
+// Hold holds the events of watches back: for a time, until the user of the watch has written, or until the fault is removed.
 type Hold struct {
-	Seconds float64 `json:"seconds,omitempty"`
+	Seconds    float64 `json:"seconds,omitempty"`
+	UntilWrite bool    `json:"untilWrite,omitempty"`
 }
 
-// Drop loses the changes of objects for watches, for a time or until the fault is removed.
+// Drop loses the changes of objects for watches: for a time, until the user of the watch has written, or until the fault is removed.
 type Drop struct {
-	Seconds float64 `json:"seconds,omitempty"`
+	Seconds    float64 `json:"seconds,omitempty"`
+	UntilWrite bool    `json:"untilWrite,omitempty"`
 }
 
 // Respond returns a response, and does not execute the request.
@@ -131,6 +144,9 @@ type Respond struct {
 type Patch struct {
 	MergePatch any `json:"mergePatch"`
 }
+
+// Partition cuts a node off: it sends nothing, and its pods do not change.
+type Partition struct{}
 
 // A Fault is a rule that harms requests.
 type Fault struct {

@@ -25,14 +25,23 @@ type process struct {
 	stop       func() error
 }
 
-func startProcess(flags []string) (*process, error) {
+// findProgram returns the path of the program mockube.
+func findProgram() (string, error) {
 	name := os.Getenv(program)
 	if name == "" {
 		name = "mockube"
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return nil, fmt.Errorf("the program mockube is not on the PATH, and %s does not name it: %w", program, err)
+		return "", fmt.Errorf("the program mockube is not on the PATH, and %s does not name it: %w", program, err)
+	}
+	return path, nil
+}
+
+func startProcess(flags []string) (*process, error) {
+	path, err := findProgram()
+	if err != nil {
+		return nil, err
 	}
 	command := exec.Command(path, append(append([]string{"run"}, flags...), "--", "sh", "-c", holdOpen)...)
 	var messages bytes.Buffer

@@ -71,6 +71,8 @@ test("a rewind brings objects back", async () => {
   assert.equal((await cluster.request("GET", `${configMaps}/kept`)).metadata.name, "kept");
 });
 
+test("a server without forks says so", () => assert.rejects(cluster.fork("node-helper-fork"), /fork/i));
+
 test("the clock stands still and is advanced", async () => {
   await cluster.pause();
   try {

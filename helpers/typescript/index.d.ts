@@ -47,6 +47,12 @@ export class Cluster {
   /** Makes the objects of a moment the newest ones: the name of a mark, a revision, a time, or a span before now such as -5m. */
   rewind(moment: string): Promise<void>;
 
+  /**
+   * Starts a copy of the cluster with a name, which goes on by itself until its `stop`. An error says if the server offers no Forks, as
+   * that of `start`.
+   */
+  fork(name: string): Promise<Cluster>;
+
   /** Returns the time of the cluster. */
   now(): Promise<Date>;
 
@@ -84,6 +90,8 @@ export interface FaultSpec {
     name?: string;
     /** A label selector of the object that the request names. */
     labels?: string;
+    /** The node to which the named object belongs: the node itself, its Lease, or a pod on it. */
+    node?: string;
     /** The path of the URL, for requests that are for no resource. */
     path?: string;
   };
@@ -99,16 +107,20 @@ export interface FaultSpec {
   cut?: { when: "before" | "after" };
   /** The request is not executed, and gets an error. */
   refuse?: { status: number; reason?: string; message?: string; retryAfter?: number };
+  /** Another candidate takes the Lease that the request is for. */
+  steal?: { holder?: string; seconds?: number };
   /** Gets and lists read the store as it was at a revision, by default the newest one of now. */
   stale?: { revision?: number };
-  /** The events of watches are held back, for a time or until the fault is removed. */
-  hold?: { seconds?: number };
-  /** The changes of objects are lost for watches, for a time or until the fault is removed. */
-  drop?: { seconds?: number };
+  /** The events of watches are held back: for a time, until the user of the watch has written, or until the fault is removed. */
+  hold?: { seconds?: number; untilWrite?: boolean };
+  /** The changes of objects are lost for watches: for a time, until their user has written, or until the fault is removed. */
+  drop?: { seconds?: number; untilWrite?: boolean };
   /** The request is not executed, and gets this response. */
   respond?: { status?: number; body: object };
   /** The request is executed, and its response is changed. */
   change?: { mergePatch: object };
+  /** The simulated node that match.node names is cut off. It has no other criteria, counts and effects. */
+  partition?: object;
 }
 
 export interface Fault {

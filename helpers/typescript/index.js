@@ -1,5 +1,5 @@
 import { Client, StatusError, readKubeconfig } from "./client.js";
-import { startProcess } from "./process.js";
+import { startProcess, stopNamed } from "./process.js";
 import { reportText, version } from "./report.js";
 
 /** @import { Change, FaultSpec, Request } from "./index.js" */
@@ -135,6 +135,17 @@ export class Cluster {
   /** @param {string} moment */
   async rewind(moment) {
     await this.request("POST", `${group}/rewinds`, newObject("Rewind", {}, { to: moment }));
+  }
+
+  /** @param {string} name */
+  async fork(name) {
+    try {
+      const made = await this.request("POST", `${group}/forks`, newObject("Fork", {}, { name }));
+      return new Cluster(made.status.kubeconfig, () => stopNamed(name));
+    } catch (error) {
+      if (error instanceof StatusError && error.code === 404) throw new Error("this server offers no Forks");
+      throw error;
+    }
   }
 
   async now() {

@@ -1,6 +1,7 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { promisify } from "node:util";
 
 /**
  * The command for which the cluster exists: it prints the kubeconfig, and ends when its input does, so that the cluster ends with the
@@ -8,14 +9,25 @@ import { createInterface } from "node:readline";
  */
 const holdOpen = `printf '%s\\n' "$KUBECONFIG"; exec cat >/dev/null`;
 
+function program() {
+  return process.env.MOCKUBE || "mockube";
+}
+
+/**
+ * Stops the cluster with a name.
+ * @param {string} name
+ */
+export async function stopNamed(name) {
+  await promisify(execFile)(program(), ["down", "--name", name]);
+}
+
 /**
  * Starts `mockube run`, and returns the path of the kubeconfig and a function that stops it.
  * @param {string[]} flags
  * @returns {Promise<{ kubeconfig: string, stop: () => Promise<void> }>}
  */
 export async function startProcess(flags) {
-  const program = process.env.MOCKUBE || "mockube";
-  const child = spawn(program, ["run", ...flags, "--", "sh", "-c", holdOpen]);
+  const child = spawn(program(), ["run", ...flags, "--", "sh", "-c", holdOpen]);
   let messages = "";
   child.stderr.setEncoding("utf8").on("data", (text) => (messages += text));
   child.stdin.on("error", () => {}); // the program has ended: its exit code says so

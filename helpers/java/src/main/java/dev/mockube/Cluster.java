@@ -112,6 +112,23 @@ public final class Cluster implements AutoCloseable {
         request("POST", GROUP + "/rewinds", object("Rewind", Map.of(), Map.of("to", moment)));
     }
 
+    /**
+     * Starts a copy of the cluster with a name, which goes on by itself until its close. An exception says if the server offers no
+     * Forks, as that of start.
+     */
+    public Cluster fork(String name) {
+        try {
+            Tree made = request("POST", GROUP + "/forks", object("Fork", Map.of(), Map.of("name", name)));
+            Path kubeconfig = Path.of(made.tree("status").text("kubeconfig"));
+            return new Cluster(kubeconfig, () -> ClusterProcess.stopNamed(name));
+        } catch (StatusException error) {
+            if (error.code() == 404) {
+                throw new IllegalStateException("this server offers no Forks", error);
+            }
+            throw error;
+        }
+    }
+
     /** Returns the time of the cluster. */
     public Instant now() {
         return time(request("GET", CLOCK, null));

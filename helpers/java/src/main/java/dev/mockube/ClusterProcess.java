@@ -42,6 +42,16 @@ final class ClusterProcess {
         }
     }
 
+    /** Stops the cluster with a name. */
+    static void stopNamed(String name) {
+        try {
+            Path messages = Files.createTempFile("mockube-", ".log");
+            new ClusterProcess(launch(List.of(program(), "down", "--name", name), messages), messages, null).stop();
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+
     /** The system property comes first, because a test can set it. */
     private static String program() {
         String named = System.getProperty("mockube", System.getenv("MOCKUBE"));

@@ -78,6 +78,12 @@ class ClusterTest {
     }
 
     @Test
+    void serverWithoutForksSaysSo(Cluster cluster) {
+        RuntimeException error = assertThrows(RuntimeException.class, () -> cluster.fork("java-helper-fork"));
+        assertTrue(error.getMessage().toLowerCase().contains("fork"), error.getMessage());
+    }
+
+    @Test
     void clockStandsStillAndIsAdvanced(Cluster cluster) {
         cluster.pause();
         try {
