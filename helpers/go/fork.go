@@ -32,14 +32,14 @@ func (c *Cluster) Fork(tb testing.TB, name string) *Cluster {
 	return fork
 }
 
-// stopNamed stops the cluster with a name.
+// stopNamed stops the cluster with a name, and deletes its folder.
 func stopNamed(name string) error {
 	path, err := findProgram()
 	if err != nil {
 		return err
 	}
-	if output, err := exec.Command(path, "down", "--name", name).CombinedOutput(); err != nil {
-		return fmt.Errorf("mockube down --name %s: %w\n%s", name, err, output)
+	if output, err := exec.Command(path, "down", "--name", name, "--delete").CombinedOutput(); err != nil {
+		return fmt.Errorf("mockube down --delete --name %s: %w\n%s", name, err, output)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ function program() {
  * @param {string} name
  */
 export async function stopNamed(name) {
-  await promisify(execFile)(program(), ["down", "--name", name]);
+  await promisify(execFile)(program(), ["down", "--name", name, "--delete"]);
 }
 
 /**

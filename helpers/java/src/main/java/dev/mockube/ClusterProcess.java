@@ -46,7 +46,7 @@ final class ClusterProcess {
     static void stopNamed(String name) {
         try {
             Path messages = Files.createTempFile("mockube-", ".log");
-            new ClusterProcess(launch(List.of(program(), "down", "--name", name), messages), messages, null).stop();
+            new ClusterProcess(launch(List.of(program(), "down", "--name", name, "--delete"), messages), messages, null).stop();
         } catch (IOException error) {
             throw new UncheckedIOException(error);
         }
