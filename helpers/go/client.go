@@ -2,6 +2,7 @@ package mockube
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -80,6 +81,22 @@ func (c *client) do(method, path string, in, out any) error {
 		return nil
 	}
 	return json.Unmarshal(content, out)
+}
+
+// stream begins to read a response that goes on.
+func (c *client) stream(ctx context.Context, path string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.access.server+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.access.token)
+	request.Header.Set("User-Agent", agent)
+	response, err := c.http.Do(request)
+	if err == nil && response.StatusCode != http.StatusOK {
+		response.Body.Close()
+		return nil, fmt.Errorf("GET %s: %s", path, response.Status)
+	}
+	return response, err
 }
 
 func contentType(method string) string {

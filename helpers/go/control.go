@@ -317,7 +317,7 @@ func (c *Cluster) Rewind(tb testing.TB, moment string) {
 
 // --- time
 
-const clock = group + "/clocks/cluster"
+const clockPath = group + "/clocks/cluster"
 
 type clockStatus struct {
 	Status struct {
@@ -329,7 +329,7 @@ type clockStatus struct {
 func (c *Cluster) Now(tb testing.TB) time.Time {
 	tb.Helper()
 	var got clockStatus
-	must(tb, c.client.do(http.MethodGet, clock, nil, &got))
+	must(tb, c.client.do(http.MethodGet, clockPath, nil, &got))
 	return got.Status.Time
 }
 
@@ -338,7 +338,7 @@ func (c *Cluster) Advance(tb testing.TB, by time.Duration) time.Time {
 	tb.Helper()
 	spec := map[string]float64{"seconds": by.Seconds()}
 	var done clockStatus
-	must(tb, c.client.do(http.MethodPost, clock+"/advance", newObject("ClockAdvance", "", spec), &done))
+	must(tb, c.client.do(http.MethodPost, clockPath+"/advance", newObject("ClockAdvance", "", spec), &done))
 	return done.Status.Time
 }
 
@@ -362,5 +362,5 @@ func (c *Cluster) SetRate(tb testing.TB, rate float64) {
 
 func (c *Cluster) setClock(tb testing.TB, spec map[string]any) {
 	tb.Helper()
-	must(tb, c.client.do(http.MethodPatch, clock, map[string]any{"spec": spec}, nil))
+	must(tb, c.client.do(http.MethodPatch, clockPath, map[string]any{"spec": spec}, nil))
 }
