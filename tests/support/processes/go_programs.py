@@ -26,14 +26,19 @@ def build_test(source, target):
     return _go(source, target, "test", "-c")
 
 
-def _go(source, target, *arguments):
-    """Skip the test, with the reason, where it cannot run at all."""
+def go_command():
+    """Return the path of the Go command; skip the test if there is none."""
     go = shutil.which("go") or shutil.which(USUAL_PLACE)
     if go is None:
         pytest.skip(NO_GO)
+    return go
+
+
+def _go(source, target, *arguments):
+    """Skip the test, with the reason, where it cannot run at all."""
     command, *rest = arguments
     built = subprocess.run(
-        [go, command, "-mod=readonly", "-ldflags=-s -w", "-o", target, *rest],
+        [go_command(), command, "-mod=readonly", "-ldflags=-s -w", "-o", target, *rest],
         cwd=source,
         capture_output=True,
         text=True,

@@ -1,0 +1,45 @@
+package mockube
+
+import (
+	"fmt"
+	"net/http"
+	"os/exec"
+	"testing"
+)
+
+// Fork starts a copy of the cluster with a name, which goes on by itself, and stops it at the end of the test. If the test fails, what
+// happened in the fork is logged. A server that offers no Forks, such as that of Start, ends the test with a message that says so.
+func (c *Cluster) Fork(tb testing.TB, name string) *Cluster {
+	tb.Helper()
+	var made struct {
+		Status struct {
+			Kubeconfig string `json:"kubeconfig"`
+		} `json:"status"`
+	}
+	err := c.client.do(http.MethodPost, group+"/forks", newObject("Fork", "", map[string]string{"name": name}), &made)
+	if IsNotFound(err) {
+		tb.Fatal("this server offers no Forks")
+	}
+	must(tb, err)
+	tb.Cleanup(func() {
+		if err := stopNamed(name); err != nil {
+			tb.Error(err)
+		}
+	})
+	fork, err := Connect(made.Status.Kubeconfig)
+	must(tb, err)
+	fork.ReportFailure(tb)
+	return fork
+}
+
+// stopNamed stops the cluster with a name, and deletes its folder.
+func stopNamed(name string) error {
+	path, err := findProgram()
+	if err != nil {
+		return err
+	}
+	if output, err := exec.Command(path, "down", "--name", name, "--delete").CombinedOutput(); err != nil {
+		return fmt.Errorf("mockube down --delete --name %s: %w\n%s", name, err, output)
+	}
+	return nil
+}

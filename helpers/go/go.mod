@@ -1,0 +1,3 @@
+module mockube.dev/mockube
+
+go 1.22

@@ -1,0 +1,85 @@
+package dev.mockube;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.CertificateFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+
+/** Sends requests in JSON. */
+final class Client {
+    private final Kubeconfig access;
+    private final HttpClient http;
+
+    Client(Kubeconfig access) {
+        this.access = access;
+        this.http = HttpClient.newBuilder().sslContext(trusting(access.caCertificate())).build();
+    }
+
+    private static SSLContext trusting(byte[] certificate) {
+        try {
+            KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
+            store.load(null, null);
+            store.setCertificateEntry(
+                    "ca",
+                    CertificateFactory.getInstance("X.509").generateCertificate(new ByteArrayInputStream(certificate)));
+            TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+            trust.init(store);
+            SSLContext context = SSLContext.getInstance("TLS");
+            context.init(null, trust.getTrustManagers(), null);
+            return context;
+        } catch (GeneralSecurityException | IOException error) {
+            throw new IllegalArgumentException("certificate-authority-data is no certificate", error);
+        }
+    }
+
+    /** Returns the object of the response; null if it is empty. */
+    Tree send(String method, String path, Object body) {
+        HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(access.server() + path))
+                .header("Accept", "application/json")
+                .header("Authorization", "Bearer " + access.token())
+                .header("User-Agent", "mockube-helper-java")
+                .method(method, body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(Json.write(body)));
+        if (body != null) {
+            request.header("Content-Type", method.equals("PATCH") ? "application/merge-patch+json" : "application/json");
+        }
+        HttpResponse<String> response = exchange(request.build());
+        if (response.statusCode() >= 400) {
+            throw statusException(response.statusCode(), response.body());
+        }
+        return response.body().isBlank() ? Tree.EMPTY : Tree.parse(response.body());
+    }
+
+    private HttpResponse<String> exchange(HttpRequest request) {
+        try {
+            return http.send(request, BodyHandlers.ofString());
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted", error);
+        }
+    }
+
+    /** Returns the error of a response, which is a Status unless a fault has replaced it. */
+    private static StatusException statusException(int code, String text) {
+        try {
+            Tree status = Tree.parse(text);
+            if (!status.text("message").isEmpty()) {
+                return new StatusException(code, status.text("reason"), status.text("message"));
+            }
+        } catch (IllegalArgumentException error) {
+            // it is no JSON
+        }
+        return new StatusException(code, "", "the server returned " + code + ": " + text.strip());
+    }
+}

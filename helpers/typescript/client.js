@@ -1,0 +1,102 @@
+import { readFileSync } from "node:fs";
+import { Agent, request } from "node:https";
+
+/** The error that the server returned. */
+export class StatusError extends Error {
+  /**
+   * @param {number} code
+   * @param {string} reason
+   * @param {string} message
+   */
+  constructor(code, reason, message) {
+    super(message);
+    this.name = "StatusError";
+    this.code = code;
+    this.reason = reason;
+  }
+}
+
+/**
+ * Reads a kubeconfig that mockube wrote: it has one cluster and one user, and one field in each line.
+ * @param {string} path
+ */
+export function readKubeconfig(path) {
+  const text = readFileSync(path, "utf8");
+  const [server, authority, token] = ["server", "certificate-authority-data", "token"].map((name) => {
+    const found = [...text.matchAll(new RegExp(`^\\s*${name}: "?([^"\\s]+)"?\\s*$`, "gm"))];
+    if (found.length !== 1) throw new Error(`${path} has not one ${name}: use a kubeconfig that mockube wrote`);
+    return found[0][1];
+  });
+  return { server, caCertificate: Buffer.from(authority, "base64").toString(), token };
+}
+
+/** Sends requests in JSON. */
+export class Client {
+  /** @param {{ server: string, caCertificate: string, token: string }} access */
+  constructor({ server, caCertificate, token }) {
+    this.server = server;
+    this.token = token;
+    this.agent = new Agent({ ca: caCertificate, keepAlive: true });
+  }
+
+  close() {
+    this.agent.destroy();
+  }
+
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {object} [body]
+   * @returns {Promise<any>}
+   */
+  async send(method, path, body) {
+    /** @type {Record<string, string>} */
+    const headers = {
+      accept: "application/json",
+      authorization: `Bearer ${this.token}`,
+      "user-agent": "mockube-helper-typescript",
+    };
+    if (body !== undefined) {
+      headers["content-type"] = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+    }
+    const { code, text } = await this.#exchange(method, path, headers, body === undefined ? "" : JSON.stringify(body));
+    if (code >= 400) throw statusError(code, text);
+    return text ? JSON.parse(text) : undefined;
+  }
+
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {Record<string, string>} headers
+   * @param {string} body
+   * @returns {Promise<{ code: number, text: string }>}
+   */
+  #exchange(method, path, headers, body) {
+    return new Promise((resolve, reject) => {
+      const sent = request(this.server + path, { method, headers, agent: this.agent }, (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk) => (text += chunk));
+        response.on("end", () => resolve({ code: response.statusCode ?? 0, text }));
+        response.on("error", reject);
+      });
+      sent.on("error", reject);
+      sent.end(body);
+    });
+  }
+}
+
+/**
+ * Returns the error of a response, which is a Status unless a fault has replaced it.
+ * @param {number} code
+ * @param {string} text
+ */
+function statusError(code, text) {
+  try {
+    const { reason, message } = JSON.parse(text);
+    if (message) return new StatusError(code, reason ?? "", message);
+  } catch {
+    // it is no JSON
+  }
+  return new StatusError(code, "", `the server returned ${code}: ${text.trim()}`);
+}
