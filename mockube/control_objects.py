@@ -21,9 +21,11 @@ REQUESTS: Final = row(API_VERSION, "requests", "Request", namespaced=False)
 CHANGES: Final = row(API_VERSION, "changes", "Change", namespaced=False)
 CLOCKS: Final = row(API_VERSION, "clocks", "Clock", namespaced=False)
 REWINDS: Final = row(API_VERSION, "rewinds", "Rewind", namespaced=False)
+EXPLANATIONS: Final = row(API_VERSION, "explanations", "Explanation", namespaced=False)
 CLOCK: Final = Key("", "cluster")
 REWIND_SECONDS: Final = 300.0
 """How long a rewind may take, as the restore of a snapshot."""
+EXPLANATION_SECONDS: Final = 60.0
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 _OFF: Final = "the server has no control: it is not a server of mockube, or was started with --control=off"
 WATCH_SECONDS: Final = 86_400.0
@@ -104,6 +106,23 @@ async def rewind(client: Client, moment: str) -> Any:
     """Make the objects of a moment the newest ones, and return the status of the Rewind."""
     posted = {"apiVersion": API_VERSION, "kind": "Rewind", "metadata": {}, "spec": {"to": moment}}
     return (await client.with_timeout(REWIND_SECONDS).create(REWINDS, posted))["status"]
+
+
+async def explain_object(client: Client, api_version: str, kind: str, key: Key) -> Tree:
+    """Return the Explanation of an object."""
+    named = {"apiVersion": api_version, "kind": kind, "namespace": key.namespace, "name": key.name}
+    return await explain(client, {"object": {field: value for field, value in named.items() if value}})
+
+
+async def explain(client: Client, spec: ReadOnlyTree) -> Tree:
+    """Return the Explanation of what a spec names."""
+    posted = {"apiVersion": API_VERSION, "kind": "Explanation", "metadata": {}, "spec": spec}
+    try:
+        return dict(await client.with_timeout(EXPLANATION_SECONDS).create(EXPLANATIONS, posted))
+    except NotFound as error:
+        if (error.details.kind or "") == EXPLANATIONS.plural or not error.details.name:
+            raise Missing(_OFF) from error
+        raise
 
 
 async def list_changes(client: Client, criteria: Mapping[str, object]) -> Sequence[ReadOnlyTree]:

@@ -17,6 +17,7 @@ from mockube.component_base.task_supervisor import TaskSupervisor
 
 from .changes import CHANGE
 from .clock import CLOCK
+from .explanations import EXPLANATION
 from .fault_objects import FAULT
 from .kind import ControlKind
 from .marks import MARK
@@ -25,7 +26,7 @@ from .rewinds import REWIND
 from .store import ControlStore
 from .strategy import ControlAdmission, ControlStrategy
 
-KINDS: Final[Sequence[ControlKind]] = (CHANGE, CLOCK, FAULT, MARK, REQUEST, REWIND)
+KINDS: Final[Sequence[ControlKind]] = (CHANGE, CLOCK, EXPLANATION, FAULT, MARK, REQUEST, REWIND)
 """All kinds of the group."""
 MAX_AUTHORS: Final = 1_000
 """The entries of the group's own journal."""

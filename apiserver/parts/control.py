@@ -10,6 +10,7 @@ from mockube.apimachinery.schema import builtin
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.changes import Changes
 from mockube.apiserver.control.clock import Clocks, advance_followed
+from mockube.apiserver.control.explanations import Explanations
 from mockube.apiserver.control.fault_objects import Faults, labels_in
 from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.control.group import KINDS, ControlGroup
@@ -30,6 +31,7 @@ from mockube.component_base.clock import Clock, ClusterClock
 from mockube.etcd.kv import KV
 
 from .environment import ServerEnvironment
+from .outgoing import make_kubelet_logs
 
 _SHARED: Final = "the servers of a shared etcd have clocks of their own: --etcd-servers is set"
 
@@ -92,7 +94,8 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     moments = Moments(cluster, marks.find)
     clocks = _make_clocks(config, clock, recorder)
     rewinds = Rewinds(cluster, kv, moments, on_restored)
-    strategies: list[ControlStrategy] = [changes, faults, marks, requests, rewinds]
+    explanations = Explanations(cluster, make_kubelet_logs(config, environment, cluster))
+    strategies: list[ControlStrategy] = [changes, explanations, faults, marks, requests, rewinds]
     if clocks is not None:
         strategies.append(clocks)
     group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)

@@ -1,0 +1,96 @@
+"""Explanations: posted as reviews are, of what their creator may read."""
+
+import pytest
+
+from tests.support.server.apiserver import running, running_with_roles
+from tests.support.server.control import API_VERSION, PATH, causes, control_object
+
+EXPLANATIONS = f"{PATH}/explanations"
+PODS = "/api/v1/namespaces/default/pods"
+NODES = "/api/v1/nodes"
+POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "nginx"}]}}
+
+
+@pytest.fixture
+async def client():
+    async with running() as client:
+        yield client
+
+
+def of(kind, name, **fields):
+    return control_object("Explanation", spec={"object": {"kind": kind, "name": name, **fields}})
+
+
+async def add_pending_pod(client):
+    """Create a pod that no node takes, and a scheduler's verdict."""
+    status = {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "9"}}
+    assert (await client.post(NODES, {"metadata": {"name": "a"}, "status": status})).status == 201
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    assert (await client.post(accounts, {"metadata": {"name": "default"}})).status == 201
+    spec = {"containers": [{"name": "c", "image": "nginx", "resources": {"requests": {"cpu": "8"}}}]}
+    spec["tolerations"] = [{"operator": "Exists"}]
+    assert (await client.post(PODS, {**POD, "spec": spec})).status == 201
+    verdict = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "none"}
+    patch = {"status": {"conditions": [verdict]}}
+    assert (await client.patch(f"{PODS}/web/status", patch)).status == 200
+
+
+async def test_explanation_of_pod(client):
+    await add_pending_pod(client)
+    answer = await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))
+    assert answer.status == 201
+    assert answer.body["spec"] == {"object": {"kind": "Pod", "name": "web", "namespace": "default"}}
+    status = answer.body["status"]
+    assert (status["state"], status["object"]["name"]) == ("Explained", "web")
+    assert "none of 1 nodes can take the pod: Insufficient cpu (1)" in status["cause"]
+    assert status["nodes"][0]["detail"] == "cpu: requests 8, free 1 of 1"
+    assert answer.body["apiVersion"] == API_VERSION
+
+
+async def test_invalid_explanations_are_refused(client):
+    empty = await client.post(EXPLANATIONS, control_object("Explanation", spec={"object": {}}))
+    assert [field for field, _ in causes(empty)] == ["spec.object.kind", "spec.object.name"]
+    unknown = await client.post(EXPLANATIONS, of("Nothing", "web"))
+    assert causes(unknown) == [("spec.object.kind", 'Not found: "Nothing"')]
+    scoped = await client.post(EXPLANATIONS, of("Pod", "web"))
+    assert [field for field, _ in causes(scoped)] == ["spec.object.namespace"]
+    own = await client.post(EXPLANATIONS, of("Mark", "m"))
+    assert own.status == 422
+    missing = await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))
+    assert (missing.status, missing.body["message"]) == (404, 'pods "web" not found')
+    wrong = await client.post(EXPLANATIONS, control_object("Explanation", spec={"object": {"kind": 1}}))
+    assert wrong.status == 422
+
+
+async def test_explanations_are_not_stored(client):
+    assert (await client.get(EXPLANATIONS)).status == 405
+
+
+async def test_explanation_shows_what_its_creator_may_read():
+    async with running_with_roles() as client:
+        await add_pending_pod(client)
+        rules = [
+            {"apiGroups": ["control.mockube.dev"], "resources": ["explanations"], "verbs": ["create"]},
+            {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},
+        ]
+        await client.post(
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": "r"}, "rules": rules}
+        )
+        subject = {"kind": "User", "name": "ada", "apiGroup": "rbac.authorization.k8s.io"}
+        role = {"kind": "ClusterRole", "name": "r", "apiGroup": "rbac.authorization.k8s.io"}
+        await client.post(
+            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+            {"metadata": {"name": "b"}, "roleRef": role, "subjects": [subject]},
+        )
+        ada = {"Impersonate-User": "ada"}
+        status = (await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"), **ada)).body[
+            "status"
+        ]
+        assert status["cause"] == "default-scheduler found no node: none"
+        assert "nodes" not in status
+        assert status["unreadable"] == ["list nodes", "list pods", "list namespaces"]
+        refused = await client.post(EXPLANATIONS, of("Node", "a"), **ada)
+        assert refused.status == 403
+        assert refused.body["message"].startswith(
+            'nodes "a" is forbidden: User "ada" cannot get resource "nodes"'
+        )
