@@ -34,3 +34,9 @@ def kind_argument(obj: ReadOnlyTree) -> str:
     name = meta.kind(obj).lower()
     is_own = "." not in group or group.endswith(".k8s.io")
     return name if is_own else f"{name}.{group}"
+
+
+def blame(obj: ReadOnlyTree, field: str) -> str:
+    """Return the command that prints who set a field."""
+    scope = ("-n", meta.namespace(obj)) if meta.namespace(obj) else ()
+    return command("mockube", "blame", f"{kind_argument(obj)}/{meta.name(obj)}", *scope, "--field", field)

@@ -12,6 +12,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from .commands import about, command, kubectl
 from .explanation import Evidence, Remedy
 from .facts import Facts
+from .owners import template_owner
 from .records import event_evidence, find_events
 from .volumes import SECRETS, environment_problems, volume_problems
 
@@ -152,7 +153,7 @@ def _image_problem(container: Container, facts: Facts, text: str) -> tuple[str, 
     image = container.spec.get("image") or ""
     another = Remedy(
         text="Set another image:",
-        command=about(pod, "set image", f"{container.name}=IMAGE"),
+        command=about(template_owner(pod, facts), "set image", f"{container.name}=IMAGE"),
     )
     lower = text.lower()
     if reason == "InvalidImageName":
@@ -308,7 +309,7 @@ def _ending(container: Container, end: ReadOnlyTree, facts: Facts) -> tuple[str,
     """Return how a container ended, what would help, and whether the cause is known."""
     code = end.get("exitCode")
     if end.get("reason") == "OOMKilled":
-        return _out_of_memory(container)
+        return _out_of_memory(container, facts)
     if probe := _killed_by_probe(container, facts):
         return probe
     if end.get("reason") in ("StartError", "ContainerCannotRun"):
@@ -329,19 +330,17 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _out_of_memory(container: Container) -> tuple[str, Sequence[Remedy], bool]:
+def _out_of_memory(container: Container, facts: Facts) -> tuple[str, Sequence[Remedy], bool]:
     limit = ((container.spec.get("resources") or {}).get("limits") or {}).get("memory")
     if limit is None:
         return "was killed because memory ran out (OOMKilled), without a limit of its own", (), True
     remedy = Remedy(
-        text="Raise the limit in the template of the pod's owner, such as:",
-        command=kubectl(
-            "set",
-            "resources",
-            "OWNER",
+        text="Raise the limit, such as:",
+        command=about(
+            template_owner(container.pod, facts),
+            "set resources",
             f"--containers={container.name}",
             "--limits=memory=MORE",
-            namespace=meta.namespace(container.pod),
         ),
     )
     return f"was killed because it used more memory than its limit of {limit} (OOMKilled)", [remedy], True
