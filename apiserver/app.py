@@ -97,6 +97,7 @@ class ApiServer:
             lambda: self.handler.watch_handler.requests,
             kv=kv,
             on_restored=self.on_restored,
+            reconciled=operators.reconciled,
         )
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows
         self._caches = caches = ResourceCaches(registry, catalog)

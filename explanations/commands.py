@@ -28,6 +28,11 @@ def why(kind: str, namespace: str, name: str) -> str:
     return shlex.join(("mockube", "why", f"{kind.lower()}/{name}", *scope))
 
 
+def why_object(obj: ReadOnlyTree) -> str:
+    """Return the command that explains an object."""
+    return why(kind_argument(obj), meta.namespace(obj), meta.name(obj))
+
+
 def kind_argument(obj: ReadOnlyTree) -> str:
     """Return the name of an object's kind as kubectl takes it, with its group if that is no group of Kubernetes."""
     group = meta.api_version(obj).rpartition("/")[0]

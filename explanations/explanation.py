@@ -1,7 +1,7 @@
 """What an explanation consists of: a cause, the evidence for it, and what would change it."""
 
 from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -108,11 +108,10 @@ def status_of(explanation: Explanation, subject: ReadOnlyTree | None, unreadable
         tree["object"] = {**msgspec.to_builtins(ObjectName.of(subject)), "uid": meta.uid(subject)}
     if unreadable:
         tree["unreadable"] = [*unreadable[:MAX_ITEMS]]
-    shortened: Tree = _shorten(tree)
-    return shortened
+    return {name: _shorten(value) for name, value in tree.items()}
 
 
-def _shorten(value: object) -> object:
+def _shorten(value: Any) -> Any:
     if isinstance(value, str):
         return value if len(value) <= MAX_TEXT else f"{value[:MAX_TEXT]} …"
     if isinstance(value, dict):

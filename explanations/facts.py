@@ -5,7 +5,9 @@ So an explanation asks for what its case needs, and remains a pure function: of 
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
@@ -16,7 +18,7 @@ EVENTS: Final = GroupResource("", "events")
 PODS: Final = GroupResource("", "pods")
 
 
-class ObjectsOf(NamedTuple):
+class ObjectsOf(Struct, frozen=True):
     """All objects of a resource, or those in a namespace."""
 
     resource: GroupResource
@@ -26,7 +28,7 @@ class ObjectsOf(NamedTuple):
         return f"list {self.resource}{_scope(self.namespace)}"
 
 
-class ObjectNamed(NamedTuple):
+class ObjectNamed(Struct, frozen=True):
     resource: GroupResource
     namespace: str
     name: str
@@ -35,7 +37,7 @@ class ObjectNamed(NamedTuple):
         return f"get {self.resource} {self.name}{_scope(self.namespace)}"
 
 
-class EventsOf(NamedTuple):
+class EventsOf(Struct, frozen=True):
     """The Events about an object."""
 
     namespace: str
@@ -45,7 +47,7 @@ class EventsOf(NamedTuple):
         return f"list events{_scope(self.namespace)}"
 
 
-class LogOf(NamedTuple):
+class LogOf(Struct, frozen=True):
     """The last lines of the log of a container, or of the one that ran before it."""
 
     namespace: str
@@ -57,7 +59,36 @@ class LogOf(NamedTuple):
         return f"get pods/log {self.pod}{_scope(self.namespace)}"
 
 
-Question: TypeAlias = ObjectsOf | ObjectNamed | EventsOf | LogOf
+class DependentsOf(Struct, frozen=True):
+    """The objects of all kinds that name an object as their owner."""
+
+    namespace: str
+    uid: str
+
+    def __str__(self) -> str:
+        return f"list all kinds{_scope(self.namespace)}"
+
+
+class ContentsOf(Struct, frozen=True):
+    """The objects of all kinds in a namespace that is being deleted, without Events."""
+
+    namespace: str
+
+    def __str__(self) -> str:
+        return f"list all kinds{_scope(self.namespace)}"
+
+
+class WatchersOf(Struct, frozen=True):
+    """The names of the programs that watch a resource and may reconcile it."""
+
+    resource: GroupResource
+    namespace: str
+
+    def __str__(self) -> str:
+        return f"watches of {self.resource}{_scope(self.namespace)}"
+
+
+Question: TypeAlias = ObjectsOf | ObjectNamed | EventsOf | LogOf | DependentsOf | ContentsOf | WatchersOf
 Answer: TypeAlias = Sequence[ReadOnlyTree] | ReadOnlyTree | Sequence[str] | None
 
 
@@ -105,8 +136,7 @@ class Facts:
 
     def list(self, resource: GroupResource, namespace: str = "") -> Sequence[ReadOnlyTree]:
         """Return all objects; none if the user may not list them."""
-        answer = self._answer(ObjectsOf(resource, namespace))
-        return answer if isinstance(answer, list | tuple) else ()
+        return self._sequence(ObjectsOf(resource, namespace))
 
     def find(self, resource: GroupResource, namespace: str, name: str) -> ReadOnlyTree | None:
         """Return an object; None if it does not exist, or if the user may not read it."""
@@ -117,10 +147,25 @@ class Facts:
         """Return whether an object is known not to exist."""
         return self._answer(ObjectNamed(resource, namespace, name)) is None
 
+    def dependents_of(self, obj: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+        """Return the objects that name an object as an owner, of the kinds that the user may list."""
+        return self._sequence(DependentsOf(meta.namespace(obj), meta.uid(obj)))
+
+    def contents_of(self, namespace: str) -> Sequence[ReadOnlyTree]:
+        """Return the objects in a namespace, of the kinds that the user may list."""
+        return self._sequence(ContentsOf(namespace))
+
+    def watchers_of(self, resource: GroupResource, namespace: str) -> Sequence[str]:
+        answer = self._answer(WatchersOf(resource, namespace))
+        return [str(name) for name in answer] if isinstance(answer, list | tuple) else ()
+
+    def _sequence(self, question: Question) -> Sequence[ReadOnlyTree]:
+        answer = self._answer(question)
+        return answer if isinstance(answer, list | tuple) else ()
+
     def events_of(self, obj: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
         """Return the Events about an object, the newest first."""
-        answer = self._answer(EventsOf(meta.namespace(obj) or "default", meta.uid(obj)))
-        events = answer if isinstance(answer, list | tuple) else ()
+        events = self._sequence(EventsOf(meta.namespace(obj) or "default", meta.uid(obj)))
         return sorted(events, key=event_time, reverse=True)
 
     def log(self, pod: ReadOnlyTree, container: str, *, previous: bool) -> Sequence[str]:

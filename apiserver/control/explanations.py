@@ -21,7 +21,7 @@ from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
 from mockube.apiserver.registry.reviews import review
 
-from .fact_collector import FactCollector, LogReader, TooManyQuestions
+from .fact_collector import FactCollector, FactSources, TooManyQuestions
 from .kind import ControlKind
 from .posted import read_posted
 from .schemas import integer, object_of, text
@@ -116,15 +116,15 @@ class _Subject(Struct, frozen=True, kw_only=True):
 class Explanations(ControlStrategy):
     kind = EXPLANATION
 
-    def __init__(self, cluster: Registry, logs: LogReader) -> None:
-        self._cluster, self._logs = cluster, logs
+    def __init__(self, cluster: Registry, sources: FactSources) -> None:
+        self._cluster, self._sources = cluster, sources
 
     def verbs(self) -> OwnVerbs:
         return {(EXPLANATION.group_resource, ""): {"create": self.create}}
 
     async def create(self, registry: Registry, context: RequestContext) -> ObjectResult:
         tree = await read_posted(registry, context)
-        collector = FactCollector(self._cluster, self._logs, context.user)
+        collector = FactCollector(self._cluster, self._sources, context.user)
         try:
             answer = await self._explain_object(tree["spec"], context, collector)
         except TooManyQuestions as error:

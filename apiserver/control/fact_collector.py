@@ -3,15 +3,20 @@
 Each question is authorized as the request would be that reads the same: what the user may not read is refused, and stays out.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from typing import Any, Final, Protocol
 
+from msgspec import Struct
+
+from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.secrets import masked
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.authz.chain import Attributes, AuthorizerFailed, Decision
 from mockube.apiserver.event_loop import QUICK_SLICE
+from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.simulated_operators import watching_programs
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.component_base.loop import yield_to_loop
@@ -20,6 +25,8 @@ from mockube.explanations.facts import (
     PODS,
     REFUSED,
     Answer,
+    ContentsOf,
+    DependentsOf,
     EventsOf,
     Facts,
     LogOf,
@@ -27,11 +34,14 @@ from mockube.explanations.facts import (
     ObjectNamed,
     ObjectsOf,
     Question,
+    WatchersOf,
 )
 
 LOG_LINES: Final = 10
 MAX_ROUNDS: Final = 500
 """The questions of one explanation."""
+MAX_FOUND: Final = 1_000
+"""The dependents of an object, or the contents of a namespace, that are looked at."""
 _SECRETS: Final = GroupResource("", "secrets")
 _INLINE: Final = 0
 
@@ -44,6 +54,14 @@ class LogReader(Protocol):
     ) -> str: ...
 
 
+class FactSources(Struct, frozen=True, kw_only=True):
+    """Where facts are found besides the objects of the cluster."""
+
+    logs: LogReader
+    reconciled: Collection[GroupResource] = ()
+    """The custom resources that packs reconcile."""
+
+
 class TooManyQuestions(Exception):
     """An explanation needs more facts than one may need."""
 
@@ -51,8 +69,8 @@ class TooManyQuestions(Exception):
 class FactCollector:
     """The facts for one request."""
 
-    def __init__(self, cluster: Registry, logs: LogReader, user: User) -> None:
-        self._cluster, self._logs, self._user = cluster, logs, user
+    def __init__(self, cluster: Registry, sources: FactSources, user: User) -> None:
+        self._cluster, self._sources, self._user = cluster, sources, user
         self._answers: dict[Question, Any] = {}
         self._bytes = _INLINE
         self._ask: dict[type[Any], Callable[[Any], Awaitable[Any]]] = {
@@ -60,6 +78,9 @@ class FactCollector:
             ObjectNamed: self._find,
             EventsOf: self._events,
             LogOf: self._log,
+            DependentsOf: self._dependents,
+            ContentsOf: self._contents,
+            WatchersOf: self._watchers,
         }
 
     @property
@@ -98,7 +119,7 @@ class FactCollector:
         return decision is Decision.ALLOW
 
     async def _list(self, question: ObjectsOf) -> Answer | object:
-        resource, namespace = question
+        resource, namespace = question.resource, question.namespace
         if resource not in self._cluster.rows:
             return ()
         if not await self.may("list", resource, namespace):
@@ -106,7 +127,7 @@ class FactCollector:
         return await self._decode(resource, self._cluster.list_cached(resource, namespace))
 
     async def _find(self, question: ObjectNamed) -> Answer | object:
-        resource, namespace, name = question
+        resource, namespace, name = question.resource, question.namespace, question.name
         if resource not in self._cluster.rows:
             return None
         if not await self.may("get", resource, namespace, name):
@@ -123,7 +144,7 @@ class FactCollector:
     async def _log(self, question: LogOf) -> Answer | object:
         if not await self.may("get", PODS, question.namespace, question.pod, "log"):
             return REFUSED
-        text = await self._logs.read(
+        text = await self._sources.logs.read(
             self._user,
             question.namespace,
             question.pod,
@@ -132,6 +153,52 @@ class FactCollector:
             lines=LOG_LINES,
         )
         return text.splitlines()[-LOG_LINES:]
+
+    async def _dependents(self, question: DependentsOf) -> Answer:
+        """Return the heads of the objects that name an owner; of kinds that the user may list."""
+        found: list[ReadOnlyTree] = []
+        mark = question.uid.encode()
+        async for row, stored in self._everything(question.namespace):
+            if mark in stored.text:
+                tree = stored.tree()
+                if any(each.get("uid") == question.uid for each in meta.owner_references(tree)):
+                    found.append(_head(tree, row))
+            if len(found) >= MAX_FOUND:
+                break
+        return found
+
+    async def _contents(self, question: ContentsOf) -> Answer:
+        """Return the heads of the objects in a namespace; of kinds that the user may list."""
+        found: list[ReadOnlyTree] = []
+        async for row, stored in self._everything(question.namespace):
+            found.append(_head(stored.tree(), row))
+            if len(found) >= MAX_FOUND:
+                break
+        return found
+
+    async def _everything(self, namespace: str) -> AsyncIterator[tuple[Resource, StoredObject]]:
+        """Yield the stored objects of a namespace, or of all, but Events; kinds that the user may not list are noted."""
+        cluster = self._cluster
+        for resource, row in [*cluster.rows.items()]:
+            if row.virtual or resource.resource == EVENTS.resource or (namespace and not row.namespaced):
+                continue
+            objects = cluster.list_cached(resource, namespace)
+            if objects and not await self.may("list", resource, namespace):
+                self._answers[ObjectsOf(resource, namespace)] = REFUSED
+                continue
+            for position, stored in enumerate(objects):
+                if position % QUICK_SLICE == QUICK_SLICE - 1:
+                    await yield_to_loop()
+                yield row, stored
+
+    async def _watchers(self, question: WatchersOf) -> Answer | object:
+        resource, namespace = question.resource, question.namespace
+        if not await self.may("list", resource, namespace):
+            return REFUSED
+        if resource in self._sources.reconciled:
+            return ["mockube"]
+        row = self._cluster.rows.get(resource)
+        return () if row is None else sorted({*watching_programs(self._cluster, row, namespace)})
 
     async def _decode(
         self, resource: GroupResource, stored: Sequence[StoredObject]
@@ -143,6 +210,10 @@ class FactCollector:
             trees.append(_readable(resource, each))
             self._bytes += len(each.text)
         return trees
+
+
+def _head(tree: ReadOnlyTree, row: Resource) -> ReadOnlyTree:
+    return {"apiVersion": row.api_version, "kind": row.kind, "metadata": tree["metadata"]}
 
 
 def _readable(resource: GroupResource, stored: StoredObject) -> ReadOnlyTree:

@@ -1,16 +1,18 @@
 """The group `control.mockube.dev`, if the server has it, and what it controls."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
 from typing import Final
 
 from msgspec import Struct
 
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.changes import Changes
 from mockube.apiserver.control.clock import Clocks, advance_followed
 from mockube.apiserver.control.explanations import Explanations
+from mockube.apiserver.control.fact_collector import FactSources
 from mockube.apiserver.control.fault_objects import Faults, labels_in
 from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.control.group import KINDS, ControlGroup
@@ -69,8 +71,9 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     *,
     kv: KV,
     on_restored: OnRestored,
+    reconciled: Collection[GroupResource] = (),
 ) -> Controls:
-    """Return what controls the server; `watches` returns the watches in progress. Revisions begin at the time, so that no watch of an earlier server resumes."""
+    """Return what controls the server; `watches` returns the watches in progress, `reconciled` are the resources of packs. Revisions begin at the time, so that no watch of an earlier server resumes."""
     is_off = config.control_mode == "off"
     if is_off and not environment.is_embedded:
         return Controls()
@@ -94,7 +97,8 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     moments = Moments(cluster, marks.find)
     clocks = _make_clocks(config, clock, recorder)
     rewinds = Rewinds(cluster, kv, moments, on_restored)
-    explanations = Explanations(cluster, make_kubelet_logs(config, environment, cluster))
+    sources = FactSources(logs=make_kubelet_logs(config, environment, cluster), reconciled=reconciled)
+    explanations = Explanations(cluster, sources)
     strategies: list[ControlStrategy] = [changes, explanations, faults, marks, requests, rewinds]
     if clocks is not None:
         strategies.append(clocks)

@@ -94,3 +94,28 @@ async def test_explanation_shows_what_its_creator_may_read():
         assert refused.body["message"].startswith(
             'nodes "a" is forbidden: User "ada" cannot get resource "nodes"'
         )
+
+
+async def test_dependents_contents_and_watchers(client):
+    await client.post("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+    config_maps = "/api/v1/namespaces/shop/configmaps"
+    owner = await client.post(
+        config_maps, {"metadata": {"name": "owner", "finalizers": ["foregroundDeletion"]}}
+    )
+    reference = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "owner",
+        "uid": owner.body["metadata"]["uid"],
+        "blockOwnerDeletion": True,
+    }
+    metadata = {"name": "part", "ownerReferences": [reference], "finalizers": ["example.com/a"]}
+    await client.post(config_maps, {"metadata": metadata})
+    for name in ("owner", "part"):
+        await client.delete(f"{config_maps}/{name}")
+    status = (await client.post(EXPLANATIONS, of("ConfigMap", "owner", namespace="shop"))).body["status"]
+    assert "1 dependents with blockOwnerDeletion must go first, such as configmap/part" in status["cause"]
+    await client.delete("/api/v1/namespaces/shop")
+    status = (await client.post(EXPLANATIONS, of("Namespace", "shop"))).body["status"]
+    assert "such as configmap/owner" in status["cause"]
+    assert [each["object"]["name"] for each in status["related"]] == ["owner", "part"]

@@ -5,7 +5,17 @@ from datetime import UTC, datetime
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupResource
-from mockube.explanations.facts import REFUSED, EventsOf, Facts, LogOf, ObjectNamed, ObjectsOf
+from mockube.explanations.facts import (
+    REFUSED,
+    ContentsOf,
+    DependentsOf,
+    EventsOf,
+    Facts,
+    LogOf,
+    ObjectNamed,
+    ObjectsOf,
+    WatchersOf,
+)
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 GROUPS = {
@@ -36,8 +46,9 @@ def resource_of(tree):
 class _Answers(dict):
     """The answers to all questions about some objects."""
 
-    def __init__(self, objects, logs, refused):
+    def __init__(self, objects, logs, refused, watchers):
         super().__init__()
+        self._watchers = watchers
         self._objects, self._logs, self._refused = objects, logs, refused
 
     def __missing__(self, question):
@@ -47,6 +58,12 @@ class _Answers(dict):
     def _answer(self, question):
         if isinstance(question, LogOf):
             return self._logs.get(question.container, "").splitlines()
+        if isinstance(question, DependentsOf | ContentsOf):
+            return [
+                each
+                for each in self._objects
+                if meta.namespace(each) == question.namespace and _is_in(question, each)
+            ]
         resource = GroupResource("", "events") if isinstance(question, EventsOf) else question.resource
         if str(resource) in self._refused:
             return REFUSED
@@ -57,14 +74,22 @@ class _Answers(dict):
             case ObjectNamed(_, namespace, name):
                 names = {(meta.namespace(each), meta.name(each)): each for each in found}
                 return names.get((namespace, name))
+            case WatchersOf():
+                return self._watchers
             case ObjectsOf(_, namespace):
                 return [each for each in found if not namespace or meta.namespace(each) == namespace]
         return None
 
 
-def facts_of(*objects, logs=None, refused=()):
+def _is_in(question, tree):
+    if isinstance(question, ContentsOf):
+        return tree["kind"] != "Event"
+    return any(each["uid"] == question.uid for each in meta.owner_references(tree))
+
+
+def facts_of(*objects, logs=None, refused=(), watchers=()):
     """Return the facts of objects; the user may not read the `refused` resources."""
-    return Facts(NOW, FeatureGates(), _Answers(objects, logs or {}, refused))
+    return Facts(NOW, FeatureGates(), _Answers(objects, logs or {}, refused, watchers))
 
 
 def thing(kind, name="web", *, api_version="v1", namespace="default", metadata=(), **fields):

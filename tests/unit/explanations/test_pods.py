@@ -4,7 +4,15 @@ import pytest
 
 from mockube.explanations.catalog import explain
 from mockube.explanations.explanation import MAX_TEXT, Explanation, status_of
-from mockube.explanations.facts import PODS, Facts, NotCollected
+from mockube.explanations.facts import (
+    PODS,
+    DependentsOf,
+    EventsOf,
+    Facts,
+    NotCollected,
+    ObjectsOf,
+    WatchersOf,
+)
 from tests.support.explained import (
     NOW,
     condition,
@@ -225,3 +233,13 @@ def test_status_is_limited_and_says_what_was_left_out():
     assert max(len(each["text"]) for each in tree["evidence"]) == MAX_TEXT + 2
     assert tree["unreadable"] == ["list nodes"]
     assert status_of(Explanation(cause="x"), None, ()) == {"state": "Explained", "cause": "x"}
+
+
+def test_questions_of_different_kinds_are_different():
+    asked = {
+        ObjectsOf(PODS, "a"): 1,
+        WatchersOf(PODS, "a"): 2,
+        EventsOf("a", "b"): 3,
+        DependentsOf("a", "b"): 4,
+    }
+    assert len(asked) == 4
