@@ -88,8 +88,28 @@ class WatchersOf(Struct, frozen=True):
         return f"watches of {self.resource}{_scope(self.namespace)}"
 
 
-Question: TypeAlias = ObjectsOf | ObjectNamed | EventsOf | LogOf | DependentsOf | ContentsOf | WatchersOf
-Answer: TypeAlias = Sequence[ReadOnlyTree] | ReadOnlyTree | Sequence[str] | None
+class Allowed(Struct, frozen=True, kw_only=True):
+    """Whether a user may do something now: what the authorizers say."""
+
+    user: str
+    groups: tuple[str, ...]
+    verb: str
+    path: str = ""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        return "create subjectaccessreviews.authorization.k8s.io"
+
+
+Question: TypeAlias = (
+    ObjectsOf | ObjectNamed | EventsOf | LogOf | DependentsOf | ContentsOf | WatchersOf | Allowed
+)
+Answer: TypeAlias = Sequence[ReadOnlyTree] | ReadOnlyTree | Sequence[str] | bool | None
 
 
 class _Refused:
@@ -158,6 +178,11 @@ class Facts:
     def watchers_of(self, resource: GroupResource, namespace: str) -> Sequence[str]:
         answer = self._answer(WatchersOf(resource, namespace))
         return [str(name) for name in answer] if isinstance(answer, list | tuple) else ()
+
+    def is_allowed(self, question: Allowed) -> bool | None:
+        """Return whether a user may do something now; None if whoever asks may not know."""
+        answer = self._answer(question)
+        return answer if isinstance(answer, bool) else None
 
     def _sequence(self, question: Question) -> Sequence[ReadOnlyTree]:
         answer = self._answer(question)

@@ -14,6 +14,10 @@ class Refusal(Struct, frozen=True, kw_only=True):
 
     text: str
     remedies: Sequence[Remedy] = ()
+    policy: str = ""
+    """The ValidatingAdmissionPolicy that refused."""
+    webhook: str = ""
+    """The webhook that refused, or could not be called."""
 
 
 def refusal_of(message: str, namespace: str) -> Refusal:
@@ -85,6 +89,7 @@ def _webhook(message: str, _: str) -> Refusal:
     return Refusal(
         text=f"the admission webhook {name} denied it: {said or 'without an explanation'}",
         remedies=[_webhook_remedy()],
+        webhook=name,
     )
 
 
@@ -93,6 +98,7 @@ def _failing_webhook(message: str, _: str) -> Refusal:
     return Refusal(
         text=f"the admission webhook {name} cannot be called: {message.partition(': ')[2] or message}",
         remedies=[Remedy(text="Start its server, or set failurePolicy Ignore."), _webhook_remedy()],
+        webhook=name,
     )
 
 
@@ -108,6 +114,7 @@ def _policy(message: str, _: str) -> Refusal:
     binding = _quoted_after(message, "with binding ", "'")
     said = message.partition("denied request: ")[2]
     return Refusal(
+        policy=name,
         text=f"the ValidatingAdmissionPolicy {name}, bound by {binding}, denied it: {said or message}",
         remedies=[
             Remedy(
@@ -140,6 +147,17 @@ def _limit_range(message: str, namespace: str) -> Refusal:
     )
 
 
+def _escalation(message: str, _: str) -> Refusal:
+    return Refusal(
+        text=f"nobody may grant rights that they lack: {message}",
+        remedies=[Remedy(text="Grant only what the user has, or give the user the verb escalate or bind.")],
+    )
+
+
+def _terminating(message: str, _: str) -> Refusal:
+    return Refusal(text=f"the namespace is being deleted, so nothing is created in it: {message}")
+
+
 _FORMS: Final[Sequence[tuple[str, Callable[[str, str], Refusal]]]] = (
     ("exceeded quota: ", _quota),
     ("failed quota: ", _quota_needs),
@@ -148,6 +166,8 @@ _FORMS: Final[Sequence[tuple[str, Callable[[str, str], Refusal]]]] = (
     ("failed calling webhook ", _failing_webhook),
     ("ValidatingAdmissionPolicy ", _policy),
     ("error looking up service account ", _service_account),
+    ("attempting to grant RBAC permissions", _escalation),
+    ("because it is being terminated", _terminating),
     ("usage per Container is ", _limit_range),
     ("usage per Pod is ", _limit_range),
 )

@@ -24,6 +24,7 @@ from mockube.apiserver.registry.reviews import review
 from .fact_collector import FactCollector, FactSources, TooManyQuestions
 from .kind import ControlKind
 from .posted import read_posted
+from .requests import REQUEST, Requests
 from .schemas import integer, object_of, text
 from .strategy import ControlStrategy
 
@@ -47,11 +48,22 @@ def _list_of(description: str, *required_fields: str, **properties: Tree) -> Tre
 EXPLANATION: Final = ControlKind(
     name="Explanation",
     plural="explanations",
-    description="Explanation says why an object is in its state. It is created, as a review is, and not stored. It shows only what its "
+    description="Explanation says why an object is in its state, or why a request was refused. It is created, as a review is, and not stored. It shows only what its "
     "creator may read.",
     spec={
         "description": "What to explain.",
-        "properties": {"object": object_of("The object.", _OBJECT)},
+        "properties": {
+            "object": object_of("The object.", _OBJECT),
+            "request": object_of(
+                "The recorded request, instead of an object.",
+                {
+                    "name": text(
+                        "The name of the Request; without it, the newest one that was refused, but for what was not found.",
+                        maxLength=_MAX_NAME,
+                    )
+                },
+            ),
+        },
     },
     is_spec_required=True,
     status={
@@ -116,8 +128,8 @@ class _Subject(Struct, frozen=True, kw_only=True):
 class Explanations(ControlStrategy):
     kind = EXPLANATION
 
-    def __init__(self, cluster: Registry, sources: FactSources) -> None:
-        self._cluster, self._sources = cluster, sources
+    def __init__(self, cluster: Registry, sources: FactSources, requests: Requests) -> None:
+        self._cluster, self._sources, self._requests = cluster, sources, requests
 
     def verbs(self) -> OwnVerbs:
         return {(EXPLANATION.group_resource, ""): {"create": self.create}}
@@ -126,7 +138,13 @@ class Explanations(ControlStrategy):
         tree = await read_posted(registry, context)
         collector = FactCollector(self._cluster, self._sources, context.user)
         try:
-            answer = await self._explain_object(tree["spec"], context, collector)
+            spec = tree["spec"]
+            if (spec.get("object") is None) is (spec.get("request") is None):
+                raise self._invalid(required(ROOT.child("spec"), "one of object and request"))
+            if spec.get("request") is not None:
+                answer = await self._explain_request(spec["request"], collector)
+            else:
+                answer = await self._explain_object(spec, context, collector)
         except TooManyQuestions as error:
             raise BadRequest(str(error), Details()) from error
         return review.answer(tree, answer)
@@ -157,6 +175,22 @@ class Explanations(ControlStrategy):
         found = stored.tree()
         explanation = await collector.explain(partial(explain, row.group_resource, found))
         return status_of(explanation, found, collector.facts.unreadable)
+
+    async def _explain_request(self, named: ReadOnlyTree, collector: FactCollector) -> Tree:
+        """Explain a recorded request to whoever may read requests."""
+        name = named.get("name") or ""
+        if not await collector.may("get", REQUEST.group_resource, "", name):
+            raise status.forbidden(REQUEST.group_resource, name, "you may not get requests")
+        recorded = self._requests.tree_of(name)
+        if recorded is None and not name:
+            raise BadRequest("no request was refused that is still recorded", Details())
+        if recorded is None:
+            raise status.not_found(REQUEST.group_resource, name)
+        from mockube.explanations.explanation import status_of  # noqa: PLC0415 - as above
+        from mockube.explanations.refused import explain_request  # noqa: PLC0415 - as above
+
+        explanation = await collector.explain(partial(explain_request, recorded))
+        return status_of(explanation, recorded, collector.facts.unreadable)
 
     def _find_subject(self, named: ReadOnlyTree) -> _Subject:
         path = ROOT.child("spec").child("object")

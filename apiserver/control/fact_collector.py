@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
@@ -24,6 +25,7 @@ from mockube.explanations.facts import (
     EVENTS,
     PODS,
     REFUSED,
+    Allowed,
     Answer,
     ContentsOf,
     DependentsOf,
@@ -42,6 +44,7 @@ MAX_ROUNDS: Final = 500
 """The questions of one explanation."""
 MAX_FOUND: Final = 1_000
 """The dependents of an object, or the contents of a namespace, that are looked at."""
+_REVIEWS: Final = GroupResource("authorization.k8s.io", "subjectaccessreviews")
 _SECRETS: Final = GroupResource("", "secrets")
 _INLINE: Final = 0
 
@@ -81,6 +84,7 @@ class FactCollector:
             DependentsOf: self._dependents,
             ContentsOf: self._contents,
             WatchersOf: self._watchers,
+            Allowed: self._allowed,
         }
 
     @property
@@ -199,6 +203,18 @@ class FactCollector:
             return ["mockube"]
         row = self._cluster.rows.get(resource)
         return () if row is None else sorted({*watching_programs(self._cluster, row, namespace)})
+
+    async def _allowed(self, question: Allowed) -> Answer | object:
+        is_own = (question.user, {*question.groups}) == (self._user.name, {*self._user.groups})
+        if not is_own and not await self.may("create", _REVIEWS, ""):
+            return REFUSED
+        asked = asdict(question)
+        user = User(name=asked.pop("user"), groups=asked.pop("groups"))
+        try:
+            decision, _ = await self._cluster.authorization.authorize(Attributes(user=user, **asked))
+        except AuthorizerFailed:
+            return REFUSED
+        return decision is Decision.ALLOW
 
     async def _decode(
         self, resource: GroupResource, stored: Sequence[StoredObject]

@@ -32,8 +32,15 @@ HISTORY: Final = 2_000
 """The number of publications that a watch may be behind."""
 OWN_RESOURCE: Final = "requests"
 """The resource of the recorded requests: its own requests are not recorded, or a watch would feed itself."""
+MAX_PROBLEM: Final = 4_096
+"""The bytes of the longest Status of an error that is kept."""
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _ERRORS_FROM: Final = 400
+_NOT_FOUND: Final = 404
+
+
+def is_error(code: int | None) -> bool:
+    return code is not None and code >= _ERRORS_FROM
 
 
 class RecordedCall(Struct, frozen=True, kw_only=True):
@@ -76,6 +83,10 @@ class _Outcome(NamedTuple):
     revision: Revision
     """The last revision that the request has written; 0 if it is not known to have written one."""
     fault: str
+    groups: tuple[str, ...]
+    """The groups of the user."""
+    problem: bytes
+    """The Status of an error as JSON; b"" of a long one."""
 
 
 class RecordedRequest:
@@ -97,7 +108,7 @@ class RecordedRequest:
         if self._outcome is not None:
             return self._outcome
         assert self._request is not None
-        return _outcome_of(self._request, None, 0.0, 0, 0)
+        return _outcome_of(self._request, None, 0.0, 0, 0, b"")
 
     @property
     def request(self) -> Request:
@@ -109,14 +120,14 @@ class RecordedRequest:
     def has_ended(self) -> bool:
         return self._outcome is not None
 
-    def end(self, code: int | None, seconds: float, sent: int, revision: Revision) -> None:
+    def end(self, code: int | None, seconds: float, sent: int, revision: Revision, problem: bytes) -> None:
         assert self._request is not None
-        self._outcome = _outcome_of(self._request, code, seconds, sent, revision)
+        self._outcome = _outcome_of(self._request, code, seconds, sent, revision, problem)
         self._request = None
 
 
 def _outcome_of(
-    request: Request, code: int | None, seconds: float, sent: int, revision: Revision
+    request: Request, code: int | None, seconds: float, sent: int, revision: Revision, problem: bytes
 ) -> _Outcome:
     context = request.context
     return _Outcome(
@@ -131,6 +142,8 @@ def _outcome_of(
         sent,
         revision,
         request.fault,
+        request.user.groups,
+        problem if len(problem) <= MAX_PROBLEM else b"",
     )
 
 
@@ -187,15 +200,25 @@ class RequestRecorder:
             self.in_progress += 1
         return recorded
 
-    def end(self, recorded: RecordedRequest, code: int | None, sent: int | None, seconds: float) -> None:
-        """Note how a request ended, after some seconds of the machine; None as code of one that has no response."""
+    def end(
+        self,
+        recorded: RecordedRequest,
+        code: int | None,
+        sent: int | None,
+        seconds: float,
+        problem: bytes = b"",
+    ) -> None:
+        """Note how a request ended, after some seconds of the machine; None as code of one that has no response.
+
+        `problem` is the Status of an error.
+        """
         request, revision = recorded.request, 0
         if not recorded.version and request.info.group != CONTROL:
             self.in_progress -= 1
         is_written = request.info.verb in _WRITES and code is not None and code < _ERRORS_FROM
         if is_written and self._journal is not None:
             revision = self._journal.revision_of(request.audit_id)
-        recorded.end(code, seconds, sent or 0, revision)
+        recorded.end(code, seconds, sent or 0, revision, problem if is_error(code) else b"")
         self._publish(recorded)
 
     def _publish(self, recorded: RecordedRequest) -> None:
@@ -206,6 +229,14 @@ class RequestRecorder:
         self._published.append((recorded.version, recorded))
         for watcher in self.watchers:
             watcher.set()
+
+    def newest_refused(self) -> RecordedRequest | None:
+        """Return the newest request of a user that ended with an error other than 404, which clients cause by looking."""
+        for recorded in reversed(self._user_requests):
+            code = recorded.outcome.code if recorded.has_ended else None
+            if is_error(code) and code != _NOT_FOUND and recorded.outcome.info.group != CONTROL:
+                return recorded
+        return None
 
     @property
     def count(self) -> int:

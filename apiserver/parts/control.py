@@ -98,7 +98,7 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     clocks = _make_clocks(config, clock, recorder)
     rewinds = Rewinds(cluster, kv, moments, on_restored)
     sources = FactSources(logs=make_kubelet_logs(config, environment, cluster), reconciled=reconciled)
-    explanations = Explanations(cluster, sources)
+    explanations = Explanations(cluster, sources, requests)
     strategies: list[ControlStrategy] = [changes, explanations, faults, marks, requests, rewinds]
     if clocks is not None:
         strategies.append(clocks)

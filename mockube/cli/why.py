@@ -1,4 +1,4 @@
-"""`mockube why KIND/NAME`: why an object is in its state, from the evidence that the server has, and what would change it."""
+"""`mockube why KIND/NAME`: why an object is in its state, or a request was refused, and what would change it."""
 
 import argparse
 import asyncio
@@ -18,22 +18,32 @@ from mockube.objects.errors import EXPLAINED
 from mockube.objects.resource_names import ResourceNames
 from mockube.objects.targets import read_target
 
-from .history_log import add_object
+from .history_log import add_namespace
 from .output import table
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access
 
 _FORMATS: Final = ("text", "yaml", "json")
 _HEAD: Final = ("NODE", "PLUGIN", "REASON", "DETAIL")
+_REQUEST: Final = (
+    "request",
+    "requests",
+    "Request",
+    "requests.control.mockube.dev",
+    "request.control.mockube.dev",
+)
 MAX_NODES: Final = 20
 """The rows of the table of nodes; -o yaml has more."""
 
 
 def add_flags(parser: CommandParser) -> None:
-    parser.epilog = (
-        "The same by kubectl: create an Explanation of control.mockube.dev/v1alpha1 with spec.object."
+    parser.epilog = "The same by kubectl: create an Explanation of control.mockube.dev/v1alpha1 with spec.object or spec.request."
+    parser.add_argument(
+        "object",
+        metavar="KIND/NAME",
+        help="the object, such as pod/web; request/NAME for a recorded request, request for the newest one that was refused",
     )
-    add_object(parser)
+    add_namespace(parser)
     parser.add_argument(
         "-o", "--output", choices=_FORMATS, default="text", metavar="FORMAT", help="text, yaml or json (text)"
     )
@@ -62,6 +72,10 @@ def _yaml(answer: ReadOnlyTree) -> str:
 
 
 async def _explain(options: argparse.Namespace) -> ReadOnlyTree:
+    kind, _, name = options.object.partition("/")
+    if kind in _REQUEST:
+        async with open_client(server_access(options), RealClock()) as client:
+            return await control_objects.explain(client, {"request": {"name": name} if name else {}})
     target = read_target(options.object, None, options.namespace)
     async with open_client(server_access(options), RealClock()) as client:
         row = (await ResourceNames(client).find(target.kind)).resource

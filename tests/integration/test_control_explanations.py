@@ -54,6 +54,8 @@ async def test_invalid_explanations_are_refused(client):
     assert causes(unknown) == [("spec.object.kind", 'Not found: "Nothing"')]
     scoped = await client.post(EXPLANATIONS, of("Pod", "web"))
     assert [field for field, _ in causes(scoped)] == ["spec.object.namespace"]
+    both = await client.post(EXPLANATIONS, control_object("Explanation", spec={"object": {}, "request": {}}))
+    assert causes(both) == [("spec", "Required value: one of object and request")]
     own = await client.post(EXPLANATIONS, of("Mark", "m"))
     assert own.status == 422
     missing = await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))
@@ -119,3 +121,35 @@ async def test_dependents_contents_and_watchers(client):
     status = (await client.post(EXPLANATIONS, of("Namespace", "shop"))).body["status"]
     assert "such as configmap/owner" in status["cause"]
     assert [each["object"]["name"] for each in status["related"]] == ["owner", "part"]
+
+
+async def test_refused_requests():
+    async with running_with_roles() as client:
+        assert (await client.get(PODS, **{"Impersonate-User": "ada"})).status == 403
+        newest = control_object("Explanation", spec={"request": {}})
+        status = (await client.post(EXPLANATIONS, newest)).body["status"]
+        assert status["cause"] == "no rule lets ada list pods in the namespace default"
+        named = control_object("Explanation", spec={"request": {"name": status["object"]["name"]}})
+        assert (await client.post(EXPLANATIONS, named)).body["status"]["cause"] == status["cause"]
+        record = (await client.get(f"{PATH}/requests/{status['object']['name']}")).body
+        assert 'User "ada" cannot list resource "pods"' in record["status"]["message"]
+        missing = control_object("Explanation", spec={"request": {"name": "99999999"}})
+        assert (await client.post(EXPLANATIONS, missing)).status == 404
+        wrong = control_object("Explanation", spec={"request": {"name": "x"}})
+        assert (await client.post(EXPLANATIONS, wrong)).status == 404
+        refused = await client.post(EXPLANATIONS, newest, **{"Impersonate-User": "ada"})
+        assert refused.status == 403
+
+
+async def test_without_a_refused_request_there_is_nothing_to_explain(client):
+    answer = await client.post(EXPLANATIONS, control_object("Explanation", spec={"request": {}}))
+    assert (answer.status, answer.body["message"]) == (400, "no request was refused that is still recorded")
+
+
+async def test_messages_about_secrets_are_not_recorded(client):
+    wrong = {"metadata": {"name": "Wrong Name"}, "data": {"a": "eA=="}}
+    assert (await client.post("/api/v1/namespaces/default/secrets", wrong)).status == 422
+    status = (await client.post(EXPLANATIONS, control_object("Explanation", spec={"request": {}}))).body[
+        "status"
+    ]
+    assert status["cause"] == "the request was answered with 422, and its message was not recorded"

@@ -7,6 +7,7 @@ from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupResource
 from mockube.explanations.facts import (
     REFUSED,
+    Allowed,
     ContentsOf,
     DependentsOf,
     EventsOf,
@@ -30,6 +31,10 @@ GROUPS = {
     "EndpointSlice": "discovery.k8s.io",
     "PodDisruptionBudget": "policy",
     "CustomResourceDefinition": "apiextensions.k8s.io",
+    "RoleBinding": "rbac.authorization.k8s.io",
+    "ClusterRoleBinding": "rbac.authorization.k8s.io",
+    "ValidatingAdmissionPolicy": "admissionregistration.k8s.io",
+    "ValidatingWebhookConfiguration": "admissionregistration.k8s.io",
 }
 
 
@@ -46,9 +51,9 @@ def resource_of(tree):
 class _Answers(dict):
     """The answers to all questions about some objects."""
 
-    def __init__(self, objects, logs, refused, watchers):
+    def __init__(self, objects, logs, refused, watchers, allowed):
         super().__init__()
-        self._watchers = watchers
+        self._watchers, self._allowed = watchers, allowed
         self._objects, self._logs, self._refused = objects, logs, refused
 
     def __missing__(self, question):
@@ -56,17 +61,18 @@ class _Answers(dict):
         return self[question]
 
     def _answer(self, question):
-        if isinstance(question, LogOf):
-            return self._logs.get(question.container, "").splitlines()
-        if isinstance(question, DependentsOf | ContentsOf):
-            return [
-                each
-                for each in self._objects
-                if meta.namespace(each) == question.namespace and _is_in(question, each)
-            ]
+        match question:
+            case LogOf(container=container):
+                return self._logs.get(container, "").splitlines()
+            case Allowed():
+                return self._allowed
+            case DependentsOf(namespace, _) | ContentsOf(namespace):
+                inside = [each for each in self._objects if meta.namespace(each) == namespace]
+                return [each for each in inside if _is_in(question, each)]
         resource = GroupResource("", "events") if isinstance(question, EventsOf) else question.resource
-        if str(resource) in self._refused:
-            return REFUSED
+        return REFUSED if str(resource) in self._refused else self._of_resource(resource, question)
+
+    def _of_resource(self, resource, question):
         found = [each for each in self._objects if resource_of(each) == resource]
         match question:
             case EventsOf(uid=uid):
@@ -76,9 +82,8 @@ class _Answers(dict):
                 return names.get((namespace, name))
             case WatchersOf():
                 return self._watchers
-            case ObjectsOf(_, namespace):
-                return [each for each in found if not namespace or meta.namespace(each) == namespace]
-        return None
+        namespace = question.namespace
+        return [each for each in found if not namespace or meta.namespace(each) == namespace]
 
 
 def _is_in(question, tree):
@@ -87,9 +92,9 @@ def _is_in(question, tree):
     return any(each["uid"] == question.uid for each in meta.owner_references(tree))
 
 
-def facts_of(*objects, logs=None, refused=(), watchers=()):
+def facts_of(*objects, logs=None, refused=(), watchers=(), allowed=False):
     """Return the facts of objects; the user may not read the `refused` resources."""
-    return Facts(NOW, FeatureGates(), _Answers(objects, logs or {}, refused, watchers))
+    return Facts(NOW, FeatureGates(), _Answers(objects, logs or {}, refused, watchers, allowed))
 
 
 def thing(kind, name="web", *, api_version="v1", namespace="default", metadata=(), **fields):
