@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Final
 
 from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import NAMESPACES, NODES, GroupResource
 from mockube.apimachinery.quantity import Format, Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -117,6 +118,9 @@ class _Snapshot:
         self.is_complete = not pod["spec"].get("resourceClaims") and all([*map(facts.may_list, lists)])
 
     def explain(self, recorded: ReadOnlyTree) -> Explanation:
+        claims = [
+            *claim_problems(self._pod, self._facts)
+        ]  # first: a fact that is missing ends the explanation
         snapshot = self._make()
         info = PodInfo.of(PodView.of(self._pod), self._facts.gates)
         try:
@@ -127,7 +131,6 @@ class _Snapshot:
         evidence = [*self._evidence(recorded, diagnosis(found, len(snapshot.nodes)))]
         if found.feasible:
             return self._feasible(found, evidence)
-        claims = [*claim_problems(self._pod, self._facts)]
         remedies = [remedy for each in claims for remedy in each.remedies] or [
             *_remedies(info, snapshot.nodes, rejections)
         ]
@@ -145,27 +148,40 @@ class _Snapshot:
         for node in facts.list(NODES):
             cache.set_node(node)
         views = [PodView.of(pod) for pod in facts.list(PODS)]
-        for view in filter(uses_resources, views):
-            cache.update_pod(view, view.node)
+        for info in _infos([*filter(uses_resources, views)], facts.gates):
+            cache.assign_pod(info, info.view.node)
         nominees = [
             PodInfo.of(view, facts.gates)
             for view in views
             if not view.node and view.is_active and nominated_node(view.object)
         ]
         labels = {meta.name(each): meta.labels(each) for each in facts.list(NAMESPACES)}
-        stores = {
-            field: _store(facts.list(resource) if self._claims else ()) for field, resource in STORAGE.items()
-        }
         return ClusterSnapshot(
             nodes=cache.nodes(),
             labels_of_namespace=lambda name: labels.get(name, {}),
-            storage=Storage(**stores),
+            storage=self._storage(),
             nominees=lambda name: [each for each in nominees if nominated_node(each.view.object) == name],
             matching_counts=cache.matching_counts,
             users_of_claim=cache.users_of_claim,
             image_sizes=cache.image_sizes,
             topology_keys=cache.topology_keys,
             gates=facts.gates,
+        )
+
+    def _storage(self) -> Storage:
+        """Return the objects of storage, which count only for a pod with claims."""
+
+        def store(field: str) -> Store[ReadOnlyTree]:
+            return _store(self._facts.list(STORAGE[field]) if self._claims else ())
+
+        return Storage(
+            claims=store("claims"),
+            volumes=store("volumes"),
+            classes=store("classes"),
+            csi_nodes=store("csi_nodes"),
+            drivers=store("drivers"),
+            capacities=store("capacities"),
+            attachments=store("attachments"),
         )
 
     def _evidence(self, recorded: ReadOnlyTree, verdict: str) -> Iterator[Evidence]:
@@ -189,6 +205,25 @@ class _Snapshot:
             "scheduler has not tried again, has a back-off, or has another profile",
             *evidence,
         )
+
+
+def _infos(views: Sequence[PodView], gates: FeatureGates) -> Iterator[PodInfo]:
+    """Yield the pods with their requests, which are computed once for alike pods of a controller."""
+    latest: dict[str, PodInfo] = {}
+    for view in views:
+        alike = latest.get(view.owner_uid)
+        # The names of claims are none of the fields that are compared.
+        if (
+            alike is None
+            or alike.claims
+            or any("persistentVolumeClaim" in each for each in view.object["spec"].get("volumes") or ())
+        ):
+            info = PodInfo.of(view, gates)
+        else:
+            info = alike.with_view(view)
+        if view.owner_uid:
+            latest[view.owner_uid] = info
+        yield info
 
 
 def _store(objects: Sequence[ReadOnlyTree]) -> Store[ReadOnlyTree]:

@@ -120,7 +120,7 @@ async def explain(client: Client, spec: ReadOnlyTree) -> Tree:
     try:
         return dict(await client.with_timeout(EXPLANATION_SECONDS).create(EXPLANATIONS, posted))
     except NotFound as error:
-        if (error.details.kind or "") == EXPLANATIONS.plural or not error.details.name:
+        if error.details is None or not error.details.name:  # the kind, and not an object
             raise Missing(_OFF) from error
         raise
 

@@ -83,7 +83,7 @@ class _Outcome(NamedTuple):
     revision: Revision
     """The last revision that the request has written; 0 if it is not known to have written one."""
     fault: str
-    groups: tuple[str, ...]
+    groups: Sequence[str]
     """The groups of the user."""
     problem: bytes
     """The Status of an error as JSON; b"" of a long one."""

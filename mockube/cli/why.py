@@ -98,7 +98,7 @@ def lines_of(status: ReadOnlyTree) -> Iterator[str]:
         [f"  {printable(each)}" for each in status.get("unreadable") or ()],
     )
     for field, count in (status.get("omitted") or {}).items():
-        yield f"{count} more {field} are left out."
+        yield f"{field}: {count} more are left out."
 
 
 def _section(title: str, lines: Sequence[str]) -> Sequence[str]:

@@ -14,7 +14,6 @@ from mockube.explanations.facts import (
     Facts,
     LogOf,
     ObjectNamed,
-    ObjectsOf,
     WatchersOf,
 )
 

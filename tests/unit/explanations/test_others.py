@@ -233,3 +233,21 @@ def test_kinds_of_kubernetes_without_explanation():
         "Unknown",
         "mockube knows nothing of objects of this kind; it has no conditions",
     )
+
+
+def test_causes_of_what_an_unknown_object_owns():
+    obj = thing("Shop", "a", api_version="example.com/v1", status={})
+    reference = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "a", "uid": "uid-a"}
+    waiting = with_state({"waiting": {"reason": "ErrImagePull", "message": "not found"}})
+    pod = pod_of(metadata={"ownerReferences": [reference]}, status=waiting)
+    found = explain(SHOPS, obj, facts_of(obj, pod, node_of(), watchers=("shop-operator",)))
+    assert found.state == "Unknown"
+    assert "1 of its dependents are not as they should be, such as pod/web: the image nginx" in found.cause
+
+
+@pytest.mark.parametrize(
+    "status", ["x", {"conditions": "x"}, {"conditions": ["x"]}, {"conditions": [{"type": 1}]}, 1]
+)
+def test_fields_of_wrong_types_are_not_explained(status):
+    obj = {**thing("Shop", "a", api_version="example.com/v1"), "status": status}
+    assert explain(SHOPS, obj, facts_of(obj, watchers=("shop-operator",))).state == "Unknown"
