@@ -10,9 +10,10 @@ from mockube.apimachinery.groups import NAMESPACES, NODES, SERVICES, GroupResour
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .claims import explain_claim
+from .commands import why_object
 from .deletion import explain_deletion, explain_namespace_deletion, explain_pod_deletion
 from .disruption import BUDGETS, explain_budget, explain_node
-from .explanation import Explanation, ObjectName, Related, no_problem, unknown
+from .explanation import Explanation, ObjectName, Related, Remedy, no_problem, unknown
 from .facts import PODS, Facts
 from .jobs import explain_cron_job, explain_job
 from .others import explain_autoscaler, explain_other, explain_signing_request
@@ -95,9 +96,16 @@ def _explain_other(resource: GroupResource, obj: ReadOnlyTree, facts: Facts) -> 
     first = related[0]
     return replace(
         explanation,
-        cause=f"{explanation.cause}; {len(related)} of its dependents are not as they should be, such as {first.object}: {first.cause}",
+        cause=f"{len(related)} of its dependents are not as they should be, such as {first.object}: {first.cause}; "
+        f"{explanation.cause}",
         related=related,
+        remedies=[Remedy(text="More about the first one:", command=why_object(_head(first.object)))],
     )
+
+
+def _head(named: ObjectName) -> ReadOnlyTree:
+    metadata = {"name": named.name, "namespace": named.namespace}
+    return {"apiVersion": named.api_version, "kind": named.kind, "metadata": metadata}
 
 
 def _dependents(obj: ReadOnlyTree, facts: Facts) -> Iterator[Related]:

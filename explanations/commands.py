@@ -23,14 +23,14 @@ def about(obj: ReadOnlyTree, verb: str, *arguments: str) -> str:
     )
 
 
-def why(kind: str, namespace: str, name: str) -> str:
+def explanation_command(kind: str, namespace: str, name: str) -> str:
     scope = ("-n", namespace) if namespace else ()
     return shlex.join(("mockube", "why", f"{kind.lower()}/{name}", *scope))
 
 
 def why_object(obj: ReadOnlyTree) -> str:
     """Return the command that explains an object."""
-    return why(kind_argument(obj), meta.namespace(obj), meta.name(obj))
+    return explanation_command(kind_argument(obj), meta.namespace(obj), meta.name(obj))
 
 
 def kind_argument(obj: ReadOnlyTree) -> str:

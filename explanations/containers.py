@@ -421,11 +421,11 @@ def _not_ready(container: Container, facts: Facts) -> Finding:
             is_known=False,
         )
     failures = find_events(container.pod, facts, ("Unhealthy",), text=f"{kind.title()} probe", limit=2)
-    asked = probe_text(probe)
+    target = probe_text(probe)
     if not failures:
         delay = probe.get("initialDelaySeconds") or 0
         return Finding(
-            cause=f"the {kind} probe of the container {container.name} ({asked}) has not succeeded, and no failure is recorded",
+            cause=f"the {kind} probe of the container {container.name} ({target}) has not succeeded, and no failure is recorded",
             evidence=[
                 running,
                 Evidence(
@@ -436,7 +436,7 @@ def _not_ready(container: Container, facts: Facts) -> Finding:
             is_known=False,
         )
     return Finding(
-        cause=f"the {kind} probe of the container {container.name} ({asked}) fails",
+        cause=f"the {kind} probe of the container {container.name} ({target}) fails",
         evidence=[running, *failures],
         remedies=[
             Remedy(

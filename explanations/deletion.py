@@ -68,7 +68,7 @@ def _holder(obj: ReadOnlyTree, name: str, facts: Facts) -> Holder:
         return known(obj, facts)
     manager = _manager_of(obj, name)
     events = find_events(obj, facts, (NOT_FINALIZED,), limit=1)
-    whose = f", which {manager} has set," if manager else ""
+    setter = f", which {manager} has set," if manager else ""
     evidence = [*events]
     if manager:
         evidence.append(
@@ -84,7 +84,7 @@ def _holder(obj: ReadOnlyTree, name: str, facts: Facts) -> Holder:
     if events:
         return Holder(cause=events[0].text, evidence=evidence, remedies=[remedy])
     return Holder(
-        cause=f"the controller of {name}{whose} has not removed it; why is not recorded",
+        cause=f"the controller of {name}{setter} has not removed it; why is not recorded",
         evidence=evidence,
         remedies=[remedy],
         is_known=False,
@@ -267,14 +267,14 @@ def explain_namespace_deletion(namespace: ReadOnlyTree, facts: Facts) -> Explana
     contents = facts.contents_of(meta.name(namespace))
     reported = [each for each in conditions.of(namespace) if each.get("status") == "True"]
     evidence = [*map(condition_evidence, reported)]
-    held = [each for each in contents if meta.finalizers(each) and meta.is_deleting(each)]
-    if held:
-        names = sorted({name for each in held for name in meta.finalizers(each)})
+    waiting = [each for each in contents if meta.finalizers(each) and meta.is_deleting(each)]
+    if waiting:
+        names = sorted({name for each in waiting for name in meta.finalizers(each)})
         return Explanation(
-            cause=f"{len(held)} objects in it wait for finalizers ({', '.join(names)}), such as {ObjectName.of(held[0])}",
+            cause=f"{len(waiting)} objects in it wait for finalizers ({', '.join(names)}), such as {ObjectName.of(waiting[0])}",
             evidence=[*_remaining(contents), *evidence],
-            related=[_dependent(each) for each in held[:20]],
-            remedies=[Remedy(text="Why the first one does not go away:", command=why_object(held[0]))],
+            related=[_dependent(each) for each in waiting[:20]],
+            remedies=[Remedy(text="Why the first one does not go away:", command=why_object(waiting[0]))],
         )
     failed = [each for each in reported if str(each.get("type")).endswith("Failure")]
     if failed:

@@ -8,7 +8,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.labels import from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .commands import about, kubectl, why
+from .commands import about, explanation_command, kubectl
 from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, no_problem, unknown
 from .facts import PODS, Facts
 from .members import is_terminal
@@ -120,7 +120,7 @@ def _cordoned(node: ReadOnlyTree, ready: ReadOnlyTree, facts: Facts) -> Explanat
         remedies=[
             Remedy(
                 text="Why it forbids that:",
-                command=why("PodDisruptionBudget", meta.namespace(budget), meta.name(budget)),
+                command=explanation_command("PodDisruptionBudget", meta.namespace(budget), meta.name(budget)),
             ),
             uncordon,
         ],

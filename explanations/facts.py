@@ -143,7 +143,9 @@ class Facts:
     @property
     def unreadable(self) -> Sequence[str]:
         """What the user may not read, of what the explanation needs."""
-        return [*dict.fromkeys(str(asked) for asked, answer in self._answers.items() if answer is REFUSED)]
+        return [
+            *dict.fromkeys(str(question) for question, answer in self._answers.items() if answer is REFUSED)
+        ]
 
     def _answer(self, question: Question) -> Answer | _Refused:
         try:

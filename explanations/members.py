@@ -31,29 +31,29 @@ class Members:
     def unready(self) -> Sequence[ReadOnlyTree]:
         return [pod for pod in self.pods if not conditions.is_true(pod, "Ready") and not is_terminal(pod)]
 
-    def explain(self, wanted: int, what: str) -> Explanation | None:
+    def explain(self, replicas: int, subject: str) -> Explanation | None:
         """Explain pods that are not ready, or that are missing; None if the pods are as they should be."""
         if not self.is_readable:
-            return unknown(f"{what} cannot be explained without the right to list its pods")
-        if len(self.pods) < wanted and (refused := self.creation_failure(wanted)):
+            return unknown(f"{subject} cannot be explained without the right to list its pods")
+        if len(self.pods) < replicas and (refused := self.creation_failure(replicas)):
             return refused
         if self.unready:
-            return self.explain_pods(self.unready, wanted)
-        if len(self.pods) < wanted:
+            return self.explain_pods(self.unready, replicas)
+        if len(self.pods) < replicas:
             return unknown(
-                f"{len(self.pods)} of {wanted} pods exist, and no failure of a creation is recorded",
+                f"{len(self.pods)} of {replicas} pods exist, and no failure of a creation is recorded",
                 *self._ending_evidence(),
             )
         return None
 
-    def explain_pods(self, pods: Sequence[ReadOnlyTree], wanted: int) -> Explanation:
+    def explain_pods(self, pods: Sequence[ReadOnlyTree], replicas: int) -> Explanation:
         """Explain several pods: the cause of the first one that is known is that of the workload."""
         explained = [(pod, explain_pod(pod, self._facts)) for pod in pods[:MAX_EXPLAINED]]
         explained.sort(key=lambda pair: pair[1].state != "Explained")
         pod, first = explained[0]
         return Explanation(
             state=first.state if first.state != "NoProblem" else "Unknown",
-            cause=f"{len(pods)} of {wanted} pods are not ready; {meta.name(pod)}: {first.cause}",
+            cause=f"{len(pods)} of {replicas} pods are not ready; {meta.name(pod)}: {first.cause}",
             evidence=[*first.evidence, *self._ending_evidence()],
             nodes=first.nodes,
             remedies=first.remedies,
@@ -63,7 +63,7 @@ class Members:
             ],
         )
 
-    def creation_failure(self, wanted: int) -> Explanation | None:
+    def creation_failure(self, replicas: int) -> Explanation | None:
         """Explain pods that the server refuses to create, by the condition or else the newest Event about that."""
         found = conditions.get(self.owner, "ReplicaFailure")
         if found is not None and found.get("status") == "True":
@@ -74,7 +74,7 @@ class Members:
             return None
         refusal = refusal_of(_said_by_server(evidence[0].text), meta.namespace(self.owner))
         return Explanation(
-            cause=f"{len(self.pods)} of {wanted} pods exist: {refusal.text}",
+            cause=f"{len(self.pods)} of {replicas} pods exist: {refusal.text}",
             evidence=evidence,
             remedies=refusal.remedies,
             related=[Related(object=ObjectName.of(self.owner), cause=refusal.text)],

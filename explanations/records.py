@@ -35,10 +35,10 @@ def find_events(
     obj: ReadOnlyTree, facts: Facts, reasons: Iterable[str], *, text: str = "", limit: int = 3
 ) -> Sequence[Evidence]:
     """Return the newest Events of some reasons about an object, whose messages have a text."""
-    wanted = frozenset(reasons)
+    names = frozenset(reasons)
     found = [
         event_evidence(event)
         for event in facts.events_of(obj)
-        if event.get("reason") in wanted and text in (event.get("message") or "")
+        if event.get("reason") in names and text in (event.get("message") or "")
     ]
     return found[:limit]

@@ -85,9 +85,9 @@ def _pod_security(message: str, namespace: str) -> Refusal:
 
 def _webhook(message: str, _: str) -> Refusal:
     name = _quoted_after(message, "admission webhook ")
-    said = message.partition("denied the request")[2].lstrip(": ")
+    detail = message.partition("denied the request")[2].lstrip(": ")
     return Refusal(
-        text=f"the admission webhook {name} denied it: {said or 'without an explanation'}",
+        text=f"the admission webhook {name} denied it: {detail or 'without an explanation'}",
         remedies=[_webhook_remedy()],
         webhook=name,
     )
@@ -112,10 +112,10 @@ def _webhook_remedy() -> Remedy:
 def _policy(message: str, _: str) -> Refusal:
     name = _quoted_after(message, "ValidatingAdmissionPolicy ", "'")
     binding = _quoted_after(message, "with binding ", "'")
-    said = message.partition("denied request: ")[2]
+    detail = message.partition("denied request: ")[2]
     return Refusal(
         policy=name,
-        text=f"the ValidatingAdmissionPolicy {name}, bound by {binding}, denied it: {said or message}",
+        text=f"the ValidatingAdmissionPolicy {name}, bound by {binding}, denied it: {detail or message}",
         remedies=[
             Remedy(
                 text="Its expressions:",

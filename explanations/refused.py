@@ -69,16 +69,16 @@ def _forbidden(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], f
     if f" cannot {spec.get('verb')} " not in message:
         return _by_admission(spec, message, evidence, facts)
     question = _question(spec)
-    user, what = spec.get("user") or "", _what(spec)
+    user, action = spec.get("user") or "", _action(spec)
     allowed = facts.is_allowed(question)
     if allowed:
         return Explanation(
-            cause=f"no rule let {user} {what} then; a rule does now",
+            cause=f"no rule let {user} {action} then; a rule does now",
             evidence=evidence,
             remedies=[Remedy(text="Send the request again.")],
         )
     return Explanation(
-        cause=f"no rule lets {user} {what}",
+        cause=f"no rule lets {user} {action}",
         evidence=[*evidence, *_bindings(spec, facts)],
         remedies=[*_grant(spec)],
     )
@@ -107,12 +107,12 @@ def _resource(spec: ReadOnlyTree) -> str:
     return f"{spec.get('resource')}{group}{subresource}"
 
 
-def _what(spec: ReadOnlyTree) -> str:
+def _action(spec: ReadOnlyTree) -> str:
     if not spec.get("resource"):
         return f"{spec.get('verb')} the path {_path(spec)}"
     name = f" {spec['name']}" if spec.get("name") else ""
-    where = f"in the namespace {spec['namespace']}" if spec.get("namespace") else "in the whole cluster"
-    return f"{spec.get('verb')} {_resource(spec)}{name} {where}"
+    place = f"in the namespace {spec['namespace']}" if spec.get("namespace") else "in the whole cluster"
+    return f"{spec.get('verb')} {_resource(spec)}{name} {place}"
 
 
 def _bindings(spec: ReadOnlyTree, facts: Facts) -> Iterator[Evidence]:
@@ -188,8 +188,8 @@ def _policy_rules(refusal: Refusal, message: str, facts: Facts) -> Iterator[Evid
     """Yield the expressions of a policy whose message is that of the refusal, or all if none is."""
     policy = facts.find(POLICIES, "", refusal.policy) if refusal.policy else None
     validations = [] if policy is None else [*(policy["spec"].get("validations") or ())]
-    said = [each for each in validations if (each.get("message") or each["expression"]) in message]
-    for each in said or validations:
+    matching = [each for each in validations if (each.get("message") or each["expression"]) in message]
+    for each in matching or validations:
         yield Evidence(text=each["expression"], source=f"ValidatingAdmissionPolicy {refusal.policy}")
 
 
@@ -235,8 +235,8 @@ def _schema_rules(definition: ReadOnlyTree, version: str, problems: str) -> Iter
         if each.get("name") == version:
             schema = (each.get("schema") or {}).get("openAPIV3Schema") or {}
             for rule in _rules_of(schema):
-                said = rule.get("message") or f"failed rule: {rule.get('rule')}"
-                if said in problems:
+                text = rule.get("message") or f"failed rule: {rule.get('rule')}"
+                if text in problems:
                     yield Evidence(
                         text=rule["rule"], source=f"CustomResourceDefinition {definition['metadata']['name']}"
                     )

@@ -64,8 +64,8 @@ def _without_selector(service: ReadOnlyTree, facts: Facts) -> Explanation:
 
 
 def _selected(service: ReadOnlyTree, selector: ReadOnlyTree, facts: Facts) -> Explanation:
-    wanted = ",".join(f"{key}={value}" for key, value in selector.items())
-    source = Evidence(text=wanted, source="spec.selector")
+    selector_text = ",".join(f"{key}={value}" for key, value in selector.items())
+    source = Evidence(text=selector_text, source="spec.selector")
     matching = _matching(service, facts)
     if not matching:
         pods = facts.list(PODS, meta.namespace(service))

@@ -9,7 +9,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .commands import kubectl, why
+from .commands import explanation_command, kubectl
 from .explanation import Evidence, ObjectName, Remedy
 from .facts import Facts
 
@@ -57,7 +57,12 @@ def claim_problems(pod: ReadOnlyTree, facts: Facts) -> Iterator[Problem]:
             yield Problem(
                 subject=subject,
                 cause=f"the PersistentVolumeClaim {name} is not bound: its phase is {phase}",
-                remedies=[Remedy(text="Why the claim is not bound:", command=why(_CLAIM, namespace, name))],
+                remedies=[
+                    Remedy(
+                        text="Why the claim is not bound:",
+                        command=explanation_command(_CLAIM, namespace, name),
+                    )
+                ],
             )
 
 
@@ -71,24 +76,26 @@ def volume_problems(pod: ReadOnlyTree, facts: Facts) -> Iterator[Problem]:
 
 def environment_problems(pod: ReadOnlyTree, facts: Facts, container: ReadOnlyTree) -> Iterator[Problem]:
     """Yield what the environment of a container names and cannot have."""
-    where = f"the container {container['name']}"
+    consumer = f"the container {container['name']}"
     for entry in container.get("envFrom") or ():
-        yield from _reference_problems(pod, facts, entry.get("configMapRef"), CONFIG_MAPS, where)
-        yield from _reference_problems(pod, facts, entry.get("secretRef"), SECRETS, where)
+        yield from _reference_problems(pod, facts, entry.get("configMapRef"), CONFIG_MAPS, consumer)
+        yield from _reference_problems(pod, facts, entry.get("secretRef"), SECRETS, consumer)
     for variable in container.get("env") or ():
         source = variable.get("valueFrom") or {}
-        place = f"{where}, variable {variable['name']},"
+        place = f"{consumer}, variable {variable['name']},"
         for field, resource in (("configMapKeyRef", CONFIG_MAPS), ("secretKeyRef", SECRETS)):
             reference = source.get(field)
             keys = (reference["key"],) if reference and reference.get("key") else ()
             yield from _reference_problems(pod, facts, reference, resource, place, keys)
 
 
-def _source_problems(pod: ReadOnlyTree, facts: Facts, source: ReadOnlyTree, where: str) -> Iterator[Problem]:
+def _source_problems(
+    pod: ReadOnlyTree, facts: Facts, source: ReadOnlyTree, consumer: str
+) -> Iterator[Problem]:
     for field, resource in (("configMap", CONFIG_MAPS), ("secret", SECRETS)):
         reference = source.get(field)
         keys = [item["key"] for item in (reference or {}).get("items") or ()]
-        yield from _reference_problems(pod, facts, reference, resource, where, keys)
+        yield from _reference_problems(pod, facts, reference, resource, consumer, keys)
 
 
 _KINDS: Final = {CONFIG_MAPS: "ConfigMap", SECRETS: "Secret"}
@@ -99,7 +106,7 @@ def _reference_problems(
     facts: Facts,
     reference: Any,
     resource: GroupResource,
-    where: str,
+    consumer: str,
     keys: Iterable[str] = (),
 ) -> Iterator[Problem]:
     name = (reference or {}).get("name") or (reference or {}).get("secretName")
@@ -110,7 +117,7 @@ def _reference_problems(
     if facts.is_missing(resource, namespace, name):
         yield Problem(
             subject=subject,
-            cause=f"{where} needs the {kind} {name}, which does not exist",
+            cause=f"{consumer} needs the {kind} {name}, which does not exist",
             remedies=[Remedy(text="Create it, such as:", command=_creation(resource, namespace, name, keys))],
         )
         return
@@ -121,7 +128,7 @@ def _reference_problems(
         ):
             yield Problem(
                 subject=subject,
-                cause=f"{where} needs the key {key} of the {kind} {name}, which has no such key",
+                cause=f"{consumer} needs the key {key} of the {kind} {name}, which has no such key",
                 remedies=[
                     Remedy(
                         text="Add the key:",

@@ -76,8 +76,8 @@ def explain_deployment(deployment: ReadOnlyTree, facts: Facts) -> Explanation:
     if newest is None:
         return _without_replica_set(deployment, counts, facts)
     evidence = [counts, *find_condition(deployment, "Progressing")]
-    wanted = replicas_of(newest)
-    explanation = Members(newest, facts).explain(wanted, "the Deployment") if wanted else None
+    pod_count = replicas_of(newest)
+    explanation = Members(newest, facts).explain(pod_count, "the Deployment") if pod_count else None
     if explanation is None:
         return _rolling(deployment, newest, evidence)
     return Explanation(
@@ -141,9 +141,9 @@ def _rolling(deployment: ReadOnlyTree, newest: ReadOnlyTree, evidence: Sequence[
                 *evidence,
             ],
         )
-    wanted = replicas_of(newest)
+    pod_count = replicas_of(newest)
     return unknown(
-        f"the rollout goes on: the ReplicaSet {meta.name(newest)} has its {wanted} pods, of which {available} are available",
+        f"the rollout goes on: the ReplicaSet {meta.name(newest)} has its {pod_count} pods, of which {available} are available",
         *evidence,
     )
 
@@ -227,7 +227,7 @@ def _delete_pod(pod: ReadOnlyTree) -> Remedy:
 
 
 def explain_daemon_set(daemon_set: ReadOnlyTree, facts: Facts) -> Explanation:
-    wanted = _count(daemon_set, "desiredNumberScheduled")
+    pod_count = _count(daemon_set, "desiredNumberScheduled")
     counts = _counts(
         daemon_set,
         "desiredNumberScheduled",
@@ -238,22 +238,22 @@ def explain_daemon_set(daemon_set: ReadOnlyTree, facts: Facts) -> Explanation:
     )
     if waiting := unobserved(daemon_set):
         return waiting
-    if not wanted:
+    if not pod_count:
         return _no_nodes(daemon_set, counts, facts)
     members = Members(daemon_set, facts)
-    explanation = members.explain(wanted, "the DaemonSet")
+    explanation = members.explain(pod_count, "the DaemonSet")
     if explanation is not None:
         return explanation
     updated = _count(daemon_set, "updatedNumberScheduled")
     strategy = daemon_set["spec"].get("updateStrategy") or {}
-    if updated < wanted and strategy.get("type") == "OnDelete":
+    if updated < pod_count and strategy.get("type") == "OnDelete":
         return Explanation(
-            cause=f"{wanted - updated} pods have the template of before: with OnDelete they are replaced when they are deleted",
+            cause=f"{pod_count - updated} pods have the template of before: with OnDelete they are replaced when they are deleted",
             evidence=[counts],
         )
-    if updated < wanted:
-        return unknown(f"{updated} of {wanted} pods are updated; the update goes on", counts)
-    return no_problem(f"its {wanted} pods are ready", counts)
+    if updated < pod_count:
+        return unknown(f"{updated} of {pod_count} pods are updated; the update goes on", counts)
+    return no_problem(f"its {pod_count} pods are ready", counts)
 
 
 def _no_nodes(daemon_set: ReadOnlyTree, counts: Evidence, facts: Facts) -> Explanation:

@@ -162,7 +162,7 @@ class FactCollector:
         """Return the heads of the objects that name an owner; of kinds that the user may list."""
         found: list[ReadOnlyTree] = []
         mark = question.uid.encode()
-        async for row, stored in self._everything(question.namespace):
+        async for row, stored in self._all_objects(question.namespace):
             if mark in stored.text:
                 tree = stored.tree()
                 if any(each.get("uid") == question.uid for each in meta.owner_references(tree)):
@@ -174,13 +174,13 @@ class FactCollector:
     async def _contents(self, question: ContentsOf) -> Answer:
         """Return the heads of the objects in a namespace; of kinds that the user may list."""
         found: list[ReadOnlyTree] = []
-        async for row, stored in self._everything(question.namespace):
+        async for row, stored in self._all_objects(question.namespace):
             found.append(_head(stored.tree(), row))
             if len(found) >= MAX_FOUND:
                 break
         return found
 
-    async def _everything(self, namespace: str) -> AsyncIterator[tuple[Resource, StoredObject]]:
+    async def _all_objects(self, namespace: str) -> AsyncIterator[tuple[Resource, StoredObject]]:
         """Yield the stored objects of a namespace, or of all, but Events; kinds that the user may not list are noted."""
         cluster = self._cluster
         for resource, row in [*cluster.rows.items()]:
@@ -208,10 +208,10 @@ class FactCollector:
         is_own = (question.user, {*question.groups}) == (self._user.name, {*self._user.groups})
         if not is_own and not await self.may("create", _REVIEWS, ""):
             return REFUSED
-        asked = asdict(question)
-        user = User(name=asked.pop("user"), groups=asked.pop("groups"))
+        fields = asdict(question)
+        user = User(name=fields.pop("user"), groups=fields.pop("groups"))
         try:
-            decision, _ = await self._cluster.authorization.authorize(Attributes(user=user, **asked))
+            decision, _ = await self._cluster.authorization.authorize(Attributes(user=user, **fields))
         except AuthorizerFailed:
             return REFUSED
         return decision is Decision.ALLOW

@@ -22,6 +22,9 @@ from .records import TOO_OLD, VERBS, Record, RecordStrategy
 from .schemas import column, integer, text
 
 _SECRETS: Final = "secrets"
+_QUOTING: Final = (400, 403, 422)
+"""The codes of responses in which validation, webhooks and policies may quote values of an object."""
+_OF_AUTHORIZERS: Final = 'is forbidden: User "'
 _DIGITS: Final = 8
 """The digits of a name, so that names sort by arrival."""
 _NAME: Final = re.compile(r"[0-9]{1,19}")
@@ -67,7 +70,9 @@ REQUEST: Final = ControlKind(
             "bytes": integer("The bytes of the body of the response."),
             "revision": integer("The last revision of the store that the request wrote."),
             "fault": text("The name of the Fault that was injected."),
-            "message": text("The message of an error. Those about Secrets are not recorded."),
+            "message": text(
+                "The message of an error. Those that may quote a value of a Secret are left out."
+            ),
         },
     },
     columns=(
@@ -195,9 +200,12 @@ class Requests(RecordStrategy):
 def message_of(recorded: RecordedRequest) -> str:
     """Return the message of an error; "" if there is none, or if it may contain a secret value."""
     outcome = recorded.outcome
-    if not outcome.problem or outcome.info.resource == _SECRETS:
+    if not outcome.problem:
         return ""
-    return str(orjson.loads(outcome.problem).get("message") or "")
+    message = str(orjson.loads(outcome.problem).get("message") or "")
+    is_about_rights = _OF_AUTHORIZERS in message
+    may_have_value = outcome.info.resource == _SECRETS and outcome.code in _QUOTING and not is_about_rights
+    return "" if may_have_value else message
 
 
 def _name_of(recorded: RecordedRequest) -> str:

@@ -25,7 +25,7 @@ from .target import add_server_flags, convert_errors, server_access
 
 _FORMATS: Final = ("text", "yaml", "json")
 _HEAD: Final = ("NODE", "PLUGIN", "REASON", "DETAIL")
-_REQUEST: Final = (
+_REQUEST_WORDS: Final = (
     "request",
     "requests",
     "Request",
@@ -72,8 +72,8 @@ def _yaml(answer: ReadOnlyTree) -> str:
 
 
 async def _explain(options: argparse.Namespace) -> ReadOnlyTree:
-    kind, _, name = options.object.partition("/")
-    if kind in _REQUEST:
+    word, _, name = options.object.partition("/")
+    if word in _REQUEST_WORDS:
         async with open_client(server_access(options), RealClock()) as client:
             return await control_objects.explain(client, {"request": {"name": name} if name else {}})
     target = read_target(options.object, None, options.namespace)
@@ -106,8 +106,8 @@ def _section(title: str, lines: Sequence[str]) -> Sequence[str]:
 
 
 def _evidence(evidence: ReadOnlyTree) -> str:
-    where = ", ".join(filter(None, (evidence.get("source"), evidence.get("time"))))
-    return printable(f"  {evidence['text']}" + (f"  ({where})" if where else ""))
+    origin = ", ".join(filter(None, (evidence.get("source"), evidence.get("time"))))
+    return printable(f"  {evidence['text']}" + (f"  ({origin})" if origin else ""))
 
 
 def _related(related: ReadOnlyTree) -> str:

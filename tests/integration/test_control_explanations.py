@@ -146,7 +146,7 @@ async def test_without_a_refused_request_there_is_nothing_to_explain(client):
     assert (answer.status, answer.body["message"]) == (400, "no request was refused that is still recorded")
 
 
-async def test_messages_about_secrets_are_not_recorded(client):
+async def test_messages_that_may_quote_secrets_are_left_out(client):
     wrong = {"metadata": {"name": "Wrong Name"}, "data": {"a": "eA=="}}
     assert (await client.post("/api/v1/namespaces/default/secrets", wrong)).status == 422
     status = (await client.post(EXPLANATIONS, control_object("Explanation", spec={"request": {}}))).body[

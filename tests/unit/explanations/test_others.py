@@ -242,7 +242,10 @@ def test_causes_of_what_an_unknown_object_owns():
     pod = pod_of(metadata={"ownerReferences": [reference]}, status=waiting)
     found = explain(SHOPS, obj, facts_of(obj, pod, node_of(), watchers=("shop-operator",)))
     assert found.state == "Unknown"
-    assert "1 of its dependents are not as they should be, such as pod/web: the image nginx" in found.cause
+    assert found.cause.startswith(
+        "1 of its dependents are not as they should be, such as pod/web: the image nginx"
+    )
+    assert found.remedies[0].command == "mockube why pod/web -n default"
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_complete_deployment():
     assert (found.state, found.cause) == ("NoProblem", "all 2 pods are updated and available")
 
 
-def test_deployment_of_no_replicas_names_who_set_them():
+def test_deployment_scaled_to_zero_has_command_for_author():
     found = explained(deployment(complete(0), replicas=0))
     assert found.cause == "it is scaled to 0: it has no pods because spec.replicas is 0"
     assert found.remedies[0].command == "mockube blame deployment/web -n default --field spec.replicas"
@@ -124,7 +124,7 @@ def test_paused_deployment_whose_template_has_changed():
     assert unready.cause.startswith("the ReplicaSet web-1: 2 of 2 pods are not ready")
 
 
-def test_what_is_not_known_of_a_deployment():
+def test_deployment_without_evidence_is_not_explained():
     unseen = deployment()
     unseen["metadata"]["generation"] = 2
     assert explained(unseen).state == "Unknown"

@@ -43,7 +43,7 @@ def test_cause_is_first_then_evidence_then_remedies():
     ]
 
 
-def test_what_is_not_known_says_so():
+def test_unknown_cause_is_printed_as_not_known():
     status = {"state": "Unknown", "cause": "who knows", "object": {"kind": "Pod", "name": "web"}}
     assert [*lines_of(status)] == ["pod/web: not known: who knows"]
 
