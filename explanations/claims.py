@@ -136,6 +136,12 @@ def _waits_for_pod(claim: ReadOnlyTree, name: str, evidence: Sequence[Evidence],
             evidence=evidence,
             remedies=[Remedy(text="Create a pod that uses the claim.")],
         )
+    if all(pod["spec"].get("nodeName") for pod in users):
+        return unknown(
+            f"pods such as {meta.name(users[0])} use the claim and have nodes, and the scheduler has selected no node for it",
+            *evidence,
+        )
+    users = [pod for pod in users if not pod["spec"].get("nodeName")]
     return Explanation(
         cause=f"the claim is bound when the pod {meta.name(users[0])} is scheduled, which it is not",
         evidence=evidence,

@@ -27,8 +27,9 @@ _UNREACHABLE: Final = (
     "connection refused",
     "i/o timeout",
     "deadline exceeded",
-    "x509",
 )
+_AMBIGUOUS: Final = "does not exist or may require"
+"""What registries answer that do not tell who may know of a repository."""
 SIMULATION: Final = ("NotSimulated", "EndsAtOnce")
 """The Events by which mockube says what it does not know of an image."""
 
@@ -164,6 +165,11 @@ def _image_problem(container: Container, facts: Facts, text: str) -> tuple[str, 
             command=command("mockube", "images", "load", image),
         )
         return "is not on the node, and imagePullPolicy Never forbids to pull it", True, [another, rule]
+    if _AMBIGUOUS in lower:
+        problem = "does not exist, or needs credentials: its registry does not tell which"
+        return problem, True, [another, *_credentials(pod, facts)]
+    if "x509" in lower:
+        return "cannot be pulled: the certificate of its registry is not trusted", True, [another]
     if any(word in lower for word in _DENIED):
         return "cannot be pulled: the registry refuses the credentials", True, [*_credentials(pod, facts)]
     if any(word in lower for word in _UNREACHABLE):

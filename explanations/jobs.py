@@ -109,13 +109,13 @@ def explain_cron_job(cron_job: ReadOnlyTree, facts: Facts) -> Explanation:
         facts,
         ("UnparseableSchedule", "UnknownTimeZone", "InvalidSchedule", "FailedCreate", "TooManyMissedTimes"),
     )
-    if problems:
+    if problems and problems[0].time >= (status.get("lastScheduleTime") or ""):
         return Explanation(cause=f"no Job is started: {problems[0].text}", evidence=[*problems, *evidence])
     active = _active_jobs(cron_job, facts)
     if active and spec.get("concurrencyPolicy") == "Forbid":
         return _forbidden(active, evidence, facts)
     missed = find_events(cron_job, facts, ("MissSchedule",))
-    if missed:
+    if missed and missed[0].time >= (status.get("lastScheduleTime") or ""):
         return Explanation(
             cause=f"the deadline of a start has passed: startingDeadlineSeconds is {spec.get('startingDeadlineSeconds')}",
             evidence=[*missed, *evidence],

@@ -23,7 +23,8 @@ class Members:
         self.owner, self._facts = owner, facts
         namespace = meta.namespace(owner)
         self.is_readable = facts.may_list(PODS, namespace)
-        pods = [pod for pod in facts.list(PODS, namespace) if meta.is_controlled_by(pod, owner)]
+        owned = [pod for pod in facts.list(PODS, namespace) if meta.is_controlled_by(pod, owner)]
+        pods = sorted(owned, key=lambda pod: str(meta.metadata(pod).get("creationTimestamp") or ""))
         self.pods = [pod for pod in pods if not meta.is_deleting(pod)]
         self.ending = [pod for pod in pods if meta.is_deleting(pod)]
 

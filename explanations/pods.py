@@ -101,10 +101,10 @@ def _lost_node(pod: ReadOnlyTree, facts: Facts) -> Explanation | None:
         )
     node = facts.find(NODES, "", name)
     ready = None if node is None else conditions.get(node, "Ready")
-    if ready is None or ready.get("status") == "True" or conditions.is_true(pod, "Ready"):
+    if ready is None or ready.get("status") != "Unknown" or conditions.is_true(pod, "Ready"):
         return None
     return Explanation(
-        cause=f"the node {name} is not ready, so nothing is known of its containers: {ready.get('reason')}",
+        cause=f"the kubelet of {name} has stopped reporting, so nothing is known of the containers: {ready.get('reason')}",
         evidence=[condition_evidence(ready), *find_condition(pod, "Ready")],
         remedies=[Remedy(text="What the node reports:", command=kubectl("describe", "node", name))],
     )

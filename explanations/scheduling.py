@@ -128,14 +128,18 @@ class _Snapshot:
             rejections = rejections_by_node(info, snapshot)
         except PluginFailure as failure:
             return unknown(f"the scheduler's plugins failed: {failure}", condition_evidence(recorded))
-        evidence = [*self._evidence(recorded, diagnosis(found, len(snapshot.nodes)))]
+        agrees = _agrees(found, recorded)
+        evidence = [condition_evidence(recorded)]
+        if not agrees:
+            evidence.append(_other_verdict(diagnosis(found, len(snapshot.nodes))))
+        evidence += self._nomination()
         if found.feasible:
             return self._feasible(found, evidence)
         remedies = [remedy for each in claims for remedy in each.remedies] or [
             *_remedies(info, snapshot.nodes, rejections)
         ]
         return Explanation(
-            cause=_cause(found, snapshot.nodes),
+            cause=_cause(found, snapshot.nodes) if agrees else _recorded_cause(recorded),
             evidence=evidence,
             nodes=() if found.prefilter_rejection else [*_verdicts(info, snapshot.nodes, rejections)],
             remedies=remedies[:MAX_REMEDIES],
@@ -184,14 +188,7 @@ class _Snapshot:
             attachments=store("attachments"),
         )
 
-    def _evidence(self, recorded: ReadOnlyTree, verdict: str) -> Iterator[Evidence]:
-        yield condition_evidence(recorded)
-        if not (recorded.get("message") or "").startswith(verdict.rstrip(".")):
-            yield Evidence(
-                text=f"now the plugins of the default profile say: {verdict}. The nodes, their pods or the profile differ "
-                "from those of the scheduler's last attempt",
-                source="scheduler plugins",
-            )
+    def _nomination(self) -> Iterator[Evidence]:
         if nominated := nominated_node(self._pod):
             yield Evidence(
                 text=f"the pod waits for {nominated}: pods that it preempts there have not ended",
@@ -233,6 +230,27 @@ def _store(objects: Sequence[ReadOnlyTree]) -> Store[ReadOnlyTree]:
     for obj in objects:
         store.put(Key.of(obj), obj)
     return store
+
+
+def _agrees(found: FeasibleNodes, recorded: ReadOnlyTree) -> bool:
+    """Return whether the scheduler gave the reasons of now; the numbers of nodes may differ."""
+    message = recorded.get("message") or ""
+    rejections = [found.prefilter_rejection] if found.prefilter_rejection else found.rejections.values()
+    return bool(found.feasible) or all(
+        reason in message for rejection in rejections for reason in rejection.reasons
+    )
+
+
+def _other_verdict(verdict: str) -> Evidence:
+    return Evidence(
+        text=f"now the plugins of the default profile say: {verdict} The nodes, their pods or the profile differ from those "
+        "of the scheduler's last attempt",
+        source="scheduler plugins",
+    )
+
+
+def _recorded_cause(recorded: ReadOnlyTree) -> str:
+    return f"the scheduler found no node: {recorded.get('message') or recorded.get('reason')}"
 
 
 def _cause(found: FeasibleNodes, nodes: Sequence[NodeInfo]) -> str:

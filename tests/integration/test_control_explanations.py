@@ -30,7 +30,12 @@ async def add_pending_pod(client):
     spec = {"containers": [{"name": "c", "image": "nginx", "resources": {"requests": {"cpu": "8"}}}]}
     spec["tolerations"] = [{"operator": "Exists"}]
     assert (await client.post(PODS, {**POD, "spec": spec})).status == 201
-    verdict = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "none"}
+    verdict = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/1: 1 Insufficient cpu.",
+    }
     patch = {"status": {"conditions": [verdict]}}
     assert (await client.patch(f"{PODS}/web/status", patch)).status == 200
 
@@ -88,7 +93,7 @@ async def test_explanation_shows_what_its_creator_may_read():
         status = (await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"), **ada)).body[
             "status"
         ]
-        assert status["cause"] == "default-scheduler found no node: none"
+        assert status["cause"] == "default-scheduler found no node: 0/1: 1 Insufficient cpu."
         assert "nodes" not in status
         assert status["unreadable"] == ["list nodes", "list pods", "list namespaces"]
         refused = await client.post(EXPLANATIONS, of("Node", "a"), **ada)

@@ -98,6 +98,16 @@ def test_claim_whose_provisioner_fails():
     )
 
 
+def test_claim_that_waits_for_a_pod():
+    waiting = claim(storageClassName="fast")
+    lazy = storage_class(provisioner="a.b/c", volumeBindingMode="WaitForFirstConsumer")
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    found = explained(waiting, lazy, pod_of(nodeName=None, volumes=volumes))
+    assert found.cause == "the claim is bound when the pod web is scheduled, which it is not"
+    assert found.remedies[0].command == "mockube why pod/web -n default"
+    assert explained(waiting, lazy, pod_of(volumes=volumes)).state == "Unknown"
+
+
 def test_claim_that_may_not_be_explained():
     waiting = claim(storageClassName="fast")
     assert explained(waiting, storage_class(), refused=("storageclasses.storage.k8s.io",)).state == "Unknown"

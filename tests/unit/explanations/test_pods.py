@@ -58,6 +58,8 @@ def test_ready_pod_has_no_problem():
             "the registry refuses the credentials",
             "Explained",
         ),
+        ("ErrImagePull", "repository does not exist or may require auth", "does not tell which", "Explained"),
+        ("ErrImagePull", "x509: certificate signed by unknown authority", "is not trusted", "Explained"),
         ("ErrImagePull", "dial tcp: lookup r: no such host", "its registry cannot be reached", "Explained"),
         ("InvalidImageName", "", "has an invalid name", "Explained"),
         ("ErrImageNeverPull", "", "imagePullPolicy Never forbids to pull it", "Explained"),
@@ -215,7 +217,9 @@ def test_pod_of_a_node_that_is_gone_or_not_ready():
     pod = pod_of(status=waiting("ContainerCreating"))
     assert "the node a, which does not exist" in explain(PODS, pod, facts_of(pod)).cause
     lost = explain(PODS, pod, facts_of(pod, node_of(ready="Unknown")))
-    assert lost.cause.startswith("the node a is not ready")
+    assert lost.cause.startswith("the kubelet of a has stopped reporting")
+    unready = explain(PODS, pod, facts_of(pod, node_of(ready="False")))
+    assert unready.cause.startswith("the container c is being created")
 
 
 def test_facts_name_what_is_not_collected():

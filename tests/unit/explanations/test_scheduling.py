@@ -68,7 +68,8 @@ def test_recorded_verdict_that_is_no_longer_true():
 
 def test_recorded_verdict_that_differs_is_shown_beside_that_of_now():
     found = explained(waiting(), node_of(taints=[TAINT]))
-    assert found.cause == "none of 1 nodes can take the pod: node(s) had untolerated taint(s) (1)"
+    assert found.cause == "the scheduler found no node: 0/1 nodes are available: 1 Insufficient cpu."
+    assert found.nodes[0].plugin == "TaintToleration"
     assert any("differ from those of the scheduler's last attempt" in each.text for each in found.evidence)
 
 
@@ -78,7 +79,10 @@ def test_no_nodes_at_all():
 
 def test_claim_that_does_not_exist():
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
-    found = explained(waiting(volumes=volumes), node_of())
+    recorded = condition(
+        "PodScheduled", "False", "", '0/1: persistentvolumeclaim "data" not found. not found'
+    )
+    found = explained(waiting(recorded, volumes=volumes), node_of())
     assert found.cause == 'no node can take the pod: persistentvolumeclaim "data" not found'
     assert found.nodes == ()
     assert [each.cause for each in found.related] == ["the PersistentVolumeClaim data does not exist"]

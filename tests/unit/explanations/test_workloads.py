@@ -206,6 +206,12 @@ def test_cron_jobs():
     assert "startingDeadlineSeconds is 9" in explained(missed, event(missed, "MissSchedule", "Missed")).cause
 
 
+def test_cron_job_that_has_started_a_job_since_has_no_problem():
+    job = cron_job({"lastScheduleTime": "2026-01-31T11:59:30Z"})
+    assert explained(job, event(job, "MissSchedule", "Missed")).state == "NoProblem"
+    assert explained(job, event(job, "FailedCreate", "no")).state == "NoProblem"
+
+
 def budget(**status):
     spec = {"selector": {"matchLabels": {"app": "web"}}}
     return thing("PodDisruptionBudget", "keep", api_version="policy/v1", spec=spec, status=status)
