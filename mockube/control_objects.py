@@ -120,9 +120,8 @@ async def explain(client: Client, spec: ReadOnlyTree) -> Tree:
     try:
         return dict(await client.with_timeout(EXPLANATION_SECONDS).create(EXPLANATIONS, posted))
     except NotFound as error:
-        if error.details is None or not error.details.name:  # the kind, and not an object
-            raise Missing(_OFF) from error
-        raise
+        is_about_object = error.details is not None and error.details.name
+        raise Missing(error.message if is_about_object else _OFF) from error
 
 
 async def list_changes(client: Client, criteria: Mapping[str, object]) -> Sequence[ReadOnlyTree]:

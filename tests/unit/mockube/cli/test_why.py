@@ -1,6 +1,13 @@
 """The text of explanations on a terminal."""
 
+import pytest
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.status import Details, NotFound, not_found
 from mockube.cli.why import MAX_NODES, lines_of
+from mockube.client.resources import Key
+from mockube.control_objects import explain_object
+from mockube.failure import Missing
 
 HOSTILE = "<img src=x onerror=alert(1)>\n\x1b[31m::error::"
 STATUS = {
@@ -68,3 +75,27 @@ def test_hostile_values_are_text():
         for line in text.split("\n"):
             assert line.isprintable()
             assert not line.startswith("::")
+
+
+class FakeClient:
+    """Answers every Explanation with an error."""
+
+    def __init__(self, error):
+        self._error = error
+
+    def with_timeout(self, _):
+        return self
+
+    async def create(self, *_):
+        raise self._error
+
+
+async def test_object_that_does_not_exist_is_missing():
+    error = not_found(GroupResource("", "pods"), "web")
+    with pytest.raises(Missing, match='pods "web" not found'):
+        await explain_object(FakeClient(error), "v1", "Pod", Key("default", "web"))
+
+
+async def test_server_without_control_is_reported():
+    with pytest.raises(Missing, match="the server has no control"):
+        await explain_object(FakeClient(NotFound("no such resource", Details())), "v1", "Pod", Key("", "web"))
