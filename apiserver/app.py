@@ -98,6 +98,7 @@ class ApiServer:
             kv=kv,
             rights=rights,
             on_restored=self.on_restored,
+            reconciled=operators.reconciled,
         )
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows
         self._caches = caches = ResourceCaches(registry, catalog)

@@ -6,24 +6,20 @@ Wrappers of a transport limit the requests in flight, and block writes after the
 import asyncio
 import socket
 import ssl
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
 from typing import Final
 
 import aiohttp
 from aiohttp import ClientConnectorError, ConnectionTimeoutError
 from yarl import URL
 
-from mockube.apimachinery.x509.der import CertificateError
-from mockube.apimachinery.x509.system_roots import trusted_pool
-from mockube.apimachinery.x509.tls import client_context
-from mockube.component_base.clock import Clock, RealClock
+from mockube.component_base.clock import Clock
 from mockube.component_base.http1.writing import encode_request
 
 from .connections import CONNECT_SECONDS, Address, ConnectionBroken, Connections, NotConnected
-from .kubeconfig import Access, KubeconfigError
+from .kubeconfig import Access
+from .tls import REAL_CLOCK, tls_context
 from .wire import (
     ConnectTimeout,
     NoResponse,
@@ -35,30 +31,6 @@ from .wire import (
     no_response,
 )
 
-
-def tls_context(access: Access, clock: Clock) -> ssl.SSLContext:
-    """Return the TLS context of a client; `clock` is that of sockets."""
-    try:
-        roots = None if access.insecure else trusted_pool(access.authority)
-    except CertificateError as error:
-        raise KubeconfigError(f"the CA of {access.server}: {error}") from error
-    ssl_context = client_context(roots, clock.now)
-    ssl_context.set_alpn_protocols(["http/1.1"])
-    if access.certificate:
-        _load_client_certificate(ssl_context, access)
-    return ssl_context
-
-
-def _load_client_certificate(ssl_context: ssl.SSLContext, access: Access) -> None:
-    """Load the client certificate from a private folder, because OpenSSL reads certificates from files only."""
-    with tempfile.TemporaryDirectory() as folder:
-        certificate, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
-        certificate.write_bytes(access.certificate)
-        key.write_bytes(access.key)
-        ssl_context.load_cert_chain(certificate, key)
-
-
-REAL_CLOCK: Final = RealClock()
 STREAM_BUFFER: Final = 1 << 18
 SKIPPED_HEADERS: Final = frozenset({"User-Agent", "Accept-Encoding", "Content-Type"})
 """The headers that aiohttp must not add. Compression would cost both sides more than a local network."""

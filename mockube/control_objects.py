@@ -24,11 +24,13 @@ REWINDS: Final = row(API_VERSION, "rewinds", "Rewind", namespaced=False)
 FORKS: Final = row(API_VERSION, "forks", "Fork", namespaced=False)
 SNAPSHOTS: Final = row(API_VERSION, "snapshots", "Snapshot", namespaced=False)
 ROLE_ADVICES: Final = row(API_VERSION, "roleadvices", "RoleAdvice", namespaced=False)
+EXPLANATIONS: Final = row(API_VERSION, "explanations", "Explanation", namespaced=False)
 CLOCK: Final = Key("", "cluster")
 FORK_SECONDS: Final = 90.0
 """How long the start of a fork may take."""
 REWIND_SECONDS: Final = 300.0
 """How long a rewind may take, as the restore of a snapshot."""
+EXPLANATION_SECONDS: Final = 60.0
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 _OFF: Final = "the server has no control: it is not a server of mockube, or was started with --control=off"
 WATCH_SECONDS: Final = 86_400.0
@@ -116,6 +118,22 @@ async def post(client: Client, kind: Resource[Any], spec: ReadOnlyTree) -> Any:
     """Create an object that is posted as a review is, and return its status."""
     posted = {"apiVersion": API_VERSION, "kind": kind.kind, "metadata": {}, "spec": spec}
     return (await client.create(kind, posted))["status"]
+
+
+async def explain_object(client: Client, api_version: str, kind: str, key: Key) -> Tree:
+    """Return the Explanation of an object."""
+    named = {"apiVersion": api_version, "kind": kind, "namespace": key.namespace, "name": key.name}
+    return await explain(client, {"object": {field: value for field, value in named.items() if value}})
+
+
+async def explain(client: Client, spec: ReadOnlyTree) -> Tree:
+    """Return the Explanation of what a spec names."""
+    posted = {"apiVersion": API_VERSION, "kind": "Explanation", "metadata": {}, "spec": spec}
+    try:
+        return dict(await client.with_timeout(EXPLANATION_SECONDS).create(EXPLANATIONS, posted))
+    except NotFound as error:
+        is_about_object = error.details is not None and error.details.name
+        raise Missing(error.message if is_about_object else _OFF) from error
 
 
 async def list_changes(client: Client, criteria: Mapping[str, object]) -> Sequence[ReadOnlyTree]:

@@ -13,7 +13,7 @@ import aiohttp
 import orjson
 
 from mockube.client.kubeconfig import Access
-from mockube.client.transport import tls_context
+from mockube.client.tls import tls_context
 from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start

@@ -234,6 +234,33 @@ def first_rejection(checks: Iterable[NamedCheck], node: NodeInfo) -> Rejection |
     return None
 
 
+def rejections_by_node(
+    pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile = DEFAULT_PROFILE
+) -> Mapping[str, Sequence[Rejection]]:
+    """Return the rejections of each node by all plugins, where a decision has that of the first one.
+
+    Raises PluginFailure.
+    """
+    checks = _checks_of(pod, snapshot, profile)
+    if isinstance(checks, Rejection):
+        return {node.name: [checks] for node in snapshot.nodes}
+    return {node.name: _all_rejections(checks, node) for node in snapshot.nodes}
+
+
+def _all_rejections(checks: _Checks, node: NodeInfo) -> Sequence[Rejection]:
+    rejections: list[Rejection] = []
+    if restricted := checks.of_restrictions(node):
+        rejections.append(restricted)
+    for plugin, check in checks.checks:
+        try:
+            rejection = check(node)
+        except MALFORMED_OBJECT_ERRORS:
+            rejection = MALFORMED
+        if rejection is not None and not (restricted and plugin == restricted.plugin):
+            rejections.append(rejection._replace(plugin=plugin))
+    return rejections
+
+
 def scores_by_plugin(
     pod: PodInfo,
     snapshot: ClusterSnapshot,

@@ -17,6 +17,7 @@ from mockube.component_base.task_supervisor import TaskSupervisor
 
 from .changes import CHANGE
 from .clock import CLOCK
+from .explanations import EXPLANATION
 from .fault_objects import FAULT
 from .forks import FORK
 from .kind import ControlKind
@@ -33,6 +34,7 @@ KINDS: Final[Sequence[ControlKind]] = (
     CHANGE,
     CLOCK,
     PARTICIPANT,
+    EXPLANATION,
     FAULT,
     FORK,
     MARK,

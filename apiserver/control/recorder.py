@@ -34,8 +34,15 @@ HISTORY: Final = 2_000
 """The number of publications that a watch may be behind."""
 OWN_RESOURCE: Final = "requests"
 """The resource of the recorded requests: its own requests are not recorded, or a watch would feed itself."""
+MAX_PROBLEM: Final = 4_096
+"""The bytes of the longest Status of an error that is kept."""
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _ERRORS_FROM: Final = 400
+_NOT_FOUND: Final = 404
+
+
+def is_error(code: int | None) -> bool:
+    return code is not None and code >= _ERRORS_FROM
 
 
 class RecordedCall(Struct, frozen=True, kw_only=True):
@@ -79,6 +86,8 @@ class _Outcome(Struct, frozen=True, gc=False):
     """The last revision that the request has written; 0 if it is not known to have written one."""
     fault: str
     access: Access
+    problem: bytes
+    """The Status of an error as JSON; b"" of a long one."""
 
 
 class RecordedRequest(Struct, eq=False):
@@ -97,7 +106,7 @@ class RecordedRequest(Struct, eq=False):
     @property
     def outcome(self) -> _Outcome:
         """What is known of the request: without a code while it is in progress."""
-        return self.ended or _outcome_of(self.request, None, 0.0, 0, 0)
+        return self.ended or _outcome_of(self.request, None, 0.0, 0, 0, b"")
 
     @property
     def request(self) -> Request:
@@ -111,7 +120,7 @@ class RecordedRequest(Struct, eq=False):
 
 
 def _outcome_of(
-    request: Request, code: int | None, seconds: float, sent: int, revision: Revision
+    request: Request, code: int | None, seconds: float, sent: int, revision: Revision, problem: bytes
 ) -> _Outcome:
     context = request.context
     return _Outcome(
@@ -127,6 +136,7 @@ def _outcome_of(
         revision,
         request.fault,
         access_of(request),
+        problem if len(problem) <= MAX_PROBLEM else b"",
     )
 
 
@@ -191,15 +201,26 @@ class RequestRecorder:
             self.in_progress += 1
         return recorded
 
-    def end(self, recorded: RecordedRequest, code: int | None, sent: int | None, seconds: float) -> None:
-        """Note how a request ended, after some seconds of the machine; None as code of one that has no response."""
+    def end(
+        self,
+        recorded: RecordedRequest,
+        code: int | None,
+        sent: int | None,
+        seconds: float,
+        problem: bytes = b"",
+    ) -> None:
+        """Note how a request ended, after some seconds of the machine; None as code of one that has no response.
+
+        `problem` is the Status of an error.
+        """
         request, revision = recorded.request, 0
         if not recorded.version and request.info.group != CONTROL:
             self.in_progress -= 1
         is_written = request.info.verb in _WRITES and code is not None and code < _ERRORS_FROM
         if is_written and self._journal is not None:
             revision = self._journal.revision_of(request.audit_id)
-        recorded.ended = _outcome_of(request, code, seconds, sent or 0, revision)
+        problem = problem if is_error(code) else b""
+        recorded.ended = _outcome_of(request, code, seconds, sent or 0, revision, problem)
         recorded.in_progress = None
         self._publish(recorded)
 
@@ -215,6 +236,14 @@ class RequestRecorder:
     def dropped_until(self, user: str) -> datetime | None:
         """Return when the last dropped call of users like this one had arrived; None if none was dropped."""
         return self._dropped_until.get(is_controller(user))
+
+    def newest_refused(self) -> RecordedRequest | None:
+        """Return the newest request of a user that ended with an error other than 404, which clients cause by looking."""
+        for recorded in reversed(self._user_requests):
+            code = recorded.outcome.code if recorded.has_ended else None
+            if is_error(code) and code != _NOT_FOUND and recorded.outcome.info.group != CONTROL:
+                return recorded
+        return None
 
     @property
     def count(self) -> int:

@@ -5,6 +5,8 @@ import re
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
+import orjson
+
 from mockube.apimachinery.status import Expired
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import Tree
@@ -19,6 +21,10 @@ from .recorder import OWN_RESOURCE, RecordedRequest, RequestRecorder
 from .records import TOO_OLD, VERBS, Record, RecordStrategy
 from .schemas import column, integer, text
 
+_SECRETS: Final = "secrets"
+_QUOTING: Final = (400, 403, 422)
+"""The codes of responses in which validation, webhooks and policies may quote values of an object."""
+_OF_AUTHORIZERS: Final = 'is forbidden: User "'
 _DIGITS: Final = 8
 """The digits of a name, so that names sort by arrival."""
 _NAME: Final = re.compile(r"[0-9]{1,19}")
@@ -64,6 +70,9 @@ REQUEST: Final = ControlKind(
             "bytes": integer("The bytes of the body of the response."),
             "revision": integer("The last revision of the store that the request wrote."),
             "fault": text("The name of the Fault that was injected."),
+            "message": text(
+                "The message of an error. Those that may quote a value of a Secret are left out."
+            ),
         },
     },
     columns=(
@@ -115,6 +124,18 @@ class Requests(RecordStrategy):
         name = context.name
         found = self._recorder.find(int(name)) if _NAME.fullmatch(name) else None
         return None if found is None or _name_of(found) != name else self._stored(found)
+
+    def tree_of(self, name: str) -> Tree | None:
+        """Return a request by its name, or for "" the newest one that was refused; None if it is not recorded any more."""
+        if not name:
+            found = self._recorder.newest_refused()
+        else:
+            found = self._recorder.find(int(name)) if _NAME.fullmatch(name) else None
+        if found is None or (name and _name_of(found) != name):
+            return None
+        tree = self._stored(found).tree()
+        tree["spec"]["groups"] = [*found.outcome.access.groups]
+        return tree
 
     async def all(self, _context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
         version, objects = self._recorder.newest, list[StoredObject]()
@@ -177,6 +198,17 @@ class Requests(RecordStrategy):
         return StoredObject(self._prefix + name.encode(), value, version)
 
 
+def message_of(recorded: RecordedRequest) -> str:
+    """Return the message of an error; "" if there is none, or if it may contain a secret value."""
+    outcome = recorded.outcome
+    if not outcome.problem:
+        return ""
+    message = str(orjson.loads(outcome.problem).get("message") or "")
+    is_about_rights = _OF_AUTHORIZERS in message
+    may_have_value = outcome.info.resource == _SECRETS and outcome.code in _QUOTING and not is_about_rights
+    return "" if may_have_value else message
+
+
 def _name_of(recorded: RecordedRequest) -> str:
     return f"{recorded.number:0{_DIGITS}d}"
 
@@ -212,5 +244,6 @@ def _status_of(recorded: RecordedRequest) -> Tree:
         "bytes": outcome.sent,
         "revision": outcome.revision,
         "fault": outcome.fault,
+        "message": message_of(recorded),
     }
     return {field: value for field, value in status.items() if value or field == "seconds"}

@@ -1,17 +1,20 @@
 """The group `control.mockube.dev`, if the server has it, and what it controls."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
 from typing import Final
 
 from msgspec import Struct
 
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.advances import advance_followed
 from mockube.apiserver.control.changes import Changes
 from mockube.apiserver.control.clock import Clocks
+from mockube.apiserver.control.explanations import Explanations
+from mockube.apiserver.control.fact_collector import FactSources
 from mockube.apiserver.control.fault_objects import Faults, labels_in, node_in, steal_lease
 from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.control.forks import Forks, ForkSocket
@@ -38,6 +41,7 @@ from mockube.component_base.clock import ClusterClock
 from mockube.etcd.kv import KV
 
 from .environment import ServerEnvironment
+from .outgoing import make_kubelet_logs
 
 _SHARED: Final = "the servers of a shared etcd have clocks of their own: --etcd-servers is set"
 
@@ -82,8 +86,9 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     kv: KV,
     rights: Rights,
     on_restored: OnRestored,
+    reconciled: Collection[GroupResource] = (),
 ) -> Controls:
-    """Return what controls the server; `watches` returns the watches in progress. Revisions begin at the time, so that no watch of an earlier server resumes."""
+    """Return what controls the server; `watches` returns the watches in progress, `reconciled` are the resources of packs. Revisions begin at the time, so that no watch of an earlier server resumes."""
     is_off = config.control_mode == "off"
     if is_off and not environment.is_embedded:
         return Controls()
@@ -121,8 +126,10 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     socket = config.serving.fork_socket
     forks = Forks(cluster, kv, moments, snapshots, None if socket is None else ForkSocket(socket).make)
     advices = RoleAdvices(recorder, moments, rights.rbac.policy)
+    sources = FactSources(logs=make_kubelet_logs(config, environment, cluster), reconciled=reconciled)
+    explanations = Explanations(cluster, sources, requests)
     strategies: list[ControlStrategy] = [
-        *(advices, changes, faults, forks, marks, requests, rewinds, snapshots)
+        *(advices, changes, explanations, faults, forks, marks, requests, rewinds, snapshots)
     ]
     strategies += [each for each in (clocks, participants) if each is not None]
     group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)

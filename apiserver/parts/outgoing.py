@@ -7,12 +7,14 @@ from msgspec import Struct
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.http.aggregator import Aggregator, ConversionCaller
 from mockube.apiserver.http.backend_connection import Dialer, KubeletClient
+from mockube.apiserver.http.kubelet_logs import KubeletLogs
 from mockube.apiserver.http.kubelet_usage import KubeletUsage
 from mockube.apiserver.http.outgoing_client import RemoteServices
 from mockube.apiserver.http.proxy import ReverseProxy
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.subresources.locations import Locator
 from mockube.component_base.metrics import MetricsRegistry
 
 from .environment import ServerEnvironment
@@ -64,6 +66,12 @@ def make_proxy(environment: ServerEnvironment) -> ReverseProxy:
 def make_kubelet_usage(environment: ServerEnvironment, registry: Registry) -> KubeletUsage:
     """Return what reads the usage of containers from the kubelets."""
     return KubeletUsage(registry, _kubelets(environment), environment.clock.real)
+
+
+def make_kubelet_logs(config: Config, environment: ServerEnvironment, registry: Registry) -> KubeletLogs:
+    """Return what reads logs of containers from the kubelets."""
+    locator = Locator(registry, config.kubelets.kubelet_preferred_address_types)
+    return KubeletLogs(registry, locator, _kubelets(environment), environment.clock.real)
 
 
 def _kubelets(environment: ServerEnvironment) -> KubeletClient:

@@ -96,7 +96,7 @@ class SimulatedOperators:
 
     def operator_of(self, backend: Backend, resource: Resource, namespace: str) -> str:
         """Return the workload that is to reconcile the objects of a resource in a namespace, if it is simulated; "" otherwise."""
-        if not self.may_be_simulated(backend, resource) or _is_watched(backend, resource, namespace):
+        if not self.may_be_simulated(backend, resource) or watching_programs(backend, resource, namespace):
             return ""
         accounts = self._accounts_for(backend, resource.group_resource)
         in_scope = (account for account in accounts if account.scope in ("", namespace))
@@ -174,15 +174,16 @@ def _allows(
     )
 
 
-def _is_watched(backend: Backend, resource: Resource, namespace: str) -> bool:
-    """Return whether a client that may reconcile them watches the objects of a namespace."""
+def watching_programs(backend: Backend, resource: Resource, namespace: str) -> Sequence[str]:
+    """Return the programs that watch the objects of a namespace, and that may reconcile them."""
     scope = backend.layout.scope(resource, namespace)
-    return any(
-        isinstance(watcher, ClientWatch)
+    return [
+        _program(watcher.agent)
+        for watcher in backend.watch_cache.resource_cache(backend.layout.prefix(resource)).watchers
+        if isinstance(watcher, ClientWatch)
         and scope.startswith(watcher.prefix)
         and _program(watcher.agent) not in _OBSERVERS
-        for watcher in backend.watch_cache.resource_cache(backend.layout.prefix(resource)).watchers
-    )
+    ]
 
 
 def _program(agent: str) -> str:

@@ -38,8 +38,10 @@ class Recorder(Protocol[_R]):
     def begin(self, request: Request, /) -> _R | None:
         """Record a request that has arrived; None if it is not recorded."""
 
-    def end(self, recorded: _R, code: int | None, sent: int | None, seconds: float, /) -> None:
-        """Record how a request ended, the bytes of its response, and how long it took."""
+    def end(
+        self, recorded: _R, code: int | None, sent: int | None, seconds: float, problem: bytes, /
+    ) -> None:
+        """Record how a request ended, the bytes of its response, how long it took, and the Status of an error."""
 
 
 class RequestRecord(Struct, frozen=True, kw_only=True):
@@ -87,7 +89,7 @@ class RequestObserver:
     def reject(self, request: Request, response: Response) -> None:
         """Record a request that could not be authenticated."""
         if self._recorder is not None and (recorded := self._recorder.begin(request)) is not None:
-            self._recorder.end(recorded, response.status, response.size, 0.0)
+            self._recorder.end(recorded, response.status, response.size, 0.0, response.status_object)
         if self._audit is not None:
             self._audit.reject(request, AuditedResponse(response.status, response.status_object))
 
@@ -102,7 +104,8 @@ class RequestObserver:
                 self._metrics.drop(record.counts, response.status)
         seconds, context = self._clock.monotonic() - record.started, request.context
         if self._recorder is not None and record.recorded is not None:
-            self._recorder.end(record.recorded, None if response is None else response.status, size, seconds)
+            status, problem = (None, b"") if response is None else (response.status, response.status_object)
+            self._recorder.end(record.recorded, status, size, seconds, problem)
         if context is None:
             self._metrics.end(record.counts, code, seconds, size, route=request.route)
         else:

@@ -7,7 +7,7 @@ from typing import Final
 import aiohttp
 
 from mockube.client.kubeconfig import Access
-from mockube.client.transport import tls_context
+from mockube.client.tls import tls_context
 from mockube.component_base.clock import RealClock
 from mockube.failure import Failure
 

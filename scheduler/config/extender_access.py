@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.durations import parse_duration
 from mockube.client.kubeconfig import Access, KubeconfigError
-from mockube.client.transport import REAL_CLOCK, tls_context
+from mockube.client.tls import REAL_CLOCK, tls_context
 from mockube.component_base.configuration_files import ConfigurationError
 
 from .types import Extender, ExtenderTLSConfig

@@ -13,7 +13,7 @@ import orjson
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.connections import Address, ConnectionBroken, Connections, NotConnected
-from mockube.client.transport import REAL_CLOCK, tls_context
+from mockube.client.tls import REAL_CLOCK, tls_context
 from mockube.component_base.http1.writing import encode_request
 from mockube.component_base.supervision import timeout
 from mockube.scheduler.choice import EXTENDER

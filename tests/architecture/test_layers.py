@@ -35,6 +35,14 @@ PLANTED = {
         "client/cache/planted.py",
         "import mockube.client.queue",
     ),
+    "explanations are pure: no HTTP, no event loop, no part of a process": (
+        "explanations/planted.py",
+        "import mockube.kubelet",
+    ),
+    "layers of the explanations": (
+        "explanations/records.py",
+        "from mockube.explanations import pods",
+    ),
     "layers of the publisher": ("publisher/sockets.py", "from mockube.publisher.listeners import Listeners"),
     "controllers import neither scheduler nor kubelets: the manager's components make these": (
         "controller_manager/controllers/cronjob/planted.py",

@@ -19,6 +19,7 @@ NAMESAKES = (
     "container_runtime",
     "controller_manager",
     "etcd",
+    "explanations",
     "kubelet",
     "packs",
     "publisher",

@@ -11,7 +11,7 @@ from yarl import URL
 from mockube import Cluster
 from mockube.cli.main import main
 from mockube.client.kubeconfig import read
-from mockube.client.transport import tls_context
+from mockube.client.tls import tls_context
 from mockube.component_base.clock import RealClock
 from tests.support.node_shell import shell
 

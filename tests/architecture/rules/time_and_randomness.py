@@ -89,7 +89,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     },
     "client/clock_follower.py": {"*clock.real": "the connection over which the clock is followed"},
     "mockube/embedded/fork_clients.py": {_NEW_REAL_CLOCK: "timeouts of connections"},
-    "client/transport.py": {_NEW_REAL_CLOCK: "timeouts of connections, and TLS"},
+    "client/tls.py": {_NEW_REAL_CLOCK: "timeouts of connections, and TLS"},
     "container_runtime/simulated/connections/local_connections.py": _SOCKET,
     "container_runtime/simulated/connections/process_connections.py": _SOCKET,
     "container_runtime/pod_network/name_server.py": _SOCKET,

@@ -1,0 +1,222 @@
+"""Explanation: why an object is in its state, or why a request was refused. It is posted as reviews are, and not stored.
+
+The explanations are pure functions in `mockube.explanations`. They are imported at the first one: the filters of the scheduler
+are among them, which a server does not need otherwise.
+"""
+
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from mockube.apimachinery import status
+from mockube.apimachinery.errors import FieldError, not_found, required
+from mockube.apimachinery.groups import CONTROL, GroupKind
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.status import BadRequest, Details
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.authz.chain import Attributes, forbidden
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.registry import OwnVerbs, Registry
+from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
+from mockube.apiserver.registry.reviews import review
+
+from .fact_collector import FactCollector, FactSources, TooManyQuestions
+from .kind import ControlKind
+from .posted import read_posted
+from .requests import REQUEST, Requests
+from .schemas import integer, object_of, text
+from .strategy import ControlStrategy
+
+_MAX_NAME: Final = 253
+_OBJECT: Final = {
+    "apiVersion": text("Its apiVersion; without it, the kind of a group of Kubernetes is meant."),
+    "kind": text("Its kind.", maxLength=_MAX_NAME),
+    "namespace": text("Its namespace.", maxLength=_MAX_NAME),
+    "name": text("Its name.", maxLength=_MAX_NAME),
+}
+
+
+def _list_of(description: str, *required_fields: str, **properties: Tree) -> Tree:
+    return {
+        "type": "array",
+        "description": description,
+        "items": object_of(description, properties, *required_fields),
+    }
+
+
+EXPLANATION: Final = ControlKind(
+    name="Explanation",
+    plural="explanations",
+    description="Explanation says why an object is in its state, or why a request was refused. It is created, as a review is, and not stored. It shows only what its "
+    "creator may read.",
+    spec={
+        "description": "What to explain.",
+        "properties": {
+            "object": object_of("The object.", _OBJECT),
+            "request": object_of(
+                "The recorded request, instead of an object.",
+                {
+                    "name": text(
+                        "The name of the Request; without it, the newest one that was refused, but for what was not found.",
+                        maxLength=_MAX_NAME,
+                    )
+                },
+            ),
+        },
+    },
+    is_spec_required=True,
+    status={
+        "description": "The explanation.",
+        "properties": {
+            "state": text(
+                "Explained if the cause is known, NoProblem if the object is as it should be, Unknown if the cause is not known.",
+                enum=["Explained", "NoProblem", "Unknown"],
+            ),
+            "cause": text("The cause, in one sentence; or that it is not known."),
+            "object": object_of("The object that is explained.", {**_OBJECT, "uid": text("Its uid.")}),
+            "evidence": _list_of(
+                "The facts that show the cause.",
+                text=text("The fact."),
+                source=text("Where it was found: a field, a condition, an Event, a log."),
+                time=text("When it was recorded."),
+            ),
+            "nodes": _list_of(
+                "Which plugin of the scheduler rejects which node; the nodes that lack least come first.",
+                node=text("The name of the node."),
+                plugin=text("The plugin."),
+                reason=text("Its reason, as in the message of the scheduler."),
+                detail=text("What the node lacks."),
+            ),
+            "remedies": _list_of(
+                "What would change the state.",
+                text=text("The change."),
+                command=text("A command that makes it."),
+            ),
+            "related": _list_of(
+                "Other objects, and their own causes.",
+                object=object_of("The object.", _OBJECT),
+                cause=text("Its cause."),
+            ),
+            "unreadable": {
+                "type": "array",
+                "description": "What the creator may not read, of what the explanation needs.",
+                "items": {"type": "string"},
+            },
+            "omitted": {
+                "type": "object",
+                "description": "How many items of a list were left out, by the name of the list.",
+                "additionalProperties": integer("The number of items."),
+            },
+        },
+    },
+    columns=(),
+    verbs=("create",),
+    unlisted_verbs=(),
+)
+
+
+_GROUP_KIND: Final = GroupKind(CONTROL, EXPLANATION.name)
+
+
+class _Subject(Struct, frozen=True, kw_only=True):
+    row: Resource
+    namespace: str
+    name: str
+
+
+class Explanations(ControlStrategy):
+    kind = EXPLANATION
+
+    def __init__(self, cluster: Registry, sources: FactSources, requests: Requests) -> None:
+        self._cluster, self._sources, self._requests = cluster, sources, requests
+
+    def verbs(self) -> OwnVerbs:
+        return {(EXPLANATION.group_resource, ""): {"create": self.create}}
+
+    async def create(self, registry: Registry, context: RequestContext) -> ObjectResult:
+        tree = await read_posted(registry, context)
+        collector = FactCollector(self._cluster, self._sources, context.user)
+        try:
+            spec = tree["spec"]
+            if (spec.get("object") is None) is (spec.get("request") is None):
+                raise self._invalid(required(ROOT.child("spec"), "one of object and request"))
+            if spec.get("request") is not None:
+                answer = await self._explain_request(spec["request"], collector)
+            else:
+                answer = await self._explain_object(spec, context, collector)
+        except TooManyQuestions as error:
+            raise BadRequest(str(error), Details()) from error
+        return review.answer(tree, answer)
+
+    async def _explain_object(
+        self, spec: ReadOnlyTree, context: RequestContext, collector: FactCollector
+    ) -> Tree:
+        subject = self._find_subject(spec.get("object") or {})
+        row = subject.row
+        if not await collector.may("get", row.group_resource, subject.namespace, subject.name):
+            attributes = Attributes(
+                user=context.user,
+                verb="get",
+                group=row.group,
+                version=row.version,
+                resource=row.name,
+                namespace=subject.namespace,
+                name=subject.name,
+            )
+            raise forbidden(attributes, "")
+        await self._cluster.watch_cache.fresh()
+        stored = self._cluster.find_cached(row.group_resource, subject.namespace, subject.name)
+        if stored is None:
+            raise status.not_found(row.group_resource, subject.name)
+        from mockube.explanations.catalog import explain  # noqa: PLC0415 - as above
+        from mockube.explanations.explanation import status_of  # noqa: PLC0415 - as above
+
+        found = stored.tree()
+        explanation = await collector.explain(partial(explain, row.group_resource, found))
+        return status_of(explanation, found, collector.facts.unreadable)
+
+    async def _explain_request(self, named: ReadOnlyTree, collector: FactCollector) -> Tree:
+        """Explain a recorded request to whoever may read requests."""
+        name = named.get("name") or ""
+        if not await collector.may("get", REQUEST.group_resource, "", name):
+            raise status.forbidden(REQUEST.group_resource, name, "you may not get requests")
+        recorded = self._requests.tree_of(name)
+        if recorded is None and not name:
+            raise BadRequest("no request was refused that is still recorded", Details())
+        if recorded is None:
+            raise status.not_found(REQUEST.group_resource, name)
+        from mockube.explanations.explanation import status_of  # noqa: PLC0415 - as above
+        from mockube.explanations.refused import explain_request  # noqa: PLC0415 - as above
+
+        explanation = await collector.explain(partial(explain_request, recorded))
+        return status_of(explanation, recorded, collector.facts.unreadable)
+
+    def _find_subject(self, named: ReadOnlyTree) -> _Subject:
+        path = ROOT.child("spec").child("object")
+        missing = [required(path.child(field)) for field in ("kind", "name") if not named.get(field)]
+        if missing:
+            raise self._invalid(*missing)
+        rows = [*self._rows(named["kind"], named.get("apiVersion") or "")]
+        if not rows:
+            raise self._invalid(not_found(path.child("kind"), named["kind"]))
+        row, namespace = rows[0], named.get("namespace") or ""
+        if row.namespaced and not namespace:
+            raise self._invalid(required(path.child("namespace"), f"{row.kind} is namespaced"))
+        return _Subject(row=row, namespace=namespace if row.namespaced else "", name=named["name"])
+
+    def _rows(self, kind: str, api_version: str) -> list[Resource]:
+        """Return the rows of a kind, those of built-in groups first."""
+        group = api_version.rpartition("/")[0]
+        rows = [
+            row
+            for row in self._cluster.rows.values()
+            if not row.virtual
+            and kind in (row.kind, row.name, row.kind.lower())
+            and (not api_version or row.group == group)
+        ]
+        return sorted(rows, key=lambda row: (row.custom, row.group))
+
+    @staticmethod
+    def _invalid(*problems: FieldError) -> status.ApiError:
+        return status.invalid(_GROUP_KIND, "", problems)

@@ -1,0 +1,240 @@
+"""Collects what an explanation reads, with the rights of the user who asks for it.
+
+Each question is authorized as the request would be that reads the same: what the user may not read is refused, and stays out.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from typing import Any, Final, Protocol
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.secrets import masked
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.authz.chain import Attributes, AuthorizerFailed, Decision
+from mockube.apiserver.event_loop import QUICK_SLICE
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.simulated_operators import watching_programs
+from mockube.apiserver.storage.stored_object import StoredObject
+from mockube.apiserver.user import User
+from mockube.component_base.loop import yield_to_loop
+from mockube.explanations.facts import (
+    EVENTS,
+    PODS,
+    REFUSED,
+    Allowed,
+    Answer,
+    ContentsOf,
+    DependentsOf,
+    EventsOf,
+    Facts,
+    LogOf,
+    NotCollected,
+    ObjectNamed,
+    ObjectsOf,
+    Question,
+    WatchersOf,
+)
+
+LOG_LINES: Final = 10
+MAX_ROUNDS: Final = 500
+"""The questions of one explanation."""
+MAX_FOUND: Final = 1_000
+"""The dependents of an object, or the contents of a namespace, that are looked at."""
+_REVIEWS: Final = GroupResource("authorization.k8s.io", "subjectaccessreviews")
+_SECRETS: Final = GroupResource("", "secrets")
+_INLINE: Final = 0
+
+
+class LogReader(Protocol):
+    """Reads logs of containers from kubelets."""
+
+    async def read(
+        self, user: User, namespace: str, pod: str, container: str, *, previous: bool, lines: int
+    ) -> str: ...
+
+
+class FactSources(Struct, frozen=True, kw_only=True):
+    """Where facts are found besides the objects of the cluster."""
+
+    logs: LogReader
+    reconciled: Collection[GroupResource] = ()
+    """The custom resources that packs reconcile."""
+
+
+class TooManyQuestions(Exception):
+    """An explanation needs more facts than one may need."""
+
+
+class FactCollector:
+    """The facts for one request."""
+
+    def __init__(self, cluster: Registry, sources: FactSources, user: User) -> None:
+        self._cluster, self._sources, self._user = cluster, sources, user
+        self._answers: dict[Question, Any] = {}
+        self._bytes = _INLINE
+        self._ask: dict[type[Any], Callable[[Any], Awaitable[Any]]] = {
+            ObjectsOf: self._list,
+            ObjectNamed: self._find,
+            EventsOf: self._events,
+            LogOf: self._log,
+            DependentsOf: self._dependents,
+            ContentsOf: self._contents,
+            WatchersOf: self._watchers,
+            Allowed: self._allowed,
+        }
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(self._cluster.clock.now(), self._cluster.gates, self._answers)
+
+    async def explain(self, explain: Callable[[Facts], Any]) -> Any:
+        """Return what a pure function makes of facts, which are collected as it asks for them."""
+        await self._cluster.watch_cache.fresh()
+        for _ in range(MAX_ROUNDS):
+            try:
+                return await self._cluster.worker.run(self._bytes, explain, self.facts)
+            except NotCollected as missing:
+                self._answers[missing.question] = await self._ask[type(missing.question)](missing.question)
+        raise TooManyQuestions(f"an explanation may ask for {MAX_ROUNDS} facts")
+
+    async def may(
+        self, verb: str, resource: GroupResource, namespace: str, name: str = "", sub: str = ""
+    ) -> bool:
+        """Return whether the user may do something."""
+        row = self._cluster.rows[resource]
+        attributes = Attributes(
+            user=self._user,
+            verb=verb,
+            group=row.group,
+            version=row.version,
+            resource=row.name,
+            subresource=sub,
+            namespace=namespace,
+            name=name,
+        )
+        try:
+            decision, _ = await self._cluster.authorization.authorize(attributes)
+        except AuthorizerFailed:
+            return False
+        return decision is Decision.ALLOW
+
+    async def _list(self, question: ObjectsOf) -> Answer | object:
+        resource, namespace = question.resource, question.namespace
+        if resource not in self._cluster.rows:
+            return ()
+        if not await self.may("list", resource, namespace):
+            return REFUSED
+        return await self._decode(resource, self._cluster.list_cached(resource, namespace))
+
+    async def _find(self, question: ObjectNamed) -> Answer | object:
+        resource, namespace, name = question.resource, question.namespace, question.name
+        if resource not in self._cluster.rows:
+            return None
+        if not await self.may("get", resource, namespace, name):
+            return REFUSED
+        stored = self._cluster.find_cached(resource, namespace, name)
+        return None if stored is None else _readable(resource, stored)
+
+    async def _events(self, question: EventsOf) -> Answer | object:
+        if not await self.may("list", EVENTS, question.namespace):
+            return REFUSED
+        events = await self._decode(EVENTS, self._cluster.list_cached(EVENTS, question.namespace))
+        return [each for each in events if (each.get("involvedObject") or {}).get("uid") == question.uid]
+
+    async def _log(self, question: LogOf) -> Answer | object:
+        if not await self.may("get", PODS, question.namespace, question.pod, "log"):
+            return REFUSED
+        text = await self._sources.logs.read(
+            self._user,
+            question.namespace,
+            question.pod,
+            question.container,
+            previous=question.previous,
+            lines=LOG_LINES,
+        )
+        return text.splitlines()[-LOG_LINES:]
+
+    async def _dependents(self, question: DependentsOf) -> Answer:
+        """Return the heads of the objects that name an owner; of kinds that the user may list."""
+        found: list[ReadOnlyTree] = []
+        mark = question.uid.encode()
+        async for row, stored in self._all_objects(question.namespace):
+            if mark in stored.text:
+                tree = stored.tree()
+                if any(each.get("uid") == question.uid for each in meta.owner_references(tree)):
+                    found.append(_head(tree, row))
+            if len(found) >= MAX_FOUND:
+                break
+        return found
+
+    async def _contents(self, question: ContentsOf) -> Answer:
+        """Return the heads of the objects in a namespace; of kinds that the user may list."""
+        found: list[ReadOnlyTree] = []
+        async for row, stored in self._all_objects(question.namespace):
+            found.append(_head(stored.tree(), row))
+            if len(found) >= MAX_FOUND:
+                break
+        return found
+
+    async def _all_objects(self, namespace: str) -> AsyncIterator[tuple[Resource, StoredObject]]:
+        """Yield the stored objects of a namespace, or of all, but Events; kinds that the user may not list are noted."""
+        cluster = self._cluster
+        for resource, row in [*cluster.rows.items()]:
+            if row.virtual or resource.resource == EVENTS.resource or (namespace and not row.namespaced):
+                continue
+            objects = cluster.list_cached(resource, namespace)
+            if objects and not await self.may("list", resource, namespace):
+                self._answers[ObjectsOf(resource, namespace)] = REFUSED
+                continue
+            for position, stored in enumerate(objects):
+                if position % QUICK_SLICE == QUICK_SLICE - 1:
+                    await yield_to_loop()
+                yield row, stored
+
+    async def _watchers(self, question: WatchersOf) -> Answer | object:
+        resource, namespace = question.resource, question.namespace
+        if not await self.may("list", resource, namespace):
+            return REFUSED
+        if resource in self._sources.reconciled:
+            return ["mockube"]
+        row = self._cluster.rows.get(resource)
+        return () if row is None else sorted({*watching_programs(self._cluster, row, namespace)})
+
+    async def _allowed(self, question: Allowed) -> Answer | object:
+        is_own = (question.user, {*question.groups}) == (self._user.name, {*self._user.groups})
+        if not is_own and not await self.may("create", _REVIEWS, ""):
+            return REFUSED
+        fields = asdict(question)
+        user = User(name=fields.pop("user"), groups=fields.pop("groups"))
+        try:
+            decision, _ = await self._cluster.authorization.authorize(Attributes(user=user, **fields))
+        except AuthorizerFailed:
+            return REFUSED
+        return decision is Decision.ALLOW
+
+    async def _decode(
+        self, resource: GroupResource, stored: Sequence[StoredObject]
+    ) -> Sequence[ReadOnlyTree]:
+        trees = []
+        for position, each in enumerate(stored):
+            if position % QUICK_SLICE == QUICK_SLICE - 1:
+                await yield_to_loop()
+            trees.append(_readable(resource, each))
+            self._bytes += len(each.text)
+        return trees
+
+
+def _head(tree: ReadOnlyTree, row: Resource) -> ReadOnlyTree:
+    return {"apiVersion": row.api_version, "kind": row.kind, "metadata": tree["metadata"]}
+
+
+def _readable(resource: GroupResource, stored: StoredObject) -> ReadOnlyTree:
+    tree = stored.tree()
+    if resource == _SECRETS:
+        secret: ReadOnlyTree = masked(tree)
+        return secret
+    return tree

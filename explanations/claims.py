@@ -1,0 +1,180 @@
+"""Why a PersistentVolumeClaim is not bound."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.volumes import storage_class_name
+from mockube.client.component_helpers.volumes import (
+    NO_PROVISIONER,
+    capacity,
+    default_class,
+    has_storage_class_name,
+    request,
+    waits_for_consumer,
+)
+
+from .commands import why_object
+from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
+from .facts import PODS, Facts
+from .records import find_events
+from .volumes import claim_names
+
+CLASSES: Final = GroupResource("storage.k8s.io", "storageclasses")
+VOLUMES: Final = GroupResource("", "persistentvolumes")
+_EVENTS: Final = (
+    "ProvisioningFailed",
+    "FailedBinding",
+    "ExternalProvisioning",
+    "WaitForFirstConsumer",
+    "WaitForPodScheduled",
+)
+
+
+def explain_claim(claim: ReadOnlyTree, facts: Facts) -> Explanation:
+    phase = (claim.get("status") or {}).get("phase")
+    state = Evidence(text=f"the phase is {phase}", source="status.phase")
+    if phase == "Bound":
+        return no_problem(f"the claim is bound to {claim['spec'].get('volumeName')}", state)
+    if phase == "Lost":
+        return Explanation(
+            cause=f"the volume of the claim, {claim['spec'].get('volumeName')}, does not exist any more",
+            evidence=[state],
+        )
+    events = find_events(claim, facts, _EVENTS)
+    if name := claim["spec"].get("volumeName"):
+        return _named_volume(name, [state, *events], facts)
+    if not has_storage_class_name(claim):
+        return _without_class(claim, [state, *events], facts)
+    class_name = storage_class_name(claim)
+    if not class_name:
+        return _from_volumes(claim, class_name, [state, *events], facts)
+    if facts.is_missing(CLASSES, "", class_name):
+        volumes = _from_volumes(claim, class_name, [state, *events], facts)
+        return Explanation(
+            cause=f"the StorageClass {class_name} does not exist, and {volumes.cause}",
+            evidence=volumes.evidence,
+            remedies=[Remedy(text=f"Create the StorageClass {class_name}."), *volumes.remedies],
+        )
+    return _by_class(claim, class_name, [state, *events], facts)
+
+
+def _named_volume(name: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
+    named = Evidence(text=f"spec.volumeName is {name}", source="spec.volumeName")
+    if facts.is_missing(VOLUMES, "", name):
+        return Explanation(
+            cause=f"the PersistentVolume {name}, which it names, does not exist", evidence=[named, *evidence]
+        )
+    volume = facts.find(VOLUMES, "", name)
+    reference = ((volume or {}).get("spec") or {}).get("claimRef")
+    if reference:
+        owner = f"{reference.get('namespace')}/{reference.get('name')}"
+        return Explanation(
+            cause=f"the PersistentVolume {name}, which it names, is that of the claim {owner}",
+            evidence=[named, *evidence],
+        )
+    return unknown(f"the PersistentVolume {name}, which it names, is not bound to it yet", named, *evidence)
+
+
+def _without_class(claim: ReadOnlyTree, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
+    if not facts.may_list(CLASSES):
+        return unknown(
+            "the claim names no StorageClass; whether there is a default one you may not list", *evidence
+        )
+    default = default_class(facts.list(CLASSES))
+    if default is not None:
+        return unknown(
+            f"the claim was made before the default StorageClass {meta.name(default)} was there, and has not got it yet",
+            *evidence,
+        )
+    return Explanation(
+        cause=f"the claim names no StorageClass, and there is no default one; {_from_volumes(claim, '', (), facts).cause}",
+        evidence=[*evidence],
+        remedies=[Remedy(text="Name a StorageClass in a new claim, or make one the default.")],
+    )
+
+
+def _by_class(claim: ReadOnlyTree, name: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
+    storage_class = facts.find(CLASSES, "", name)
+    if storage_class is None:
+        return unknown(f"the claim waits for the StorageClass {name}, which you may not read", *evidence)
+    provisioner = storage_class.get("provisioner") or ""
+    facts_of_class = Evidence(
+        text=f"provisioner {provisioner}, volumeBindingMode {storage_class.get('volumeBindingMode') or 'Immediate'}",
+        source=f"StorageClass {name}",
+    )
+    failed = find_events(claim, facts, ("ProvisioningFailed",), limit=1)
+    if waits_for_consumer(storage_class) and not (claim["metadata"].get("annotations") or {}).get(
+        "volume.kubernetes.io/selected-node"
+    ):
+        return _waits_for_pod(claim, name, [facts_of_class, *evidence], facts)
+    if failed:
+        return Explanation(
+            cause=f"a volume cannot be provisioned: {failed[0].text}", evidence=[facts_of_class, *evidence]
+        )
+    if provisioner == NO_PROVISIONER:
+        return _from_volumes(claim, name, [facts_of_class, *evidence], facts)
+    return unknown(
+        f"the provisioner {provisioner} has not made a volume: it does not run, or has not finished",
+        facts_of_class,
+        *evidence,
+    )
+
+
+def _waits_for_pod(claim: ReadOnlyTree, name: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
+    namespace = meta.namespace(claim)
+    if not facts.may_list(PODS, namespace):
+        return unknown(
+            f"the StorageClass {name} waits for a pod of the claim, and you may not list pods", *evidence
+        )
+    users = [pod for pod in facts.list(PODS, namespace) if meta.name(claim) in claim_names(pod)]
+    if not users:
+        return Explanation(
+            cause=f"no pod uses the claim: the StorageClass {name} binds a claim when a pod that uses it is scheduled",
+            evidence=evidence,
+            remedies=[Remedy(text="Create a pod that uses the claim.")],
+        )
+    if all(pod["spec"].get("nodeName") for pod in users):
+        return unknown(
+            f"pods such as {meta.name(users[0])} use the claim and have nodes, and the scheduler has selected no node for it",
+            *evidence,
+        )
+    users = [pod for pod in users if not pod["spec"].get("nodeName")]
+    return Explanation(
+        cause=f"the claim is bound when the pod {meta.name(users[0])} is scheduled, which it is not",
+        evidence=evidence,
+        remedies=[Remedy(text="Why the pod is not scheduled:", command=why_object(users[0]))],
+    )
+
+
+def _from_volumes(claim: ReadOnlyTree, name: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
+    """Explain a claim that needs a volume that exists."""
+    if not facts.may_list(VOLUMES):
+        return unknown("it needs a PersistentVolume that fits, which you may not list", *evidence)
+    free = [
+        volume
+        for volume in facts.list(VOLUMES)
+        if storage_class_name(volume) == name and not volume["spec"].get("claimRef")
+    ]
+    large = [volume for volume in free if not capacity(volume) < request(claim)]
+    needed = request(claim)
+    if not free:
+        cause = (
+            f"no free PersistentVolume has the class {name!r}"
+            if name
+            else "no free PersistentVolume has no class"
+        )
+    elif not large:
+        cause = f"none of {len(free)} free PersistentVolumes of its class has {needed}"
+    else:
+        return unknown(
+            f"{len(large)} free PersistentVolumes of its class are large enough; their modes, labels or nodes may not fit",
+            *evidence,
+        )
+    return Explanation(
+        cause=cause,
+        evidence=evidence,
+        remedies=[Remedy(text=f"Create a PersistentVolume of that class with at least {needed}.")],
+    )

@@ -1,0 +1,47 @@
+"""Commands that a user can paste: every argument is quoted, because names and values are anybody's text."""
+
+import shlex
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+
+
+def command(*arguments: str) -> str:
+    return shlex.join(arguments)
+
+
+def kubectl(*arguments: str, namespace: str = "") -> str:
+    """Return a command of kubectl, in a namespace if the object has one."""
+    scope = ("-n", namespace) if namespace else ()
+    return shlex.join(("kubectl", *scope, *arguments))
+
+
+def about(obj: ReadOnlyTree, verb: str, *arguments: str) -> str:
+    """Return a command of kubectl with a verb for one object."""
+    return kubectl(
+        *verb.split(), f"{kind_argument(obj)}/{meta.name(obj)}", *arguments, namespace=meta.namespace(obj)
+    )
+
+
+def explanation_command(kind: str, namespace: str, name: str) -> str:
+    scope = ("-n", namespace) if namespace else ()
+    return shlex.join(("mockube", "why", f"{kind.lower()}/{name}", *scope))
+
+
+def why_object(obj: ReadOnlyTree) -> str:
+    """Return the command that explains an object."""
+    return explanation_command(kind_argument(obj), meta.namespace(obj), meta.name(obj))
+
+
+def kind_argument(obj: ReadOnlyTree) -> str:
+    """Return the name of an object's kind as kubectl takes it, with its group if that is no group of Kubernetes."""
+    group = meta.api_version(obj).rpartition("/")[0]
+    name = meta.kind(obj).lower()
+    is_own = "." not in group or group.endswith(".k8s.io")
+    return name if is_own else f"{name}.{group}"
+
+
+def blame(obj: ReadOnlyTree, field: str) -> str:
+    """Return the command that prints who set a field."""
+    scope = ("-n", meta.namespace(obj)) if meta.namespace(obj) else ()
+    return command("mockube", "blame", f"{kind_argument(obj)}/{meta.name(obj)}", *scope, "--field", field)

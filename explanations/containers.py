@@ -1,0 +1,480 @@
+"""Why a container does not run, or is not ready: its image, its configuration, how it ended, its probes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from signal import Signals
+from typing import Any, Final
+
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+
+from .commands import about, command, kubectl
+from .explanation import Evidence, Remedy
+from .facts import Facts
+from .owners import template_owner
+from .records import event_evidence, find_events
+from .volumes import SECRETS, environment_problems, volume_problems
+
+MAX_SIGNAL: Final = 64
+_SIGNALED: Final = 128
+"""Exit codes above are 128 and the number of a signal, if a shell or a run-time has made them."""
+_NOT_FOUND: Final = ("not found", "notfound", "manifest unknown", "does not exist")
+_DENIED: Final = ("unauthorized", "denied", "authorization failed", "forbidden", "authentication required")
+_UNREACHABLE: Final = (
+    "no such host",
+    "dial tcp",
+    "connection refused",
+    "i/o timeout",
+    "deadline exceeded",
+)
+_AMBIGUOUS: Final = "does not exist or may require"
+"""What registries answer that do not tell who may know of a repository."""
+SIMULATION: Final = ("NotSimulated", "EndsAtOnce")
+"""The Events by which mockube says what it does not know of an image."""
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """Why one container is not ready."""
+
+    cause: str
+    evidence: Sequence[Evidence] = ()
+    remedies: Sequence[Remedy] = ()
+    is_known: bool = True
+
+
+class Container(Struct, frozen=True, kw_only=True):
+    """A container of a pod, with its status."""
+
+    pod: ReadOnlyTree
+    spec: ReadOnlyTree
+    status: ReadOnlyTree
+    is_init: bool = False
+
+    @property
+    def name(self) -> str:
+        return str(self.spec["name"])
+
+    @property
+    def waiting(self) -> ReadOnlyTree | None:
+        return (self.status.get("state") or {}).get("waiting")
+
+    @property
+    def running(self) -> ReadOnlyTree | None:
+        return (self.status.get("state") or {}).get("running")
+
+    @property
+    def terminated(self) -> ReadOnlyTree | None:
+        return (self.status.get("state") or {}).get("terminated")
+
+    @property
+    def last_end(self) -> ReadOnlyTree | None:
+        """How the container ended last."""
+        return self.terminated or (self.status.get("lastState") or {}).get("terminated")
+
+    @property
+    def restarts(self) -> int:
+        return self.status.get("restartCount") or 0
+
+    @property
+    def is_sidecar(self) -> bool:
+        return self.is_init and self.spec.get("restartPolicy") == "Always"
+
+    @property
+    def field(self) -> str:
+        return f"status.{'initContainerStatuses' if self.is_init else 'containerStatuses'}[{self.name}]"
+
+
+def containers_of(pod: ReadOnlyTree, *, init: bool = False) -> Sequence[Container]:
+    specs, statuses = (
+        ("initContainers", "initContainerStatuses") if init else ("containers", "containerStatuses")
+    )
+    by_name = {each["name"]: each for each in (pod.get("status") or {}).get(statuses) or ()}
+    return [
+        Container(pod=pod, spec=spec, status=by_name.get(spec["name"], {}), is_init=init)
+        for spec in pod["spec"].get(specs) or ()
+    ]
+
+
+def explain_container(container: Container, facts: Facts) -> Finding:
+    """Explain a container that is not ready."""
+    waiting = container.waiting
+    if waiting is not None:
+        explain = _BY_REASON.get(waiting.get("reason") or "")
+        return _other_waiting(container, waiting) if explain is None else explain(container, facts)
+    if container.terminated is not None:
+        return explain_end(container, facts)
+    if container.running is not None:
+        return _not_ready(container, facts)
+    return Finding(
+        cause=f"the kubelet has not reported the container {container.name}",
+        evidence=[Evidence(text="there is no state", source=container.field)],
+        is_known=False,
+    )
+
+
+# --- waiting
+
+
+def _waiting_evidence(container: Container) -> Evidence:
+    waiting = container.waiting or {}
+    reason, message = waiting.get("reason") or "", waiting.get("message") or ""
+    return Evidence(
+        text=f"waits: {reason}{': ' if message else ''}{message}", source=f"{container.field}.state.waiting"
+    )
+
+
+def _image(container: Container, facts: Facts) -> Finding:
+    pod, image = container.pod, container.spec.get("image") or ""
+    failures = [
+        event_evidence(event)
+        for event in facts.events_of(pod)
+        if event.get("reason") in ("Failed", "ErrImageNeverPull", "InspectFailed")
+        and f'"{image}"' in (event.get("message") or "")
+    ][:1]
+    text = " ".join([*(each.text for each in failures), (container.waiting or {}).get("message") or ""])
+    problem, is_known, remedies = _image_problem(container, facts, text)
+    return Finding(
+        cause=f"the image {image} of the container {container.name} {problem}",
+        evidence=[_waiting_evidence(container), *failures],
+        remedies=[
+            *remedies,
+            Remedy(
+                text="What mockube knows of the image:",
+                command=command("mockube", "images", "resolve", image),
+            ),
+        ],
+        is_known=is_known,
+    )
+
+
+def _image_problem(container: Container, facts: Facts, text: str) -> tuple[str, bool, Sequence[Remedy]]:
+    """Return what is wrong with an image, whether that is known, and what would help."""
+    pod, reason = container.pod, (container.waiting or {}).get("reason")
+    image = container.spec.get("image") or ""
+    another = Remedy(
+        text="Set another image:",
+        command=about(template_owner(pod, facts), "set image", f"{container.name}=IMAGE"),
+    )
+    lower = text.lower()
+    if reason == "InvalidImageName":
+        return "has an invalid name", True, [another]
+    if reason == "ErrImageNeverPull":
+        rule = Remedy(
+            text="Or set imagePullPolicy IfNotPresent, or load the image onto the nodes:",
+            command=command("mockube", "images", "load", image),
+        )
+        return "is not on the node, and imagePullPolicy Never forbids to pull it", True, [another, rule]
+    if _AMBIGUOUS in lower:
+        problem = "does not exist, or needs credentials: its registry does not tell which"
+        return problem, True, [another, *_credentials(pod, facts)]
+    if "x509" in lower:
+        return "cannot be pulled: the certificate of its registry is not trusted", True, [another]
+    if any(word in lower for word in _DENIED):
+        return "cannot be pulled: the registry refuses the credentials", True, [*_credentials(pod, facts)]
+    if any(word in lower for word in _UNREACHABLE):
+        return "cannot be pulled: its registry cannot be reached", True, [another]
+    if any(word in lower for word in _NOT_FOUND):
+        return "does not exist in its registry", True, [another]
+    return "cannot be pulled; mockube does not know why beyond the message", False, [another]
+
+
+def _credentials(pod: ReadOnlyTree, facts: Facts) -> Sequence[Remedy]:
+    namespace = meta.namespace(pod)
+    names = [each["name"] for each in pod["spec"].get("imagePullSecrets") or () if each.get("name")]
+    missing = [name for name in names if facts.is_missing(SECRETS, namespace, name)]
+    creation = kubectl(
+        "create",
+        "secret",
+        "docker-registry",
+        missing[0] if missing else "NAME",
+        "--docker-server=REGISTRY",
+        "--docker-username=USER",
+        "--docker-password=PASSWORD",
+        namespace=namespace,
+    )
+    if missing:
+        text = f"The pod names the Secret {missing[0]} in spec.imagePullSecrets, which does not exist. Create it:"
+    elif names:
+        text = f"Check the credentials in the Secret {names[0]}, or make another one:"
+    else:
+        text = "The pod has no spec.imagePullSecrets. Create a Secret, and name it there:"
+    return [Remedy(text=text, command=creation)]
+
+
+def _configuration(container: Container, facts: Facts) -> Finding:
+    problems = [*environment_problems(container.pod, facts, container.spec)]
+    message = (container.waiting or {}).get("message") or ""
+    if problems:
+        return Finding(
+            cause=problems[0].cause,
+            evidence=[_waiting_evidence(container), *(Evidence(text=each.cause) for each in problems[1:])],
+            remedies=[remedy for each in problems for remedy in each.remedies],
+        )
+    return Finding(
+        cause=f"the container {container.name} cannot be created: {message or 'its status has no message'}",
+        evidence=[_waiting_evidence(container)],
+        is_known=bool(message),
+    )
+
+
+def _creating(container: Container, facts: Facts) -> Finding:
+    problems = [*volume_problems(container.pod, facts)]
+    mounts = find_events(container.pod, facts, ("FailedMount", "FailedAttachVolume"))
+    if problems:
+        return Finding(
+            cause=problems[0].cause,
+            evidence=[
+                _waiting_evidence(container),
+                *(Evidence(text=each.cause) for each in problems[1:]),
+                *mounts,
+            ],
+            remedies=[remedy for each in problems for remedy in each.remedies],
+        )
+    if mounts:
+        return Finding(
+            cause=f"a volume cannot be mounted: {mounts[0].text}",
+            evidence=[_waiting_evidence(container), *mounts],
+        )
+    others = find_events(
+        container.pod, facts, ("Pulling", "FailedCreatePodSandBox", "FailedPostStartHook", *SIMULATION)
+    )
+    return Finding(
+        cause=f"the container {container.name} is being created; what it waits for is not recorded",
+        evidence=[_waiting_evidence(container), *others],
+        is_known=False,
+    )
+
+
+def _other_waiting(container: Container, waiting: ReadOnlyTree) -> Finding:
+    message = waiting.get("message") or ""
+    return Finding(
+        cause=f"the container {container.name} waits: {waiting.get('reason') or 'without a reason'}"
+        f"{': ' if message else ''}{message}",
+        evidence=[_waiting_evidence(container)],
+        is_known=bool(message),
+    )
+
+
+# --- ended
+
+
+def explain_end(container: Container, facts: Facts) -> Finding:
+    """Explain a container that ended, and that may be restarted."""
+    end = container.last_end
+    if end is None:
+        return Finding(
+            cause=f"the container {container.name} is restarted after a back-off; how it ended is not recorded",
+            evidence=[_waiting_evidence(container)],
+            is_known=False,
+        )
+    text, remedies, is_known = _ending(container, end, facts)
+    restarts = f", and has been restarted {container.restarts} times" if container.restarts else ""
+    evidence = [_end_evidence(container, end)]
+    if container.waiting:
+        evidence.append(_waiting_evidence(container))
+    evidence += find_events(container.pod, facts, ("Killing", "OOMKilling", *SIMULATION), limit=2)
+    evidence += _log_evidence(container, facts)
+    return Finding(
+        cause=f"the container {container.name} {text}{restarts}",
+        evidence=evidence,
+        remedies=[*remedies, Remedy(text="All it has printed:", command=_log_command(container))],
+        is_known=is_known,
+    )
+
+
+def _log_command(container: Container) -> str:
+    previous = () if container.terminated else ("--previous",)
+    return kubectl(
+        "logs",
+        meta.name(container.pod),
+        "-c",
+        container.name,
+        *previous,
+        namespace=meta.namespace(container.pod),
+    )
+
+
+def _log_evidence(container: Container, facts: Facts) -> Sequence[Evidence]:
+    lines = facts.log(container.pod, container.name, previous=container.terminated is None)
+    return [Evidence(text=line, source=f"log of {container.name}") for line in lines]
+
+
+def _end_evidence(container: Container, end: ReadOnlyTree) -> Evidence:
+    signal = f", signal {end['signal']}" if end.get("signal") else ""
+    message = f": {end['message']}" if end.get("message") else ""
+    state = "state" if container.terminated else "lastState"
+    return Evidence(
+        text=f"ended with exit code {end.get('exitCode')}{signal}, reason {end.get('reason') or 'none'}{message}",
+        source=f"{container.field}.{state}.terminated",
+        time=end.get("finishedAt") or "",
+    )
+
+
+def _ending(container: Container, end: ReadOnlyTree, facts: Facts) -> tuple[str, Sequence[Remedy], bool]:
+    """Return how a container ended, what would help, and whether the cause is known."""
+    code = end.get("exitCode")
+    if end.get("reason") == "OOMKilled":
+        return _out_of_memory(container, facts)
+    if probe := _killed_by_probe(container, facts):
+        return probe
+    if end.get("reason") in ("StartError", "ContainerCannotRun"):
+        return f"cannot be started: {end.get('message') or 'without a message'}", (), bool(end.get("message"))
+    if code == 0:
+        return _completed(container)
+    if isinstance(code, int) and _SIGNALED < code <= _SIGNALED + MAX_SIGNAL:
+        name = _signal_name(end.get("signal") or code - _SIGNALED)
+        text = f"ended with exit code {code}, as after {name}; who sent the signal is not recorded"
+        return text, (), False
+    return f"ended with exit code {code}: its own program failed", (), True
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _out_of_memory(container: Container, facts: Facts) -> tuple[str, Sequence[Remedy], bool]:
+    limit = ((container.spec.get("resources") or {}).get("limits") or {}).get("memory")
+    if limit is None:
+        return "was killed because memory ran out (OOMKilled), without a limit of its own", (), True
+    remedy = Remedy(
+        text="Raise the limit, such as:",
+        command=about(
+            template_owner(container.pod, facts),
+            "set resources",
+            f"--containers={container.name}",
+            "--limits=memory=MORE",
+        ),
+    )
+    return f"was killed because it used more memory than its limit of {limit} (OOMKilled)", [remedy], True
+
+
+def _killed_by_probe(container: Container, facts: Facts) -> tuple[str, Sequence[Remedy], bool] | None:
+    """Return how a probe ended the container, if the last Event about its end says so."""
+    killings = find_events(container.pod, facts, ("Killing",), text=f"Container {container.name} ", limit=1)
+    end = container.last_end or {}
+    for killing in killings:
+        for probe in ("liveness", "startup"):
+            # An older Event is about an earlier end.
+            is_of_this_end = killing.time[:19] >= (end.get("startedAt") or "")[:19]
+            if f"failed {probe} probe" in killing.text and is_of_this_end:
+                failures = find_events(
+                    container.pod, facts, ("Unhealthy",), text=f"{probe.title()} probe", limit=1
+                )
+                failure = f": {failures[0].text}" if failures else ""
+                remedy = Remedy(
+                    text=f"Correct {probe}Probe of the container {container.name}, or what it asks for: "
+                    f"{probe_text(container.spec.get(f'{probe}Probe'))}."
+                )
+                return f"is killed because its {probe} probe fails{failure}", [remedy], True
+    return None
+
+
+def _completed(container: Container) -> tuple[str, Sequence[Remedy], bool]:
+    policy = container.pod["spec"].get("restartPolicy") or "Always"
+    if policy != "Always" or (container.is_init and not container.is_sidecar):
+        return "has ended by itself with exit code 0", (), True
+    remedy = Remedy(
+        text="Give it a command that runs until it is stopped, or run it as a Job if it has to end."
+    )
+    return "ends by itself with exit code 0, and restartPolicy Always starts it again", [remedy], True
+
+
+# --- running
+
+
+def probe_text(probe: Any) -> str:
+    """Return what a probe asks for."""
+    probe = probe or {}
+    if get := probe.get("httpGet"):
+        return f"GET {get.get('path') or '/'} at port {get.get('port')}"
+    if socket := probe.get("tcpSocket"):
+        return f"a connection to port {socket.get('port')}"
+    if grpc := probe.get("grpc"):
+        return f"gRPC at port {grpc.get('port')}"
+    if execute := probe.get("exec"):
+        return f"the command {' '.join(execute.get('command') or ())}"
+    return "nothing"
+
+
+def _not_ready(container: Container, facts: Facts) -> Finding:
+    kind = (
+        "startup"
+        if container.spec.get("startupProbe") and not container.status.get("started")
+        else "readiness"
+    )
+    probe = container.spec.get(f"{kind}Probe")
+    running = Evidence(
+        text=f"runs, ready is {str(bool(container.status.get('ready'))).lower()}",
+        source=container.field,
+        time=(container.running or {}).get("startedAt") or "",
+    )
+    if probe is None:
+        if container.restarts:
+            end = explain_end(container, facts)
+            return Finding(
+                cause=end.cause,
+                evidence=[running, *end.evidence],
+                remedies=end.remedies,
+                is_known=end.is_known,
+            )
+        return Finding(
+            cause=f"the container {container.name} runs and is not ready, but has no probe that would say why",
+            evidence=[running],
+            is_known=False,
+        )
+    failures = find_events(container.pod, facts, ("Unhealthy",), text=f"{kind.title()} probe", limit=2)
+    target = probe_text(probe)
+    if not failures:
+        delay = probe.get("initialDelaySeconds") or 0
+        return Finding(
+            cause=f"the {kind} probe of the container {container.name} ({target}) has not succeeded, and no failure is recorded",
+            evidence=[
+                running,
+                Evidence(
+                    text=f"it begins after {delay} s, and repeats after {probe.get('periodSeconds') or 10} s",
+                    source=f"{kind}Probe",
+                ),
+            ],
+            is_known=False,
+        )
+    return Finding(
+        cause=f"the {kind} probe of the container {container.name} ({target}) fails",
+        evidence=[running, *failures],
+        remedies=[
+            Remedy(
+                text=f"Correct {kind}Probe in the pod's template, or what the container answers. To look inside:",
+                command=kubectl(
+                    "exec",
+                    "-it",
+                    meta.name(container.pod),
+                    "-c",
+                    container.name,
+                    "--",
+                    "sh",
+                    namespace=meta.namespace(container.pod),
+                ),
+            )
+        ],
+    )
+
+
+_BY_REASON: Final[Mapping[str, Callable[[Container, Facts], Finding]]] = {
+    **dict.fromkeys(
+        (
+            "ErrImagePull",
+            "ImagePullBackOff",
+            "ErrImageNeverPull",
+            "InvalidImageName",
+            "ImageInspectError",
+            "RegistryUnavailable",
+        ),
+        _image,
+    ),
+    **dict.fromkeys(("CreateContainerConfigError", "CreateContainerError"), _configuration),
+    **dict.fromkeys(("CrashLoopBackOff", "RunContainerError"), explain_end),
+    "ContainerCreating": _creating,
+}

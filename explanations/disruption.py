@@ -1,0 +1,142 @@
+"""What a PodDisruptionBudget forbids, why a node is not ready, and what keeps the drain of a node from its end."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.labels import from_label_selector
+from mockube.apimachinery.tree import ReadOnlyTree
+
+from .commands import about, explanation_command, kubectl
+from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, no_problem, unknown
+from .facts import PODS, Facts
+from .members import is_terminal
+from .pods import explain_pod
+from .records import condition_evidence, find_events
+
+BUDGETS: Final = GroupResource("policy", "poddisruptionbudgets")
+
+
+def selected_pods(budget: ReadOnlyTree, facts: Facts) -> Sequence[ReadOnlyTree]:
+    selector = from_label_selector(budget["spec"].get("selector") or {})
+    pods = facts.list(PODS, meta.namespace(budget))
+    return [pod for pod in pods if selector.matches(meta.labels(pod)) and not is_terminal(pod)]
+
+
+def explain_budget(budget: ReadOnlyTree, facts: Facts) -> Explanation:
+    status = budget.get("status") or {}
+    allowed = status.get("disruptionsAllowed") or 0
+    fields = ("currentHealthy", "desiredHealthy", "expectedPods", "disruptionsAllowed")
+    counts = Evidence(
+        text=", ".join(f"{field} {status.get(field) or 0}" for field in fields), source="status"
+    )
+    if allowed:
+        return no_problem(f"{allowed} pods may be evicted now", counts)
+    if not status.get("expectedPods"):
+        return no_problem("it selects no pods, so that it forbids nothing", counts)
+    healthy, desired = status.get("currentHealthy") or 0, status.get("desiredHealthy") or 0
+    unready = [pod for pod in selected_pods(budget, facts) if not conditions.is_true(pod, "Ready")]
+    explained = [(pod, explain_pod(pod, facts)) for pod in unready[:3]]
+    return Explanation(
+        cause=f"no pod may be evicted: {healthy} pods are healthy, and {desired} must be",
+        evidence=[counts, *map(condition_evidence, conditions.of(budget))],
+        remedies=[
+            Remedy(
+                text="Make more pods ready, or change minAvailable or maxUnavailable:",
+                command=about(budget, "edit"),
+            )
+        ],
+        related=[Related(object=ObjectName.of(pod), cause=found.cause) for pod, found in explained],
+    )
+
+
+def explain_node(node: ReadOnlyTree, facts: Facts) -> Explanation:
+    ready = conditions.get(node, "Ready")
+    if ready is None:
+        return unknown("no kubelet has reported the state of the node")
+    if ready.get("status") != "True":
+        return _not_ready(node, ready, facts)
+    if (node.get("spec") or {}).get("unschedulable"):
+        return _cordoned(node, ready, facts)
+    pressures = [
+        each
+        for each in conditions.of(node)
+        if each.get("status") == "True"
+        and each.get("type") in ("MemoryPressure", "DiskPressure", "PIDPressure")
+    ]
+    if pressures:
+        return Explanation(
+            cause=f"the node has {pressures[0]['type']}: {pressures[0].get('message')}",
+            evidence=[*map(condition_evidence, pressures)],
+        )
+    return no_problem("the node is ready", condition_evidence(ready))
+
+
+def _not_ready(node: ReadOnlyTree, ready: ReadOnlyTree, facts: Facts) -> Explanation:
+    evidence = [condition_evidence(ready), *find_events(node, facts, ("NodeNotReady", "Starting"))]
+    if ready.get("status") == "Unknown":
+        return Explanation(
+            cause="its kubelet has stopped reporting: the node controller set Ready to Unknown",
+            evidence=evidence,
+            remedies=[
+                Remedy(
+                    text="When its kubelet renewed its Lease last:",
+                    command=kubectl(
+                        "get", "lease", meta.name(node), "-o", "yaml", namespace="kube-node-lease"
+                    ),
+                )
+            ],
+        )
+    return Explanation(
+        cause=f"its kubelet reports that it is not ready: {ready.get('message') or ready.get('reason')}",
+        evidence=evidence,
+    )
+
+
+def _cordoned(node: ReadOnlyTree, ready: ReadOnlyTree, facts: Facts) -> Explanation:
+    name = meta.name(node)
+    evidence = [
+        Evidence(text="spec.unschedulable is true", source="spec.unschedulable"),
+        condition_evidence(ready),
+    ]
+    uncordon = Remedy(text="Let it take pods again:", command=kubectl("uncordon", name))
+    if not (facts.may_list(PODS) and facts.may_list(BUDGETS)):
+        return Explanation(
+            cause="the node is cordoned: it takes no new pods", evidence=evidence, remedies=[uncordon]
+        )
+    blocked = [*_blocked(name, facts)]
+    if not blocked:
+        return Explanation(
+            cause="the node is cordoned: it takes no new pods; no PodDisruptionBudget keeps a drain from its end",
+            evidence=evidence,
+            remedies=[uncordon],
+        )
+    pod, budget = blocked[0]
+    return Explanation(
+        cause=f"the node is cordoned, and a drain cannot evict {len(blocked)} of its pods, such as {meta.name(pod)}: "
+        f"the PodDisruptionBudget {meta.name(budget)} allows no disruption",
+        evidence=evidence,
+        remedies=[
+            Remedy(
+                text="Why it forbids that:",
+                command=explanation_command("PodDisruptionBudget", meta.namespace(budget), meta.name(budget)),
+            ),
+            uncordon,
+        ],
+        related=[
+            Related(object=ObjectName.of(each), cause=f"may not be evicted because of {meta.name(rule)}")
+            for each, rule in blocked
+        ],
+    )
+
+
+def _blocked(node: str, facts: Facts) -> Sequence[tuple[ReadOnlyTree, ReadOnlyTree]]:
+    """Return the pods of a node that may not be evicted, with their budgets."""
+    budgets = [
+        each for each in facts.list(BUDGETS) if not (each.get("status") or {}).get("disruptionsAllowed")
+    ]
+    here = {meta.uid(pod) for pod in facts.list(PODS) if (pod.get("spec") or {}).get("nodeName") == node}
+    return [
+        (pod, budget) for budget in budgets for pod in selected_pods(budget, facts) if meta.uid(pod) in here
+    ]

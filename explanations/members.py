@@ -1,0 +1,103 @@
+"""The pods of a workload: which of them are not ready, and why; and why others are not created."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.tree import ReadOnlyTree
+
+from .explanation import Evidence, Explanation, ObjectName, Related, unknown
+from .facts import PODS, Facts
+from .pods import explain_pod
+from .records import condition_evidence, find_events
+from .refusals import refusal_of
+
+MAX_EXPLAINED: Final = 3
+"""The pods that are explained one by one: those of a workload mostly wait for the same thing."""
+
+
+class Members:
+    """The pods that an object controls."""
+
+    def __init__(self, owner: ReadOnlyTree, facts: Facts) -> None:
+        self.owner, self._facts = owner, facts
+        namespace = meta.namespace(owner)
+        self.is_readable = facts.may_list(PODS, namespace)
+        owned = [pod for pod in facts.list(PODS, namespace) if meta.is_controlled_by(pod, owner)]
+        pods = sorted(owned, key=lambda pod: str(meta.metadata(pod).get("creationTimestamp") or ""))
+        self.pods = [pod for pod in pods if not meta.is_deleting(pod)]
+        self.ending = [pod for pod in pods if meta.is_deleting(pod)]
+
+    @property
+    def unready(self) -> Sequence[ReadOnlyTree]:
+        return [pod for pod in self.pods if not conditions.is_true(pod, "Ready") and not is_terminal(pod)]
+
+    def explain(self, replicas: int, subject: str) -> Explanation | None:
+        """Explain pods that are not ready, or that are missing; None if the pods are as they should be."""
+        if not self.is_readable:
+            return unknown(f"{subject} cannot be explained without the right to list its pods")
+        if len(self.pods) < replicas and (refused := self.creation_failure(replicas)):
+            return refused
+        if self.unready:
+            return self.explain_pods(self.unready, replicas)
+        if len(self.pods) < replicas:
+            return unknown(
+                f"{len(self.pods)} of {replicas} pods exist, and no failure of a creation is recorded",
+                *self._ending_evidence(),
+            )
+        return None
+
+    def explain_pods(self, pods: Sequence[ReadOnlyTree], replicas: int) -> Explanation:
+        """Explain several pods: the cause of the first one that is known is that of the workload."""
+        explained = [(pod, explain_pod(pod, self._facts)) for pod in pods[:MAX_EXPLAINED]]
+        explained.sort(key=lambda pair: pair[1].state != "Explained")
+        pod, first = explained[0]
+        return Explanation(
+            state=first.state if first.state != "NoProblem" else "Unknown",
+            cause=f"{len(pods)} of {replicas} pods are not ready; {meta.name(pod)}: {first.cause}",
+            evidence=[*first.evidence, *self._ending_evidence()],
+            nodes=first.nodes,
+            remedies=first.remedies,
+            related=[
+                Related(object=ObjectName.of(each), cause=explanation.cause)
+                for each, explanation in explained
+            ],
+        )
+
+    def creation_failure(self, replicas: int) -> Explanation | None:
+        """Explain pods that the server refuses to create, by the condition or else the newest Event about that."""
+        found = conditions.get(self.owner, "ReplicaFailure")
+        if found is not None and found.get("status") == "True":
+            evidence = [condition_evidence(found)]
+        else:
+            evidence = [*self._failed_creation()]
+        if not evidence:
+            return None
+        refusal = refusal_of(_said_by_server(evidence[0].text), meta.namespace(self.owner))
+        return Explanation(
+            cause=f"{len(self.pods)} of {replicas} pods exist: {refusal.text}",
+            evidence=evidence,
+            remedies=refusal.remedies,
+            related=[Related(object=ObjectName.of(self.owner), cause=refusal.text)],
+        )
+
+    def _failed_creation(self) -> Sequence[Evidence]:
+        """Return the newest Event about a failed creation, unless a later one succeeded."""
+        failed = find_events(self.owner, self._facts, ("FailedCreate",), limit=1)
+        created = find_events(self.owner, self._facts, ("SuccessfulCreate",), limit=1)
+        return failed if failed and (not created or failed[0].time >= created[0].time) else ()
+
+    def _ending_evidence(self) -> Sequence[Evidence]:
+        if not self.ending:
+            return ()
+        return [
+            Evidence(text=f"{len(self.ending)} pods are being deleted, such as {meta.name(self.ending[0])}")
+        ]
+
+
+def _said_by_server(message: str) -> str:
+    return message.removeprefix("(combined from similar events): ").removeprefix("Error creating: ")
+
+
+def is_terminal(pod: ReadOnlyTree) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")

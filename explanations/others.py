@@ -1,0 +1,147 @@
+"""Why an autoscaler does not scale, a CertificateSigningRequest has no certificate, and a custom object is not reconciled."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import ReadOnlyTree
+
+from .commands import kubectl
+from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
+from .facts import Facts
+from .records import condition_evidence, find_events
+
+NOT_RECONCILED: Final = "NotReconciled"
+YOUNG: Final = timedelta(seconds=5)
+"""The age up to which an operator may not have seen an object."""
+OWN_SIGNERS: Final = "kubernetes.io/"
+
+
+def explain_autoscaler(autoscaler: ReadOnlyTree, facts: Facts) -> Explanation:
+    status = autoscaler.get("status") or {}
+    evidence = [*map(condition_evidence, conditions.of(autoscaler))]
+    target = autoscaler["spec"]["scaleTargetRef"]
+    for name in ("AbleToScale", "ScalingActive"):
+        condition = conditions.get(autoscaler, name)
+        if condition is not None and condition.get("status") == "False":
+            return Explanation(
+                cause=f"it does not scale {target['kind']} {target['name']}, {condition.get('reason')}: {condition.get('message')}",
+                evidence=[*evidence, *find_events(autoscaler, facts, (condition.get("reason") or "",))],
+                remedies=[*_metrics_remedies(autoscaler, condition)],
+            )
+    if not evidence:
+        return unknown(
+            "the autoscaler has no conditions: its controller has not looked at it yet, or does not run"
+        )
+    limited = conditions.get(autoscaler, "ScalingLimited")
+    current, desired = status.get("currentReplicas") or 0, status.get("desiredReplicas") or 0
+    if limited is not None and limited.get("status") == "True":
+        return Explanation(
+            cause=f"it wants more or less than it may, {limited.get('reason')}: {limited.get('message')}",
+            evidence=evidence,
+            remedies=[
+                Remedy(
+                    text="Change minReplicas or maxReplicas:",
+                    command=kubectl(
+                        "edit", "hpa", meta.name(autoscaler), namespace=meta.namespace(autoscaler)
+                    ),
+                )
+            ],
+        )
+    if current != desired:
+        return unknown(
+            f"{current} replicas are there and {desired} are wanted; the scaling goes on", *evidence
+        )
+    return no_problem(f"its metrics ask for the {current} replicas that are there", *evidence)
+
+
+def _metrics_remedies(autoscaler: ReadOnlyTree, condition: ReadOnlyTree) -> list[Remedy]:
+    if "missing request for " in (condition.get("message") or ""):
+        target = autoscaler["spec"]["scaleTargetRef"]
+        return [
+            Remedy(
+                text="Give the containers requests:",
+                command=kubectl(
+                    "set",
+                    "resources",
+                    f"{target['kind'].lower()}/{target['name']}",
+                    "--requests=cpu=100m",
+                    namespace=meta.namespace(autoscaler),
+                ),
+            )
+        ]
+    return []
+
+
+def explain_signing_request(request: ReadOnlyTree, _: Facts) -> Explanation:
+    name, signer = meta.name(request), request["spec"].get("signerName") or ""
+    evidence = [
+        Evidence(text=f"signerName is {signer}, by {request['spec'].get('username')}", source="spec"),
+        *map(condition_evidence, conditions.of(request)),
+    ]
+    if (request.get("status") or {}).get("certificate"):
+        return no_problem("the certificate is issued", *evidence)
+    for outcome in ("Denied", "Failed"):
+        condition = conditions.get(request, outcome)
+        if condition is not None:
+            return Explanation(
+                cause=f"it was {outcome.lower()}, {condition.get('reason')}: {condition.get('message')}",
+                evidence=evidence,
+            )
+    if conditions.get(request, "Approved") is None:
+        return Explanation(
+            cause="nobody has approved it",
+            evidence=evidence,
+            remedies=[
+                Remedy(text="Approve it:", command=kubectl("certificate", "approve", name)),
+                Remedy(text="Or deny it:", command=kubectl("certificate", "deny", name)),
+            ],
+        )
+    if not signer.startswith(OWN_SIGNERS):
+        return Explanation(
+            cause=f"it is approved, and the signer {signer} has not signed it: no controller of Kubernetes does",
+            evidence=evidence,
+            remedies=[Remedy(text=f"Start the program that signs for {signer}.")],
+        )
+    return unknown(f"it is approved, and the signer {signer} has not signed it", *evidence)
+
+
+def explain_other(resource: GroupResource, obj: ReadOnlyTree, facts: Facts) -> Explanation:
+    """Explain an object of a kind that is not known: by Events, by who watches it, by its conditions."""
+    events = find_events(obj, facts, (NOT_RECONCILED,), limit=1)
+    if events:
+        return Explanation(cause=events[0].text, evidence=events)
+    evidence = [condition_evidence(each) for each in conditions.of(obj) if isinstance(each, dict)]
+    warnings = find_events(
+        obj, facts, {each["reason"] for each in facts.events_of(obj) if each.get("type") == "Warning"}
+    )
+    is_custom = "." in resource.group and not resource.group.endswith(".k8s.io")
+    if is_custom and not evidence and "status" not in obj:
+        return _unwatched(resource, obj, facts, warnings)
+    text = "the conditions and Events are the evidence" if evidence or warnings else "it has no conditions"
+    return unknown(f"mockube knows nothing of objects of this kind; {text}", *evidence, *warnings)
+
+
+def _unwatched(
+    resource: GroupResource, obj: ReadOnlyTree, facts: Facts, warnings: Sequence[Evidence]
+) -> Explanation:
+    """Explain a custom object without a status, by the programs that watch its kind."""
+    evidence = [Evidence(text="there is no status", source="status"), *warnings]
+    created = meta.creation_timestamp(obj)
+    if created is not None and facts.now - created < YOUNG:
+        return unknown("it has no status yet, and was created just now", *evidence)
+    namespace = meta.namespace(obj)
+    if not facts.may_list(resource, namespace):
+        return unknown(
+            "it has no status; who watches its kind is not shown without the right to list it", *evidence
+        )
+    programs = facts.watchers_of(resource, namespace)
+    if programs:
+        return unknown(f"it has no status, and {', '.join(programs)} watches its kind", *evidence)
+    return Explanation(
+        cause=f"it has no status, and no program that could reconcile it watches {resource}: nothing does, unless a program polls",
+        evidence=evidence,
+        remedies=[Remedy(text=f"Start the operator of {resource}: docs/guides/operators.md.")],
+    )

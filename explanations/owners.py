@@ -1,0 +1,34 @@
+"""The object whose template a pod is made of, which is where a pod is changed for good."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import ReadOnlyTree
+
+from .facts import Facts
+
+REPLICA_SETS: Final = GroupResource("apps", "replicasets")
+JOBS: Final = GroupResource("batch", "jobs")
+_OWNED: Final[Mapping[str, GroupResource]] = {"ReplicaSet": REPLICA_SETS, "Job": JOBS}
+"""The controllers of pods that may have a controller with the template, too."""
+
+
+def template_owner(pod: ReadOnlyTree, facts: Facts) -> ReadOnlyTree:
+    """Return the head of the object with the template of a pod; the pod itself if nothing controls it."""
+    reference = meta.controller_of(pod)
+    if reference is None:
+        return pod
+    resource = _OWNED.get(reference["kind"])
+    owner = None if resource is None else facts.find(resource, meta.namespace(pod), reference["name"])
+    above = None if owner is None else meta.controller_of(owner)
+    return _head(above or reference, meta.namespace(pod))
+
+
+def _head(reference: ReadOnlyTree, namespace: str) -> ReadOnlyTree:
+    return {
+        "apiVersion": reference["apiVersion"],
+        "kind": reference["kind"],
+        "metadata": {"name": reference["name"], "namespace": namespace},
+    }

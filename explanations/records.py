@@ -1,0 +1,44 @@
+"""Conditions, Events and logs as evidence."""
+
+from collections.abc import Iterable, Sequence
+
+from mockube.apimachinery import conditions
+from mockube.apimachinery.tree import ReadOnlyTree
+
+from .explanation import Evidence
+from .facts import Facts, event_time
+
+
+def condition_evidence(condition: ReadOnlyTree) -> Evidence:
+    return Evidence(
+        text=condition.get("message") or condition.get("reason") or "no message",
+        source=f"condition {condition.get('type')}={condition.get('status')}",
+        time=condition.get("lastTransitionTime") or "",
+    )
+
+
+def find_condition(obj: ReadOnlyTree, name: str) -> Sequence[Evidence]:
+    """Return a condition as evidence, if the object has it."""
+    found = conditions.get(obj, name)
+    return () if found is None else (condition_evidence(found),)
+
+
+def event_evidence(event: ReadOnlyTree) -> Evidence:
+    count = (event.get("series") or {}).get("count") or event.get("count") or 1
+    times = f", {count} times" if count > 1 else ""
+    return Evidence(
+        text=event.get("message") or "", source=f"Event {event.get('reason')}{times}", time=event_time(event)
+    )
+
+
+def find_events(
+    obj: ReadOnlyTree, facts: Facts, reasons: Iterable[str], *, text: str = "", limit: int = 3
+) -> Sequence[Evidence]:
+    """Return the newest Events of some reasons about an object, whose messages have a text."""
+    names = frozenset(reasons)
+    found = [
+        event_evidence(event)
+        for event in facts.events_of(obj)
+        if event.get("reason") in names and text in (event.get("message") or "")
+    ]
+    return found[:limit]

@@ -1,0 +1,174 @@
+"""What refused a request, from the message of the server: a quota, a policy, a webhook, a rule of the kind."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from .commands import kubectl
+from .explanation import Remedy
+
+
+class Refusal(Struct, frozen=True, kw_only=True):
+    """What refused a request, and what would let it pass."""
+
+    text: str
+    remedies: Sequence[Remedy] = ()
+    policy: str = ""
+    """The ValidatingAdmissionPolicy that refused."""
+    webhook: str = ""
+    """The webhook that refused, or could not be called."""
+
+
+def refusal_of(message: str, namespace: str) -> Refusal:
+    """Return what a message says; of a message of unknown form, the message itself."""
+    for mark, read in _FORMS:
+        if mark in message:
+            return read(message, namespace)
+    return Refusal(text=message)
+
+
+def _quoted_after(message: str, mark: str, quote: str = '"') -> str:
+    """Return the quoted text after a mark; "" if there is none."""
+    rest = message.partition(mark)[2]
+    return rest.partition(quote)[2].partition(quote)[0] if quote in rest else ""
+
+
+def _quota(message: str, namespace: str) -> Refusal:
+    name, _, amounts = message.partition("exceeded quota: ")[2].partition(", ")
+    return Refusal(
+        text=f"the ResourceQuota {name} is exhausted: {amounts}",
+        remedies=[
+            Remedy(
+                text="What the quota counts:", command=kubectl("describe", "quota", name, namespace=namespace)
+            ),
+            Remedy(
+                text="Raise it, or delete what uses it:",
+                command=kubectl("edit", "quota", name, namespace=namespace),
+            ),
+        ],
+    )
+
+
+def _quota_needs(message: str, namespace: str) -> Refusal:
+    name, _, needed = message.partition("failed quota: ")[2].partition(": ")
+    return Refusal(
+        text=f"the ResourceQuota {name} requires what the object lacks: {needed}",
+        remedies=[
+            Remedy(text=f"Set {needed.removeprefix('must specify ')} in its containers."),
+            Remedy(
+                text="What the quota counts:", command=kubectl("describe", "quota", name, namespace=namespace)
+            ),
+        ],
+    )
+
+
+def _pod_security(message: str, namespace: str) -> Refusal:
+    level = _quoted_after(message, "violates PodSecurity ")
+    problems = message.partition(f'{level}": ')[2] or message
+    return Refusal(
+        text=f"Pod Security refuses the pod: it violates {level}: {problems}",
+        remedies=[
+            Remedy(
+                text="Set the fields that the message names, or lower the level of the namespace:",
+                command=kubectl(
+                    "label",
+                    "namespace",
+                    namespace,
+                    "pod-security.kubernetes.io/enforce=privileged",
+                    "--overwrite",
+                ),
+            )
+        ],
+    )
+
+
+def _webhook(message: str, _: str) -> Refusal:
+    name = _quoted_after(message, "admission webhook ")
+    detail = message.partition("denied the request")[2].lstrip(": ")
+    return Refusal(
+        text=f"the admission webhook {name} denied it: {detail or 'without an explanation'}",
+        remedies=[_webhook_remedy()],
+        webhook=name,
+    )
+
+
+def _failing_webhook(message: str, _: str) -> Refusal:
+    name = _quoted_after(message, "failed calling webhook ")
+    return Refusal(
+        text=f"the admission webhook {name} cannot be called: {message.partition(': ')[2] or message}",
+        remedies=[Remedy(text="Start its server, or set failurePolicy Ignore."), _webhook_remedy()],
+        webhook=name,
+    )
+
+
+def _webhook_remedy() -> Remedy:
+    return Remedy(
+        text="The configurations of webhooks:",
+        command=kubectl("get", "validatingwebhookconfigurations,mutatingwebhookconfigurations"),
+    )
+
+
+def _policy(message: str, _: str) -> Refusal:
+    name = _quoted_after(message, "ValidatingAdmissionPolicy ", "'")
+    binding = _quoted_after(message, "with binding ", "'")
+    detail = message.partition("denied request: ")[2]
+    return Refusal(
+        policy=name,
+        text=f"the ValidatingAdmissionPolicy {name}, bound by {binding}, denied it: {detail or message}",
+        remedies=[
+            Remedy(
+                text="Its expressions:",
+                command=kubectl("get", "validatingadmissionpolicy", name, "-o", "yaml"),
+            )
+        ],
+    )
+
+
+def _service_account(message: str, namespace: str) -> Refusal:
+    name = _quoted_after(message, "serviceaccount ")
+    return Refusal(
+        text=f"the ServiceAccount {name} does not exist",
+        remedies=[
+            Remedy(
+                text="Create it:",
+                command=kubectl("create", "serviceaccount", name or "NAME", namespace=namespace),
+            )
+        ],
+    )
+
+
+def _limit_range(message: str, namespace: str) -> Refusal:
+    return Refusal(
+        text=f"a LimitRange of the namespace refuses it: {message.partition('is forbidden: ')[2] or message}",
+        remedies=[
+            Remedy(text="The limits:", command=kubectl("describe", "limitrange", namespace=namespace)),
+        ],
+    )
+
+
+def _escalation(message: str, _: str) -> Refusal:
+    return Refusal(
+        text=f"nobody may grant rights that they lack: {message}",
+        remedies=[Remedy(text="Grant only what the user has, or give the user the verb escalate or bind.")],
+    )
+
+
+def _terminating(message: str, _: str) -> Refusal:
+    return Refusal(text=f"the namespace is being deleted, so nothing is created in it: {message}")
+
+
+_FORMS: Final[Sequence[tuple[str, Callable[[str, str], Refusal]]]] = (
+    ("exceeded quota: ", _quota),
+    ("failed quota: ", _quota_needs),
+    ("violates PodSecurity ", _pod_security),
+    ("denied the request", _webhook),
+    ("failed calling webhook ", _failing_webhook),
+    ("ValidatingAdmissionPolicy ", _policy),
+    ("error looking up service account ", _service_account),
+    ("attempting to grant RBAC permissions", _escalation),
+    ("because it is being terminated", _terminating),
+    ("usage per Container is ", _limit_range),
+    ("usage per Pod is ", _limit_range),
+)
+"""The texts by which a form of message is known, and what reads it."""

@@ -1,0 +1,328 @@
+"""Why a request was refused: by a Fault, by the authorizers, by admission, by the rules of its kind, by its version."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import ReadOnlyTree
+
+from .commands import command, kubectl
+from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
+from .facts import Allowed, Facts
+from .refusals import Refusal, refusal_of
+
+ROLE_BINDINGS: Final = GroupResource("rbac.authorization.k8s.io", "rolebindings")
+CLUSTER_ROLE_BINDINGS: Final = GroupResource("rbac.authorization.k8s.io", "clusterrolebindings")
+POLICIES: Final = GroupResource("admissionregistration.k8s.io", "validatingadmissionpolicies")
+WEBHOOK_CONFIGURATIONS: Final = (
+    GroupResource("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+    GroupResource("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+)
+DEFINITIONS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+ACCOUNT: Final = "system:serviceaccount:"
+MAX_BINDINGS: Final = 5
+_ERRORS_FROM: Final = 400
+_NAMED_VERBS: Final = frozenset({"get", "update", "patch", "delete"})
+"""The verbs that a rule can restrict to names."""
+
+
+def explain_request(request: ReadOnlyTree, facts: Facts) -> Explanation:
+    """Explain a recorded request, with the groups of its user in its spec."""
+    spec, status = request["spec"], request.get("status") or {}
+    code, message = status.get("code"), status.get("message") or ""
+    sent = Evidence(
+        text=f"{spec.get('user') or 'nobody'} sent {spec.get('verb')} {spec.get('uri')} with {spec.get('agent') or 'no agent'}",
+        source="Request",
+        time=spec.get("time") or "",
+    )
+    if code is None:
+        return unknown("the request has no response yet, as a watch has none", sent)
+    if code < _ERRORS_FROM:
+        return no_problem(f"the request was answered with {code}", sent)
+    evidence = [sent, Evidence(text=message or "the message was not recorded", source=f"response {code}")]
+    if fault := status.get("fault"):
+        return Explanation(
+            cause=f"the Fault {fault} was injected, which answered with {code}",
+            evidence=evidence,
+            remedies=[Remedy(text="Remove it:", command=command("mockube", "fault", "remove", fault))],
+        )
+    if not message and code != _UNAUTHORIZED:
+        return unknown(f"the request was answered with {code}, and its message was not recorded", *evidence)
+    explain = _BY_CODE.get(code)
+    if explain is None:
+        return Explanation(cause=f"the server answered with {code}: {message}", evidence=evidence)
+    return explain(spec, message, evidence, facts)
+
+
+def _unauthorized(_: ReadOnlyTree, __: str, evidence: Sequence[Evidence], ___: Facts) -> Explanation:
+    return Explanation(
+        cause="the credentials of the request were not accepted: they are missing, wrong or expired",
+        evidence=evidence,
+        remedies=[Remedy(text="The kubeconfig of the cluster:", command="mockube kubeconfig")],
+    )
+
+
+# --- rights
+
+
+def _forbidden(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
+    if f" cannot {spec.get('verb')} " not in message:
+        return _by_admission(spec, message, evidence, facts)
+    question = _question(spec)
+    user, action = spec.get("user") or "", _action(spec)
+    allowed = facts.is_allowed(question)
+    if allowed:
+        return Explanation(
+            cause=f"no rule let {user} {action} then; a rule does now",
+            evidence=evidence,
+            remedies=[Remedy(text="Send the request again.")],
+        )
+    return Explanation(
+        cause=f"no rule lets {user} {action}",
+        evidence=[*evidence, *_bindings(spec, facts)],
+        remedies=[*_grant(spec)],
+    )
+
+
+def _question(spec: ReadOnlyTree) -> Allowed:
+    is_resource = bool(spec.get("resource"))
+    names = ("group", "version", "resource", "subresource", "namespace", "name")
+    return Allowed(
+        user=spec.get("user") or "",
+        groups=tuple(spec.get("groups") or ()),
+        verb=spec.get("verb") or "",
+        path="" if is_resource else _path(spec),
+        **({name: spec.get(name) or "" for name in names} if is_resource else {}),
+    )
+
+
+def _path(spec: ReadOnlyTree) -> str:
+    return str(spec.get("uri") or "").partition("?")[0]
+
+
+def _resource(spec: ReadOnlyTree) -> str:
+    """Return the resource as rules and kubectl name it, such as deployments.apps/scale."""
+    group = f".{spec['group']}" if spec.get("group") else ""
+    subresource = f"/{spec['subresource']}" if spec.get("subresource") else ""
+    return f"{spec.get('resource')}{group}{subresource}"
+
+
+def _action(spec: ReadOnlyTree) -> str:
+    if not spec.get("resource"):
+        return f"{spec.get('verb')} the path {_path(spec)}"
+    name = f" {spec['name']}" if spec.get("name") else ""
+    place = f"in the namespace {spec['namespace']}" if spec.get("namespace") else "in the whole cluster"
+    return f"{spec.get('verb')} {_resource(spec)}{name} {place}"
+
+
+def _bindings(spec: ReadOnlyTree, facts: Facts) -> Iterator[Evidence]:
+    """Yield the bindings that name the user or its groups, and so do not suffice."""
+    user, groups = spec.get("user") or "", {*(spec.get("groups") or ())}
+    groups = {group for group in groups if not group.startswith("system:")}
+    namespace = spec.get("namespace") or ""
+    found = [*facts.list(CLUSTER_ROLE_BINDINGS)]
+    if namespace:
+        found += facts.list(ROLE_BINDINGS, namespace)
+    names = [
+        f"{each['kind']} {each['metadata']['name']} to {each['roleRef']['kind']} {each['roleRef']['name']}"
+        for each in found
+        if any(_is_subject(subject, user, groups) for subject in each.get("subjects") or ())
+    ]
+    for name in names[:MAX_BINDINGS]:
+        yield Evidence(text=f"{name} does not allow it", source="bindings")
+    if not names and facts.may_list(CLUSTER_ROLE_BINDINGS):
+        yield Evidence(text=f"no binding names {user}", source="bindings")
+
+
+def _is_subject(subject: ReadOnlyTree, user: str, groups: set[str]) -> bool:
+    name = subject.get("name") or ""
+    if "namespace" in subject and user.startswith(ACCOUNT):
+        return user == f"{ACCOUNT}{subject['namespace']}:{name}"
+    return name == user or name in groups
+
+
+def _grant(spec: ReadOnlyTree) -> Iterator[Remedy]:
+    """Yield the smallest role that allows the request, and its binding."""
+    user, namespace = spec.get("user") or "", spec.get("namespace") or ""
+    is_resource = bool(spec.get("resource"))
+    if is_resource:
+        rule = [f"--verb={spec.get('verb')}", f"--resource={_resource(spec)}"]
+        if spec.get("name") and spec.get("verb") in _NAMED_VERBS:
+            rule.append(f"--resource-name={spec['name']}")
+    else:
+        rule = [f"--verb={spec.get('verb')}", f"--non-resource-url={_path(spec)}"]
+    kind = "role" if namespace and is_resource else "clusterrole"
+    name = f"{spec.get('verb')}-{spec.get('resource') or 'path'}"
+    yield Remedy(
+        text="The smallest rule that allows it:",
+        command=kubectl("create", kind, name, *rule, namespace=namespace if kind == "role" else ""),
+    )
+    subject = f"--user={user}"
+    if user.startswith(ACCOUNT):
+        subject = f"--serviceaccount={user.removeprefix(ACCOUNT)}"
+    yield Remedy(
+        text=f"Bind it to {user}:",
+        command=kubectl(
+            "create",
+            f"{kind}binding",
+            name,
+            f"--{kind}={name}",
+            subject,
+            namespace=namespace if kind == "role" else "",
+        ),
+    )
+
+
+# --- what else refuses a request
+
+
+def _by_admission(
+    spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], facts: Facts
+) -> Explanation:
+    refusal = refusal_of(message, spec.get("namespace") or "")
+    rules = [*_policy_rules(refusal, message, facts), *_webhooks(refusal, facts)]
+    return Explanation(cause=refusal.text, evidence=[*evidence, *rules], remedies=refusal.remedies)
+
+
+def _policy_rules(refusal: Refusal, message: str, facts: Facts) -> Iterator[Evidence]:
+    """Yield the expressions of a policy whose message is that of the refusal, or all if none is."""
+    policy = facts.find(POLICIES, "", refusal.policy) if refusal.policy else None
+    validations = [] if policy is None else [*(policy["spec"].get("validations") or ())]
+    matching = [each for each in validations if (each.get("message") or each["expression"]) in message]
+    for each in matching or validations:
+        yield Evidence(text=each["expression"], source=f"ValidatingAdmissionPolicy {refusal.policy}")
+
+
+def _webhooks(refusal: Refusal, facts: Facts) -> Iterator[Evidence]:
+    """Yield the configurations that have a webhook, and where it is called."""
+    if not refusal.webhook:
+        return
+    for resource in WEBHOOK_CONFIGURATIONS:
+        for configuration in facts.list(resource):
+            for webhook in configuration.get("webhooks") or ():
+                if webhook.get("name") == refusal.webhook:
+                    yield Evidence(
+                        text=f"failurePolicy {webhook.get('failurePolicy')}, called at {_address(webhook['clientConfig'])}",
+                        source=f"{configuration['kind']} {configuration['metadata']['name']}",
+                    )
+
+
+def _address(client: ReadOnlyTree) -> str:
+    service = client.get("service")
+    return (
+        str(client.get("url")) if service is None else f"the Service {service['namespace']}/{service['name']}"
+    )
+
+
+def _invalid(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
+    if "is invalid: " not in message:
+        return _by_admission(spec, message, evidence, facts)
+    problems = message.partition("is invalid: ")[2]
+    group, resource = spec.get("group") or "", spec.get("resource") or ""
+    name = f"{resource}.{group}" if group else resource
+    definition = facts.find(DEFINITIONS, "", name) if "." in group else None
+    rules = [] if definition is None else [*_schema_rules(definition, spec.get("version") or "", problems)]
+    return Explanation(
+        cause=f"the object breaks a rule of its kind: {problems}",
+        evidence=[*evidence, *rules],
+        remedies=[Remedy(text="What the fields mean:", command=kubectl("explain", name))],
+    )
+
+
+def _schema_rules(definition: ReadOnlyTree, version: str, problems: str) -> Iterator[Evidence]:
+    """Yield the CEL rules of a definition whose messages are among the problems."""
+    for each in definition["spec"].get("versions") or ():
+        if each.get("name") == version:
+            schema = (each.get("schema") or {}).get("openAPIV3Schema") or {}
+            for rule in _rules_of(schema):
+                text = rule.get("message") or f"failed rule: {rule.get('rule')}"
+                if text in problems:
+                    yield Evidence(
+                        text=rule["rule"], source=f"CustomResourceDefinition {definition['metadata']['name']}"
+                    )
+
+
+def _rules_of(schema: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    """Yield the rules in a schema and its parts."""
+    pending: list[Any] = [schema]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            rules = part.get("x-kubernetes-validations")
+            yield from rules if isinstance(rules, list) else ()
+            pending += part.values()
+        elif isinstance(part, list):
+            pending += part
+
+
+def _conflict(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], _: Facts) -> Explanation:
+    if "already exists" in message:
+        return Explanation(cause="an object of this name exists already", evidence=evidence)
+    if "the object has been modified" in message:
+        cause = "the object was changed after the client had read it: its resourceVersion is an older one"
+        remedies = [
+            Remedy(text="Read it again, and repeat the change."),
+            Remedy(
+                text="Who changed it:",
+                command=command(
+                    "mockube",
+                    "log",
+                    f"{_resource(spec).partition('/')[0]}/{spec.get('name') or 'NAME'}",
+                    *_scope(spec),
+                ),
+            ),
+        ]
+        return Explanation(cause=cause, evidence=evidence, remedies=remedies)
+    if "Apply failed with " in message or "conflict with " in message:
+        return Explanation(
+            cause=f"another field manager owns fields that the request sets: {message}",
+            evidence=evidence,
+            remedies=[
+                Remedy(
+                    text="Leave the fields out, or take them over with `kubectl apply --server-side --force-conflicts`."
+                )
+            ],
+        )
+    return Explanation(cause=message, evidence=evidence)
+
+
+def _scope(spec: ReadOnlyTree) -> Sequence[str]:
+    return ("-n", spec["namespace"]) if spec.get("namespace") else ()
+
+
+def _not_found(_: ReadOnlyTree, message: str, evidence: Sequence[Evidence], __: Facts) -> Explanation:
+    if "could not find the requested resource" in message:
+        return Explanation(
+            cause="the server serves no such resource: its group, version or name is wrong, or its definition is not installed",
+            evidence=evidence,
+            remedies=[Remedy(text="What is served:", command=kubectl("api-resources"))],
+        )
+    return Explanation(cause=f"it does not exist: {message}", evidence=evidence)
+
+
+def _too_many(_: ReadOnlyTree, message: str, evidence: Sequence[Evidence], __: Facts) -> Explanation:
+    return Explanation(
+        cause=f"the server asked the client to wait: {message}",
+        evidence=evidence,
+        remedies=[
+            Remedy(
+                text="A PodDisruptionBudget that forbids an eviction:",
+                command=kubectl("get", "poddisruptionbudgets", "-A"),
+            )
+        ]
+        if "disruption budget" in message
+        else (),
+    )
+
+
+_UNAUTHORIZED: Final = 401
+_BY_CODE: Final[Mapping[int, Callable[[ReadOnlyTree, str, Sequence[Evidence], Facts], Explanation]]] = {
+    400: _by_admission,
+    _UNAUTHORIZED: _unauthorized,
+    403: _forbidden,
+    404: _not_found,
+    409: _conflict,
+    422: _invalid,
+    429: _too_many,
+    500: _by_admission,
+}

@@ -1,0 +1,144 @@
+"""The volumes of a pod that cannot be mounted: what they name does not exist, or a claim is not bound."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import ReadOnlyTree
+
+from .commands import explanation_command, kubectl
+from .explanation import Evidence, ObjectName, Remedy
+from .facts import Facts
+
+CONFIG_MAPS: Final = GroupResource("", "configmaps")
+SECRETS: Final = GroupResource("", "secrets")
+CLAIMS: Final = GroupResource("", "persistentvolumeclaims")
+_CLAIM: Final = "PersistentVolumeClaim"
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """What is wrong with one thing that a pod needs."""
+
+    subject: ObjectName
+    cause: str
+    evidence: Sequence[Evidence] = ()
+    remedies: Sequence[Remedy] = ()
+
+
+def claim_names(pod: ReadOnlyTree) -> Sequence[str]:
+    """Return the names of the claims of a pod's volumes, also of those that are made for the pod."""
+    names = []
+    for volume in pod["spec"].get("volumes") or ():
+        if claim := volume.get("persistentVolumeClaim"):
+            names.append(claim["claimName"])
+        elif "ephemeral" in volume:
+            names.append(f"{meta.name(pod)}-{volume['name']}")
+    return names
+
+
+def claim_problems(pod: ReadOnlyTree, facts: Facts) -> Iterator[Problem]:
+    """Yield the claims of a pod that do not exist, or are not bound."""
+    namespace = meta.namespace(pod)
+    for name in claim_names(pod):
+        subject = ObjectName(kind=_CLAIM, api_version="v1", namespace=namespace, name=name)
+        if facts.is_missing(CLAIMS, namespace, name):
+            yield Problem(
+                subject=subject,
+                cause=f"the PersistentVolumeClaim {name} does not exist",
+                remedies=[Remedy(text=f"Create the PersistentVolumeClaim {name} in {namespace}.")],
+            )
+            continue
+        claim = facts.find(CLAIMS, namespace, name)
+        phase = ((claim or {}).get("status") or {}).get("phase")
+        if claim is not None and phase != "Bound":
+            yield Problem(
+                subject=subject,
+                cause=f"the PersistentVolumeClaim {name} is not bound: its phase is {phase}",
+                remedies=[
+                    Remedy(
+                        text="Why the claim is not bound:",
+                        command=explanation_command(_CLAIM, namespace, name),
+                    )
+                ],
+            )
+
+
+def volume_problems(pod: ReadOnlyTree, facts: Facts) -> Iterator[Problem]:
+    """Yield what the volumes of a pod name and cannot have."""
+    for volume in pod["spec"].get("volumes") or ():
+        for source in (volume, *((volume.get("projected") or {}).get("sources") or ())):
+            yield from _source_problems(pod, facts, source, f"the volume {volume['name']}")
+    yield from claim_problems(pod, facts)
+
+
+def environment_problems(pod: ReadOnlyTree, facts: Facts, container: ReadOnlyTree) -> Iterator[Problem]:
+    """Yield what the environment of a container names and cannot have."""
+    consumer = f"the container {container['name']}"
+    for entry in container.get("envFrom") or ():
+        yield from _reference_problems(pod, facts, entry.get("configMapRef"), CONFIG_MAPS, consumer)
+        yield from _reference_problems(pod, facts, entry.get("secretRef"), SECRETS, consumer)
+    for variable in container.get("env") or ():
+        source = variable.get("valueFrom") or {}
+        place = f"{consumer}, variable {variable['name']},"
+        for field, resource in (("configMapKeyRef", CONFIG_MAPS), ("secretKeyRef", SECRETS)):
+            reference = source.get(field)
+            keys = (reference["key"],) if reference and reference.get("key") else ()
+            yield from _reference_problems(pod, facts, reference, resource, place, keys)
+
+
+def _source_problems(
+    pod: ReadOnlyTree, facts: Facts, source: ReadOnlyTree, consumer: str
+) -> Iterator[Problem]:
+    for field, resource in (("configMap", CONFIG_MAPS), ("secret", SECRETS)):
+        reference = source.get(field)
+        keys = [item["key"] for item in (reference or {}).get("items") or ()]
+        yield from _reference_problems(pod, facts, reference, resource, consumer, keys)
+
+
+_KINDS: Final = {CONFIG_MAPS: "ConfigMap", SECRETS: "Secret"}
+
+
+def _reference_problems(
+    pod: ReadOnlyTree,
+    facts: Facts,
+    reference: Any,
+    resource: GroupResource,
+    consumer: str,
+    keys: Iterable[str] = (),
+) -> Iterator[Problem]:
+    name = (reference or {}).get("name") or (reference or {}).get("secretName")
+    if not name or (reference or {}).get("optional"):
+        return
+    namespace, kind = meta.namespace(pod), _KINDS[resource]
+    subject = ObjectName(kind=kind, api_version="v1", namespace=namespace, name=name)
+    if facts.is_missing(resource, namespace, name):
+        yield Problem(
+            subject=subject,
+            cause=f"{consumer} needs the {kind} {name}, which does not exist",
+            remedies=[Remedy(text="Create it, such as:", command=_creation(resource, namespace, name, keys))],
+        )
+        return
+    found = facts.find(resource, namespace, name)
+    for key in keys:
+        if found is not None and not any(
+            key in (found.get(field) or {}) for field in ("data", "binaryData", "stringData")
+        ):
+            yield Problem(
+                subject=subject,
+                cause=f"{consumer} needs the key {key} of the {kind} {name}, which has no such key",
+                remedies=[
+                    Remedy(
+                        text="Add the key:",
+                        command=kubectl("edit", kind.lower(), name, namespace=namespace),
+                    )
+                ],
+            )
+
+
+def _creation(resource: GroupResource, namespace: str, name: str, keys: Iterable[str]) -> str:
+    generic = ("secret", "generic") if resource == SECRETS else ("configmap",)
+    literals = [f"--from-literal={key}=VALUE" for key in keys]
+    return kubectl("create", *generic, name, *literals, namespace=namespace)

@@ -1,0 +1,281 @@
+"""Why a Deployment, a ReplicaSet, a StatefulSet or a DaemonSet does not progress."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import NODES
+from mockube.apimachinery.tree import ReadOnlyTree
+
+from .commands import about, blame
+from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
+from .facts import Facts
+from .members import Members
+from .owners import REPLICA_SETS
+from .records import find_condition, find_events
+
+REVISION: Final = "deployment.kubernetes.io/revision"
+
+
+def unobserved(obj: ReadOnlyTree) -> Explanation | None:
+    """Explain an object whose controller has not seen its last change."""
+    observed = (obj.get("status") or {}).get("observedGeneration") or 0
+    if observed >= meta.generation(obj):
+        return None
+    return unknown(
+        f"its controller has not observed generation {meta.generation(obj)} yet: it does not run, or it is busy",
+        Evidence(text=f"status.observedGeneration is {observed}", source="status.observedGeneration"),
+    )
+
+
+def scaled_to_zero(obj: ReadOnlyTree) -> Explanation:
+    return Explanation(
+        state="NoProblem",
+        cause="it is scaled to 0: it has no pods because spec.replicas is 0",
+        evidence=[Evidence(text="spec.replicas is 0", source="spec.replicas")],
+        remedies=[
+            Remedy(text="Who set it:", command=blame(obj, "spec.replicas")),
+            Remedy(text="Scale it:", command=about(obj, "scale", "--replicas=1")),
+        ],
+    )
+
+
+def replicas_of(obj: ReadOnlyTree) -> int:
+    replicas = obj["spec"].get("replicas")
+    return 1 if replicas is None else int(replicas)
+
+
+def _count(obj: ReadOnlyTree, field: str) -> int:
+    return int((obj.get("status") or {}).get(field) or 0)
+
+
+def _counts(obj: ReadOnlyTree, *fields: str) -> Evidence:
+    text = ", ".join(f"{field} {_count(obj, field)}" for field in fields)
+    return Evidence(text=text, source="status")
+
+
+# --- Deployments and ReplicaSets
+
+
+def explain_deployment(deployment: ReadOnlyTree, facts: Facts) -> Explanation:
+    replicas = replicas_of(deployment)
+    counts = _counts(deployment, "replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+    is_complete = all(
+        _count(deployment, field) == replicas
+        for field in ("replicas", "updatedReplicas", "availableReplicas")
+    )
+    if waiting := unobserved(deployment):
+        return waiting
+    if is_complete and not replicas:
+        return scaled_to_zero(deployment)
+    if is_complete:
+        return no_problem(f"all {replicas} pods are updated and available", counts)
+    if deployment["spec"].get("paused") and not _is_up_to_date(deployment, facts):
+        return _paused(deployment, counts)
+    newest = _newest_replica_set(deployment, facts)
+    if newest is None:
+        return _without_replica_set(deployment, counts, facts)
+    evidence = [counts, *find_condition(deployment, "Progressing")]
+    pod_count = replicas_of(newest)
+    explanation = Members(newest, facts).explain(pod_count, "the Deployment") if pod_count else None
+    if explanation is None:
+        return _rolling(deployment, newest, evidence)
+    return Explanation(
+        state=explanation.state,
+        cause=f"the ReplicaSet {meta.name(newest)}: {explanation.cause}",
+        evidence=[*explanation.evidence, *evidence],
+        nodes=explanation.nodes,
+        remedies=explanation.remedies,
+        related=explanation.related,
+    )
+
+
+def _is_up_to_date(deployment: ReadOnlyTree, facts: Facts) -> bool:
+    """Return whether the newest ReplicaSet is that of the template, as far as counts show: then a pause is no cause."""
+    newest = _newest_replica_set(deployment, facts)
+    if newest is None:
+        return False
+    template, own = deployment["spec"]["template"], newest["spec"]["template"]
+    return bool(template.get("spec") == own.get("spec"))
+
+
+def _paused(deployment: ReadOnlyTree, counts: Evidence) -> Explanation:
+    return Explanation(
+        cause="the Deployment is paused: its changed template is not rolled out",
+        evidence=[Evidence(text="spec.paused is true", source="spec.paused"), counts],
+        remedies=[
+            Remedy(text="Resume it:", command=about(deployment, "rollout resume")),
+            Remedy(text="Who paused it:", command=blame(deployment, "spec.paused")),
+        ],
+    )
+
+
+def _newest_replica_set(deployment: ReadOnlyTree, facts: Facts) -> ReadOnlyTree | None:
+    revision = meta.annotations(deployment).get(REVISION)
+    for candidate in facts.list(REPLICA_SETS, meta.namespace(deployment)):
+        is_newest = meta.annotations(candidate).get(REVISION) == revision
+        if meta.is_controlled_by(candidate, deployment) and is_newest:
+            return candidate
+    return None
+
+
+def _without_replica_set(deployment: ReadOnlyTree, counts: Evidence, facts: Facts) -> Explanation:
+    if not facts.may_list(REPLICA_SETS, meta.namespace(deployment)):
+        return unknown("the Deployment cannot be explained without the right to list ReplicaSets", counts)
+    failures = find_events(deployment, facts, ("ReplicaSetCreateError",))
+    if failures:
+        return Explanation(
+            cause=f"its ReplicaSet cannot be created: {failures[0].text}", evidence=[*failures, counts]
+        )
+    return unknown("the Deployment has no ReplicaSet of its revision, and no failure is recorded", counts)
+
+
+def _rolling(deployment: ReadOnlyTree, newest: ReadOnlyTree, evidence: Sequence[Evidence]) -> Explanation:
+    """Explain a Deployment whose newest ReplicaSet has the pods that it should have now."""
+    available, seconds = _count(newest, "availableReplicas"), deployment["spec"].get("minReadySeconds")
+    if seconds and available < _count(newest, "readyReplicas"):
+        return Explanation(
+            cause=f"pods are ready, but available only after minReadySeconds, {seconds} seconds",
+            evidence=[
+                Evidence(text=f"minReadySeconds is {seconds}", source="spec.minReadySeconds"),
+                *evidence,
+            ],
+        )
+    pod_count = replicas_of(newest)
+    return unknown(
+        f"the rollout goes on: the ReplicaSet {meta.name(newest)} has its {pod_count} pods, of which {available} are available",
+        *evidence,
+    )
+
+
+def explain_replica_set(replica_set: ReadOnlyTree, facts: Facts) -> Explanation:
+    replicas = replicas_of(replica_set)
+    counts = _counts(replica_set, "replicas", "readyReplicas", "availableReplicas")
+    if waiting := unobserved(replica_set):
+        return waiting
+    if not replicas and not _count(replica_set, "replicas"):
+        return no_problem("it is scaled to 0", counts)
+    explanation = Members(replica_set, facts).explain(replicas, "the ReplicaSet")
+    return explanation or no_problem(f"all {replicas} pods are ready", counts)
+
+
+# --- StatefulSets
+
+
+def explain_stateful_set(stateful_set: ReadOnlyTree, facts: Facts) -> Explanation:
+    replicas = replicas_of(stateful_set)
+    counts = _counts(stateful_set, "replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+    if waiting := unobserved(stateful_set):
+        return waiting
+    if not replicas and not _count(stateful_set, "replicas"):
+        return scaled_to_zero(stateful_set)
+    members = Members(stateful_set, facts)
+    if members.unready and stateful_set["spec"].get("podManagementPolicy") != "Parallel":
+        return _blocked_by_first(members, replicas, counts)
+    explanation = members.explain(replicas, "the StatefulSet")
+    return (
+        explanation
+        or _old_revision(stateful_set, members, counts)
+        or no_problem(f"all {replicas} pods are ready", counts)
+    )
+
+
+def _ordinal(pod: ReadOnlyTree) -> int:
+    suffix = meta.name(pod).rpartition("-")[2]
+    return int(suffix) if suffix.isdecimal() else 0
+
+
+def _blocked_by_first(members: Members, replicas: int, counts: Evidence) -> Explanation:
+    """Explain a StatefulSet that handles its pods one after another."""
+    first = min(members.unready, key=_ordinal)
+    explanation = members.explain_pods([first], replicas)
+    waiting = replicas - len(members.pods)
+    order = f"; {waiting} more pods are created only when it is ready" if waiting > 0 else ""
+    return Explanation(
+        state=explanation.state,
+        cause=explanation.cause + order,
+        evidence=[*explanation.evidence, counts],
+        nodes=explanation.nodes,
+        remedies=explanation.remedies,
+        related=explanation.related,
+    )
+
+
+def _old_revision(stateful_set: ReadOnlyTree, members: Members, counts: Evidence) -> Explanation | None:
+    """Explain ready pods that still have the template of before."""
+    revision = (stateful_set.get("status") or {}).get("updateRevision")
+    old = [pod for pod in members.pods if meta.labels(pod).get("controller-revision-hash") != revision]
+    strategy = stateful_set["spec"].get("updateStrategy") or {}
+    partition = (strategy.get("rollingUpdate") or {}).get("partition") or 0
+    if not old or not revision:
+        return None
+    if strategy.get("type") == "OnDelete":
+        cause = f"{len(old)} pods have the template of before: with OnDelete they are replaced when they are deleted"
+        return Explanation(cause=cause, evidence=[counts], remedies=[_delete_pod(old[0])])
+    if all(_ordinal(pod) < partition for pod in old):
+        return no_problem(
+            f"{len(old)} pods keep the template of before, because the partition is {partition}", counts
+        )
+    return unknown(f"{len(old)} pods have the template of before; the update goes on", counts)
+
+
+def _delete_pod(pod: ReadOnlyTree) -> Remedy:
+    return Remedy(text="Delete a pod, so that it is replaced:", command=about(pod, "delete"))
+
+
+# --- DaemonSets
+
+
+def explain_daemon_set(daemon_set: ReadOnlyTree, facts: Facts) -> Explanation:
+    pod_count = _count(daemon_set, "desiredNumberScheduled")
+    counts = _counts(
+        daemon_set,
+        "desiredNumberScheduled",
+        "currentNumberScheduled",
+        "updatedNumberScheduled",
+        "numberReady",
+        "numberAvailable",
+    )
+    if waiting := unobserved(daemon_set):
+        return waiting
+    if not pod_count:
+        return _no_nodes(daemon_set, counts, facts)
+    members = Members(daemon_set, facts)
+    explanation = members.explain(pod_count, "the DaemonSet")
+    if explanation is not None:
+        return explanation
+    updated = _count(daemon_set, "updatedNumberScheduled")
+    strategy = daemon_set["spec"].get("updateStrategy") or {}
+    if updated < pod_count and strategy.get("type") == "OnDelete":
+        return Explanation(
+            cause=f"{pod_count - updated} pods have the template of before: with OnDelete they are replaced when they are deleted",
+            evidence=[counts],
+        )
+    if updated < pod_count:
+        return unknown(f"{updated} of {pod_count} pods are updated; the update goes on", counts)
+    return no_problem(f"its {pod_count} pods are ready", counts)
+
+
+def _no_nodes(daemon_set: ReadOnlyTree, counts: Evidence, facts: Facts) -> Explanation:
+    spec = daemon_set["spec"]["template"]["spec"]
+    selector = spec.get("nodeSelector") or {}
+    if not facts.may_list(NODES):
+        return unknown(
+            "no node should run its pod; why cannot be said without the right to list nodes", counts
+        )
+    nodes = facts.list(NODES)
+    if not nodes:
+        return Explanation(cause="the cluster has no nodes", evidence=[counts])
+    selected = [
+        node for node in nodes if all(meta.labels(node).get(key) == value for key, value in selector.items())
+    ]
+    if selector and not selected:
+        labels = ", ".join(f"{key}={value}" for key, value in selector.items())
+        return Explanation(
+            cause=f"none of {len(nodes)} nodes has the labels of its nodeSelector: {labels}",
+            evidence=[counts, Evidence(text=labels, source="spec.template.spec.nodeSelector")],
+        )
+    return unknown(
+        f"no node should run its pod: the affinity, taints or names of {len(selected)} nodes exclude it",
+        counts,
+    )

@@ -1,0 +1,135 @@
+"""`mockube why KIND/NAME`: why an object is in its state, or a request was refused, and what would change it."""
+
+import argparse
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import orjson
+
+from mockube import control_objects
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.resources import Key
+from mockube.command_client import open_client
+from mockube.component_base.clock import RealClock
+from mockube.component_base.printable import printable
+from mockube.failure import Missing
+from mockube.objects.errors import EXPLAINED
+from mockube.objects.resource_names import ResourceNames
+from mockube.objects.targets import read_target
+
+from .history_log import add_namespace
+from .output import table
+from .parsing import CommandParser
+from .target import add_server_flags, convert_errors, server_access
+
+_FORMATS: Final = ("text", "yaml", "json")
+_HEAD: Final = ("NODE", "PLUGIN", "REASON", "DETAIL")
+_REQUEST_WORDS: Final = (
+    "request",
+    "requests",
+    "Request",
+    "requests.control.mockube.dev",
+    "request.control.mockube.dev",
+)
+MAX_NODES: Final = 20
+"""The rows of the table of nodes; -o yaml has more."""
+
+
+def add_flags(parser: CommandParser) -> None:
+    parser.epilog = "The same by kubectl: create an Explanation of control.mockube.dev/v1alpha1 with spec.object or spec.request."
+    parser.add_argument(
+        "object",
+        metavar="KIND/NAME",
+        help="the object, such as pod/web; request/NAME for a recorded request, request for the newest one that was refused",
+    )
+    add_namespace(parser)
+    parser.add_argument(
+        "-o", "--output", choices=_FORMATS, default="text", metavar="FORMAT", help="text, yaml or json (text)"
+    )
+    add_server_flags(parser, short=False)
+
+
+def run(options: argparse.Namespace) -> int:
+    with convert_errors():
+        try:
+            answer = asyncio.run(_explain(options))
+        except EXPLAINED as error:
+            raise Missing(str(error)) from error
+    if options.output == "json":
+        print(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
+    elif options.output == "yaml":
+        print(_yaml(answer), end="")
+    else:
+        print("\n".join(lines_of(answer["status"])))
+    return 0
+
+
+def _yaml(answer: ReadOnlyTree) -> str:
+    import yaml  # noqa: PLC0415 - only for -o yaml
+
+    return str(yaml.dump(answer, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True))
+
+
+async def _explain(options: argparse.Namespace) -> ReadOnlyTree:
+    word, _, name = options.object.partition("/")
+    if word in _REQUEST_WORDS:
+        async with open_client(server_access(options), RealClock()) as client:
+            return await control_objects.explain(client, {"request": {"name": name} if name else {}})
+    target = read_target(options.object, None, options.namespace)
+    async with open_client(server_access(options), RealClock()) as client:
+        row = (await ResourceNames(client).find(target.kind)).resource
+        key = Key(target.namespace if row.namespaced else "", target.name)
+        return await control_objects.explain_object(client, row.api_version, row.kind, key)
+
+
+def lines_of(status: ReadOnlyTree) -> Iterator[str]:
+    """Yield the lines of an explanation: the cause, the evidence, and what would change it."""
+    subject = status.get("object") or {}
+    name = f"{subject['kind'].lower()}/{subject['name']}: " if subject else ""
+    doubt = "" if status["state"] != "Unknown" else "not known: "
+    yield printable(f"{name}{doubt}{status['cause']}")
+    yield from _section("Evidence", [*map(_evidence, status.get("evidence") or ())])
+    yield from _nodes(status)
+    yield from _section("Related", [_related(each) for each in status.get("related") or ()])
+    yield from _section("What would change it", [*_remedies(status)])
+    yield from _section(
+        "Not readable by you, so not considered",
+        [f"  {printable(each)}" for each in status.get("unreadable") or ()],
+    )
+    for field, count in (status.get("omitted") or {}).items():
+        yield f"{field}: {count} more are left out."
+
+
+def _section(title: str, lines: Sequence[str]) -> Sequence[str]:
+    return ["", f"{title}:", *lines] if lines else ()
+
+
+def _evidence(evidence: ReadOnlyTree) -> str:
+    origin = ", ".join(filter(None, (evidence.get("source"), evidence.get("time"))))
+    return printable(f"  {evidence['text']}" + (f"  ({origin})" if origin else ""))
+
+
+def _related(related: ReadOnlyTree) -> str:
+    subject = related["object"]
+    return printable(f"  {subject['kind'].lower()}/{subject['name']}: {related['cause']}")
+
+
+def _nodes(status: ReadOnlyTree) -> Iterator[str]:
+    nodes = status.get("nodes") or ()
+    if not nodes:
+        return
+    rows = [
+        (each["node"], each["plugin"], each["reason"], each.get("detail") or "") for each in nodes[:MAX_NODES]
+    ]
+    yield ""
+    yield table([_HEAD, *rows])
+    if len(nodes) > MAX_NODES:
+        yield f"{len(nodes) - MAX_NODES} more rows: -o yaml"
+
+
+def _remedies(status: ReadOnlyTree) -> Iterator[str]:
+    for remedy in status.get("remedies") or ():
+        yield f"  {printable(remedy['text'])}"
+        if "command" in remedy:
+            yield f"    {printable(remedy['command'])}"

@@ -1,0 +1,160 @@
+"""Explanations: posted as reviews are, of what their creator may read."""
+
+import pytest
+
+from tests.support.server.apiserver import running, running_with_roles
+from tests.support.server.control import API_VERSION, PATH, causes, control_object
+
+EXPLANATIONS = f"{PATH}/explanations"
+PODS = "/api/v1/namespaces/default/pods"
+NODES = "/api/v1/nodes"
+POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "nginx"}]}}
+
+
+@pytest.fixture
+async def client():
+    async with running() as client:
+        yield client
+
+
+def of(kind, name, **fields):
+    return control_object("Explanation", spec={"object": {"kind": kind, "name": name, **fields}})
+
+
+async def add_pending_pod(client):
+    """Create a pod that no node takes, and a scheduler's verdict."""
+    status = {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "9"}}
+    assert (await client.post(NODES, {"metadata": {"name": "a"}, "status": status})).status == 201
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    assert (await client.post(accounts, {"metadata": {"name": "default"}})).status == 201
+    spec = {"containers": [{"name": "c", "image": "nginx", "resources": {"requests": {"cpu": "8"}}}]}
+    spec["tolerations"] = [{"operator": "Exists"}]
+    assert (await client.post(PODS, {**POD, "spec": spec})).status == 201
+    verdict = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/1: 1 Insufficient cpu.",
+    }
+    patch = {"status": {"conditions": [verdict]}}
+    assert (await client.patch(f"{PODS}/web/status", patch)).status == 200
+
+
+async def test_explanation_of_pod(client):
+    await add_pending_pod(client)
+    answer = await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))
+    assert answer.status == 201
+    assert answer.body["spec"] == {"object": {"kind": "Pod", "name": "web", "namespace": "default"}}
+    status = answer.body["status"]
+    assert (status["state"], status["object"]["name"]) == ("Explained", "web")
+    assert "none of 1 nodes can take the pod: Insufficient cpu (1)" in status["cause"]
+    assert status["nodes"][0]["detail"] == "cpu: requests 8, free 1 of 1"
+    assert answer.body["apiVersion"] == API_VERSION
+
+
+async def test_invalid_explanations_are_refused(client):
+    empty = await client.post(EXPLANATIONS, control_object("Explanation", spec={"object": {}}))
+    assert [field for field, _ in causes(empty)] == ["spec.object.kind", "spec.object.name"]
+    unknown = await client.post(EXPLANATIONS, of("Nothing", "web"))
+    assert causes(unknown) == [("spec.object.kind", 'Not found: "Nothing"')]
+    scoped = await client.post(EXPLANATIONS, of("Pod", "web"))
+    assert [field for field, _ in causes(scoped)] == ["spec.object.namespace"]
+    both = await client.post(EXPLANATIONS, control_object("Explanation", spec={"object": {}, "request": {}}))
+    assert causes(both) == [("spec", "Required value: one of object and request")]
+    own = await client.post(EXPLANATIONS, of("Mark", "m"))
+    assert own.status == 422
+    missing = await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))
+    assert (missing.status, missing.body["message"]) == (404, 'pods "web" not found')
+    wrong = await client.post(EXPLANATIONS, control_object("Explanation", spec={"object": {"kind": 1}}))
+    assert wrong.status == 422
+
+
+async def test_explanations_are_not_stored(client):
+    assert (await client.get(EXPLANATIONS)).status == 405
+
+
+async def test_explanation_shows_what_its_creator_may_read():
+    async with running_with_roles() as client:
+        await add_pending_pod(client)
+        rules = [
+            {"apiGroups": ["control.mockube.dev"], "resources": ["explanations"], "verbs": ["create"]},
+            {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},
+        ]
+        await client.post(
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": "r"}, "rules": rules}
+        )
+        subject = {"kind": "User", "name": "ada", "apiGroup": "rbac.authorization.k8s.io"}
+        role = {"kind": "ClusterRole", "name": "r", "apiGroup": "rbac.authorization.k8s.io"}
+        await client.post(
+            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+            {"metadata": {"name": "b"}, "roleRef": role, "subjects": [subject]},
+        )
+        ada = {"Impersonate-User": "ada"}
+        status = (await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"), **ada)).body[
+            "status"
+        ]
+        assert status["cause"] == "default-scheduler found no node: 0/1: 1 Insufficient cpu."
+        assert "nodes" not in status
+        assert status["unreadable"] == ["list nodes", "list pods", "list namespaces"]
+        refused = await client.post(EXPLANATIONS, of("Node", "a"), **ada)
+        assert refused.status == 403
+        assert refused.body["message"].startswith(
+            'nodes "a" is forbidden: User "ada" cannot get resource "nodes"'
+        )
+
+
+async def test_dependents_contents_and_watchers(client):
+    await client.post("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+    config_maps = "/api/v1/namespaces/shop/configmaps"
+    owner = await client.post(
+        config_maps, {"metadata": {"name": "owner", "finalizers": ["foregroundDeletion"]}}
+    )
+    reference = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "owner",
+        "uid": owner.body["metadata"]["uid"],
+        "blockOwnerDeletion": True,
+    }
+    metadata = {"name": "part", "ownerReferences": [reference], "finalizers": ["example.com/a"]}
+    await client.post(config_maps, {"metadata": metadata})
+    for name in ("owner", "part"):
+        await client.delete(f"{config_maps}/{name}")
+    status = (await client.post(EXPLANATIONS, of("ConfigMap", "owner", namespace="shop"))).body["status"]
+    assert "1 dependents with blockOwnerDeletion must go first, such as configmap/part" in status["cause"]
+    await client.delete("/api/v1/namespaces/shop")
+    status = (await client.post(EXPLANATIONS, of("Namespace", "shop"))).body["status"]
+    assert "such as configmap/owner" in status["cause"]
+    assert [each["object"]["name"] for each in status["related"]] == ["owner", "part"]
+
+
+async def test_refused_requests():
+    async with running_with_roles() as client:
+        assert (await client.get(PODS, **{"Impersonate-User": "ada"})).status == 403
+        newest = control_object("Explanation", spec={"request": {}})
+        status = (await client.post(EXPLANATIONS, newest)).body["status"]
+        assert status["cause"] == "no rule lets ada list pods in the namespace default"
+        named = control_object("Explanation", spec={"request": {"name": status["object"]["name"]}})
+        assert (await client.post(EXPLANATIONS, named)).body["status"]["cause"] == status["cause"]
+        record = (await client.get(f"{PATH}/requests/{status['object']['name']}")).body
+        assert 'User "ada" cannot list resource "pods"' in record["status"]["message"]
+        missing = control_object("Explanation", spec={"request": {"name": "99999999"}})
+        assert (await client.post(EXPLANATIONS, missing)).status == 404
+        wrong = control_object("Explanation", spec={"request": {"name": "x"}})
+        assert (await client.post(EXPLANATIONS, wrong)).status == 404
+        refused = await client.post(EXPLANATIONS, newest, **{"Impersonate-User": "ada"})
+        assert refused.status == 403
+
+
+async def test_without_a_refused_request_there_is_nothing_to_explain(client):
+    answer = await client.post(EXPLANATIONS, control_object("Explanation", spec={"request": {}}))
+    assert (answer.status, answer.body["message"]) == (400, "no request was refused that is still recorded")
+
+
+async def test_messages_that_may_quote_secrets_are_left_out(client):
+    wrong = {"metadata": {"name": "Wrong Name"}, "data": {"a": "eA=="}}
+    assert (await client.post("/api/v1/namespaces/default/secrets", wrong)).status == 422
+    status = (await client.post(EXPLANATIONS, control_object("Explanation", spec={"request": {}}))).body[
+        "status"
+    ]
+    assert status["cause"] == "the request was answered with 422, and its message was not recorded"

@@ -1,0 +1,266 @@
+"""Explanations of claims, Services, autoscalers, CertificateSigningRequests and custom objects."""
+
+import pytest
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.explanations.catalog import explain
+from tests.support.explained import (
+    condition,
+    event,
+    facts_of,
+    node_of,
+    pod_of,
+    resource_of,
+    thing,
+    with_state,
+)
+
+SHOPS = GroupResource("example.com", "shops")
+
+
+def explained(obj, *objects, **more):
+    return explain(resource_of(obj), obj, facts_of(obj, node_of(), *objects, **more))
+
+
+# --- claims
+
+
+def claim(phase="Pending", **spec):
+    spec = {"resources": {"requests": {"storage": "2Gi"}}, **spec}
+    return thing("PersistentVolumeClaim", "data", spec=spec, status={"phase": phase})
+
+
+def storage_class(name="fast", **fields):
+    return thing("StorageClass", name, api_version="storage.k8s.io/v1", namespace="", **fields)
+
+
+def volume(size="1Gi", **spec):
+    spec = {"capacity": {"storage": size}, "storageClassName": "fast", **spec}
+    return thing("PersistentVolume", "disk", namespace="", spec=spec)
+
+
+@pytest.mark.parametrize(
+    ("of_claim", "objects", "state", "cause"),
+    [
+        (claim("Bound", volumeName="disk"), (), "NoProblem", "the claim is bound to disk"),
+        (claim("Lost", volumeName="disk"), (), "Explained", "disk, does not exist any more"),
+        (
+            claim(volumeName="disk"),
+            (),
+            "Explained",
+            "the PersistentVolume disk, which it names, does not exist",
+        ),
+        (
+            claim(volumeName="disk"),
+            (volume(claimRef={"namespace": "a", "name": "b"}),),
+            "Explained",
+            "is that of the claim a/b",
+        ),
+        (claim(), (), "Explained", "names no StorageClass, and there is no default one"),
+        (claim(storageClassName="fast"), (), "Explained", "the StorageClass fast does not exist"),
+        (
+            claim(storageClassName="fast"),
+            (storage_class(provisioner="kubernetes.io/no-provisioner"), volume()),
+            "Explained",
+            "none of 1 free PersistentVolumes of its class has 2Gi",
+        ),
+        (
+            claim(storageClassName="fast"),
+            (storage_class(provisioner="kubernetes.io/no-provisioner"), volume("4Gi")),
+            "Unknown",
+            "their modes, labels or nodes may not fit",
+        ),
+        (
+            claim(storageClassName="fast"),
+            (storage_class(provisioner="a.b/c"),),
+            "Unknown",
+            "the provisioner a.b/c has not made a volume",
+        ),
+        (
+            claim(storageClassName="fast"),
+            (storage_class(provisioner="a.b/c", volumeBindingMode="WaitForFirstConsumer"),),
+            "Explained",
+            "no pod uses the claim",
+        ),
+    ],
+)
+def test_claims(of_claim, objects, state, cause):
+    found = explained(of_claim, *objects)
+    assert (found.state, cause in found.cause) == (state, True), found.cause
+
+
+def test_claim_whose_provisioner_fails():
+    waiting = claim(storageClassName="fast")
+    failed = event(waiting, "ProvisioningFailed", "no space")
+    assert (
+        explained(waiting, storage_class(provisioner="a.b/c"), failed).cause
+        == "a volume cannot be provisioned: no space"
+    )
+
+
+def test_claim_that_waits_for_a_pod():
+    waiting = claim(storageClassName="fast")
+    lazy = storage_class(provisioner="a.b/c", volumeBindingMode="WaitForFirstConsumer")
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    found = explained(waiting, lazy, pod_of(nodeName=None, volumes=volumes))
+    assert found.cause == "the claim is bound when the pod web is scheduled, which it is not"
+    assert found.remedies[0].command == "mockube why pod/web -n default"
+    assert explained(waiting, lazy, pod_of(volumes=volumes)).state == "Unknown"
+
+
+def test_claim_that_may_not_be_explained():
+    waiting = claim(storageClassName="fast")
+    assert explained(waiting, storage_class(), refused=("storageclasses.storage.k8s.io",)).state == "Unknown"
+
+
+# --- Services
+
+
+def service(**spec):
+    ports = [{"port": 80, "targetPort": "http"}]
+    return thing("Service", spec={"selector": {"app": "web"}, "ports": ports, **spec})
+
+
+def endpoint_slice(*addresses):
+    labels = {"kubernetes.io/service-name": "web"}
+    endpoints = [{"addresses": [*addresses]}] if addresses else []
+    return thing(
+        "EndpointSlice", api_version="discovery.k8s.io/v1", metadata={"labels": labels}, endpoints=endpoints
+    )
+
+
+def labelled(value, **fields):
+    return pod_of("p", metadata={"labels": {"app": value}}, **fields)
+
+
+READY = {"phase": "Running", "conditions": [condition("Ready", "True")]}
+HTTP = {"ports": [{"name": "http", "containerPort": 80}]}
+
+
+def test_service_with_addresses():
+    assert (
+        explained(service(), endpoint_slice("10.0.0.1"), labelled("web", container=HTTP)).state == "NoProblem"
+    )
+    assert explained(service(type="ExternalName", externalName="x.y")).state == "NoProblem"
+    balanced = explained(service(type="LoadBalancer"), endpoint_slice("10.0.0.1"))
+    assert (balanced.state, "status.loadBalancer" in balanced.cause) == ("Unknown", True)
+
+
+def test_service_without_pods():
+    found = explained(service(), labelled("wbe"))
+    assert found.cause == "no pod in default has the labels of its selector"
+    assert "the pod p has app=wbe" in [each.text for each in found.evidence]
+    assert explained(service(), refused=("pods",)).state == "Unknown"
+    assert explained(service(selector=None)).cause.startswith("it has no selector")
+
+
+def test_service_whose_pods_are_not_ready():
+    waiting = with_state({"waiting": {"reason": "ErrImagePull", "message": "not found"}})
+    found = explained(service(), labelled("web", status=waiting))
+    assert found.cause.startswith("none of its 1 pods is ready; p: the image nginx")
+
+
+def test_service_whose_port_has_no_such_name():
+    cause = "no container of its pods has a port named http, which is its targetPort"
+    assert explained(service(), labelled("web", status=READY)).cause == cause
+    assert explained(service(), labelled("web", status=READY), endpoint_slice("10.0.0.1")).cause == cause
+    assert explained(service(), labelled("web", status=READY, container=HTTP)).state == "Unknown"
+
+
+def test_endpoint_slice_is_explained_as_its_service():
+    assert explained(endpoint_slice()).cause == "the Service web does not exist"
+    assert "has the labels of its selector" in explained(endpoint_slice(), service()).cause
+
+
+# --- autoscalers, CertificateSigningRequests, custom objects
+
+
+def autoscaler(*conditions, **status):
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    return thing(
+        "HorizontalPodAutoscaler",
+        api_version="autoscaling/v2",
+        spec={"scaleTargetRef": target},
+        status={"conditions": [*conditions], **status},
+    )
+
+
+def test_autoscalers():
+    failed = condition(
+        "ScalingActive", "False", "FailedGetResourceMetric", "missing request for cpu in container c"
+    )
+    found = explained(autoscaler(failed))
+    assert found.cause == (
+        "it does not scale Deployment web, FailedGetResourceMetric: missing request for cpu in container c"
+    )
+    assert found.remedies[0].command == "kubectl -n default set resources deployment/web --requests=cpu=100m"
+    active = condition("ScalingActive", "True")
+    limited = condition("ScalingLimited", "True", "TooManyReplicas", "more than the maximum")
+    assert "TooManyReplicas" in explained(autoscaler(active, limited)).cause
+    assert explained(autoscaler(active, currentReplicas=2, desiredReplicas=2)).state == "NoProblem"
+    assert explained(autoscaler(active, currentReplicas=1, desiredReplicas=2)).state == "Unknown"
+    assert explained(autoscaler()).state == "Unknown"
+
+
+def signing_request(*conditions, signer="example.com/a", certificate=None):
+    resource = GroupResource("certificates.k8s.io", "certificatesigningrequests")
+    status = {"conditions": [*conditions], "certificate": certificate}
+    obj = thing("CertificateSigningRequest", namespace="", spec={"signerName": signer}, status=status)
+    return explain(resource, obj, facts_of())
+
+
+def test_signing_requests():
+    approved = condition("Approved", "True")
+    assert signing_request().remedies[0].command == "kubectl certificate approve web"
+    assert "no controller of Kubernetes does" in signing_request(approved).cause
+    assert signing_request(approved, signer="kubernetes.io/kubelet-serving").state == "Unknown"
+    assert signing_request(approved, certificate="x").state == "NoProblem"
+    assert signing_request(condition("Denied", "True", "No", "why")).cause == "it was denied, No: why"
+
+
+def custom(*objects, watchers=(), refused=(), **fields):
+    obj = thing("Shop", "a", api_version="example.com/v1", **fields)
+    return explain(
+        SHOPS, obj, facts_of(obj, *(make(obj) for make in objects), watchers=watchers, refused=refused)
+    )
+
+
+def test_custom_objects():
+    assert "nothing does, unless a program polls" in custom().cause
+    assert custom(watchers=("shop-operator",)).cause == "it has no status, and shop-operator watches its kind"
+    assert custom(watchers=("shop-operator",)).state == "Unknown"
+    assert custom(refused=("shops.example.com",)).state == "Unknown"
+    assert custom(metadata={"creationTimestamp": "2026-01-31T11:59:58Z"}).state == "Unknown"
+    simulated = custom(lambda obj: event(obj, "NotReconciled", "its operator is simulated"))
+    assert (simulated.state, simulated.cause) == ("Explained", "its operator is simulated")
+    failing = custom(status={"conditions": [condition("Ready", "False", "No", "no database")]})
+    assert (failing.state, failing.evidence[0].text) == ("Unknown", "no database")
+
+
+def test_kinds_of_kubernetes_without_explanation():
+    found = explained(thing("ConfigMap"))
+    assert (found.state, found.cause) == (
+        "Unknown",
+        "mockube knows nothing of objects of this kind; it has no conditions",
+    )
+
+
+def test_causes_of_what_an_unknown_object_owns():
+    obj = thing("Shop", "a", api_version="example.com/v1", status={})
+    reference = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "a", "uid": "uid-a"}
+    waiting = with_state({"waiting": {"reason": "ErrImagePull", "message": "not found"}})
+    pod = pod_of(metadata={"ownerReferences": [reference]}, status=waiting)
+    found = explain(SHOPS, obj, facts_of(obj, pod, node_of(), watchers=("shop-operator",)))
+    assert found.state == "Unknown"
+    assert found.cause.startswith(
+        "1 of its dependents are not as they should be, such as pod/web: the image nginx"
+    )
+    assert found.remedies[0].command == "mockube why pod/web -n default"
+
+
+@pytest.mark.parametrize(
+    "status", ["x", {"conditions": "x"}, {"conditions": ["x"]}, {"conditions": [{"type": 1}]}, 1]
+)
+def test_fields_of_wrong_types_are_not_explained(status):
+    obj = {**thing("Shop", "a", api_version="example.com/v1"), "status": status}
+    assert explain(SHOPS, obj, facts_of(obj, watchers=("shop-operator",))).state == "Unknown"

@@ -1,0 +1,249 @@
+"""Explanations of pods that have a node."""
+
+import pytest
+
+from mockube.explanations.catalog import explain
+from mockube.explanations.explanation import MAX_TEXT, Explanation, status_of
+from mockube.explanations.facts import (
+    PODS,
+    DependentsOf,
+    EventsOf,
+    Facts,
+    NotCollected,
+    ObjectsOf,
+    WatchersOf,
+)
+from tests.support.explained import (
+    NOW,
+    condition,
+    event,
+    facts_of,
+    node_of,
+    pod_of,
+    thing,
+    with_state,
+)
+
+READY = {
+    "phase": "Running",
+    "containerStatuses": [{"name": "c", "ready": True, "restartCount": 0, "state": {"running": {}}}],
+    "conditions": [condition("Initialized", "True"), condition("Ready", "True")],
+}
+
+
+def explained(pod, *objects, **more):
+    return explain(PODS, pod, facts_of(pod, node_of(), *objects, **more))
+
+
+def waiting(reason, message=""):
+    return with_state({"waiting": {"reason": reason, "message": message}})
+
+
+def commands(found):
+    return [remedy.command for remedy in found.remedies if remedy.command]
+
+
+def test_ready_pod_has_no_problem():
+    found = explained(pod_of(status=READY))
+    assert (found.state, found.cause) == ("NoProblem", "the pod is ready")
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "cause", "state"),
+    [
+        ("ErrImagePull", "docker.io/x: not found", "does not exist in its registry", "Explained"),
+        (
+            "ImagePullBackOff",
+            "pull access denied, unauthorized",
+            "the registry refuses the credentials",
+            "Explained",
+        ),
+        ("ErrImagePull", "repository does not exist or may require auth", "does not tell which", "Explained"),
+        ("ErrImagePull", "x509: certificate signed by unknown authority", "is not trusted", "Explained"),
+        ("ErrImagePull", "dial tcp: lookup r: no such host", "its registry cannot be reached", "Explained"),
+        ("InvalidImageName", "", "has an invalid name", "Explained"),
+        ("ErrImageNeverPull", "", "imagePullPolicy Never forbids to pull it", "Explained"),
+        ("ErrImagePull", "something else", "mockube does not know why beyond the message", "Unknown"),
+    ],
+)
+def test_image_that_cannot_be_pulled(reason, message, cause, state):
+    found = explained(pod_of(status=waiting(reason, message)))
+    assert found.cause.startswith("the image nginx of the container c ")
+    assert cause in found.cause
+    assert found.state == state
+
+
+def test_back_off_of_image_is_explained_by_event():
+    pod = pod_of(status=waiting("ImagePullBackOff", 'Back-off pulling image "nginx"'))
+    found = explained(pod, event(pod, "Failed", 'Failed to pull image "nginx": nginx: not found'))
+    assert "does not exist in its registry" in found.cause
+
+
+def test_missing_pull_secret():
+    pod = pod_of(status=waiting("ErrImagePull", "unauthorized"), imagePullSecrets=[{"name": "key"}])
+    found = explained(pod)
+    assert "the Secret key in spec.imagePullSecrets, which does not exist" in found.remedies[0].text
+    unread = explained(pod, refused=("secrets",))
+    assert "does not exist" not in unread.remedies[0].text
+
+
+def test_configuration_that_does_not_exist():
+    container = {"envFrom": [{"configMapRef": {"name": "settings"}}]}
+    pod = pod_of(
+        status=waiting("CreateContainerConfigError", 'configmap "settings" not found'), container=container
+    )
+    found = explained(pod)
+    assert found.cause == "the container c needs the ConfigMap settings, which does not exist"
+    assert commands(found) == ["kubectl -n default create configmap settings"]
+    unread = explained(pod, refused=("configmaps",))
+    assert unread.cause == 'the container c cannot be created: configmap "settings" not found'
+
+
+def test_key_that_a_secret_lacks():
+    reference = {"name": "login", "key": "password"}
+    container = {"env": [{"name": "P", "valueFrom": {"secretKeyRef": reference}}]}
+    pod = pod_of(status=waiting("CreateContainerConfigError"), container=container)
+    found = explained(pod, thing("Secret", "login", data={"user": "eA=="}))
+    assert (
+        found.cause
+        == "the container c, variable P, needs the key password of the Secret login, which has no such key"
+    )
+
+
+def test_volumes_that_cannot_be_mounted():
+    volumes = [
+        {"name": "v", "configMap": {"name": "nope"}},
+        {"name": "o", "configMap": {"name": "nope", "optional": True}},
+        {"name": "d", "persistentVolumeClaim": {"claimName": "data"}},
+    ]
+    pod = pod_of(status=waiting("ContainerCreating"), volumes=volumes)
+    claim = thing("PersistentVolumeClaim", "data", status={"phase": "Pending"})
+    found = explained(pod, claim, event(pod, "FailedMount", "MountVolume.SetUp failed"))
+    assert found.cause == "the volume v needs the ConfigMap nope, which does not exist"
+    texts = [each.text for each in found.evidence]
+    assert "the PersistentVolumeClaim data is not bound: its phase is Pending" in texts
+    assert "MountVolume.SetUp failed" in texts
+    assert "mockube why persistentvolumeclaim/data -n default" in commands(found)
+
+
+def test_container_that_is_being_created_is_not_explained():
+    assert explained(pod_of(status=waiting("ContainerCreating"))).state == "Unknown"
+
+
+def crashed(policy="Always", **end):
+    status = with_state(
+        {"waiting": {"reason": "CrashLoopBackOff"}}, lastState={"terminated": end}, restartCount=2
+    )
+    return pod_of(
+        status=status, restartPolicy=policy, container={"resources": {"limits": {"memory": "20Mi"}}}
+    )
+
+
+def test_exit_code_with_last_lines():
+    found = explained(crashed(exitCode=3, reason="Error"), logs={"c": "one\nbroken"})
+    assert (
+        found.cause
+        == "the container c ended with exit code 3: its own program failed, and has been restarted 2 times"
+    )
+    assert [each.text for each in found.evidence if each.source == "log of c"] == ["one", "broken"]
+    assert commands(found) == ["kubectl -n default logs web -c c --previous"]
+
+
+def test_out_of_memory():
+    found = explained(crashed(exitCode=137, reason="OOMKilled"))
+    assert "used more memory than its limit of 20Mi (OOMKilled)" in found.cause
+
+
+def test_signal_whose_sender_is_not_recorded():
+    found = explained(crashed(exitCode=137, reason="Error"))
+    assert "SIGKILL; who sent the signal is not recorded" in found.cause
+    assert found.state == "Unknown"
+
+
+def test_killed_by_liveness_probe():
+    pod = crashed(exitCode=0, reason="Completed", startedAt="2026-01-31T11:58:00Z")
+    killing = event(pod, "Killing", "Container c failed liveness probe, will be restarted")
+    found = explained(pod, killing, event(pod, "Unhealthy", "Liveness probe failed: refused"))
+    assert "is killed because its liveness probe fails: Liveness probe failed: refused" in found.cause
+
+
+def test_earlier_kill_by_probe_is_not_the_cause():
+    pod = crashed(exitCode=3, reason="Error", startedAt="2026-01-31T11:59:30Z")
+    killing = event(pod, "Killing", "Container c failed liveness probe, will be restarted")
+    assert "ended with exit code 3" in explained(pod, killing).cause
+
+
+def test_program_that_ends_is_started_again():
+    assert "restartPolicy Always starts it again" in explained(crashed(exitCode=0, reason="Completed")).cause
+
+
+def test_readiness_probe_that_fails():
+    probe = {"readinessProbe": {"httpGet": {"path": "/ok", "port": 81}}}
+    pod = pod_of(status=with_state({"running": {}}), container=probe)
+    found = explained(pod, event(pod, "Unhealthy", "Readiness probe failed: refused"))
+    assert found.cause == "the readiness probe of the container c (GET /ok at port 81) fails"
+    assert explained(pod).state == "Unknown"
+
+
+def test_readiness_gate():
+    status = {**READY, "conditions": [condition("Initialized", "True"), condition("Ready", "False")]}
+    found = explained(pod_of(status=status, readinessGates=[{"conditionType": 'a"b'}]))
+    assert found.cause == 'the containers are ready, but the readiness gates are not: a"b'
+    assert '\\"' in commands(found)[0]
+
+
+def test_init_container_that_runs():
+    init = [{"name": "wait", "image": "busybox"}]
+    statuses = [{"name": "wait", "state": {"running": {"startedAt": "x"}}}]
+    pod = pod_of(
+        status={**waiting("PodInitializing"), "initContainerStatuses": statuses, "conditions": []},
+        initContainers=init,
+    )
+    found = explained(pod, logs={"wait": "no database"})
+    assert (
+        found.cause == "the init container wait (1 of 1) runs and has not ended: the containers wait for it"
+    )
+    assert "no database" in [each.text for each in found.evidence]
+
+
+def test_evicted_pod():
+    status = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
+    found = explained(pod_of(status=status))
+    assert found.cause == "the pod was evicted: The node was low on resource: memory."
+    assert commands(found) == ["kubectl -n default delete pod web"]
+
+
+def test_pod_of_a_node_that_is_gone_or_not_ready():
+    pod = pod_of(status=waiting("ContainerCreating"))
+    assert "the node a, which does not exist" in explain(PODS, pod, facts_of(pod)).cause
+    lost = explain(PODS, pod, facts_of(pod, node_of(ready="Unknown")))
+    assert lost.cause.startswith("the kubelet of a has stopped reporting")
+    unready = explain(PODS, pod, facts_of(pod, node_of(ready="False")))
+    assert unready.cause.startswith("the container c is being created")
+
+
+def test_facts_name_what_is_not_collected():
+    pod = pod_of(status=READY)
+    with pytest.raises(NotCollected) as missing:
+        explain(PODS, pod, Facts(NOW, facts_of().gates, {}))
+    assert str(missing.value.question) == "get nodes a"
+
+
+def test_status_is_limited_and_says_what_was_left_out():
+    found = explained(crashed(exitCode=1), logs={"c": "\n".join("x" * (MAX_TEXT + 9) for _ in range(60))})
+    tree = status_of(found, pod_of(), ["list nodes"])
+    assert len(tree["evidence"]) == 50
+    assert tree["omitted"]["evidence"] > 0
+    assert max(len(each["text"]) for each in tree["evidence"]) == MAX_TEXT + 2
+    assert tree["unreadable"] == ["list nodes"]
+    assert status_of(Explanation(cause="x"), None, ()) == {"state": "Explained", "cause": "x"}
+
+
+def test_questions_of_different_kinds_are_different():
+    asked = {
+        ObjectsOf(PODS, "a"): 1,
+        WatchersOf(PODS, "a"): 2,
+        EventsOf("a", "b"): 3,
+        DependentsOf("a", "b"): 4,
+    }
+    assert len(asked) == 4

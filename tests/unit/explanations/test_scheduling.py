@@ -1,0 +1,109 @@
+"""Explanations of pods without a node."""
+
+from mockube.explanations.catalog import explain
+from mockube.explanations.facts import PODS
+from tests.support.explained import condition, facts_of, node_of, pod_of, thing
+
+TAINT = {"key": "only", "value": "db", "effect": "NoSchedule"}
+NO_NODES = condition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available: 1 Insufficient cpu.")
+
+
+def waiting(recorded=NO_NODES, **spec):
+    return pod_of(nodeName=None, status={"conditions": [recorded] if recorded else []}, **spec)
+
+
+def explained(pod, *objects, **more):
+    return explain(PODS, pod, facts_of(pod, thing("Namespace", "default", namespace=""), *objects, **more))
+
+
+def requests(cpu):
+    return {"resources": {"requests": {"cpu": cpu}}}
+
+
+def test_resources_that_no_node_has():
+    found = explained(waiting(container=requests("8")), node_of(), node_of("b", cpu="6"))
+    assert found.state == "Explained"
+    assert found.cause == "none of 2 nodes can take the pod: Insufficient cpu (2)"
+    assert [(row.node, row.plugin, row.detail) for row in found.nodes] == [
+        ("a", "NodeResourcesFit", "cpu: requests 8, free 4 of 4"),
+        ("b", "NodeResourcesFit", "cpu: requests 8, free 6 of 6"),
+    ]
+    assert found.remedies[0].text == "Request at most 6 of cpu, which b has free, or end pods there."
+
+
+def test_resources_that_other_pods_use():
+    other = pod_of("other", container=requests("3"), status={"phase": "Running"})
+    found = explained(waiting(container=requests("2")), other, node_of())
+    assert found.nodes[0].detail == "cpu: requests 2, free 1 of 4"
+
+
+def test_every_plugin_that_rejects_a_node_is_listed():
+    pod = waiting(container=requests("8"), nodeSelector={"disk": "ssd"})
+    found = explained(pod, node_of(taints=[TAINT]), node_of("b"))
+    assert [(row.node, row.plugin) for row in found.nodes] == [
+        ("b", "NodeAffinity"),
+        ("b", "NodeResourcesFit"),
+        ("a", "TaintToleration"),
+        ("a", "NodeAffinity"),
+        ("a", "NodeResourcesFit"),
+    ]
+    texts = [remedy.text for remedy in found.remedies]
+    assert texts[0] == "On no node does a single change help: the nearest one needs 2."
+    assert "kubectl label nodes b disk=ssd --overwrite" in [remedy.command for remedy in found.remedies]
+
+
+def test_taint_and_cordon():
+    tainted = explained(waiting(), node_of(taints=[TAINT]))
+    assert tainted.nodes[0].detail == "only=db:NoSchedule"
+    assert tainted.remedies[1].command == "kubectl taint nodes a only:NoSchedule-"
+    cordoned = explained(waiting(), node_of(unschedulable=True))
+    assert cordoned.remedies[0].command == "kubectl uncordon a"
+
+
+def test_recorded_verdict_that_is_no_longer_true():
+    found = explained(waiting(), node_of())
+    assert found.state == "Unknown"
+    assert "accept the pod now on 1 nodes, such as a" in found.cause
+
+
+def test_recorded_verdict_that_differs_is_shown_beside_that_of_now():
+    found = explained(waiting(), node_of(taints=[TAINT]))
+    assert found.cause == "the scheduler found no node: 0/1 nodes are available: 1 Insufficient cpu."
+    assert found.nodes[0].plugin == "TaintToleration"
+    assert any("differ from those of the scheduler's last attempt" in each.text for each in found.evidence)
+
+
+def test_no_nodes_at_all():
+    assert explained(waiting()).cause == "the cluster has no nodes"
+
+
+def test_claim_that_does_not_exist():
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    recorded = condition(
+        "PodScheduled", "False", "", '0/1: persistentvolumeclaim "data" not found. not found'
+    )
+    found = explained(waiting(recorded, volumes=volumes), node_of())
+    assert found.cause == 'no node can take the pod: persistentvolumeclaim "data" not found'
+    assert found.nodes == ()
+    assert [each.cause for each in found.related] == ["the PersistentVolumeClaim data does not exist"]
+
+
+def test_without_right_to_list_nodes_only_the_record_counts():
+    found = explained(waiting(), node_of(), refused=("nodes",))
+    assert found.cause == "default-scheduler found no node: 0/1 nodes are available: 1 Insufficient cpu."
+    assert found.nodes == ()
+
+
+def test_gates_and_schedulers_that_do_not_run():
+    gated = explained(waiting(schedulingGates=[{"name": "example.com/a b"}]))
+    assert gated.cause.endswith("removed: example.com/a b")
+    other = explained(waiting(None, schedulerName="mine"))
+    assert (other.state, "it names mine" in other.cause) == ("Unknown", True)
+    untried = explained(waiting(None))
+    assert untried.state == "Unknown"
+
+
+def test_claims_of_devices_are_not_judged_again():
+    found = explained(waiting(resourceClaims=[{"name": "gpu"}]), node_of())
+    assert found.nodes == ()
+    assert found.cause.startswith("default-scheduler found no node")

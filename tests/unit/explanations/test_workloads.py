@@ -1,0 +1,279 @@
+"""Explanations of workloads that do not progress."""
+
+import pytest
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.explanations.catalog import explain
+from tests.support.explained import (
+    condition,
+    event,
+    facts_of,
+    node_of,
+    pod_of,
+    resource_of,
+    thing,
+    with_state,
+)
+
+TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "nginx"}]}}
+REVISION = {"deployment.kubernetes.io/revision": "1"}
+BAD_IMAGE = with_state({"waiting": {"reason": "ErrImagePull", "message": "not found"}})
+READY = {"phase": "Running", "conditions": [condition("Ready", "True")]}
+QUOTA = 'pods "w" is forbidden: exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1'
+
+
+def explained(obj, *objects, **more):
+    return explain(resource_of(obj), obj, facts_of(obj, node_of(), *objects, **more))
+
+
+def owned(owner):
+    reference = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+    }
+    return {"ownerReferences": [reference]}
+
+
+def workload(kind, name="web", *, status=(), metadata=(), api_version="apps/v1", **spec):
+    spec = {"replicas": 2, "template": TEMPLATE, **spec}
+    return thing(kind, name, api_version=api_version, metadata=metadata, spec=spec, status=dict(status))
+
+
+def deployment(status=(), **spec):
+    return workload("Deployment", metadata={"annotations": REVISION}, status=status, **spec)
+
+
+def replica_set(owner, status=(), **spec):
+    return workload(
+        "ReplicaSet", "web-1", metadata={"annotations": REVISION, **owned(owner)}, status=status, **spec
+    )
+
+
+def pods_of(owner, *statuses):
+    return [
+        pod_of(f"{owner['metadata']['name']}-{number}", metadata=owned(owner), status=status)
+        for number, status in enumerate(statuses)
+    ]
+
+
+def complete(count):
+    return dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), count)
+
+
+def test_complete_deployment():
+    found = explained(deployment(complete(2)))
+    assert (found.state, found.cause) == ("NoProblem", "all 2 pods are updated and available")
+
+
+def test_deployment_scaled_to_zero_has_command_for_author():
+    found = explained(deployment(complete(0), replicas=0))
+    assert found.cause == "it is scaled to 0: it has no pods because spec.replicas is 0"
+    assert found.remedies[0].command == "mockube blame deployment/web -n default --field spec.replicas"
+
+
+def test_deployment_whose_pods_are_not_ready():
+    owner = deployment({"replicas": 2})
+    created = replica_set(owner)
+    found = explained(owner, created, *pods_of(created, BAD_IMAGE, READY))
+    assert found.cause == (
+        "the ReplicaSet web-1: 1 of 2 pods are not ready; web-1-0: the image nginx of the container c does not exist in "
+        "its registry"
+    )
+    assert [str(each.object) for each in found.related] == ["pod/web-1-0"]
+    assert found.remedies[0].command == "kubectl -n default set image deployment/web c=IMAGE"
+
+
+@pytest.mark.parametrize("has_condition", [True, False])
+def test_pods_that_a_quota_refuses(has_condition):
+    owner = deployment({"replicas": 1})
+    status = (
+        {"conditions": [condition("ReplicaFailure", "True", "FailedCreate", QUOTA)]} if has_condition else {}
+    )
+    created = replica_set(owner, status)
+    events = [] if has_condition else [event(created, "FailedCreate", f"Error creating: {QUOTA}")]
+    found = explained(owner, created, *pods_of(created, READY), *events)
+    assert found.cause == (
+        "the ReplicaSet web-1: 1 of 2 pods exist: the ResourceQuota small is exhausted: requested: pods=1, used: pods=1, "
+        "limited: pods=1"
+    )
+    assert found.remedies[0].command == "kubectl -n default describe quota small"
+
+
+def test_failure_before_a_creation_is_no_cause():
+    owner = deployment({"replicas": 1})
+    created = replica_set(owner)
+    events = [
+        event(created, "FailedCreate", QUOTA, "2026-01-31T11:00:00Z"),
+        event(created, "SuccessfulCreate", "Created pod: web-1-0", "2026-01-31T11:30:00Z"),
+    ]
+    found = explained(owner, created, *pods_of(created, READY), *events)
+    assert found.state == "Unknown"
+    assert "no failure of a creation is recorded" in found.cause
+
+
+def test_paused_deployment_whose_template_has_changed():
+    owner = deployment({"replicas": 2}, paused=True)
+    changed = {"spec": {"containers": [{"name": "c", "image": "nginx:1"}]}}
+    found = explained(owner, replica_set(owner, template=changed))
+    assert found.cause.startswith("the Deployment is paused")
+    created = replica_set(owner)
+    unready = explained(owner, created, *pods_of(created, BAD_IMAGE, BAD_IMAGE))
+    assert unready.cause.startswith("the ReplicaSet web-1: 2 of 2 pods are not ready")
+
+
+def test_deployment_without_evidence_is_not_explained():
+    unseen = deployment()
+    unseen["metadata"]["generation"] = 2
+    assert explained(unseen).state == "Unknown"
+    owner = deployment({"replicas": 2})
+    assert explained(owner).state == "Unknown"
+    created = replica_set(owner)
+    assert explained(owner, created, refused=("pods",)).state == "Unknown"
+    assert explained(owner, created, refused=("replicasets.apps",)).state == "Unknown"
+    found = explained(owner, created, *pods_of(created, READY, READY))
+    assert "the rollout goes on" in found.cause
+
+
+def test_pods_that_are_not_available_yet():
+    owner = deployment({"replicas": 2}, minReadySeconds=30)
+    created = replica_set(owner, {"readyReplicas": 2})
+    found = explained(owner, created, *pods_of(created, READY, READY))
+    assert found.cause == "pods are ready, but available only after minReadySeconds, 30 seconds"
+
+
+def test_stateful_set_waits_for_its_first_pod():
+    owner = workload("StatefulSet", replicas=3)
+    found = explained(owner, *pods_of(owner, BAD_IMAGE))
+    assert found.cause.startswith("1 of 3 pods are not ready; web-0: the image nginx")
+    assert found.cause.endswith("; 2 more pods are created only when it is ready")
+
+
+def test_stateful_set_with_pods_of_before():
+    def found_with(strategy):
+        owner = workload("StatefulSet", status={"updateRevision": "new"}, updateStrategy=strategy)
+        return explained(owner, *pods_of(owner, READY, READY))
+
+    assert "with OnDelete they are replaced when they are deleted" in found_with({"type": "OnDelete"}).cause
+    kept = found_with({"rollingUpdate": {"partition": 2}})
+    assert (kept.state, "the partition is 2" in kept.cause) == ("NoProblem", True)
+    assert found_with({}).state == "Unknown"
+
+
+def test_daemon_set_without_nodes():
+    selector = {"spec": {**TEMPLATE["spec"], "nodeSelector": {"gpu": "yes"}}}
+    found = explained(workload("DaemonSet", template=selector))
+    assert found.cause == "none of 1 nodes has the labels of its nodeSelector: gpu=yes"
+    assert explained(workload("DaemonSet")).state == "Unknown"
+
+
+def job(status=(), **spec):
+    return workload("Job", api_version="batch/v1", status=status, **spec)
+
+
+def test_jobs():
+    assert explained(job({"conditions": [condition("Complete", "True")]})).state == "NoProblem"
+    assert explained(job(suspend=True)).cause == "the Job is suspended: it has no pods"
+    failed = job({"conditions": [condition("Failed", "True", "BackoffLimitExceeded", "too many")]})
+    end = {"phase": "Failed", **with_state({"terminated": {"exitCode": 4}})}
+    found = explained(failed, *pods_of(failed, end))
+    assert found.cause == (
+        "the Job has failed, BackoffLimitExceeded: too many: the pod failed: the container c ended with exit code 4: "
+        "its own program failed"
+    )
+    retried = job({"failed": 1})
+    assert explained(retried, *pods_of(retried, end)).cause.startswith(
+        "the Job waits for its next attempt, 1 have failed"
+    )
+    unready = job({"active": 1})
+    assert "1 of 1 pods are not ready" in explained(unready, *pods_of(unready, BAD_IMAGE)).cause
+    assert explained(job()).state == "Unknown"
+
+
+def cron_job(status=(), **spec):
+    return workload("CronJob", "nightly", api_version="batch/v1", status=status, schedule="0 0 * * *", **spec)
+
+
+def test_cron_jobs():
+    assert explained(cron_job()).state == "NoProblem"
+    assert "is suspended" in explained(cron_job(suspend=True)).cause
+    waiting = cron_job({"active": [{"name": "web"}]}, concurrencyPolicy="Forbid")
+    found = explained(waiting, job({"active": 1}))
+    assert found.cause == "the Job web has not ended, and concurrencyPolicy Forbid lets no other one start"
+    missed = cron_job(startingDeadlineSeconds=9)
+    assert "startingDeadlineSeconds is 9" in explained(missed, event(missed, "MissSchedule", "Missed")).cause
+
+
+def test_cron_job_that_has_started_a_job_since_has_no_problem():
+    job = cron_job({"lastScheduleTime": "2026-01-31T11:59:30Z"})
+    assert explained(job, event(job, "MissSchedule", "Missed")).state == "NoProblem"
+    assert explained(job, event(job, "FailedCreate", "no")).state == "NoProblem"
+
+
+def budget(**status):
+    spec = {"selector": {"matchLabels": {"app": "web"}}}
+    return thing("PodDisruptionBudget", "keep", api_version="policy/v1", spec=spec, status=status)
+
+
+def test_budgets_and_drains():
+    assert explained(budget(disruptionsAllowed=1)).state == "NoProblem"
+    strict = budget(expectedPods=1, currentHealthy=1, desiredHealthy=1)
+    assert explained(strict).cause == "no pod may be evicted: 1 pods are healthy, and 1 must be"
+    cordoned = node_of("b", unschedulable=True)
+    pod = pod_of(nodeName="b", metadata={"labels": {"app": "web"}}, status=READY)
+    found = explained(cordoned, strict, pod)
+    assert "a drain cannot evict 1 of its pods, such as web: the PodDisruptionBudget keep" in found.cause
+    assert found.remedies[0].command == "mockube why poddisruptionbudget/keep -n default"
+    assert (
+        explained(cordoned, strict, pod, refused=("pods",)).cause
+        == "the node is cordoned: it takes no new pods"
+    )
+
+
+def test_nodes():
+    assert explained(node_of()).state == "NoProblem"
+    assert explained(node_of("b", ready="Unknown")).cause.startswith("its kubelet has stopped reporting")
+    assert explained(node_of("b", ready="False")).cause.startswith("its kubelet reports that it is not ready")
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ('admission webhook "a.b" denied the request: no', "the admission webhook a.b denied it: no"),
+        ('pods "x" is forbidden: violates PodSecurity "restricted:v1": y', "it violates restricted:v1: y"),
+        (
+            "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: z",
+            "the ValidatingAdmissionPolicy p, bound by b, denied it: z",
+        ),
+        (
+            'pods "x" is forbidden: failed quota: q: must specify cpu for: c',
+            "the ResourceQuota q requires what the object lacks",
+        ),
+        (
+            'failed calling webhook "a.b": failed to call webhook: Post: refused',
+            "the admission webhook a.b cannot be called",
+        ),
+        (
+            'error looking up service account default/x: serviceaccount "x" not found',
+            "the ServiceAccount x does not exist",
+        ),
+        ("minimum cpu usage per Container is 1", "a LimitRange of the namespace refuses it"),
+        ("something of unknown form", "something of unknown form"),
+    ],
+)
+def test_refusals(message, cause):
+    owner = workload("StatefulSet", "db")
+    found = explained(owner, event(owner, "FailedCreate", message))
+    assert cause in found.cause
+
+
+def test_unknown_kinds_are_not_explained():
+    other = thing(
+        "Thing",
+        api_version="example.com/v1",
+        status={"conditions": [condition("Ready", "False", "Why", "m")]},
+    )
+    found = explain(GroupResource("example.com", "things"), other, facts_of())
+    assert (found.state, [each.text for each in found.evidence]) == ("Unknown", ["m"])
