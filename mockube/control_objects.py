@@ -21,6 +21,7 @@ REQUESTS: Final = row(API_VERSION, "requests", "Request", namespaced=False)
 CHANGES: Final = row(API_VERSION, "changes", "Change", namespaced=False)
 CLOCKS: Final = row(API_VERSION, "clocks", "Clock", namespaced=False)
 REWINDS: Final = row(API_VERSION, "rewinds", "Rewind", namespaced=False)
+PAGE_TOKENS: Final = row(API_VERSION, "pagetokens", "PageToken", namespaced=False)
 CLOCK: Final = Key("", "cluster")
 REWIND_SECONDS: Final = 300.0
 """How long a rewind may take, as the restore of a snapshot."""
@@ -104,6 +105,15 @@ async def rewind(client: Client, moment: str) -> Any:
     """Make the objects of a moment the newest ones, and return the status of the Rewind."""
     posted = {"apiVersion": API_VERSION, "kind": "Rewind", "metadata": {}, "spec": {"to": moment}}
     return (await client.with_timeout(REWIND_SECONDS).create(REWINDS, posted))["status"]
+
+
+async def page_path(client: Client) -> str:
+    """Return the path of the page, with a new one-time token."""
+    posted = {"apiVersion": API_VERSION, "kind": "PageToken", "metadata": {}}
+    try:
+        return str((await client.create(PAGE_TOKENS, posted))["status"]["path"])
+    except NotFound as error:
+        raise Missing(_OFF) from error
 
 
 async def list_changes(client: Client, criteria: Mapping[str, object]) -> Sequence[ReadOnlyTree]:

@@ -20,12 +20,13 @@ from .clock import CLOCK
 from .fault_objects import FAULT
 from .kind import ControlKind
 from .marks import MARK
+from .page_tokens import PAGE_TOKEN
 from .requests import REQUEST
 from .rewinds import REWIND
 from .store import ControlStore
 from .strategy import ControlAdmission, ControlStrategy
 
-KINDS: Final[Sequence[ControlKind]] = (CHANGE, CLOCK, FAULT, MARK, REQUEST, REWIND)
+KINDS: Final[Sequence[ControlKind]] = (CHANGE, CLOCK, FAULT, MARK, PAGE_TOKEN, REQUEST, REWIND)
 """All kinds of the group."""
 MAX_AUTHORS: Final = 1_000
 """The entries of the group's own journal."""

@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.schema import builtin
+from mockube.apiserver.authn.page_sessions import PageSessions
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.changes import Changes
 from mockube.apiserver.control.clock import Clocks, advance_followed
@@ -15,6 +16,7 @@ from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.control.group import KINDS, ControlGroup
 from mockube.apiserver.control.kind import compile_kinds
 from mockube.apiserver.control.marks import Marks
+from mockube.apiserver.control.page_tokens import PageTokens
 from mockube.apiserver.control.recorder import RequestRecorder
 from mockube.apiserver.control.requests import Requests
 from mockube.apiserver.control.rewinds import OnRestored, Rewinds
@@ -54,6 +56,8 @@ class Controls(Struct, frozen=True, kw_only=True):
     clocks: Clocks | None = None
     """The object of the clock; None if the group is off, or if the clock cannot be changed."""
     group: ControlGroup | None = None
+    sessions: PageSessions | None = None
+    """The sessions of the page; None if the group is off."""
     moments: Moments | None = None
     """Finds moments by the Marks, too; None if there are none."""
 
@@ -91,13 +95,19 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     faults, marks = Faults(cluster, injector), Marks(cluster)
     moments = Moments(cluster, marks.find)
     clocks = _make_clocks(config, clock, recorder)
-    rewinds = Rewinds(cluster, kv, moments, on_restored)
-    strategies: list[ControlStrategy] = [changes, faults, marks, requests, rewinds]
+    rewinds, sessions = Rewinds(cluster, kv, moments, on_restored), PageSessions(clock.real)
+    strategies: list[ControlStrategy] = [changes, faults, marks, PageTokens(sessions), requests, rewinds]
     if clocks is not None:
         strategies.append(clocks)
     group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)
     return Controls(
-        recorder=recorder, injector=injector, faults=faults, clocks=clocks, group=group, moments=moments
+        recorder=recorder,
+        injector=injector,
+        faults=faults,
+        clocks=clocks,
+        group=group,
+        sessions=sessions,
+        moments=moments,
     )
 
 
