@@ -1,0 +1,236 @@
+// The Changes of a cluster in columns: when, what, by whom; and the states that objects went through.
+import { CONTROL, get, watch } from "./api.js";
+import { stateOf } from "./health.js";
+import { keyOf } from "./objects.js";
+import { patched } from "./trees.js";
+
+export const TYPES = ["ADDED", "MODIFIED", "DELETED"];
+const IDLE_MS = 1500;
+const MAX_RECORDS = 400_000;
+
+/** The lane of one object: its records, and the states that it had from a time on. */
+class Lane {
+  constructor(index, object) {
+    this.index = index;
+    this.resource = object.resource;
+    this.kind = object.kind;
+    this.namespace = object.namespace ?? "";
+    this.name = object.name;
+    this.key = keyOf(object.resource, object.namespace, object.name);
+    this.owner = "";
+    this.uid = object.uid ?? "";
+    this.records = [];
+    this.states = [];
+    this.object = null;
+  }
+}
+
+export class History {
+  constructor() {
+    this.clear();
+    this.listeners = new Set();
+  }
+
+  clear() {
+    this.count = 0;
+    this.capacity = 4096;
+    this.time = new Float64Array(this.capacity);
+    this.revision = new Float64Array(this.capacity);
+    this.lane = new Int32Array(this.capacity);
+    this.author = new Int32Array(this.capacity);
+    this.type = new Uint8Array(this.capacity);
+    this.lanes = [];
+    this.laneByKey = new Map();
+    this.laneByUid = new Map();
+    this.authors = [];
+    this.authorIndex = new Map();
+    this.tail = [];
+    this.isComplete = false;
+    this.isTruncated = false;
+  }
+
+  get begin() {
+    return this.count ? this.time[0] : Date.now();
+  }
+
+  get end() {
+    return this.count ? this.time[this.count - 1] : Date.now();
+  }
+
+  /** Add a change that has just been made: after those of before the page was opened. */
+  add(change) {
+    if (this.isComplete) this.record(change);
+    else this.tail.push(change);
+  }
+
+  /** Read the changes from before the page was opened, the oldest first, and then those since. */
+  async load(signal) {
+    this.clear();
+    const now = await get("/mockube/at/now", { signal });
+    const begin = await this.firstRevision(signal);
+    const abort = new AbortController();
+    const stop = () => abort.abort();
+    signal.addEventListener("abort", stop);
+    let timer = setTimeout(stop, IDLE_MS);
+    try {
+      for await (const events of watch(`${CONTROL}/changes?watch=1&resourceVersion=${begin - 1}`, abort.signal)) {
+        clearTimeout(timer);
+        timer = setTimeout(stop, IDLE_MS);
+        for (const { type, object } of events) if (type === "ADDED") this.record(object.spec);
+        this.publish();
+        if (this.count && this.revision[this.count - 1] >= now.revision) break;
+      }
+    } catch (error) {
+      if (error.name !== "AbortError" || signal.aborted) throw error;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", stop);
+    }
+    const last = this.count ? this.revision[this.count - 1] : 0;
+    const tail = this.tail;
+    this.tail = [];
+    this.isComplete = true;
+    for (const change of tail) if (change.revision > last) this.record(change);
+    this.publish();
+  }
+
+  async firstRevision(signal) {
+    try {
+      await get("/mockube/at/1", { signal });
+      return 1;
+    } catch (error) {
+      const found = /begins at revision ([0-9]+)/.exec(error.message);
+      if (!found) throw error;
+      return Number(found[1]);
+    }
+  }
+
+  publish() {
+    for (const listener of this.listeners) listener();
+  }
+
+  record(change) {
+    if (this.count >= MAX_RECORDS) {
+      this.isTruncated = true;
+      return;
+    }
+    if (this.count === this.capacity) this.grow();
+    const index = this.count;
+    const before = index ? this.time[index - 1] : 0;
+    const time = change.time ? Date.parse(change.time) + microseconds(change.time) : before;
+    const lane = this.laneOf(change);
+    this.time[index] = Math.max(time, before);
+    this.revision[index] = change.revision;
+    this.lane[index] = lane.index;
+    this.author[index] = this.authorOf(change.author?.user ?? "");
+    this.type[index] = TYPES.indexOf(change.type);
+    this.count += 1;
+    lane.records.push(index);
+    this.follow(lane, change, this.time[index]);
+  }
+
+  laneOf(change) {
+    const { resource, namespace, name, uid } = change.object;
+    const key = keyOf(resource, namespace, name);
+    let lane = this.laneByKey.get(key);
+    if (!lane) {
+      lane = new Lane(this.lanes.length, change.object);
+      this.lanes.push(lane);
+      this.laneByKey.set(key, lane);
+    }
+    if (uid && !this.laneByUid.has(uid)) this.laneByUid.set(uid, lane);
+    if (uid) lane.uid = uid;
+    return lane;
+  }
+
+  authorOf(user) {
+    let index = this.authorIndex.get(user);
+    if (index === undefined) {
+      index = this.authors.length;
+      this.authors.push(user);
+      this.authorIndex.set(user, index);
+    }
+    return index;
+  }
+
+  /** Note the state of the object after a change, if it has another one than before. */
+  follow(lane, { type, patch, object }, time) {
+    if (type === "DELETED") {
+      lane.object = null;
+      lane.states.push({ time, text: "", level: "gone" });
+      return;
+    }
+    if (type === "ADDED") lane.object = patch?.[0].value ?? null;
+    else if (lane.object && patch) lane.object = patchedOrNull(lane.object, patch);
+    if (!lane.object) return;
+    const owners = lane.object.metadata?.ownerReferences ?? [];
+    const owner = owners.find((each) => each.controller) ?? owners[0];
+    if (owner) lane.owner = owner.uid;
+    const { text, level } = stateOf(object.kind, lane.object);
+    const last = lane.states.at(-1);
+    if (!last || last.text !== text || last.level !== level) lane.states.push({ time, text, level });
+  }
+
+  rootOf(lane) {
+    for (let depth = 0; depth < 10 && lane.owner; depth += 1) {
+      const owner = this.laneByUid.get(lane.owner);
+      if (!owner) break;
+      lane = owner;
+    }
+    return lane;
+  }
+
+  /** Return the number of records before a time. */
+  indexAt(time) {
+    let low = 0;
+    let high = this.count;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.time[middle] < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Return the newest revision at a time; 0 if that is before the history. */
+  revisionAt(time) {
+    const index = this.indexAt(time + 0.0005);
+    return index ? this.revision[index - 1] : 0;
+  }
+
+  /** Return the time of a revision; without one, that of now by the clock of the cluster, which may be ahead. */
+  timeOf(revision) {
+    if (!revision) return Math.max(Date.now(), this.end);
+    let low = 0;
+    let high = this.count;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.revision[middle] <= revision) low = middle + 1;
+      else high = middle;
+    }
+    return low ? this.time[low - 1] : this.begin;
+  }
+
+  grow() {
+    this.capacity *= 2;
+    for (const name of ["time", "revision", "lane", "author", "type"]) {
+      const larger = new this[name].constructor(this.capacity);
+      larger.set(this[name]);
+      this[name] = larger;
+    }
+  }
+}
+
+/** Date.parse has milliseconds: return what a time has besides them. */
+function microseconds(text) {
+  const digits = /\.[0-9]{3}([0-9]{1,3})Z$/.exec(text);
+  return digits ? Number(digits[1].padEnd(3, "0")) / 1000 : 0;
+}
+
+function patchedOrNull(object, patch) {
+  try {
+    return patched(object, patch);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,1 @@
+import { html } from "../html.js"; export function Activity() { return html`<p>…</p>`; }

@@ -1,0 +1,1 @@
+import { html } from "../html.js"; export function Cluster() { return html`<p>…</p>`; }

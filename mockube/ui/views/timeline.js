@@ -1,0 +1,1 @@
+import { html } from "../html.js"; export function Timeline() { return html`<p>…</p>`; }
