@@ -88,11 +88,17 @@ export function shortUser(user) {
 
 const HUES = 10;
 
-/** Return the number of the colour of a name: the same one on each page. */
-export function hueOf(name) {
-  let hash = 2166136261;
-  for (let index = 0; index < name.length; index += 1) hash = Math.imul(hash ^ name.charCodeAt(index), 16777619);
-  return (hash >>> 0) % HUES;
+const hues = new Map();
+
+/** Return the number of the colour of a name: names get colours in the order in which they appear, so that few share one. */
+export function hueOf(name, set = "author") {
+  const key = `${set} ${name}`;
+  if (!hues.has(key)) {
+    const next = hues.get(set) ?? 0;
+    hues.set(set, next + 1);
+    hues.set(key, next % HUES);
+  }
+  return hues.get(key);
 }
 
 const KUBERNETES_QUANTITY = { n: 1e-9, u: 1e-6, m: 1e-3, "": 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50 };

@@ -1,6 +1,6 @@
 // The Changes of a cluster in columns: when, what, by whom; and the states that objects went through.
 import { CONTROL, get, watch } from "./api.js";
-import { stateOf } from "./health.js";
+import { hueOf, stateOf } from "./health.js";
 import { keyOf } from "./objects.js";
 import { patched } from "./trees.js";
 
@@ -147,6 +147,7 @@ export class History {
     let index = this.authorIndex.get(user);
     if (index === undefined) {
       index = this.authors.length;
+      hueOf(user);
       this.authors.push(user);
       this.authorIndex.set(user, index);
     }

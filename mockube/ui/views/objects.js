@@ -2,11 +2,12 @@
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { ageText, stateOf } from "../health.js";
 
-const NOISE = new Set([
+export const HIDDEN = new Set([
   "configmaps", "secrets", "serviceaccounts", "endpoints", "endpointslices.discovery.k8s.io", "roles.rbac.authorization.k8s.io",
   "rolebindings.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
   "apiservices.apiregistration.k8s.io", "flowschemas.flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
   "clustertrustbundles.certificates.k8s.io", "servicecidrs.networking.k8s.io", "ipaddresses.networking.k8s.io", "namespaces",
+  "csinodes.storage.k8s.io", "priorityclasses.scheduling.k8s.io", "customresourcedefinitions.apiextensions.k8s.io",
 ]);
 const FIRST = ["UnitedDeployment", "Deployment", "StatefulSet", "CloneSet", "DaemonSet", "CronJob", "Job", "ReplicaSet", "Pod", "Service", "Node"];
 const ROW = 28;
@@ -16,7 +17,9 @@ const rank = (entry) => {
   const index = FIRST.indexOf(entry.kind.kind);
   return index < 0 ? FIRST.length : index;
 };
-const byName = (a, b) => a.namespace.localeCompare(b.namespace) || rank(a) - rank(b) || a.kind.kind.localeCompare(b.kind.kind) || a.name.localeCompare(b.name);
+/** Namespaces of users come first, then those of the cluster, then what has none. */
+const place = (namespace) => (namespace === "" ? 2 : namespace.startsWith("kube-") ? 1 : 0);
+const byName = (a, b) => place(a.namespace) - place(b.namespace) || a.namespace.localeCompare(b.namespace) || rank(a) - rank(b) || a.kind.kind.localeCompare(b.kind.kind) || a.name.localeCompare(b.name);
 
 /** Return whether a filter selects an object. */
 export function matches(entry, filter) {
@@ -29,7 +32,7 @@ export function rowsOf(objects, filter, showsAll, toggled) {
   const roots = [];
   const selected = new Set();
   for (const entry of objects.byKey.values()) {
-    const isShown = matches(entry, filter) && (showsAll || filter.text || !NOISE.has(entry.kind.resource));
+    const isShown = matches(entry, filter) && (showsAll || filter.text || !HIDDEN.has(entry.kind.resource));
     if (!isShown) continue;
     for (let each = entry, depth = 0; each && depth < 10 && !selected.has(each); each = objects.ownerOf(each), depth += 1) {
       selected.add(each);
