@@ -90,6 +90,12 @@ const HUES = 10;
 
 const hues = new Map();
 
+/** Give colours to names again: those that come first get one of their own. */
+export function rankHues(names, set) {
+  for (const key of [...hues.keys()]) if (key === set || key.startsWith(`${set} `)) hues.delete(key);
+  for (const name of names) hueOf(name, set);
+}
+
 /** Return the number of the colour of a name: names get colours in the order in which they appear, so that few share one. */
 export function hueOf(name, set = "author") {
   const key = `${set} ${name}`;

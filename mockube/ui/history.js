@@ -1,6 +1,6 @@
 // The Changes of a cluster in columns: when, what, by whom; and the states that objects went through.
 import { CONTROL, get, watch } from "./api.js";
-import { hueOf, stateOf } from "./health.js";
+import { rankHues, stateOf } from "./health.js";
 import { keyOf } from "./objects.js";
 import { patched } from "./trees.js";
 
@@ -91,6 +91,9 @@ export class History {
     this.tail = [];
     this.isComplete = true;
     for (const change of tail) if (change.revision > last) this.record(change);
+    const counts = new Map();
+    for (let index = 0; index < this.count; index += 1) counts.set(this.author[index], (counts.get(this.author[index]) ?? 0) + 1);
+    rankHues([...counts].sort((a, b) => b[1] - a[1]).map(([index]) => this.authors[index]), "author");
     this.publish();
   }
 
@@ -147,7 +150,6 @@ export class History {
     let index = this.authorIndex.get(user);
     if (index === undefined) {
       index = this.authors.length;
-      hueOf(user);
       this.authors.push(user);
       this.authorIndex.set(user, index);
     }

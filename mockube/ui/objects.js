@@ -117,7 +117,7 @@ export class Objects {
   /** Return the version of the Changes from which the objects are followed. */
   async beginning(signal) {
     try {
-      const listed = await get(`${CONTROL}/changes?fieldSelector=uid%3Dnone`, { signal });
+      const listed = await get(`${CONTROL}/changes?fieldSelector=kind%3DNamespace%2Cname%3D-`, { signal });
       this.hasControl = true;
       return listed.metadata;
     } catch (error) {
