@@ -32,6 +32,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
 
 /** Draw on a canvas in CSS pixels, and again when its size or the theme changes; return the function that ends that. */
 export function drawOn(canvas, draw) {
+  if (!canvas) return () => undefined; // its view was left already
   let frame = 0;
   const paint = () => {
     frame = 0;

@@ -125,8 +125,7 @@ function App() {
           <option value="">all namespaces</option>
           ${namespaces.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}
         </select>
-        <input ref=${search} type="search" placeholder="Find ( / )" aria-label="Find objects by name or kind" value=${route.find ?? ""}
-               onInput=${(event) => change({ find: event.target.value })} />
+        <${Search} input=${search} found=${route.find ?? ""} change=${change} />
         <button class="plain" onClick=${nextTheme} aria-label=${`Colours: ${theme}`} title=${`Colours: ${theme}`}>${theme === "dark" ? "☾" : theme === "light" ? "☀" : "◐"}</button>
         <button class="plain" onClick=${endSession} title="End the session">End</button>
       </div>
@@ -137,6 +136,17 @@ function App() {
       ${route.select && html`<${Detail} key=${route.select} ...${props} />`}
     </div>
     <${TimeBar} history=${history} moment=${route.at ?? ""} isReady=${isPastReady} change=${change} />`;
+}
+
+/** The field keeps what is typed, and changes the page a moment later. */
+function Search({ input, found, change }) {
+  const [text, setText] = useState(found);
+  useEffect(() => {
+    if (text === found) return undefined;
+    const timer = setTimeout(() => change({ find: text }), 150);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return html`<input ref=${input} type="search" placeholder="Find ( / )" aria-label="Find objects by name or kind" value=${text} onInput=${(event) => setText(event.target.value)} />`;
 }
 
 function Notice({ live }) {

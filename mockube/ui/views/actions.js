@@ -65,7 +65,7 @@ export function Actions({ selected, namespace, name, moment, select }) {
       <${Act} title="Scale" allowed=${allowed.scale} run=${async (data) => {
         await patch(`${path}/scale`, { spec: { replicas: Number(data.get("replicas")) } });
         return `It has ${data.get("replicas")} replicas now.`;
-      }}><label>Replicas <input name="replicas" type="number" min="0" required value=${selected.object.spec?.replicas ?? 1} /></label><//>`}
+      }}><label>Replicas <input name="replicas" type="number" min="0" required defaultValue=${selected.object.spec?.replicas ?? 1} /></label><//>`}
     ${RESTARTED.has(kind.kind) && html`<${Act} title="Restart the rollout" allowed=${allowed.patch} run=${async () => {
       await restart();
     }} />`}
@@ -97,7 +97,7 @@ export function ClusterActions({ moment, change }) {
       <${Act} title="Advance" allowed=${allowed.advance} run=${async (data) => {
         const answer = await post(`${CONTROL}/clocks/cluster/advance`, { apiVersion: API_VERSION, kind: "ClockAdvance", spec: { seconds: Number(data.get("seconds")) } });
         return `It is ${answer.status.time}.`;
-      }}><label>Seconds <input name="seconds" type="number" min="1" max="86400" value="60" required /></label><//>
+      }}><label>Seconds <input name="seconds" type="number" min="1" max="86400" defaultValue="60" required /></label><//>
       <${Act} title="Add a fault" allowed=${allowed.fault} run=${async (data) => {
         const match = Object.fromEntries([["resource", data.get("resource")], ["verbs", data.get("verb") ? [data.get("verb")] : null]].filter(([, value]) => value));
         const made = await post(`${CONTROL}/faults`, object("Fault", { match, refuse: { status: Number(data.get("status")) }, times: Number(data.get("times")) }));
@@ -106,11 +106,11 @@ export function ClusterActions({ moment, change }) {
         <label>Resource <input name="resource" placeholder="pods" size="10" required /></label>
         <label>Verb <select name="verb"><option value="">any</option>${["create", "update", "patch", "delete", "get", "list", "watch"].map((verb) => html`<option>${verb}</option>`)}</select></label>
         <label>Status <select name="status">${[409, 429, 500, 503].map((code) => html`<option>${code}</option>`)}</select></label>
-        <label>Times <input name="times" type="number" min="1" max="10000" value="1" size="4" required /></label><//>
+        <label>Times <input name="times" type="number" min="1" max="10000" defaultValue="1" size="4" required /></label><//>
       <${Act} title="Rewind" danger=${true} allowed=${allowed.rewind} run=${async (data) => {
         const { status } = await post(`${CONTROL}/rewinds`, { apiVersion: API_VERSION, kind: "Rewind", metadata: {}, spec: { to: data.get("to") } });
         change({ at: "" });
         return `Created ${status.created ?? 0}, changed ${status.changed ?? 0}, deleted ${status.deleted ?? 0}. A rewind to ${status.previousRevision} undoes it.`;
-      }}><label>Revision, Mark or time <input name="to" required value=${moment} placeholder="-5m" /></label><//>
+      }}><label>Revision, Mark or time <input name="to" required defaultValue=${moment} placeholder="-5m" /></label><//>
     </div>`;
 }

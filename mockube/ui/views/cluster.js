@@ -272,6 +272,7 @@ function describe(found) {
 }
 
 function listen(canvas, state, { setHover, select }) {
+  if (!canvas) return undefined;
   const pointers = new Map();
   let moved = 0;
   const at = (event) => {

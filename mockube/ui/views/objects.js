@@ -66,6 +66,7 @@ export function ObjectTree({ objects, filter, select, selectedKey, moment, histo
   const [focus, setFocus] = useState("");
   const rows = useMemo(() => rowsOf(objects, filter, showsAll, toggled), [objects, objects.version, filter.namespace, filter.text, showsAll, toggled]);
   useEffect(() => {
+    if (!list.current) return undefined;
     const observer = new ResizeObserver(() => setHeight(list.current?.clientHeight ?? 600));
     observer.observe(list.current);
     return () => observer.disconnect();

@@ -376,6 +376,7 @@ function describe(found, history) {
 }
 
 function listen(canvas, state, setHover, { change }) {
+  if (!canvas) return undefined;
   let drag = null;
   let moved = 0;
   const at = (event) => {
