@@ -1,11 +1,10 @@
 // The Changes of a cluster in columns: when, what, by whom; and the states that objects went through.
-import { CONTROL, get, watch } from "./api.js";
+import { get } from "./api.js";
 import { rankHues, stateOf } from "./health.js";
 import { keyOf } from "./objects.js";
 import { patched } from "./trees.js";
 
 export const TYPES = ["ADDED", "MODIFIED", "DELETED"];
-const IDLE_MS = 1500;
 const MAX_RECORDS = 400_000;
 
 /** The lane of one object: its records, and the states that it had from a time on. */
@@ -44,9 +43,9 @@ export class History {
     this.laneByUid = new Map();
     this.authors = [];
     this.authorIndex = new Map();
-    this.tail = [];
     this.isComplete = false;
     this.isTruncated = false;
+    this.problem = "";
   }
 
   get begin() {
@@ -57,44 +56,27 @@ export class History {
     return this.count ? this.time[this.count - 1] : Date.now();
   }
 
-  /** Add a change that has just been made: after those of before the page was opened. */
-  add(change) {
-    if (this.isComplete) this.record(change);
-    else this.tail.push(change);
+  get newest() {
+    return this.count ? this.revision[this.count - 1] : 0;
   }
 
-  /** Read the changes from before the page was opened, the oldest first, and then those since. */
-  async load(signal) {
-    this.clear();
-    const now = await get("/mockube/at/now", { signal });
-    const begin = await this.firstRevision(signal);
-    const abort = new AbortController();
-    const stop = () => abort.abort();
-    signal.addEventListener("abort", stop);
-    let timer = setTimeout(stop, IDLE_MS);
-    try {
-      for await (const events of watch(`${CONTROL}/changes?watch=1&resourceVersion=${begin - 1}`, abort.signal)) {
-        clearTimeout(timer);
-        timer = setTimeout(stop, IDLE_MS);
-        for (const { type, object } of events) if (type === "ADDED") this.record(object.spec);
-        this.publish();
-        if (this.count && this.revision[this.count - 1] >= now.revision) break;
-      }
-    } catch (error) {
-      if (error.name !== "AbortError" || signal.aborted) throw error;
-    } finally {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", stop);
-    }
-    const last = this.count ? this.revision[this.count - 1] : 0;
-    const tail = this.tail;
-    this.tail = [];
+  /** Return the version after which the Changes are read: those that are here already are not read again. */
+  async nextVersion(signal) {
+    return this.newest || (await this.firstRevision(signal)) - 1;
+  }
+
+  /** Note that all changes up to a revision are here, and tell those who draw them. */
+  reached(revision) {
+    if (!this.isComplete && this.newest >= revision) this.complete();
+    this.publish();
+  }
+
+  /** Give colours to the authors: those of most changes get one of their own. */
+  complete() {
     this.isComplete = true;
-    for (const change of tail) if (change.revision > last) this.record(change);
     const counts = new Map();
     for (let index = 0; index < this.count; index += 1) counts.set(this.author[index], (counts.get(this.author[index]) ?? 0) + 1);
     rankHues([...counts].sort((a, b) => b[1] - a[1]).map(([index]) => this.authors[index]), "author");
-    this.publish();
   }
 
   async firstRevision(signal) {
@@ -112,7 +94,7 @@ export class History {
     for (const listener of this.listeners) listener();
   }
 
-  record(change) {
+  add(change) {
     if (this.count >= MAX_RECORDS) {
       this.isTruncated = true;
       return;

@@ -43,17 +43,8 @@ function useCluster(moment) {
   useEffect(() => {
     const objects = new Objects({ history, onChange: update });
     setLive(objects);
-    const abort = new AbortController();
     objects.run();
-    history.load(abort.signal).catch((error) => {
-      history.problem = error.message;
-      history.isComplete = true;
-      update();
-    });
-    return () => {
-      objects.close();
-      abort.abort();
-    };
+    return () => objects.close();
   }, []);
   useEffect(() => {
     if (!moment) {

@@ -87,6 +87,10 @@ export class Objects {
         await this.follow(signal);
       } catch (error) {
         if (signal.aborted || error.name === "AbortError") return;
+        if (error.code === 410) {
+          this.history.clear(); // the server kept less than the page has missed
+          continue;
+        }
         this.state = error.code === 401 ? "ended" : "lost";
         this.problem = error.message;
         this.changed();
@@ -146,7 +150,7 @@ export class Objects {
       await new Promise((resolve) => setTimeout(resolve, 5000));
       return;
     }
-    let version = this.resourceVersion;
+    let version = await this.history.nextVersion(signal);
     for (;;) {
       const path = `${CONTROL}/changes?watch=1&allowWatchBookmarks=true&resourceVersion=${version}`;
       for await (const events of watch(path, signal)) {
@@ -155,12 +159,13 @@ export class Objects {
           if (type === "ADDED") this.apply(object.spec);
         }
         this.changed();
+        this.history.reached(Number(this.resourceVersion));
       }
     }
   }
 
   apply(change) {
-    this.history?.add(change);
+    this.history.add(change);
     const { resource, namespace, name } = change.object;
     if (resource === "customresourcedefinitions.apiextensions.k8s.io") this.discoverSoon();
     const kind = this.kinds.get(resource);

@@ -49,7 +49,7 @@ export function layoutOf(tiles, width, height) {
   const most = Math.max(4, ...tiles.map((tile) => tile.pods.length));
   const columns = Math.ceil(Math.sqrt(most * 1.6));
   const rows = Math.ceil(most / columns);
-  for (let cell = 36; ; cell -= cell > 20 ? 4 : 1) {
+  for (let cell = 24; ; cell -= 1) {
     const hasName = cell >= 9;
     const inner = Math.max(columns * (cell + 1) + 4, hasName ? 96 : 0);
     const tile = { width: inner, height: rows * (cell + 1) + 6 + (hasName ? 17 : 0) };

@@ -41,7 +41,7 @@ export function TimeBar({ history, moment, isReady, change }) {
                onChange=${(event) => go(Number(event.target.value))} />
       </div>
       <span class="time" role="status">${moment && !isReady ? "reading …" : text}</span>
-      <span class="count">${history.problem ? "no history" : `${history.count.toLocaleString("en")} changes${history.isTruncated ? " (no more are read)" : ""}`}</span>
+      <span class="count">${!history.count ? "no history" : `${history.count.toLocaleString("en")} changes${history.isTruncated ? " (no more are read)" : history.isComplete ? "" : " …"}`}</span>
     </footer>`;
 }
 

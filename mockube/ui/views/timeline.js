@@ -181,7 +181,7 @@ function draw(context, width, height, state) {
   }
   if (!history.count) {
     context.fillStyle = colors.muted;
-    context.fillText(history.problem || "Reading the history …", 14, 50);
+    context.fillText("Reading the history …", 14, 50);
     return;
   }
   const gutter = gutterOf(width);
@@ -232,8 +232,17 @@ function drawLabel(context, row, y, gutter, colors) {
   context.fillStyle = colors.muted;
   if (showsKind) context.fillText(kind, indent, y + 14);
   context.fillStyle = colors.ink;
-  context.fillText(name, indent + (showsKind ? context.measureText(kind).width : 0), y + 14);
+  const left = indent + (showsKind ? context.measureText(kind).width : 0);
+  context.fillText(fitting(context, name, gutter - 8 - left), left, y + 14);
   context.restore();
+}
+
+/** Return a text, or its end if it is too wide: names of pods differ at their ends. */
+function fitting(context, text, room) {
+  if (context.measureText(text).width <= room) return text;
+  let cut = text.slice(1);
+  while (cut.length > 3 && context.measureText(`…${cut}`).width > room) cut = cut.slice(1);
+  return `…${cut}`;
 }
 
 function drawStates(context, lane, y, x, state, colors) {
