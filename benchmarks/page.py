@@ -9,7 +9,9 @@ import asyncio
 import re
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -43,10 +45,10 @@ async ([selector, seconds]) => {
 """
 
 
-async def send_all(send, count):
+async def send_all(send: Callable[[int], Awaitable[Any]], count: int) -> None:
     numbers = iter(range(count))
 
-    async def worker():
+    async def worker() -> None:
         for number in numbers:
             answer = await send(number)
             assert answer.status in (200, 201), answer.data
@@ -54,8 +56,8 @@ async def send_all(send, count):
     await asyncio.gather(*(worker() for _ in range(AT_ONCE)))
 
 
-async def fill(client, options):
-    def node(number):
+async def fill(client: Any, options: argparse.Namespace) -> None:
+    def node(number: int) -> Awaitable[Any]:
         labels = {"topology.kubernetes.io/zone": f"zone-{number % 3}"}
         status = {
             "allocatable": {"cpu": "8"},
@@ -65,14 +67,14 @@ async def fill(client, options):
             NODES, {"metadata": {"name": f"node-{number}", "labels": labels}, "status": status}
         )
 
-    def pod(number):
+    def pod(number: int) -> Awaitable[Any]:
         spec = {
             "nodeName": f"node-{number % options.nodes}",
             "containers": [{"name": "main", "image": "nginx"}],
         }
         return client.post(PODS, {"metadata": {"name": f"pod-{number}"}, "spec": spec})
 
-    def change(number):
+    def change(number: int) -> Awaitable[Any]:
         return client.patch(f"{CONFIG_MAPS}/map-{number % 500}", {"data": {"value": str(number)}})
 
     await send_all(node, options.nodes)
@@ -81,7 +83,7 @@ async def fill(client, options):
     await send_all(change, max(0, options.changes - options.nodes - options.pods - 500))
 
 
-async def measure(client, options):
+async def measure(client: Any, options: argparse.Namespace) -> None:
     async with visiting(client) as page:
         page.tab.set_default_timeout(TIMEOUT_MS)
         token, begin = await one_time_token(client), time.monotonic()
@@ -108,7 +110,7 @@ async def measure(client, options):
         assert not page.problems, page.problems
 
 
-async def main():
+async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=20_000)
