@@ -82,7 +82,8 @@ export async function request(method, path, body, { type, signal, accept } = {})
   return response.status === 204 ? null : response.json();
 }
 
-export const get = (path, options) => request("GET", path, undefined, options);
+/** Get an object or a list. The server indents JSON for browsers, unless they say that nobody reads it. */
+export const get = (path, options) => request("GET", `${path}${path.includes("?") ? "&" : "?"}pretty=0`, undefined, options);
 export const post = (path, body) => request("POST", path, body);
 export const patch = (path, body, type = "application/merge-patch+json") => request("PATCH", path, body, { type });
 

@@ -32,7 +32,12 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
 
 /** Draw on a canvas in CSS pixels, and again when its size or the theme changes; return the function that ends that. */
 export function drawOn(canvas, draw) {
-  if (!canvas) return () => undefined; // its view was left already
+  return drawing(canvas, draw).stop;
+}
+
+/** The same; return `redraw`, which draws again in the next frame, and `stop`. */
+export function drawing(canvas, draw) {
+  if (!canvas) return { redraw: () => undefined, stop: () => undefined }; // its view was left already
   let frame = 0;
   const paint = () => {
     frame = 0;
@@ -55,9 +60,10 @@ export function drawOn(canvas, draw) {
   observer.observe(canvas);
   addEventListener("themechange", request);
   request();
-  return () => {
+  const stop = () => {
     observer.disconnect();
     removeEventListener("themechange", request);
     cancelAnimationFrame(frame);
   };
+  return { redraw: request, stop };
 }

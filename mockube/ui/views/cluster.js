@@ -1,5 +1,5 @@
 // Cluster: each node is a tile, each pod a cell of it. Drawn once into a picture, which moves and zooms without being drawn again.
-import { drawOn, themeColors } from "../canvas.js";
+import { drawing, themeColors } from "../canvas.js";
 import { hueOf, quantity, stateOf } from "../health.js";
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { matches } from "./objects.js";
@@ -151,7 +151,7 @@ export function Cluster(props) {
   const [hover, setHover] = useState(null);
   const [showsActions, setShowsActions] = useState(false);
   const canvas = useRef(null);
-  const view = useRef({ x: 0, y: 0, scale: 1, focus: -1, dirty: true, picture: null, key: "", painted: 0, redraw: () => undefined });
+  const view = useRef({ x: 0, y: 0, scale: 1, focus: -1, dirty: true, picture: null, key: "", painted: 0, zoomed: 0, redraw: () => undefined });
   const isLarge = objects.byKey.size > LARGE;
   const tick = isLarge ? Math.floor(Date.now() / 1000) : objects.version;
   const tiles = useMemo(() => tilesOf(objects), [objects, tick]);
@@ -162,11 +162,8 @@ export function Cluster(props) {
   state.selectedKey = selectedKey;
   useEffect(() => {
     const draw = (context, width, height) => drawView(context, width, height, state);
-    let stop = () => undefined;
-    state.redraw = () => {
-      stop();
-      stop = drawOn(canvas.current, draw);
-    };
+    const { redraw, stop } = drawing(canvas.current, draw);
+    state.redraw = redraw;
     const onTheme = () => {
       state.dirty = true;
       state.painted = 0;
@@ -214,12 +211,15 @@ function legendOf(tiles, colour, objects) {
 
 function drawView(context, width, height, state) {
   const { tiles, options } = state;
-  const key = `${width}x${height} ${options.colour} ${options.filter.namespace} ${options.filter.text} ${Math.ceil(state.scale)}`;
+  const key = `${width}x${height} ${options.colour} ${options.filter.namespace} ${options.filter.text}`;
   const now = performance.now();
   const isNew = key !== state.key;
-  if (isNew || (state.dirty && now - state.painted > Math.max(REDRAW_MS, (state.cost ?? 0) * 8))) {
+  const sharpness = Math.min(3, Math.ceil(state.scale));
+  if (sharpness !== state.sharpness) state.dirty = true; // it is drawn anew when the zoom rests
+  if (isNew || (state.dirty && now - state.painted > Math.max(REDRAW_MS, (state.cost ?? 0) * 8) && now - state.zoomed > REDRAW_MS)) {
     state.layout = layoutOf(tiles, width, height);
-    state.picture = paint(tiles, state.layout, { ...options, scale: Math.min(3, Math.ceil(state.scale)) });
+    state.picture = paint(tiles, state.layout, { ...options, scale: sharpness });
+    state.sharpness = sharpness;
     state.key = key;
     state.shownTiles = tiles;
     state.painted = performance.now();
@@ -284,6 +284,7 @@ function listen(canvas, state, { setHover, select }) {
     state.x = x - ((x - state.x) * scale) / state.scale;
     state.y = y - ((y - state.y) * scale) / state.scale;
     state.scale = scale;
+    state.zoomed = performance.now();
     state.redraw();
   };
   const tip = (found, x, y) => {

@@ -1,6 +1,6 @@
 // Timeline: a lane for each object, grouped by owner; marks for writes in the colour of the author, bars for states.
 import { CONTROL, get } from "../api.js";
-import { drawOn, themeColors } from "../canvas.js";
+import { drawing, themeColors } from "../canvas.js";
 import { hueOf, shortUser, timeText } from "../health.js";
 import { TYPES } from "../history.js";
 import { html, useEffect, useRef, useState } from "../html.js";
@@ -13,6 +13,7 @@ const NEVER = new Set(["events", "events.events.k8s.io", "leases.coordination.k8
 const STEPS = [0.001, 0.01, 0.1, 1, 5, 10, 50, 100, 500, 1e3, 5e3, 1e4, 3e4, 6e4, 3e5, 6e5, 18e5, 36e5, 216e5, 864e5, 6048e5];
 const MIN_SPAN = 0.01;
 const POLL_MS = 5000;
+const LAYOUT_MS = 300;
 
 /** Return the lanes to show, by namespace and owner: `{ lane, depth }`. */
 export function lanesOf(history, filter, showsAll) {
@@ -72,12 +73,9 @@ export function Timeline(props) {
   Object.assign(state, { history, filter, showsAll, moment: Number(moment), selectedKey, change });
   useRequests(state, showsRequests);
   useEffect(() => {
-    let stop = () => undefined;
     let lanes = 0;
-    state.redraw = () => {
-      stop();
-      stop = drawOn(canvas.current, (context, width, height) => draw(context, width, height, state));
-    };
+    const { redraw, stop } = drawing(canvas.current, (context, width, height) => draw(context, width, height, state));
+    state.redraw = redraw;
     const onHistory = () => {
       state.isOld = true;
       if (state.follows) state.redraw();
@@ -98,9 +96,9 @@ export function Timeline(props) {
   useEffect(() => pollNotes(state), []);
   useEffect(() => listen(canvas.current, state, setHover, props), [history]);
   useEffect(() => {
-    state.isOld = true;
+    state.laneCount = undefined;
     state.redraw();
-  });
+  }, [filter.namespace, filter.text, showsAll, showsRequests, moment, selectedKey, history.lanes.length]);
   const zoom = (factor) => {
     zoomAt(state, factor, 0.5);
     state.redraw();
@@ -169,10 +167,11 @@ function draw(context, width, height, state) {
   const { history } = state;
   const colors = themeColors();
   context.font = `12px ${colors.font}`;
-  if (state.isOld || state.laneCount === undefined) {
+  if (state.laneCount === undefined || (state.isOld && performance.now() - state.laidOut > LAYOUT_MS)) {
     state.rows = [...(state.requests ? clientLanes(state.requests) : []), ...lanesOf(history, state.filter, state.showsAll)];
     state.laneCount = state.rows.length;
     state.isOld = false;
+    state.laidOut = performance.now();
   }
   if (state.follows && history.count) {
     const margin = Math.max((history.end - history.begin) * 0.02, 0.05);
