@@ -62,7 +62,7 @@ export class History {
 
   /** Return the version after which the Changes are read: those that are here already are not read again. */
   async nextVersion(signal) {
-    return this.newest || (await this.firstRevision(signal)) - 1;
+    return this.newest || Math.max(1, (await this.firstRevision(signal)) - 1); // a watch from 0 begins with the newest ones
   }
 
   /** Note that all changes up to a revision are here, and tell those who draw them. */

@@ -99,7 +99,7 @@ function withFields(tree, notes, fields, author) {
     const name = memberOf(tree, field);
     if (name !== undefined) parts.set(name, withFields(tree[name], notes.of(name), below, author));
   }
-  return isLeaf ? new Note(author) : new Note(notes.own ?? author, parts);
+  return isLeaf ? new Note(author) : new Note(null, parts);
 }
 
 function memberOf(tree, field) {

@@ -1,5 +1,7 @@
 """The page of `mockube ui` in a real browser: what it shows of objects, history and requests, and what it does not let in."""
 
+import re
+
 import pytest
 
 from tests.support.processes.page import NARROW, WIDE, one_time_token, opened, visiting
@@ -297,3 +299,65 @@ async def test_activity_counts_requests(client):
         await page.go("#/activity")
         await page.text("Refused and failed")
         await page.text("/api/v1/namespaces/default/configmaps/none")
+
+
+RULES = """
+async () => {
+  const folder = new URL(".", document.querySelector("script[type=module]").src).href;
+  const { patched, noted, Note, notesOfManagers, yamlLines } = await import(`${folder}trees.js`);
+  const { difference } = await import(`${folder}views/detail.js`);
+  const { stateOf, quantity, ageText } = await import(`${folder}health.js`);
+  const before = { a: { "x/y": 1 }, list: [{ name: "p", v: 1 }, { name: "q", v: 2 }] };
+  const after = patched(before, [
+    { op: "replace", path: "/a/x~1y", value: 2 },
+    { op: "add", path: "/__proto__", value: "own" },
+    { op: "remove", path: "/list/0" },
+  ]);
+  const first = noted(undefined, new Note(null), before, "ann");
+  const notes = noted(before, first, { ...before, list: [{ name: "q", v: 2 }, { name: "r", v: 3 }] }, "bob");
+  const managed = [{ manager: "m", fieldsV1: { "f:list": { 'k:{"name":"q"}': { "f:v": {} } } } }];
+  const owned = notesOfManagers(before, managed, (entry) => entry.manager);
+  const lines = (tree) => yamlLines(tree).map((line) => "  ".repeat(line.indent) + line.text);
+  return {
+    before, after: JSON.stringify(after), isPolluted: ({}).own !== undefined,
+    authors: [notes.of("a").of("x/y").own, notes.of("list").of(0).of("v").own, notes.of("list").of(1).of("v").own],
+    owners: [owned.of("list").of(1).of("v").own, owned.of("list").of(0).of("v").own],
+    yaml: lines({ a: "true", b: [{ c: 1, d: [] }, "x: y"], e: "1\\n2", f: {}, g: null, h: "nginx:1" }),
+    difference: difference(yamlLines({ a: 1, b: 2, c: 3 }), yamlLines({ a: 1, b: 4, c: 3 })).map((line) => line.sign + line.text),
+    states: [
+      stateOf("Pod", { metadata: {}, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } }).level,
+      stateOf("Pod", { metadata: {}, status: { containerStatuses: [{ state: { waiting: { reason: "CrashLoopBackOff" } } }] } }).level,
+      stateOf("Deployment", { metadata: {}, spec: { replicas: 2 }, status: { readyReplicas: 1 } }).text,
+      stateOf("Pod", { metadata: { deletionTimestamp: "x" } }).text,
+    ],
+    quantities: ["500m", "2Gi", "1e3", "x"].map(quantity), ages: [5_000, 125_000, 8e6].map(ageText),
+  };
+}
+"""
+
+
+async def test_rules_of_trees_and_states(client):
+    async with opened(client) as page:
+        found = await page.tab.evaluate(RULES)
+    assert found == {
+        "before": {"a": {"x/y": 1}, "list": [{"name": "p", "v": 1}, {"name": "q", "v": 2}]},
+        "after": '{"a":{"x/y":2},"list":[{"name":"q","v":2}],"__proto__":"own"}',
+        "isPolluted": False,
+        "authors": ["ann", "ann", "bob"],
+        "owners": ["m", None],
+        "yaml": [
+            *('a: "true"', "b:", "- c: 1", "  d: []", '- "x: y"', "e: |", "  1", "  2", "f: {}"),
+            *("g: null", 'h: "nginx:1"'),
+        ],
+        "difference": ["a: 1", "-b: 2", "+b: 4", "c: 3"],
+        "states": ["good", "bad", "1/2", "Terminating"],
+        "quantities": [0.5, 2 << 30, 1000, 0],
+        "ages": ["5s", "2m", "2h"],
+    }
+
+
+async def test_history_has_more_than_the_newest_changes(client):
+    for number in range(1200):
+        await client.post(CONFIG_MAPS, {"metadata": {"name": f"map-{number}"}})
+    async with opened(client) as page:
+        await page.text(re.compile("^1,2[0-9][0-9] changes$"))

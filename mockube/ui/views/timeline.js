@@ -98,7 +98,7 @@ export function Timeline(props) {
   useEffect(() => {
     state.laneCount = undefined;
     state.redraw();
-  }, [filter.namespace, filter.text, showsAll, showsRequests, moment, selectedKey, history.lanes.length]);
+  }, [filter.namespace, filter.text, showsAll, showsRequests, moment, selectedKey]);
   const zoom = (factor) => {
     zoomAt(state, factor, 0.5);
     state.redraw();
@@ -170,12 +170,13 @@ function draw(context, width, height, state) {
   if (state.laneCount === undefined || (state.isOld && performance.now() - state.laidOut > LAYOUT_MS)) {
     state.rows = [...(state.requests ? clientLanes(state.requests) : []), ...lanesOf(history, state.filter, state.showsAll)];
     state.laneCount = state.rows.length;
+    state.begin = state.rows.reduce((least, { lane }) => (lane ? Math.min(least, history.time[lane.records[0]]) : least), history.end);
     state.isOld = false;
     state.laidOut = performance.now();
   }
   if (state.follows && history.count) {
-    const margin = Math.max((history.end - history.begin) * 0.02, 0.05);
-    state.from = history.begin - margin;
+    const margin = Math.max((history.end - state.begin) * 0.02, 0.05);
+    state.from = state.begin - margin;
     state.to = history.end + margin;
   }
   if (!history.count) {
