@@ -44,6 +44,7 @@ from .parts.pages import make_fixed_pages, make_pages
 from .parts.past import PresentParts, make_past
 from .parts.registry import make_journal, make_registry
 from .parts.tracing import make_traces
+from .parts.ui import make_ui
 from .request import lease_renewals, snapshot_endpoint
 from .request.clock_endpoint import ClockStreams
 from .request.hooks import HookPoints
@@ -111,7 +112,9 @@ class ApiServer:
         )
 
         # Users, and other servers.
-        authentication = make_authentication(config, environment, registry, outgoing, metrics)
+        authentication = make_authentication(
+            config, environment, registry, outgoing, metrics, controls.sessions
+        )
         self.authorizers = make_authorizers(config, rights, outgoing.remote.authorization)
         self.issuers = authentication.issuers
         self.bootstrap_roles = BootstrapRoles(registry, self.stored_row, config.features.kubernetes_version)
@@ -197,6 +200,7 @@ class ApiServer:
             find=find,
             hooks=self.hooks,
             recorder=controls.recorder,
+            ui=make_ui(controls.sessions),
             tracer=None if traces is None else traces.tracer,
         )
         self.handler = requests.make_handler(registry, catalog, routes, filters)

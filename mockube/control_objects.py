@@ -25,6 +25,7 @@ FORKS: Final = row(API_VERSION, "forks", "Fork", namespaced=False)
 SNAPSHOTS: Final = row(API_VERSION, "snapshots", "Snapshot", namespaced=False)
 ROLE_ADVICES: Final = row(API_VERSION, "roleadvices", "RoleAdvice", namespaced=False)
 EXPLANATIONS: Final = row(API_VERSION, "explanations", "Explanation", namespaced=False)
+PAGE_TOKENS: Final = row(API_VERSION, "pagetokens", "PageToken", namespaced=False)
 CLOCK: Final = Key("", "cluster")
 FORK_SECONDS: Final = 90.0
 """How long the start of a fork may take."""
@@ -134,6 +135,15 @@ async def explain(client: Client, spec: ReadOnlyTree) -> Tree:
     except NotFound as error:
         is_about_object = error.details is not None and error.details.name
         raise Missing(error.message if is_about_object else _OFF) from error
+
+
+async def page_path(client: Client) -> str:
+    """Return the path of the page, with a new one-time token."""
+    posted = {"apiVersion": API_VERSION, "kind": "PageToken", "metadata": {}}
+    try:
+        return str((await client.create(PAGE_TOKENS, posted))["status"]["path"])
+    except NotFound as error:
+        raise Missing(_OFF) from error
 
 
 async def list_changes(client: Client, criteria: Mapping[str, object]) -> Sequence[ReadOnlyTree]:

@@ -21,6 +21,7 @@ from .authenticators import (
 )
 from .bootstrap_tokens import BootstrapTokens
 from .client_certificates import CertificateVerifier, ClientCertificates
+from .page_sessions import PageSessions
 from .request_headers import FrontProxy, RequestHeaders
 from .serviceaccount.keys import ServiceAccountKeys, load
 from .serviceaccount.legacy import LabelSecret, LegacyTokens
@@ -93,6 +94,7 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
     is_anonymous_limited: bool = False,
     remote: RemoteDependencies | None = None,
     counts: CredentialCounts | None = None,
+    sessions: PageSessions | None = None,
 ) -> Authenticators:
     """Return the chain; `remote` is needed if other servers are called. Without `certificates` no certificate is accepted."""
     counts = counts or CredentialCounts()
@@ -127,7 +129,11 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
         )
     bearer = BearerTokens(token_authenticators, audiences=audiences, clock=clock, counts=counts)
     chain = Authentication(
-        (*_certificate_authenticators(trust, certificates, clock, counts), bearer),
+        (
+            *_certificate_authenticators(trust, certificates, clock, counts),
+            *([] if sessions is None else [sessions]),
+            bearer,
+        ),
         anonymous=_anonymous(trust, is_anonymous_limited),
         anonymous_paths=trust.anonymous_paths,
     )

@@ -22,6 +22,7 @@ from .fault_objects import FAULT
 from .forks import FORK
 from .kind import ControlKind
 from .marks import MARK
+from .page_tokens import PAGE_TOKEN
 from .participants import PARTICIPANT
 from .requests import REQUEST
 from .rewinds import REWIND
@@ -38,6 +39,7 @@ KINDS: Final[Sequence[ControlKind]] = (
     FAULT,
     FORK,
     MARK,
+    PAGE_TOKEN,
     REQUEST,
     REWIND,
     ROLE_ADVICE,

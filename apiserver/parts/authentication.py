@@ -7,6 +7,7 @@ from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import CredentialCounts
 from mockube.apiserver.authn.chain import Authenticators, CertificateAuthorities, authenticators
+from mockube.apiserver.authn.page_sessions import PageSessions
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.metrics.access import CredentialMetrics
 from mockube.apiserver.registry.patch import patch_as_server
@@ -23,6 +24,7 @@ def make_authentication(
     registry: Registry,
     outgoing: Outgoing,
     metrics: MetricsRegistry,
+    sessions: PageSessions | None = None,
 ) -> Authenticators:
     async def find(resource: str, namespace: str, name: str) -> Tree | None:
         stored = await registry.find(registry.rows[GroupResource("", resource)], namespace, name)
@@ -41,6 +43,7 @@ def make_authentication(
         is_anonymous_limited="AlwaysAllow" in config.authorization.types,
         remote=outgoing.remote.authentication,
         counts=counts,
+        sessions=sessions,
     )
 
 

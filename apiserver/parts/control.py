@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema import builtin
+from mockube.apiserver.authn.page_sessions import PageSessions
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.advances import advance_followed
@@ -21,6 +22,7 @@ from mockube.apiserver.control.forks import Forks, ForkSocket
 from mockube.apiserver.control.group import KINDS, ControlGroup
 from mockube.apiserver.control.kind import compile_kinds
 from mockube.apiserver.control.marks import Marks
+from mockube.apiserver.control.page_tokens import PageTokens
 from mockube.apiserver.control.participants import Participants
 from mockube.apiserver.control.quiet import QuietTime
 from mockube.apiserver.control.recorder import RequestRecorder
@@ -72,6 +74,8 @@ class Controls(Struct, frozen=True, kw_only=True):
     group: ControlGroup | None = None
     find_snapshot: FindSnapshot | None = None
     """Finds the contents of Snapshots; None if the group is off."""
+    sessions: PageSessions | None = None
+    """The sessions of the page; None if the group is off."""
     moments: Moments | None = None
     """Finds moments by the Marks, too; None if there are none."""
 
@@ -123,13 +127,25 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     clocks = _make_clocks(config, cluster, recorder, quiet_time, participants)
     snapshots = Snapshots(cluster, kv, moments)
     rewinds = Rewinds(cluster, kv, moments, snapshots, on_restored)
+    sessions = PageSessions(clock.real)
     socket = config.serving.fork_socket
     forks = Forks(cluster, kv, moments, snapshots, None if socket is None else ForkSocket(socket).make)
     advices = RoleAdvices(recorder, moments, rights.rbac.policy)
     sources = FactSources(logs=make_kubelet_logs(config, environment, cluster), reconciled=reconciled)
     explanations = Explanations(cluster, sources, requests)
     strategies: list[ControlStrategy] = [
-        *(advices, changes, explanations, faults, forks, marks, requests, rewinds, snapshots)
+        *(
+            advices,
+            changes,
+            explanations,
+            faults,
+            forks,
+            marks,
+            PageTokens(sessions),
+            requests,
+            rewinds,
+            snapshots,
+        )
     ]
     strategies += [each for each in (clocks, participants) if each is not None]
     group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)
@@ -141,6 +157,7 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
         clocks=clocks,
         participants=participants,
         group=group,
+        sessions=sessions,
         find_snapshot=snapshots.data,
         moments=moments,
     )

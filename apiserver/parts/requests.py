@@ -38,6 +38,7 @@ from mockube.apiserver.request.page import Page, Pages
 from mockube.apiserver.request.past import no_past
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.request_observer import AuditIds, RequestObserver
+from mockube.apiserver.request.ui import UserInterface
 from mockube.apiserver.wire.table import Printer
 from mockube.component_base.metrics import MetricsRegistry
 
@@ -131,6 +132,7 @@ def make_filters(  # noqa: PLR0913 - each argument is a part
     find: FindResource,
     hooks: HookPoints,
     recorder: RequestRecorder | None,
+    ui: UserInterface | None,
     tracer: "Tracer | None",
 ) -> FilterConfig:
     serving = config.serving
@@ -153,6 +155,7 @@ def make_filters(  # noqa: PLR0913 - each argument is a part
         hooks=hooks,
         constrained_impersonation=not minors.is_before(config.features.kubernetes_version, "1.36"),
         request_headers=environment.trust.request_headers,
+        ui=ui,
         tracer=tracer,
     )
 

@@ -20,6 +20,7 @@ from .past import MOMENT_PATH, PAST_PREFIX, split_moment
 from .rendering import Renderer
 from .request import Request
 from .response import Response
+from .ui import with_ui
 from .watch import WatchHandler
 
 _NO: Final = ("0", "false")
@@ -97,6 +98,7 @@ FILTERS: Final[Sequence[Filter]] = (
     with_audit_id,
     with_panic_recovery,
     with_allowed_hosts,
+    with_ui,
     with_request_info,
     with_hooks_before_authentication,
     with_authentication,
@@ -111,7 +113,7 @@ FILTERS: Final[Sequence[Filter]] = (
 )
 """The outermost first, in upstream's order; a response passes them in reverse.
 
-The hooks are ours. Only the deadline is elsewhere: upstream sets it before authentication. Here the audit log contains the response of a
+The page and the hooks are ours. Only the deadline is elsewhere: upstream sets it before authentication. Here the audit log contains the response of a
 request that was too late, and a request that waits for authentication by a webhook has the webhook's timeout.
 """
 

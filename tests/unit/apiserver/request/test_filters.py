@@ -85,7 +85,6 @@ async def test_response_has_audit_id_of_client_or_generated_one(server, headers)
     assert request.audit_id
 
 
-@pytest.mark.kills("requests: with_request_info before with_allowed_hosts")
 async def test_host_is_checked_before_url(server):
     incomplete = "/api/v1/watch"
     assert (await send(server, "GET", incomplete)).status == 500
@@ -297,3 +296,21 @@ async def test_response_that_client_does_not_read_is_counted_as_aborted(server):
     server.registry.clock.advance(61.0)
     await handling
     assert counts(server, "apiserver_request_aborts_total") == {"LIST": 1}
+
+
+# --- the page
+
+
+@pytest.mark.kills("requests without with_ui")
+async def test_page_needs_no_user(server):
+    assert (await send(server, "GET", "/mockube/ui/", **NOBODY)).status == 200
+
+
+@pytest.mark.kills("requests: with_ui before with_allowed_hosts")
+async def test_page_is_not_served_under_name_of_another_site(server):
+    assert (await send(server, "GET", "/mockube/ui/", Host="evil.example")).status == 421
+
+
+@pytest.mark.kills("requests: with_request_info before with_ui")
+async def test_past_has_no_page(server):
+    assert (await send(server, "GET", "/mockube/at/now/mockube/ui/", **NOBODY)).status == 401

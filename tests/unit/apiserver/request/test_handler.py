@@ -96,7 +96,7 @@ async def test_concurrent_patches_of_an_object_are_written_once(server, stages):
 
 def test_filters_have_upstreams_order():
     assert [filter_.__name__ for filter_ in FILTERS] == [
-        "with_audit_id", "with_panic_recovery", "with_allowed_hosts", "with_request_info",
+        "with_audit_id", "with_panic_recovery", "with_allowed_hosts", "with_ui", "with_request_info",
         "with_hooks_before_authentication", "with_authentication", "with_audit", "with_written_response",
         "with_impersonation", "with_hooks_before_endpoint", "with_flow_headers", "with_max_in_flight", "with_deadline",
         "with_authorization",

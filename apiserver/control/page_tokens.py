@@ -1,0 +1,56 @@
+"""PageToken: a token with which a browser opens the page of `mockube ui` once, with the rights of the user who created it."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from mockube.apimachinery.timestamps import format_time
+from mockube.apiserver.authn.page_sessions import PageSessions
+from mockube.apiserver.registry.registry import OwnVerbs, Registry
+from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
+from mockube.apiserver.registry.reviews import review
+from mockube.apiserver.request.ui import ROOT
+
+from .kind import ControlKind
+from .posted import read_posted
+from .schemas import text
+from .strategy import ControlStrategy
+
+PAGE_TOKEN: Final = ControlKind(
+    name="PageToken",
+    plural="pagetokens",
+    description="PageToken requests a token with which a browser opens the page of the cluster once, with the rights of the user "
+    "who creates it. It is created, as a review is, and not stored.",
+    spec={"description": "Nothing."},
+    status={
+        "description": "The token.",
+        "properties": {
+            "token": text("The token. It can be used once."),
+            "expirationTimestamp": text(
+                "The time after which it cannot be used any more.", format="date-time"
+            ),
+            "path": text("The path of the page, with the token in its fragment."),
+        },
+    },
+    columns=(),
+    verbs=("create",),
+    unlisted_verbs=(),
+)
+
+
+class PageTokens(ControlStrategy):
+    kind = PAGE_TOKEN
+
+    def __init__(self, sessions: PageSessions) -> None:
+        self._sessions = sessions
+
+    def verbs(self) -> OwnVerbs:
+        return {(PAGE_TOKEN.group_resource, ""): {"create": self.create}}
+
+    async def create(self, registry: Registry, context: RequestContext) -> ObjectResult:
+        tree = await read_posted(registry, context)
+        if write_options(context, "CreateOptions").dry_run:
+            return review.answer(tree, {})
+        issued = self._sessions.issue(context.user)
+        expires = datetime.fromtimestamp(issued.expires, UTC)
+        status = {"token": issued.token, "expirationTimestamp": format_time(expires)}
+        return review.answer(tree, {**status, "path": f"{ROOT}/#token={issued.token}"})

@@ -1,0 +1,116 @@
+// What state an object is in, in one word and a level, as kubectl's columns say it.
+
+/** Return `{ text, level }`; the level is good, busy, bad or none. */
+export function stateOf(kind, object) {
+  if (object.metadata?.deletionTimestamp) return { text: "Terminating", level: "busy" };
+  const state = STATES[kind];
+  return state ? state(object.status ?? {}, object.spec ?? {}, object) : byConditions(object.status ?? {});
+}
+
+const state = (text, level) => ({ text, level });
+
+const STATES = {
+  Pod: podState,
+  Node: (status, spec) => {
+    const ready = condition(status, "Ready") === "True";
+    if (!ready) return state("NotReady", "bad");
+    return spec.unschedulable ? state("Ready, cordoned", "busy") : state("Ready", "good");
+  },
+  Deployment: replicas,
+  ReplicaSet: replicas,
+  StatefulSet: replicas,
+  ReplicationController: replicas,
+  CloneSet: replicas,
+  UnitedDeployment: replicas,
+  DaemonSet: (status) => count(status.numberReady ?? 0, status.desiredNumberScheduled ?? 0),
+  Job: (status, spec) => {
+    if (condition(status, "Failed") === "True") return state("Failed", "bad");
+    if (condition(status, "Complete") === "True") return state("Complete", "good");
+    if (spec.suspend) return state("Suspended", "none");
+    return state(`${status.succeeded ?? 0}/${spec.completions ?? 1}`, "busy");
+  },
+  CronJob: (status, spec) => (spec.suspend ? state("Suspended", "none") : state(spec.schedule ?? "", "none")),
+  PersistentVolumeClaim: (status) => state(status.phase ?? "Pending", status.phase === "Bound" ? "good" : "busy"),
+  PersistentVolume: (status) => state(status.phase ?? "Pending", status.phase === "Failed" ? "bad" : "good"),
+  Namespace: (status) => state(status.phase ?? "", status.phase === "Active" ? "good" : "busy"),
+  Service: (status, spec) => state(spec.type ?? "", "none"),
+};
+
+function replicas(status, spec) {
+  return count(status.readyReplicas ?? 0, spec.replicas ?? 1);
+}
+
+function count(ready, wanted) {
+  return state(`${ready}/${wanted}`, ready === wanted ? "good" : "busy");
+}
+
+export function condition(status, type) {
+  return status.conditions?.find?.((each) => each.type === type)?.status;
+}
+
+function byConditions(status) {
+  const ready = condition(status, "Ready") ?? condition(status, "Available");
+  if (ready === undefined) return state(typeof status.phase === "string" ? status.phase : "", "none");
+  return ready === "True" ? state("Ready", "good") : state("NotReady", "bad");
+}
+
+function podState(status) {
+  const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  for (const each of all) {
+    const waiting = each.state?.waiting?.reason;
+    if (waiting && !["ContainerCreating", "PodInitializing"].includes(waiting)) return state(waiting, "bad");
+  }
+  const phase = status.phase ?? "Pending";
+  if (phase === "Succeeded") return state("Completed", "none");
+  if (phase === "Failed") return state(status.reason ?? "Failed", "bad");
+  if (phase === "Pending") return state(condition(status, "PodScheduled") === "False" ? "Unschedulable" : "Pending", "busy");
+  return condition(status, "Ready") === "True" ? state("Running", "good") : state("NotReady", "busy");
+}
+
+export function ageText(milliseconds) {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1000));
+  if (seconds < 120) return `${seconds}s`;
+  if (seconds < 7200) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 172800) return `${Math.floor(seconds / 3600)}h`;
+  return `${Math.floor(seconds / 86400)}d`;
+}
+
+export function timeText(milliseconds, { withDate = false, digits = 3 } = {}) {
+  const text = new Date(milliseconds).toISOString();
+  return (withDate ? `${text.slice(0, 10)} ` : "") + text.slice(11, 19 + (digits ? digits + 1 : 0));
+}
+
+/** Return a short form of a user: the last part of the name of a service account or a component. */
+export function shortUser(user) {
+  if (!user) return "unknown";
+  return user.slice(user.lastIndexOf(":") + 1);
+}
+
+const HUES = 10;
+
+const hues = new Map();
+
+/** Give colours to names again: those that come first get one of their own. */
+export function rankHues(names, set) {
+  for (const key of [...hues.keys()]) if (key === set || key.startsWith(`${set} `)) hues.delete(key);
+  for (const name of names) hueOf(name, set);
+}
+
+/** Return the number of the colour of a name: names get colours in the order in which they appear, so that few share one. */
+export function hueOf(name, set = "author") {
+  const key = `${set} ${name}`;
+  if (!hues.has(key)) {
+    const next = hues.get(set) ?? 0;
+    hues.set(set, next + 1);
+    hues.set(key, next % HUES);
+  }
+  return hues.get(key);
+}
+
+const KUBERNETES_QUANTITY = { n: 1e-9, u: 1e-6, m: 1e-3, "": 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50 };
+
+export function quantity(text) {
+  const match = /^([0-9.]+)(?:([eE][0-9]+)|([a-zA-Z]*))$/.exec(String(text ?? "0"));
+  if (!match) return 0;
+  return Number(match[1] + (match[2] ?? "")) * (KUBERNETES_QUANTITY[match[3] ?? ""] ?? 1);
+}

@@ -1,0 +1,221 @@
+// The Changes of a cluster in columns: when, what, by whom; and the states that objects went through.
+import { get } from "./api.js";
+import { rankHues, stateOf } from "./health.js";
+import { keyOf } from "./objects.js";
+import { patched } from "./trees.js";
+
+export const TYPES = ["ADDED", "MODIFIED", "DELETED"];
+const MAX_RECORDS = 400_000;
+
+/** The lane of one object: its records, and the states that it had from a time on. */
+class Lane {
+  constructor(index, object) {
+    this.index = index;
+    this.resource = object.resource;
+    this.kind = object.kind;
+    this.namespace = object.namespace ?? "";
+    this.name = object.name;
+    this.key = keyOf(object.resource, object.namespace, object.name);
+    this.owner = "";
+    this.uid = object.uid ?? "";
+    this.records = [];
+    this.states = [];
+    this.object = null;
+  }
+}
+
+export class History {
+  constructor() {
+    this.clear();
+    this.listeners = new Set();
+  }
+
+  clear() {
+    this.count = 0;
+    this.capacity = 4096;
+    this.time = new Float64Array(this.capacity);
+    this.revision = new Float64Array(this.capacity);
+    this.lane = new Int32Array(this.capacity);
+    this.author = new Int32Array(this.capacity);
+    this.type = new Uint8Array(this.capacity);
+    this.lanes = [];
+    this.laneByKey = new Map();
+    this.laneByUid = new Map();
+    this.authors = [];
+    this.authorIndex = new Map();
+    this.isComplete = false;
+    this.isTruncated = false;
+    this.problem = "";
+  }
+
+  get begin() {
+    return this.count ? this.time[0] : Date.now();
+  }
+
+  get end() {
+    return this.count ? this.time[this.count - 1] : Date.now();
+  }
+
+  get newest() {
+    return this.count ? this.revision[this.count - 1] : 0;
+  }
+
+  /** Return the version after which the Changes are read: those that are here already are not read again. */
+  async nextVersion(signal) {
+    return this.newest || Math.max(1, (await this.firstRevision(signal)) - 1); // a watch from 0 begins with the newest ones
+  }
+
+  /** Note that all changes up to a revision are here, and tell those who draw them. */
+  reached(revision) {
+    if (!this.isComplete && this.newest >= revision) this.complete();
+    this.publish();
+  }
+
+  /** Give colours to the authors: those of most changes get one of their own. */
+  complete() {
+    this.isComplete = true;
+    const counts = new Map();
+    for (let index = 0; index < this.count; index += 1) counts.set(this.author[index], (counts.get(this.author[index]) ?? 0) + 1);
+    rankHues([...counts].sort((a, b) => b[1] - a[1]).map(([index]) => this.authors[index]), "author");
+  }
+
+  async firstRevision(signal) {
+    try {
+      await get("/mockube/at/1", { signal });
+      return 1;
+    } catch (error) {
+      const found = /begins at revision ([0-9]+)/.exec(error.message);
+      if (!found) throw error;
+      return Number(found[1]);
+    }
+  }
+
+  publish() {
+    for (const listener of this.listeners) listener();
+  }
+
+  add(change) {
+    if (this.count >= MAX_RECORDS) {
+      this.isTruncated = true;
+      return;
+    }
+    if (this.count === this.capacity) this.grow();
+    const index = this.count;
+    const before = index ? this.time[index - 1] : 0;
+    const time = change.time ? Date.parse(change.time) + microseconds(change.time) : before;
+    const lane = this.laneOf(change);
+    this.time[index] = Math.max(time, before);
+    this.revision[index] = change.revision;
+    this.lane[index] = lane.index;
+    this.author[index] = this.authorOf(change.author?.user ?? "");
+    this.type[index] = TYPES.indexOf(change.type);
+    this.count += 1;
+    lane.records.push(index);
+    this.follow(lane, change, this.time[index]);
+  }
+
+  laneOf(change) {
+    const { resource, namespace, name, uid } = change.object;
+    const key = keyOf(resource, namespace, name);
+    let lane = this.laneByKey.get(key);
+    if (!lane) {
+      lane = new Lane(this.lanes.length, change.object);
+      this.lanes.push(lane);
+      this.laneByKey.set(key, lane);
+    }
+    if (uid && !this.laneByUid.has(uid)) this.laneByUid.set(uid, lane);
+    if (uid) lane.uid = uid;
+    return lane;
+  }
+
+  authorOf(user) {
+    let index = this.authorIndex.get(user);
+    if (index === undefined) {
+      index = this.authors.length;
+      this.authors.push(user);
+      this.authorIndex.set(user, index);
+    }
+    return index;
+  }
+
+  /** Note the state of the object after a change, if it has another one than before. */
+  follow(lane, { type, patch, object }, time) {
+    if (type === "DELETED") {
+      lane.object = null;
+      lane.states.push({ time, text: "", level: "gone" });
+      return;
+    }
+    if (type === "ADDED") lane.object = patch?.[0].value ?? null;
+    else if (lane.object && patch) lane.object = patchedOrNull(lane.object, patch);
+    if (!lane.object) return;
+    const owners = lane.object.metadata?.ownerReferences ?? [];
+    const owner = owners.find((each) => each.controller) ?? owners[0];
+    if (owner) lane.owner = owner.uid;
+    const { text, level } = stateOf(object.kind, lane.object);
+    const last = lane.states.at(-1);
+    if (!last || last.text !== text || last.level !== level) lane.states.push({ time, text, level });
+  }
+
+  rootOf(lane) {
+    for (let depth = 0; depth < 10 && lane.owner; depth += 1) {
+      const owner = this.laneByUid.get(lane.owner);
+      if (!owner) break;
+      lane = owner;
+    }
+    return lane;
+  }
+
+  /** Return the number of records before a time. */
+  indexAt(time) {
+    let low = 0;
+    let high = this.count;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.time[middle] < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Return the newest revision at a time; 0 if that is before the history. */
+  revisionAt(time) {
+    const index = this.indexAt(time + 0.0005);
+    return index ? this.revision[index - 1] : 0;
+  }
+
+  /** Return the time of a revision; without one, that of now by the clock of the cluster, which may be ahead. */
+  timeOf(revision) {
+    if (!revision) return Math.max(Date.now(), this.end);
+    let low = 0;
+    let high = this.count;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.revision[middle] <= revision) low = middle + 1;
+      else high = middle;
+    }
+    return low ? this.time[low - 1] : this.begin;
+  }
+
+  grow() {
+    this.capacity *= 2;
+    for (const name of ["time", "revision", "lane", "author", "type"]) {
+      const larger = new this[name].constructor(this.capacity);
+      larger.set(this[name]);
+      this[name] = larger;
+    }
+  }
+}
+
+/** Date.parse has milliseconds: return what a time has besides them. */
+function microseconds(text) {
+  const digits = /\.[0-9]{3}([0-9]{1,3})Z$/.exec(text);
+  return digits ? Number(digits[1].padEnd(3, "0")) / 1000 : 0;
+}
+
+function patchedOrNull(object, patch) {
+  try {
+    return patched(object, patch);
+  } catch {
+    return null;
+  }
+}

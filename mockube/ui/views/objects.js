@@ -1,0 +1,142 @@
+// Objects: a tree by owners, of each namespace and kind.
+import { html, useEffect, useMemo, useRef, useState } from "../html.js";
+import { ageText, stateOf } from "../health.js";
+
+export const HIDDEN = new Set([
+  "configmaps", "secrets", "serviceaccounts", "endpoints", "endpointslices.discovery.k8s.io", "roles.rbac.authorization.k8s.io",
+  "rolebindings.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
+  "apiservices.apiregistration.k8s.io", "flowschemas.flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+  "clustertrustbundles.certificates.k8s.io", "servicecidrs.networking.k8s.io", "ipaddresses.networking.k8s.io", "namespaces",
+  "csinodes.storage.k8s.io", "priorityclasses.scheduling.k8s.io", "customresourcedefinitions.apiextensions.k8s.io",
+]);
+const FIRST = ["UnitedDeployment", "Deployment", "StatefulSet", "CloneSet", "DaemonSet", "CronJob", "Job", "ReplicaSet", "Pod", "Service", "Node"];
+const ROW = 28;
+const OPEN_LIMIT = 12;
+
+const rank = (entry) => {
+  const index = FIRST.indexOf(entry.kind.kind);
+  return index < 0 ? FIRST.length : index;
+};
+/** Namespaces of users come first, then those of the cluster, then what has none. */
+const place = (namespace) => (namespace === "" ? 2 : namespace.startsWith("kube-") ? 1 : 0);
+const byName = (a, b) => place(a.namespace) - place(b.namespace) || a.namespace.localeCompare(b.namespace) || rank(a) - rank(b) || a.kind.kind.localeCompare(b.kind.kind) || a.name.localeCompare(b.name);
+
+/** Return whether a filter selects an object. */
+export function matches(entry, filter) {
+  if (filter.namespace && entry.namespace !== filter.namespace) return false;
+  return !filter.text || entry.name.toLowerCase().includes(filter.text) || entry.kind.kind.toLowerCase().includes(filter.text);
+}
+
+/** Return the rows of the tree: `{ entry, depth, children, isOpen }`. */
+export function rowsOf(objects, filter, showsAll, toggled) {
+  const roots = [];
+  const selected = new Set();
+  for (const entry of objects.byKey.values()) {
+    const isShown = matches(entry, filter) && (showsAll || filter.text || !HIDDEN.has(entry.kind.resource));
+    if (!isShown) continue;
+    for (let each = entry, depth = 0; each && depth < 10 && !selected.has(each); each = objects.ownerOf(each), depth += 1) {
+      selected.add(each);
+      if (!objects.ownerOf(each)) roots.push(each);
+    }
+  }
+  const rows = [];
+  const add = (entry, depth) => {
+    const children = objects.childrenOf(entry).filter((child) => selected.has(child)).sort(byName);
+    const isOpen = (children.length <= OPEN_LIMIT) !== toggled.has(entry.key);
+    rows.push({ entry, depth, children: children.length, isOpen });
+    if (isOpen && depth < 10) for (const child of children) add(child, depth + 1);
+  };
+  let namespace = null;
+  for (const root of roots.sort(byName)) {
+    if (root.namespace !== namespace) {
+      namespace = root.namespace;
+      rows.push({ heading: namespace || "cluster" });
+    }
+    add(root, 0);
+  }
+  return rows;
+}
+
+export function ObjectTree({ objects, filter, select, selectedKey, moment, history }) {
+  const [toggled, setToggled] = useState(() => new Set());
+  const [showsAll, setShowsAll] = useState(false);
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(600);
+  const list = useRef(null);
+  const [focus, setFocus] = useState("");
+  const rows = useMemo(() => rowsOf(objects, filter, showsAll, toggled), [objects, objects.version, filter.namespace, filter.text, showsAll, toggled]);
+  useEffect(() => {
+    if (!list.current) return undefined;
+    const observer = new ResizeObserver(() => setHeight(list.current?.clientHeight ?? 600));
+    observer.observe(list.current);
+    return () => observer.disconnect();
+  }, []);
+  const now = history.timeOf(Number(moment));
+  const first = Math.max(0, Math.floor(top / ROW) - 10);
+  const last = Math.min(rows.length, Math.ceil((top + height) / ROW) + 10);
+  const toggle = (key) => {
+    const next = new Set(toggled);
+    if (!next.delete(key)) next.add(key);
+    setToggled(next);
+  };
+  const onKeyDown = (event) => {
+    const items = rows.filter((row) => row.entry);
+    const index = Math.max(0, items.findIndex((row) => row.entry.key === (focus || selectedKey)));
+    const row = items[index];
+    const moveTo = (target) => {
+      if (!target) return;
+      setFocus(target.entry.key);
+      const position = rows.indexOf(target) * ROW;
+      if (position < list.current.scrollTop) list.current.scrollTop = position;
+      if (position > list.current.scrollTop + height - 2 * ROW) list.current.scrollTop = position - height + 2 * ROW;
+    };
+    const actions = {
+      ArrowDown: () => moveTo(focus ? items[index + 1] : row),
+      ArrowUp: () => moveTo(items[index - 1]),
+      Home: () => moveTo(items[0]),
+      End: () => moveTo(items.at(-1)),
+      ArrowRight: () => row?.children && !row.isOpen && toggle(row.entry.key),
+      ArrowLeft: () => row?.children && row.isOpen && toggle(row.entry.key),
+      Enter: () => row && select(row.entry),
+      " ": () => row && select(row.entry),
+    };
+    if (!actions[event.key]) return;
+    event.preventDefault();
+    actions[event.key]();
+  };
+  const count = rows.filter((row) => row.entry).length;
+  return html`
+    <div class="bar">
+      <label><input type="checkbox" checked=${showsAll} onChange=${(event) => setShowsAll(event.target.checked)} /> all kinds</label>
+      <span class="muted">${count.toLocaleString("en")} of ${objects.byKey.size.toLocaleString("en")} objects</span>
+    </div>
+    <div class="tree" role="tree" tabindex="0" aria-label="Objects by owner" ref=${list} aria-activedescendant=${focus ? `row-${focus}` : undefined}
+         onScroll=${(event) => setTop(event.target.scrollTop)} onKeyDown=${onKeyDown}>
+      <div role="none" style=${{ height: `${rows.length * ROW}px`, position: "relative" }}>
+        ${rows.slice(first, last).map((row, offset) => row.heading !== undefined
+          ? html`<div key=${`heading ${row.heading}`} class="heading" role="none" style=${{ top: `${(first + offset) * ROW}px` }}>${row.heading}</div>`
+          : html`<${Row} key=${row.entry.key} row=${row} top=${(first + offset) * ROW} now=${now} isSelected=${row.entry.key === selectedKey}
+                         isFocused=${row.entry.key === focus} select=${select} toggle=${toggle} />`)}
+      </div>
+      ${count === 0 && html`<p class="empty">No object matches.</p>`}
+    </div>`;
+}
+
+function Row({ row, top, now, isSelected, isFocused, select, toggle }) {
+  const { entry, depth, children, isOpen } = row;
+  const { text, level } = stateOf(entry.kind.kind, entry.object);
+  const created = Date.parse(entry.object.metadata.creationTimestamp);
+  return html`
+    <div class=${`row ${isFocused ? "focused" : ""}`} role="treeitem" id=${`row-${entry.key}`} aria-level=${depth + 1} aria-selected=${isSelected}
+         aria-expanded=${children ? isOpen : undefined} style=${{ top: `${top}px` }} onClick=${() => select(entry)}>
+      <span class="name" style=${{ paddingLeft: `${depth * 18}px` }}>
+        ${children
+          ? html`<span class="twist" aria-hidden="true" onClick=${(event) => { event.stopPropagation(); toggle(entry.key); }}>${isOpen ? "▾" : "▸"}</span>`
+          : html`<span class="twist" aria-hidden="true"></span>`}
+        <span class="kind">${entry.kind.kind}</span> <span class="id">${entry.name}</span>
+        ${children && !isOpen ? html`<span class="muted">${children}</span>` : null}
+      </span>
+      <span class=${`state ${level}`}>${text}</span>
+      <span class="age muted">${created ? ageText(now - created) : ""}</span>
+    </div>`;
+}

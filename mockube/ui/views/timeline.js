@@ -1,0 +1,491 @@
+// Timeline: a lane for each object, grouped by owner; marks for writes in the colour of the author, bars for states.
+import { CONTROL, get } from "../api.js";
+import { drawing, themeColors } from "../canvas.js";
+import { hueOf, shortUser, timeText } from "../health.js";
+import { TYPES } from "../history.js";
+import { html, useEffect, useRef, useState } from "../html.js";
+import { Requests } from "../requests.js";
+import { HIDDEN } from "./objects.js";
+
+const LANE = 20;
+const AXIS = 26;
+const NEVER = new Set(["events", "events.events.k8s.io", "leases.coordination.k8s.io"]);
+const STEPS = [0.001, 0.01, 0.1, 1, 5, 10, 50, 100, 500, 1e3, 5e3, 1e4, 3e4, 6e4, 3e5, 6e5, 18e5, 36e5, 216e5, 864e5, 6048e5];
+const MIN_SPAN = 0.01;
+const POLL_MS = 5000;
+const LAYOUT_MS = 300;
+
+/** Return the lanes to show, by namespace and owner: `{ lane, depth }`. */
+export function lanesOf(history, filter, showsAll) {
+  const groups = new Map();
+  for (const lane of history.lanes) {
+    if (NEVER.has(lane.resource) || (!showsAll && HIDDEN.has(lane.resource))) continue;
+    const root = history.rootOf(lane);
+    if (filter.namespace && lane.namespace !== filter.namespace) continue;
+    const isFound = !filter.text || [lane, root].some((each) => `${each.kind} ${each.name}`.toLowerCase().includes(filter.text));
+    if (!isFound) continue;
+    if (!groups.has(root)) groups.set(root, []);
+    groups.get(root).push(lane);
+  }
+  const rank = (lane) => (lane.namespace === "" ? 2 : lane.namespace.startsWith("kube-") ? 1 : 0);
+  const compare = (a, b) => rank(a) - rank(b) || a.namespace.localeCompare(b.namespace) || a.kind.localeCompare(b.kind) || a.name.localeCompare(b.name, undefined, { numeric: true });
+  return [...groups.keys()].sort(compare).flatMap((root) => inOrderOfOwners(history, groups.get(root)));
+}
+
+/** Return the lanes of one group: each below its owner. */
+function inOrderOfOwners(history, lanes) {
+  const shown = new Set(lanes);
+  const children = new Map();
+  for (const lane of lanes) {
+    const owner = history.laneByUid.get(lane.owner);
+    const parent = shown.has(owner) && owner !== lane ? owner : null;
+    if (!children.has(parent)) children.set(parent, []);
+    children.get(parent).push(lane);
+  }
+  const rows = [];
+  const add = (lane, depth) => {
+    rows.push({ lane, depth });
+    if (depth < 10) for (const child of children.get(lane) ?? []) add(child, depth + 1);
+  };
+  for (const lane of children.get(null) ?? []) add(lane, 0);
+  return rows;
+}
+
+/** Return the lanes of clients: the requests of each user. */
+function clientLanes(requests) {
+  const lanes = new Map();
+  for (const item of requests.items) {
+    if (!lanes.has(item.user)) lanes.set(item.user, { client: item.user || "nobody", items: [] });
+    lanes.get(item.user).items.push(item);
+  }
+  return [...lanes.values()].sort((a, b) => b.items.length - a.items.length);
+}
+
+export function Timeline(props) {
+  const { history, filter, change, moment, selectedKey } = props;
+  const canvas = useRef(null);
+  const [showsAll, setShowsAll] = useState(false);
+  const [showsRequests, setShowsRequests] = useState(false);
+  const [hover, setHover] = useState(null);
+  const [, update] = useState(0);
+  const view = useRef({ from: 0, to: 0, top: 0, focus: -1, follows: true, lanes: [], redraw: () => undefined, notes: [] });
+  const state = view.current;
+  Object.assign(state, { history, filter, showsAll, moment: Number(moment), selectedKey, change });
+  useRequests(state, showsRequests);
+  useEffect(() => {
+    let lanes = 0;
+    const { redraw, stop } = drawing(canvas.current, (context, width, height) => draw(context, width, height, state));
+    state.redraw = redraw;
+    const onHistory = () => {
+      state.isOld = true;
+      if (state.follows) state.redraw();
+      if (Math.abs(history.lanes.length - lanes) > 0 || !lanes) {
+        lanes = history.lanes.length;
+        update((count) => count + 1);
+      }
+    };
+    history.listeners.add(onHistory);
+    const timer = setInterval(state.redraw, 500);
+    state.redraw();
+    return () => {
+      stop();
+      clearInterval(timer);
+      history.listeners.delete(onHistory);
+    };
+  }, [history]);
+  useEffect(() => pollNotes(state), []);
+  useEffect(() => listen(canvas.current, state, setHover, props), [history]);
+  useEffect(() => {
+    state.laneCount = undefined;
+    state.redraw();
+  }, [filter.namespace, filter.text, showsAll, showsRequests, moment, selectedKey]);
+  const zoom = (factor) => {
+    zoomAt(state, factor, 0.5);
+    state.redraw();
+  };
+  const authors = topAuthors(history);
+  return html`
+    <div class="bar">
+      <label><input type="checkbox" checked=${showsAll} onChange=${(event) => setShowsAll(event.target.checked)} /> all kinds</label>
+      <label><input type="checkbox" checked=${showsRequests} onChange=${(event) => setShowsRequests(event.target.checked)} /> requests</label>
+      <div class="legend" aria-label="Authors">${authors.map((user) => html`<span key=${user} title=${user}><i class=${`swatch hue-${hueOf(user)}`}></i>${shortUser(user)}</span>`)}</div>
+      <span class="push"></span>
+      <span><button onClick=${() => zoom(0.6)} aria-label="Zoom in" title="Zoom in (+)">+</button> <button onClick=${() => zoom(1 / 0.6)} aria-label="Zoom out" title="Zoom out (−)">−</button>
+      ${" "}<button onClick=${() => { state.follows = true; state.redraw(); }} title="Show the whole history (0)">All</button></span>
+    </div>
+    <div class="canvas timeline">
+      <canvas ref=${canvas} tabindex="0" role="application" aria-label="Writes of each object over time. Arrow up and down choose an object, Enter opens it; arrow left and right move, plus and minus zoom, 0 shows all."></canvas>
+      ${hover && html`<div class="tip" style=${hover.style}><b>${hover.title}</b>${hover.lines.map((line) => html`<div class="muted">${line}</div>`)}</div>`}
+      <div class="offscreen" role="status">${hover ? `${hover.title}, ${hover.lines.join(", ")}` : ""}</div>
+    </div>`;
+}
+
+function useRequests(state, isShown) {
+  useEffect(() => {
+    if (!isShown) {
+      state.requests = null;
+      return undefined;
+    }
+    const requests = new Requests();
+    state.requests = requests;
+    requests.listeners.add(() => {
+      state.isOld = true;
+    });
+    requests.run();
+    return () => requests.close();
+  }, [isShown]);
+}
+
+/** Read Marks and Faults now and then: they are few. */
+function pollNotes(state) {
+  const abort = new AbortController();
+  const read = async () => {
+    const [marks, faults] = await Promise.all(["marks", "faults"].map((plural) => get(`${CONTROL}/${plural}`, { signal: abort.signal }).catch(() => ({ items: [] }))));
+    state.notes = [
+      ...marks.items.map((each) => ({ text: each.metadata.name, revision: each.spec.revision, level: "accent" })),
+      ...faults.items.map((each) => ({ text: `fault ${each.metadata.name}`, time: Date.parse(each.metadata.creationTimestamp), level: "bad" })),
+    ];
+  };
+  read();
+  const timer = setInterval(read, POLL_MS);
+  return () => {
+    abort.abort();
+    clearInterval(timer);
+  };
+}
+
+function topAuthors(history) {
+  const counts = new Uint32Array(history.authors.length);
+  const step = Math.max(1, Math.floor(history.count / 5000));
+  for (let index = 0; index < history.count; index += step) counts[history.author[index]] += 1;
+  return [...counts.keys()].sort((a, b) => counts[b] - counts[a]).slice(0, 8).map((index) => history.authors[index]);
+}
+
+const gutterOf = (width) => (width < 600 ? 118 : 250);
+
+function draw(context, width, height, state) {
+  const { history } = state;
+  const colors = themeColors();
+  context.font = `12px ${colors.font}`;
+  if (state.laneCount === undefined || (state.isOld && performance.now() - state.laidOut > LAYOUT_MS)) {
+    state.rows = [...(state.requests ? clientLanes(state.requests) : []), ...lanesOf(history, state.filter, state.showsAll)];
+    state.laneCount = state.rows.length;
+    state.begin = state.rows.reduce((least, { lane }) => (lane ? Math.min(least, history.time[lane.records[0]]) : least), history.end);
+    state.isOld = false;
+    state.laidOut = performance.now();
+  }
+  if (state.follows && history.count) {
+    const margin = Math.max((history.end - state.begin) * 0.02, 0.05);
+    state.from = state.begin - margin;
+    state.to = history.end + margin;
+  }
+  if (!history.count) {
+    context.fillStyle = colors.muted;
+    context.fillText("Reading the history …", 14, 50);
+    return;
+  }
+  const gutter = gutterOf(width);
+  const scale = (width - gutter) / (state.to - state.from);
+  const x = (time) => gutter + (time - state.from) * scale;
+  state.geometry = { gutter, scale, width, height };
+  state.top = Math.max(0, Math.min(state.top, state.rows.length * LANE - height + AXIS + 8));
+  const first = Math.floor(state.top / LANE);
+  const last = Math.min(state.rows.length, Math.ceil((state.top + height - AXIS) / LANE));
+  for (let index = first; index < last; index += 1) drawRow(context, state, index, AXIS + index * LANE - state.top, x, colors);
+  drawAxis(context, state, x, colors);
+  drawNotes(context, state, x, colors);
+}
+
+function drawRow(context, state, index, y, x, colors) {
+  const row = state.rows[index];
+  const { gutter, width } = state.geometry;
+  const isChosen = index === state.focus || (row.lane && row.lane.key === state.selectedKey);
+  if (isChosen || (row.lane && row.depth === 0 && row.lane.namespace !== undefined && index % 2 === 0)) {
+    context.fillStyle = colors.raised;
+    if (isChosen) context.fillRect(0, y, width, LANE);
+  }
+  context.save();
+  context.beginPath();
+  context.rect(gutter, y, width - gutter, LANE);
+  context.clip();
+  if (row.lane) {
+    drawStates(context, row.lane, y, x, state, colors);
+    drawWrites(context, row.lane, y, x, state, colors);
+  } else drawRequests(context, row.items, y, x, state, colors);
+  context.restore();
+  drawLabel(context, row, y, gutter, colors);
+  context.fillStyle = colors.line;
+  context.globalAlpha = 0.5;
+  context.fillRect(0, y + LANE - 1, width, 1);
+  context.globalAlpha = 1;
+}
+
+function drawLabel(context, row, y, gutter, colors) {
+  const indent = 8 + (row.depth ?? 0) * 10;
+  const kind = row.lane ? `${row.lane.kind} ` : "requests ";
+  const name = row.lane ? row.lane.name : shortUser(row.client);
+  context.save();
+  context.beginPath();
+  context.rect(0, y, gutter - 6, LANE);
+  context.clip();
+  const showsKind = gutter > 200;
+  context.fillStyle = colors.muted;
+  if (showsKind) context.fillText(kind, indent, y + 14);
+  context.fillStyle = colors.ink;
+  const left = indent + (showsKind ? context.measureText(kind).width : 0);
+  context.fillText(fitting(context, name, gutter - 8 - left), left, y + 14);
+  context.restore();
+}
+
+/** Return a text, or its end if it is too wide: names of pods differ at their ends. */
+function fitting(context, text, room) {
+  if (context.measureText(text).width <= room) return text;
+  let cut = text.slice(1);
+  while (cut.length > 3 && context.measureText(`…${cut}`).width > room) cut = cut.slice(1);
+  return `…${cut}`;
+}
+
+function drawStates(context, lane, y, x, state, colors) {
+  const { states } = lane;
+  context.globalAlpha = 0.32;
+  for (let index = 0; index < states.length; index += 1) {
+    const { time, text, level } = states[index];
+    if (level === "gone" || (level === "none" && !text)) continue;
+    const end = states[index + 1]?.time ?? Math.max(state.history.end, state.to);
+    if (end < state.from || time > state.to) continue;
+    const left = Math.max(x(time), state.geometry.gutter);
+    const size = Math.max(1, x(Math.min(end, state.to)) - left);
+    context.fillStyle = colors[level];
+    context.fillRect(left, y + 3, size, LANE - 7);
+    if (size > context.measureText(text).width + 14) {
+      context.globalAlpha = 1;
+      context.fillStyle = colors.ink;
+      context.fillText(text, left + 7, y + 14);
+      context.globalAlpha = 0.32;
+    }
+  }
+  context.globalAlpha = 1;
+}
+
+/** Return the first of some records, which are ordered, at or after a time. */
+function firstAt(records, times, time, low = 0) {
+  let high = records.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[records[middle]] < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function drawWrites(context, lane, y, x, state, colors) {
+  const { history, from, to } = state;
+  const { records } = lane;
+  const pixel = 1 / state.geometry.scale;
+  for (let position = firstAt(records, history.time, from); position < records.length;) {
+    const record = records[position];
+    const time = history.time[record];
+    if (time > to) break;
+    context.fillStyle = colors.hues[hueOf(history.authors[history.author[record]])];
+    const isChange = history.type[record] === 1;
+    context.fillRect(Math.round(x(time)) - 1, isChange ? y + 4 : y + 1, isChange ? 2 : 3, isChange ? LANE - 9 : LANE - 3);
+    position = pixel > 0.2 ? firstAt(records, history.time, time + pixel, position + 1) : position + 1;
+  }
+}
+
+function drawRequests(context, items, y, x, state, colors) {
+  let before = -1;
+  for (const item of items) {
+    const left = Math.round(x(item.time));
+    if (item.time > state.to || left < state.geometry.gutter) continue;
+    const isBad = item.code >= 400;
+    if (left === before && !isBad) continue;
+    before = left;
+    context.fillStyle = item.fault || item.code >= 500 ? colors.bad : isBad ? colors.busy : colors.density;
+    context.fillRect(left, y + 4, Math.max(1.5, item.verb === "watch" ? 2 : item.seconds * 1000 * state.geometry.scale), LANE - 9);
+  }
+}
+
+function drawAxis(context, state, x, colors) {
+  const { gutter, width, height } = state.geometry;
+  const span = state.to - state.from;
+  const step = STEPS.find((each) => span / each <= (width - gutter) / 120) ?? STEPS.at(-1);
+  context.fillStyle = colors.surface;
+  context.fillRect(0, 0, width, AXIS - 2);
+  const digits = step >= 1000 ? 0 : 3;
+  for (let time = Math.ceil(state.from / step) * step; time <= state.to; time += step) {
+    const left = x(time);
+    context.fillStyle = colors.line;
+    context.fillRect(left, AXIS - 6, 1, height);
+    context.fillStyle = colors.muted;
+    const rest = step < 1 ? `+${(time % 1).toFixed(3).slice(1)}` : "";
+    context.fillText(timeText(time, { withDate: step >= 864e5, digits }) + rest, left + 4, 15);
+  }
+  context.fillStyle = colors.line;
+  context.fillRect(0, AXIS - 1, width, 1);
+  context.fillRect(gutter - 3, 0, 1, height);
+  context.fillStyle = colors.muted;
+  const text = span >= 12e4 ? `${Math.round(span / 6e4)} min` : span >= 1000 ? `${(span / 1000).toFixed(1)} s` : `${span.toFixed(2)} ms`;
+  context.fillText(`${text} in view`, 8, 15);
+}
+
+function drawNotes(context, state, x, colors) {
+  const { gutter, height } = state.geometry;
+  const line = (time, color, text, size) => {
+    const left = x(time);
+    if (left < gutter) return;
+    context.fillStyle = color;
+    context.fillRect(left - size / 2, AXIS - 6, size, height);
+    if (text) {
+      const wide = context.measureText(text).width + 8;
+      context.fillRect(left - size / 2, height - 18, wide, 18);
+      context.fillStyle = colors.surface;
+      context.fillText(text, left + 3, height - 5);
+    }
+  };
+  for (const note of state.notes) line(note.time ?? state.history.timeOf(note.revision), colors[note.level], note.text, 1);
+  if (state.moment) line(state.history.timeOf(state.moment), colors.busy, "shown", 2);
+}
+
+function zoomAt(state, factor, place) {
+  const span = state.to - state.from;
+  const next = Math.max(MIN_SPAN, Math.min(span * factor, 365 * 864e5));
+  const fixed = state.from + span * place;
+  state.from = fixed - next * place;
+  state.to = state.from + next;
+  state.follows = false;
+}
+
+/** Return what is at a place of the canvas: the row, and the record next to it. */
+function hit(state, px, py) {
+  const { geometry, history } = state;
+  if (!geometry || py < AXIS) return null;
+  const index = Math.floor((py - AXIS + state.top) / LANE);
+  const row = state.rows?.[index];
+  if (!row) return null;
+  if (px < geometry.gutter || !row.lane) return { index, row };
+  const time = state.from + (px - geometry.gutter) / geometry.scale;
+  const { records } = row.lane;
+  const position = firstAt(records, history.time, time);
+  const near = [records[position - 1], records[position]].filter((each) => each !== undefined)
+    .map((record) => ({ record, distance: Math.abs(history.time[record] - time) * geometry.scale }))
+    .filter(({ distance }) => distance < 6).sort((a, b) => a.distance - b.distance);
+  const shown = row.lane.states.filter((each) => each.time <= time).at(-1);
+  return { index, row, record: near[0]?.record, state: shown?.text };
+}
+
+function describe(found, history) {
+  const { row, record, state } = found;
+  if (!row.lane) return { title: row.client, lines: [`${row.items.length} requests`] };
+  const { lane } = row;
+  const lines = [lane.namespace ? `in ${lane.namespace}` : "", `${lane.records.length} writes`];
+  if (record !== undefined) lines.push(`${TYPES[history.type[record]]} by ${history.authors[history.author[record]] || "unknown"}`, timeText(history.time[record], { withDate: true }), `revision ${history.revision[record]}`);
+  else if (state) lines.push(state);
+  return { title: `${lane.kind} ${lane.name}`, lines: lines.filter(Boolean) };
+}
+
+function listen(canvas, state, setHover, { change }) {
+  if (!canvas) return undefined;
+  let drag = null;
+  let moved = 0;
+  const at = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  };
+  const placeOf = (px) => (px - state.geometry.gutter) / (state.geometry.width - state.geometry.gutter);
+  const tip = (found, x, y) => {
+    const side = x > canvas.clientWidth / 2 ? { right: `${canvas.clientWidth - x + 14}px` } : { left: `${x + 14}px` };
+    const edge = y > canvas.clientHeight / 2 ? { bottom: `${canvas.clientHeight - y + 8}px` } : { top: `${y + 8}px` };
+    setHover({ ...describe(found, state.history), style: { ...side, ...edge } });
+  };
+  const open = (found) => {
+    if (found?.row.lane) change({ select: found.row.lane.key, tab: "changes" });
+  };
+  const move = (share) => {
+    const shift = (state.to - state.from) * share;
+    state.from += shift;
+    state.to += shift;
+    state.follows = false;
+  };
+  const handlers = {
+    wheel: (event) => {
+      event.preventDefault();
+      const [px, py] = at(event);
+      if (event.ctrlKey || event.metaKey || py < AXIS) zoomAt(state, Math.exp(event.deltaY / 300), placeOf(px));
+      else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) move((event.deltaX || event.deltaY) / 1000);
+      else state.top += event.deltaY;
+      state.redraw();
+    },
+    pointerdown: (event) => {
+      drag = at(event);
+      moved = 0;
+      canvas.setPointerCapture(event.pointerId);
+    },
+    pointermove: (event) => {
+      const [x, y] = at(event);
+      if (drag) {
+        moved += Math.abs(x - drag[0]) + Math.abs(y - drag[1]);
+        if (moved > 4) {
+          move((drag[0] - x) / (state.geometry.width - state.geometry.gutter));
+          state.top += drag[1] - y;
+          drag = [x, y];
+          state.redraw();
+        }
+        return;
+      }
+      const found = hit(state, x, y);
+      if (found) tip(found, x, y);
+      else setHover(null);
+    },
+    pointerup: (event) => {
+      drag = null;
+      if (moved > 4) return;
+      const [x, y] = at(event);
+      if (y < AXIS && x > state.geometry.gutter) {
+        const revision = state.history.revisionAt(state.from + (x - state.geometry.gutter) / state.geometry.scale);
+        change({ at: revision ? String(revision) : "" });
+      } else open(hit(state, x, y));
+    },
+    pointercancel: () => {
+      drag = null;
+    },
+    pointerleave: () => setHover(null),
+    dblclick: (event) => {
+      zoomAt(state, 0.4, placeOf(at(event)[0]));
+      state.redraw();
+    },
+    keydown: (event) => {
+      if (!state.rows || event.ctrlKey || event.metaKey) return;
+      const focus = (index) => {
+        state.focus = Math.max(0, Math.min(state.rows.length - 1, index));
+        const y = state.focus * LANE;
+        if (y < state.top) state.top = y;
+        if (y > state.top + canvas.clientHeight - AXIS - LANE) state.top = y - canvas.clientHeight + AXIS + 2 * LANE;
+        if (state.rows.length) tip({ index: state.focus, row: state.rows[state.focus] }, state.geometry.gutter, AXIS + y - state.top + LANE);
+      };
+      const actions = {
+        ArrowDown: () => focus(state.focus + 1),
+        ArrowUp: () => focus(state.focus - 1),
+        PageDown: () => focus(state.focus + 20),
+        PageUp: () => focus(state.focus - 20),
+        ArrowLeft: () => move(-0.1),
+        ArrowRight: () => move(0.1),
+        "+": () => zoomAt(state, 0.6, 0.5),
+        "=": () => zoomAt(state, 0.6, 0.5),
+        "-": () => zoomAt(state, 1 / 0.6, 0.5),
+        0: () => {
+          state.follows = true;
+        },
+        Enter: () => open({ row: state.rows[state.focus] ?? {} }),
+      };
+      if (!actions[event.key]) return;
+      event.preventDefault();
+      actions[event.key]();
+      state.redraw();
+    },
+  };
+  for (const [name, handler] of Object.entries(handlers)) canvas.addEventListener(name, handler, { passive: false });
+  return () => {
+    for (const [name, handler] of Object.entries(handlers)) canvas.removeEventListener(name, handler);
+  };
+}

@@ -1,0 +1,363 @@
+"""The page of `mockube ui` in a real browser: what it shows of objects, history and requests, and what it does not let in."""
+
+import re
+
+import pytest
+
+from tests.support.processes.page import NARROW, WIDE, one_time_token, opened, visiting
+from tests.support.server.apiserver import Client, running, running_with_roles
+from tests.support.server.control import PATH, control_object
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
+NODES = "/api/v1/nodes"
+VIEWS = ("cluster", "objects", "timeline", "activity")
+HOSTILE = '<img src=x onerror="window.entered=1"><script>window.entered=1</script>'
+
+
+@pytest.fixture
+async def client():
+    async with running("--history=all", "--disable-admission-plugins=ServiceAccount") as client:
+        yield client
+
+
+def template(**labels):
+    return {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "nginx"}]}}
+
+
+async def create(client, path, tree, **headers):
+    answer = await client.post(path, tree, **headers)
+    assert answer.status == 201, answer.body
+    return answer.body
+
+
+def owned_by(owner, kind):
+    reference = {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+    }
+    return [reference]
+
+
+async def create_deployment(client, name="web"):
+    """Create a Deployment with its ReplicaSet and one pod on a node."""
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template(app=name)}
+    deployment = await create(client, DEPLOYMENTS, {"metadata": {"name": name}, "spec": spec})
+    metadata = {"name": f"{name}-1", "ownerReferences": owned_by(deployment, "Deployment")}
+    replica_set = await create(client, REPLICA_SETS, {"metadata": metadata, "spec": spec})
+    metadata = {"name": f"{name}-1-a", "ownerReferences": owned_by(replica_set, "ReplicaSet")}
+    pod_spec = {**template()["spec"], "nodeName": "node-1"}
+    await create(client, PODS, {"metadata": metadata, "spec": pod_spec})
+
+
+async def test_objects_are_below_their_owners_and_follow_changes(client):
+    await create_deployment(client)
+    async with opened(client) as page:
+        await page.go("#/objects")
+        levels = {}
+        for name in ("web", "web-1", "web-1-a"):
+            row = page.tab.get_by_role("treeitem").filter(has=page.tab.get_by_text(name, exact=True))
+            levels[name] = await row.get_attribute("aria-level")
+        assert levels == {"web": "1", "web-1": "2", "web-1-a": "3"}
+        await create_deployment(client, "later")
+        await page.text("later-1-a")
+        await client.delete(f"{PODS}/later-1-a?gracePeriodSeconds=0")
+        await page.tab.get_by_text("later-1-a").wait_for(state="detached")
+
+
+async def test_lines_have_the_author_who_wrote_them(client):
+    await create_deployment(client)
+    bob = {"Impersonate_User": "bob", "Impersonate_Group": "system:masters"}
+    await client.patch(f"{DEPLOYMENTS}/web", {"spec": {"replicas": 0}}, **bob)
+    async with opened(client) as page:
+        await page.go("#/objects?select=deployments.apps|default|web&tab=yaml")
+        replicas = page.tab.get_by_role("listitem").filter(has_text="replicas: 0").first
+        await replicas.wait_for()
+        assert await replicas.locator(".who").get_attribute("title") == "bob"
+        image = page.tab.get_by_role("listitem").filter(has_text="image: nginx").first
+        assert await image.locator(".who").get_attribute("title") == "admin"
+        await replicas.click()
+        await page.text("spec.replicas: bob")
+
+
+async def test_changes_lead_to_the_page_of_then(client):
+    await create(client, CONFIG_MAPS, {"metadata": {"name": "settings"}, "data": {"color": "red"}})
+    await client.patch(f"{CONFIG_MAPS}/settings", {"data": {"color": "blue"}})
+    async with opened(client) as page:
+        await page.go("#/objects?select=configmaps|default|settings&tab=changes")
+        await page.text('/data/color = "blue"')
+        await page.tab.get_by_role("button", name="diff").last.click()
+        await page.text("-   color: red")
+        await page.tab.get_by_role("button", name="then").last.click()
+        await page.tab.get_by_role("tab", name="YAML").click()
+        await page.text("color: red")
+        await page.tab.get_by_role("tab", name="Act").click()
+        await page.text("This is the past")
+        await page.tab.get_by_role("button", name="Back to now").click()
+        await page.tab.get_by_role("tab", name="YAML").click()
+        await page.text("color: blue")
+
+
+async def test_slider_shows_objects_of_then(client):
+    await create_deployment(client)
+    async with opened(client) as page:
+        await page.go("#/objects")
+        await page.text("web-1-a")
+        slider = page.tab.get_by_role("slider", name="The moment that the page shows")
+        await page.tab.locator("input[type=range]:enabled").wait_for()
+        await slider.press("Home")
+        await page.tab.get_by_text("web-1-a").wait_for(state="detached")
+        await page.tab.get_by_role("button", name="Back to now").click()
+        await page.text("web-1-a")
+
+
+async def test_hostile_values_run_no_script(client):
+    named = {"Impersonate_User": HOSTILE, "Impersonate_Group": "system:masters", "User_Agent": HOSTILE}
+    metadata = {"name": "web", "annotations": {"note": HOSTILE}, "labels": {"a": "b"}}
+    await create(
+        client, CONFIG_MAPS, {"metadata": metadata, "data": {"__proto__": HOSTILE, "a": HOSTILE}}, **named
+    )
+    event = {
+        "metadata": {"name": "e"},
+        "involvedObject": {"kind": "ConfigMap", "namespace": "default", "name": "web"},
+        "reason": HOSTILE,
+        "message": HOSTILE,
+    }
+    stored = await client.get(f"{CONFIG_MAPS}/web")
+    event["involvedObject"]["uid"] = stored.body["metadata"]["uid"]
+    await create(client, "/api/v1/namespaces/default/events", event)
+    async with opened(client) as page:
+        for tab in ("overview", "yaml", "changes", "why", "actions"):
+            await page.go(f"#/objects?select=configmaps|default|web&tab={tab}")
+            await page.tab.get_by_role("tab", name=tab[:3], selected=True).wait_for()
+        await page.go("#/objects?select=configmaps|default|web&tab=yaml")
+        await page.text("window.entered=1")
+        for view in VIEWS:
+            await page.go(f"#/{view}")
+            await page.tab.wait_for_timeout(200)
+        assert await page.tab.evaluate("window.entered") is None
+        assert await page.tab.locator("img[src=x]").count() == 0
+
+
+async def test_page_without_valid_token_says_so(client):
+    token = await one_time_token(client)
+    async with visiting(client) as page:
+        await page.open(token)
+        await page.tab.reload()
+        await page.loaded()
+        await page.tab.get_by_role("button", name="End").click()
+        await page.text("The session has ended")
+        await page.tab.goto(f"{client.url}/mockube/ui/#token={token}")
+        await page.tab.reload()
+        await page.text("No session")
+
+
+async def test_used_token_is_refused(client):
+    token = await one_time_token(client)
+    async with visiting(client) as page:
+        await page.open(token)
+    async with visiting(client) as page:
+        await page.tab.goto(f"{client.url}/mockube/ui/#token={token}")
+        await page.text("the token was used already")
+        assert token not in page.tab.url
+
+
+async def test_page_connects_again_to_server_that_was_away(client):
+    async with visiting(client) as page:
+        await page.open(await one_time_token(client))
+        await page.go("#/objects")
+        await page.tab.route("**/*", lambda route: route.abort())
+        client.server.end_streams()
+        await page.text("The server does not respond")
+        await create_deployment(client)
+        await page.tab.unroute("**/*")
+        await page.text("web-1-a")
+        await page.tab.get_by_text("The server does not respond").wait_for(state="detached")
+
+
+async def test_keyboard_reaches_everything(client):
+    await create_deployment(client)
+    async with opened(client) as page:
+        keyboard = page.tab.keyboard
+        await keyboard.press("2")
+        await page.tab.get_by_role("tree").wait_for()
+        await keyboard.press("/")
+        await keyboard.type("web-1-a")
+        await page.tab.get_by_role("tree").focus()
+        for key in ("ArrowDown", "ArrowDown", "ArrowDown", "Enter"):
+            await keyboard.press(key)
+        await page.tab.get_by_role("complementary", name="Pod web-1-a").wait_for()
+        await page.tab.get_by_role("tab", name="Overview").focus()
+        await keyboard.press("ArrowRight")
+        await page.tab.get_by_role("tab", name="YAML", selected=True).wait_for()
+        await keyboard.press("Escape")
+        await page.tab.get_by_role("complementary").wait_for(state="detached")
+        await keyboard.press("3")
+        await page.tab.get_by_role("application").focus()
+        await page.tab.locator("input[type=range]:enabled").wait_for()
+        for key in ("ArrowDown", "Enter"):
+            await keyboard.press(key)
+        await page.tab.get_by_role("complementary").wait_for()
+
+
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+async def test_views_fit_into_the_window(client, viewport):
+    await create(client, NODES, {"metadata": {"name": "node-1"}})
+    await create_deployment(client, "a-name-as-long-as-those-of-workloads-become-in-practice")
+    async with opened(client, viewport=viewport) as page:
+        for view in VIEWS:
+            await page.go(f"#/{view}")
+            await page.tab.get_by_role("region").first.wait_for()
+            assert await page.fits(), view
+        for tab in ("overview", "yaml", "changes", "why", "actions"):
+            await page.go(f"#/objects?select=nodes||node-1&tab={tab}")
+            await page.tab.get_by_role("tabpanel").wait_for()
+            assert await page.fits(), tab
+
+
+async def test_cluster_opens_nodes_and_counts_pods(client):
+    for number in range(3):
+        await create(client, NODES, {"metadata": {"name": f"node-{number}"}})
+    await create_deployment(client)
+    async with opened(client) as page:
+        await page.text("3 nodes, 1 pods")
+        canvas = page.tab.get_by_role("application")
+        await canvas.focus()
+        for key in ("ArrowRight", "ArrowRight", "Enter"):
+            await page.tab.keyboard.press(key)
+        await page.tab.get_by_role("complementary", name="Node node-1").wait_for()
+
+
+async def test_actions_do_what_rights_allow(client):
+    await create_deployment(client)
+    async with opened(client) as page:
+        await page.go("#/objects?select=deployments.apps|default|web&tab=actions")
+        await page.tab.get_by_label("Replicas").fill("4")
+        await page.tab.get_by_role("button", name="Scale").click()
+        await page.text("It has 4 replicas now.")
+        assert (await client.get(f"{DEPLOYMENTS}/web")).body["spec"]["replicas"] == 4
+        await page.go("#/cluster")
+        await page.tab.get_by_role("button", name="Control").click()
+        await page.tab.get_by_label("Name of this moment").fill("before")
+        await page.tab.get_by_role("button", name="Mark").click()
+        await page.text("before is revision")
+        await client.patch(f"{DEPLOYMENTS}/web", {"spec": {"replicas": 9}})
+        await page.tab.get_by_label("Revision, Mark or time").fill("before")
+        await page.tab.get_by_role("button", name="Rewind").click()
+        await page.text("undoes it")
+        assert (await client.get(f"{DEPLOYMENTS}/web")).body["spec"]["replicas"] == 4
+
+
+async def test_user_with_few_rights_sees_what_they_allow():
+    async with running_with_roles("--disable-admission-plugins=ServiceAccount") as client:
+        await create_deployment(client)
+        rules = [
+            {"apiGroups": ["control.mockube.dev"], "resources": ["pagetokens"], "verbs": ["create"]},
+            {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["list", "get"]},
+        ]
+        roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+        await create(client, roles, {"metadata": {"name": "few"}, "rules": rules})
+        binding = {
+            "metadata": {"name": "few"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "few"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}],
+        }
+        await create(client, f"{roles.removesuffix('roles')}rolebindings", binding)
+        alice = Client(client.session, client.url, authorization="Bearer alice")
+        async with visiting(client) as page:
+            await page.open(await one_time_token(alice))
+            await page.text("You may not list Changes")
+            await page.go("#/objects?select=deployments.apps|default|web&tab=actions")
+            await page.tab.get_by_text("your rights do not allow this").first.wait_for()
+            assert await page.tab.get_by_role("button", name="Scale").is_disabled()
+            assert await page.tab.get_by_text("web-1-a").count() == 0
+
+
+async def test_server_without_explanations_says_so(client):
+    await create_deployment(client)
+    async with opened(client) as page:
+        answer = await client.post(f"{PATH}/explanations", control_object("Explanation", spec={}))
+        if answer.status != 404:
+            pytest.skip("this server explains objects")
+        page.problems.clear()
+        await page.go("#/objects?select=pods|default|web-1-a&tab=why")
+        await page.text("does not explain objects")
+        page.problems.clear()
+
+
+async def test_activity_counts_requests(client):
+    for _ in range(3):
+        await client.get(f"{CONFIG_MAPS}/none", User_Agent="tester")
+    async with opened(client) as page:
+        await page.go("#/activity")
+        await page.text("Refused and failed")
+        await page.text("/api/v1/namespaces/default/configmaps/none")
+
+
+RULES = """
+async () => {
+  const folder = new URL(".", document.querySelector("script[type=module]").src).href;
+  const { patched, noted, Note, notesOfManagers, yamlLines } = await import(`${folder}trees.js`);
+  const { difference } = await import(`${folder}views/detail.js`);
+  const { stateOf, quantity, ageText } = await import(`${folder}health.js`);
+  const before = { a: { "x/y": 1 }, list: [{ name: "p", v: 1 }, { name: "q", v: 2 }] };
+  const after = patched(before, [
+    { op: "replace", path: "/a/x~1y", value: 2 },
+    { op: "add", path: "/__proto__", value: "own" },
+    { op: "remove", path: "/list/0" },
+  ]);
+  const first = noted(undefined, new Note(null), before, "ann");
+  const notes = noted(before, first, { ...before, list: [{ name: "q", v: 2 }, { name: "r", v: 3 }] }, "bob");
+  const managed = [{ manager: "m", fieldsV1: { "f:list": { 'k:{"name":"q"}': { "f:v": {} } } } }];
+  const owned = notesOfManagers(before, managed, (entry) => entry.manager);
+  const lines = (tree) => yamlLines(tree).map((line) => "  ".repeat(line.indent) + line.text);
+  return {
+    before, after: JSON.stringify(after), isPolluted: ({}).own !== undefined,
+    authors: [notes.of("a").of("x/y").own, notes.of("list").of(0).of("v").own, notes.of("list").of(1).of("v").own],
+    owners: [owned.of("list").of(1).of("v").own, owned.of("list").of(0).of("v").own],
+    yaml: lines({ a: "true", b: [{ c: 1, d: [] }, "x: y"], e: "1\\n2", f: {}, g: null, h: "nginx:1" }),
+    difference: difference(yamlLines({ a: 1, b: 2, c: 3 }), yamlLines({ a: 1, b: 4, c: 3 })).map((line) => line.sign + line.text),
+    states: [
+      stateOf("Pod", { metadata: {}, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } }).level,
+      stateOf("Pod", { metadata: {}, status: { containerStatuses: [{ state: { waiting: { reason: "CrashLoopBackOff" } } }] } }).level,
+      stateOf("Deployment", { metadata: {}, spec: { replicas: 2 }, status: { readyReplicas: 1 } }).text,
+      stateOf("Pod", { metadata: { deletionTimestamp: "x" } }).text,
+    ],
+    quantities: ["500m", "2Gi", "1e3", "x"].map(quantity), ages: [5_000, 125_000, 8e6].map(ageText),
+  };
+}
+"""
+
+
+async def test_rules_of_trees_and_states(client):
+    async with opened(client) as page:
+        found = await page.tab.evaluate(RULES)
+    assert found == {
+        "before": {"a": {"x/y": 1}, "list": [{"name": "p", "v": 1}, {"name": "q", "v": 2}]},
+        "after": '{"a":{"x/y":2},"list":[{"name":"q","v":2}],"__proto__":"own"}',
+        "isPolluted": False,
+        "authors": ["ann", "ann", "bob"],
+        "owners": ["m", None],
+        "yaml": [
+            *('a: "true"', "b:", "- c: 1", "  d: []", '- "x: y"', "e: |", "  1", "  2", "f: {}"),
+            *("g: null", 'h: "nginx:1"'),
+        ],
+        "difference": ["a: 1", "-b: 2", "+b: 4", "c: 3"],
+        "states": ["good", "bad", "1/2", "Terminating"],
+        "quantities": [0.5, 2 << 30, 1000, 0],
+        "ages": ["5s", "2m", "2h"],
+    }
+
+
+async def test_history_has_more_than_the_newest_changes(client):
+    for number in range(1200):
+        await client.post(CONFIG_MAPS, {"metadata": {"name": f"map-{number}"}})
+    async with opened(client) as page:
+        await page.text(re.compile("^1,2[0-9][0-9] changes$"))

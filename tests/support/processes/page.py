@@ -1,0 +1,80 @@
+"""The page of `mockube ui` in a real browser, driven by Playwright."""
+
+import contextlib
+from urllib.parse import urlsplit
+
+from playwright.async_api import async_playwright
+
+from tests.support.processes.browser import browser
+from tests.support.server.control import PATH, control_object
+
+WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+
+
+class Page:
+    """A tab; `problems` are errors of scripts, and what the policy of the page or its server refused."""
+
+    def __init__(self, tab, url):
+        self.tab, self.url = tab, url
+        self.addresses, self.problems = set(), []
+        tab.on("request", lambda request: self.addresses.add(urlsplit(request.url).netloc))
+        tab.on("pageerror", lambda error: self.problems.append(str(error)))
+        tab.on("console", self._note)
+        tab.on("dialog", lambda dialog: self.problems.append(dialog.message))
+
+    def _note(self, message):
+        # A browser reports the answers by which the page finds where the history begins, and that nothing is explained.
+        expected = message.location["url"].endswith(("/mockube/at/1", "/explanations"))
+        if message.type == "error" and not expected:
+            self.problems.append(f"{message.text} {message.location['url']}")
+
+    async def open(self, token):
+        await self.tab.goto(f"{self.url}/mockube/ui/#token={token}")
+        await self.tab.get_by_role("navigation", name="Views").wait_for()
+        await self.loaded()
+
+    async def loaded(self):
+        await self.tab.get_by_text("Reading the objects").wait_for(state="detached")
+
+    async def go(self, fragment):
+        await self.tab.evaluate("fragment => { location.hash = fragment; }", fragment)
+
+    async def text(self, expected):
+        """Wait until a text is shown."""
+        await self.tab.get_by_text(expected).first.wait_for()
+
+    async def fits(self):
+        """Return whether nothing is wider than the window."""
+        return await self.tab.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+
+
+async def one_time_token(client):
+    answer = await client.post(f"{PATH}/pagetokens", control_object("PageToken"))
+    assert answer.status == 201, answer.body
+    return answer.body["status"]["token"]
+
+
+@contextlib.asynccontextmanager
+async def visiting(client, *, viewport=WIDE, scheme="light"):
+    """A page of a server that is not open yet."""
+    program = browser()
+    async with async_playwright() as playwright:
+        running = await playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        try:
+            context = await running.new_context(
+                viewport=viewport, color_scheme=scheme, ignore_https_errors=True
+            )
+            context.set_default_timeout(20_000)
+            yield Page(await context.new_page(), client.url)
+        finally:
+            await running.close()
+
+
+@contextlib.asynccontextmanager
+async def opened(client, **options):
+    """A page with a session of the client's user; it fails if a script failed, or if another address was requested."""
+    async with visiting(client, **options) as page:
+        await page.open(await one_time_token(client))
+        yield page
+        assert page.problems == [], page.problems
+        assert page.addresses == {urlsplit(client.url).netloc}
