@@ -9,10 +9,12 @@ from http import HTTPStatus
 from typing import Final
 
 import orjson
+from msgspec import structs
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.api_server import ApiServer
 from mockube.container_runtime.kubelets import NO_KUBELETS, Kubelets
@@ -49,6 +51,7 @@ _ADMIN_CHECK_SECONDS: Final = 60.0
 _CLIENT_PORT: Final = 40000
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 _DNS_PORT: Final = 53
+_API_SERVER: Final = "kube-apiserver"
 _DNS_POD: Final[ReadOnlyTree] = {
     "metadata": {"name": "coredns", "namespace": "kube-system", "labels": {"k8s-app": "kube-dns"}},
     "spec": {
@@ -64,6 +67,13 @@ _DNS_POD: Final[ReadOnlyTree] = {
     },
 }
 """The pod that policies see behind cluster DNS."""
+
+
+def _is_api_server(pod: ReadOnlyTree, port: int) -> bool:
+    """Return whether a port is that of the API server, in whose static pod the real one answers."""
+    if meta.labels(pod).get("component") != _API_SERVER or meta.namespace(pod) != NAMESPACE_SYSTEM:
+        return False
+    return any(f"--secure-port={port}" in (each.get("command") or ()) for each in pod["spec"]["containers"])
 
 
 class _BytesClient:
@@ -295,7 +305,8 @@ class PodConnections:
         for target in hosted if len(hosted) == len(targets) else ():
             port = self._responses.open_port(target.pod, target.port, protocol) if target.pod else None
             if port is not None:
-                return target, port
+                is_api_server = target.pod is not None and _is_api_server(target.pod, target.port)
+                return structs.replace(target, is_api_server=is_api_server), port
         target = targets[turn % len(targets)]
         return target, self._responses.open_port(target.pod, target.port, protocol) if target.pod else None
 
@@ -353,18 +364,25 @@ class PodConnections:
         )
 
     async def _send_to_api_server(self, pod: ReadOnlyTree, request: HttpRequest) -> Reply:
-        """Send a request to the API server with the credentials in its headers, as from the pod."""
+        """Send a request to the API server with its own credentials, as from the pod."""
         if not request.uses_tls:
             body = b"Client sent an HTTP request to an HTTPS server.\n"
             return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, status=400, reason="Bad Request", body=body)
-        response = await self._api_server.send(request.method, request.path, request.headers, request.body)
+        response = await self._api_server.send(
+            request.method,
+            request.path,
+            request.headers,
+            request.body,
+            certificate=request.certificate,
+            key=request.key,
+        )
         if response is not None:
             with suppress(ValueError):
                 return Reply(
                     outcome=Outcome.OPEN.value,
                     speaks=HTTP,
                     uses_tls=True,
-                    authority=await self._api_server.authority(meta.namespace(pod)),
+                    authority=await self._api_server.authority(meta.namespace(pod) or NAMESPACE_SYSTEM),
                     status=response.status,
                     reason=HTTPStatus(response.status).phrase,
                     headers=(

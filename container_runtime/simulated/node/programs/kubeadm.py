@@ -1,4 +1,4 @@
-"""kubeadm, etcdctl, kubectl, kubelet and containerd as programs of a node. What they would change of the cluster is refused by name."""
+"""kubeadm, etcdctl, kubelet and containerd as programs of a node. What they would change of the cluster is refused by name."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -214,25 +214,6 @@ def etcdctl(process: Process) -> Run:
     )
 
 
-def kubectl(process: Process) -> Run:
-    """Say with which file kubectl would be authenticated: no node has a credential of an administrator."""
-    arguments = list(process.arguments)
-    if arguments[:1] == ["version"] and "--client" in arguments:
-        version = (yield from ask(process, "machine"))["version"]
-        yield write_text(f"Client Version: {version}\n")
-        return 0
-    path = next((each.partition("=")[2] for each in arguments if each.startswith("--kubeconfig=")), "")
-    path = path or process.environment.get("KUBECONFIG") or "/root/.kube/config"
-    if not process.host.files.exists(process.path(path)):
-        yield process.report(
-            "The connection to the server localhost:8080 was refused - did you specify the right host or port?"
-        )
-        return 1
-    raise ProgramUsageError(
-        f"kubectl is not simulated on a node, because the credentials in {path} are not: use kubectl on your machine"
-    )
-
-
 def kubelet(process: Process) -> Run:
     if "--version" in process.arguments:
         version = (yield from ask(process, "machine"))["version"]
@@ -254,7 +235,6 @@ def containerd(process: Process) -> Run:
 PROGRAMS: Final = {
     "kubeadm": kubeadm,
     "etcdctl": etcdctl,
-    "kubectl": kubectl,
     "kubelet": kubelet,
     "containerd": containerd,
 }
