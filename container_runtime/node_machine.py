@@ -49,6 +49,9 @@ class NodeMachines(Protocol):
     def find(self, node: str, path: str) -> NodeFile | None:
         """Return a file of a node, whose symbolic links are followed; None if there is none."""
 
+    def write(self, node: str, path: str, data: bytes) -> None:
+        """Write a file of a node, if there is space for it."""
+
     def resolve(self, node: str, path: str) -> str:
         """Return a path of a node without symbolic links."""
 

@@ -26,6 +26,7 @@ from mockube.kubelet.pod_objects import ROOT_CA
 from mockube.kubelet.settings import KubeletContext
 
 from . import cri_objects, journal, machine_network
+from .etcd_store import EtcdStore
 from .exec_sessions import ExecSessions
 from .log_readers import LogReader, LogReaders
 from .tokens import BootstrapTokens, authority_hash
@@ -62,6 +63,7 @@ class MachineServices:
         self._readers = LogReaders()
         self._tokens = BootstrapTokens(context.client, context.clock, context.random)
         self._units: NodeUnits | None = None
+        self._etcd: EtcdStore | None = None
         self._answers: Mapping[str, Answer] = {
             "units": self._unit_states,
             "unit.change": self._change_unit,
@@ -88,6 +90,8 @@ class MachineServices:
             "token.create": self._create_token,
             "token.delete": self._delete_token,
             "token.generate": self._generate_token,
+            "etcd": self._etcd_status,
+            "etcd.check": self._check_revision,
         }
 
     def connect(self, runtime: ContainerRuntime, images: ImageService, machines: NodeMachines) -> None:
@@ -96,6 +100,8 @@ class MachineServices:
         self._images = images
         self._machines = machines
         self._units = NodeUnits(self._context, machines, self.api_server)
+        self._etcd = EtcdStore(self._context, machines, self._find_administrator)
+        self._etcd.watch(self.pods)
 
     @property
     def units(self) -> NodeUnits:
@@ -410,6 +416,17 @@ class MachineServices:
 
     async def _delete_token(self, _: ReadOnlyTree, arguments: Mapping[str, Any]) -> Any:
         await self._tokens.delete(arguments["token"])
+
+    @property
+    def etcd(self) -> EtcdStore:
+        assert self._etcd is not None
+        return self._etcd
+
+    async def _etcd_status(self, _: ReadOnlyTree, __: Mapping[str, Any]) -> Any:
+        return await self.etcd.status()
+
+    async def _check_revision(self, _: ReadOnlyTree, arguments: Mapping[str, Any]) -> Any:
+        await self.etcd.check(arguments["revision"])
 
     async def _generate_token(self, _: ReadOnlyTree, __: Mapping[str, Any]) -> Any:
         return self._tokens.generate()

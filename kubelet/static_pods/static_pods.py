@@ -69,7 +69,8 @@ class StaticPods:
         self._pods = context.informers.of(kinds.PODS)
         self._recorder = context.recorder.of("kubelet")
         self._contents = contents
-        self._files = dict(context.settings.installation.files)
+        self._installation = context.settings.installation.files
+        self._files = dict(self._installation)
         """The files that nodes have from their installation, and that are not written yet."""
         self._programs = running_programs(context)
         self._installed = set[str]()
@@ -86,6 +87,7 @@ class StaticPods:
             "static-pods", self._reconcile, workers=1, clock=context.clock, metrics=context.metrics
         )
         contents.on_node_change(self._on_files_change)
+        contents.on_node_loss(self._on_files_loss)
         self._nodes.add_handler(self._on_node_change)
         self._pods.add_handler(self._on_pod_change)
 
@@ -117,6 +119,11 @@ class StaticPods:
 
     def _on_files_change(self, node: str) -> None:
         self._loop.add_coalesced(Key("", node), _QUIET)
+
+    def _on_files_loss(self, node: str) -> None:
+        """Write the files of the installation again, as they were before anyone had changed them."""
+        if node in self._installation:
+            self._files[node] = self._installation[node]
 
     def _on_node_change(self, change: Change) -> None:
         old, new, name = change.old, change.new, meta.name(change.last_known)

@@ -37,7 +37,12 @@ from mockube.container_runtime.simulated.network.calls import (
 )
 from mockube.container_runtime.simulated.network.coredns import Query
 from mockube.container_runtime.simulated.network.policies import is_allowed
-from mockube.container_runtime.simulated.network.services import Outcome, RouteTarget, route
+from mockube.container_runtime.simulated.network.services import (
+    KUBELET_HEALTH_PORT,
+    Outcome,
+    RouteTarget,
+    route,
+)
 from mockube.container_runtime.simulated.network.view import Peer, SyncedView, peer_of
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
 
@@ -74,6 +79,20 @@ def _is_api_server(pod: ReadOnlyTree, port: int) -> bool:
     if meta.labels(pod).get("component") != _API_SERVER or meta.namespace(pod) != NAMESPACE_SYSTEM:
         return False
     return any(f"--secure-port={port}" in (each.get("command") or ()) for each in pod["spec"]["containers"])
+
+
+def _health_of_kubelet(request: HttpRequest) -> Reply:
+    """Answer a request to the port of health of a kubelet that runs."""
+    is_health = request.path.partition("?")[0] == "/healthz"
+    status, body = (200, b"ok") if is_health else (404, b"404 page not found\n")
+    return Reply(
+        outcome=Outcome.OPEN.value,
+        speaks=HTTP,
+        status=0 if request.uses_tls else status,
+        reason=_PHRASES[status],
+        headers=(("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))),
+        body=body,
+    )
 
 
 class _BytesClient:
@@ -217,7 +236,7 @@ class PodConnections:
             return opened
         target, port = opened
         if target.is_api_server or target.kubelet:
-            return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=True)
+            return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=bool(port.uses_tls))
         if connect.protocol != "TCP":
             return await self._send_datagram(source, connect, opened, on_unknown)
         process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
@@ -289,7 +308,7 @@ class PodConnections:
         if target.kubelet and self.kubelets.port_of(target.kubelet) is None:
             return Reply(outcome=Outcome.REFUSED.value)
         if target.is_api_server or target.kubelet:
-            return target, OpenPort(speaks=HTTP, uses_tls=True)
+            return target, OpenPort(speaks=HTTP, uses_tls=target.port != KUBELET_HEALTH_PORT)
         process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
         if process_port is not None and (protocol == "TCP" or process_port.has_own_network):
             return target, OpenPort(uses_tls=None)
@@ -324,8 +343,7 @@ class PodConnections:
         if target.is_api_server:
             return await self._send_to_api_server(pod, request)
         if target.kubelet:
-            kubelet = self.kubelets.port_of(target.kubelet)
-            return await send_locally(kubelet, request) if kubelet is not None else REFUSED
+            return await self._send_to_kubelet(target, request)
         assert target.pod is not None
         process_port = self._process_port(target.pod, target.port)
         if process_port is not None:
@@ -362,6 +380,14 @@ class PodConnections:
             headers=tuple(headers),
             body=b"" if request.method == "HEAD" else answer.body,
         )
+
+    async def _send_to_kubelet(self, target: RouteTarget, request: HttpRequest) -> Reply:
+        kubelet = self.kubelets.port_of(target.kubelet)
+        if kubelet is None:
+            return REFUSED
+        if target.port == KUBELET_HEALTH_PORT:
+            return _health_of_kubelet(request)
+        return await send_locally(kubelet, request)
 
     async def _send_to_api_server(self, pod: ReadOnlyTree, request: HttpRequest) -> Reply:
         """Send a request to the API server with its own credentials, as from the pod."""

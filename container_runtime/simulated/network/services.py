@@ -19,6 +19,8 @@ from .policies import TCP, contains
 from .view import ClusterView, Peer, parse_address, peer_of
 
 _API_SERVER: Final = ("default", "kubernetes")
+KUBELET_HEALTH_PORT: Final = 10248
+"""The port at which a kubelet answers `/healthz` to programs of its node, without TLS."""
 _KUBELET_PORT: Final = 10250
 """The port of kubelets whose node does not say one."""
 _LOCALHOST: Final = ("127.0.0.1", "::1")
@@ -89,6 +91,9 @@ def _local_route(view: ClusterView, source: Peer, address: str, port: int, proto
     node = view.node_at(source.address)
     if node is None:
         return _host_route(view, source.node, address, port, protocol)
+    if protocol == TCP and port == KUBELET_HEALTH_PORT:
+        peer = Peer(address=address, node=meta.name(node))
+        return Route(targets=(RouteTarget(peer=peer, port=port, kubelet=meta.name(node)),))
     return _node_route(view, source, node, address, port, protocol)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.etcd_snapshots import DATABASE, DEFAULT_FOLDER
 from mockube.container_runtime.node_machine import NO_CREDENTIALS, NodeCredentials
 from mockube.container_runtime.node_paths import DIRECTORY, NODE_PATHS, SOCKET
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
@@ -17,7 +18,7 @@ from mockube.container_runtime.simulated.shell.network_programs.kubectl.connecti
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.output import to_yaml
 from mockube.container_runtime.simulation_values import CLUSTER_DNS
 
-from .installed_programs import NODE_PROGRAM_NAMES
+from .installed_programs import ETCD_PROGRAMS, NODE_PROGRAM_NAMES
 from .pod_log_paths import log_path, pod_folder
 
 CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
@@ -29,7 +30,6 @@ KUBELET_KUBECONFIG: Final = "/etc/kubernetes/kubelet.conf"
 WANTED: Final = "/etc/systemd/system/multi-user.target.wants"
 _SHOWN_PROGRAMS: Final = ("bash", "cat", "curl", "grep", "ls", "sed", "sh")
 """Programs of Debian that a list of the folder shows. The others run, too, and need no entry in each node."""
-_ETCDCTL: Final = "/usr/bin/etcdctl"
 _LINKS: Final[Mapping[str, str]] = {
     "/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64", "/var/run": "../run", "/var/lock": "../run/lock",
     f"{WANTED}/kubelet.service": KUBELET_UNIT, f"{WANTED}/containerd.service": CONTAINERD_UNIT,
@@ -169,9 +169,11 @@ def root_files(
     """
     files = dict(_common_files())
     if not is_control_plane(node):
-        del files[_ETCDCTL]
+        for name in ETCD_PROGRAMS:
+            del files[f"/usr/bin/{name}"]
     files |= {path: _text_file(path, text) for path, text in _texts(node, server, authority, cluster_dns)}
     if is_control_plane(node):
+        files[f"{DEFAULT_FOLDER}/{DATABASE}"] = _text_file(DATABASE, "# The objects are in the API server.\n")
         kubeconfigs = _kubeconfigs_of_control_plane(server, authority, credentials.administrator)
         files |= {path: _text_file(path, text) for path, text in kubeconfigs}
         files |= {

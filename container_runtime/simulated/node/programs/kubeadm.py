@@ -1,4 +1,4 @@
-"""kubeadm, etcdctl, kubelet and containerd as programs of a node. What they would change of the cluster is refused by name."""
+"""kubeadm, kubelet and containerd as programs of a node. What they would change of the cluster is refused by name."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -52,7 +52,11 @@ def kubeadm(process: Process) -> Run:
     if not words:
         yield write_text("Usage:\n  kubeadm [command]\n\nAvailable Commands:\n  certs config token version\n")
         return 0
-    if words[0] in _REFUSED:
+    if words[:2] == ["certs", "renew"]:
+        yield process.report(
+            "error: kubeadm certs renew is not simulated: `mockube up` renews the certificates of a cluster when it starts, 30 days before they expire"
+        )
+    elif words[0] in _REFUSED:
         yield process.report(
             f"error: kubeadm {words[0]} is not simulated: `mockube up` and `mockube nodes` make the nodes of a cluster"
         )
@@ -203,17 +207,6 @@ _COMMANDS: Final[Mapping[str, Callable[[Process, Sequence[str], Options], Work]]
 }
 
 
-def etcdctl(process: Process) -> Run:
-    words = [argument for argument in process.arguments if not argument.startswith("-")]
-    if words[:1] == ["version"]:
-        yield write_text("etcdctl version: 3.6.5\nAPI version: 3.6\n")
-        return 0
-    raise ProgramUsageError(
-        f"etcdctl {' '.join(words[:2])} is not simulated on a node: `mockube snapshot save FILE` on your machine saves the cluster, and "
-        "`mockube snapshot restore FILE` restores it"
-    )
-
-
 def kubelet(process: Process) -> Run:
     if "--version" in process.arguments:
         version = (yield from ask(process, "machine"))["version"]
@@ -234,7 +227,6 @@ def containerd(process: Process) -> Run:
 
 PROGRAMS: Final = {
     "kubeadm": kubeadm,
-    "etcdctl": etcdctl,
     "kubelet": kubelet,
     "containerd": containerd,
 }
