@@ -156,7 +156,10 @@ class StaticPods:
 
     async def _reconcile(self, key: Key) -> timedelta | None:
         node = self._nodes.lister.get("", key.name)
-        if node is None or not has_active_kubelet(node):
+        if node is None:
+            return None
+        if not has_active_kubelet(node):
+            self._note_programs_before(key.name)
             return None
         self._write_installed_files(node)
         files = self._runtime.node_files(key.name, FOLDER)
@@ -177,6 +180,13 @@ class StaticPods:
         desired = self._desired.get(node)
         if desired is not None:
             running = (self._running_programs(key, static.pod) for key, static in desired.items())
+            self._programs.set(node, dict(run for runs in running for run in runs))
+
+    def _note_programs_before(self, node: str) -> None:
+        """Note what runs on a node whose kubelet was stopped before this manager began: its mirror pods show it."""
+        if node not in self._desired:
+            pods = (pod.object for pod in self._pods.lister.by_index(BY_NODE, node) if is_mirror(pod.object))
+            running = (programs_of(pod, pod.get("status") or {}) for pod in pods)
             self._programs.set(node, dict(run for runs in running for run in runs))
 
     def _running_programs(self, key: Key, pod: Tree) -> Iterable[tuple[str, int]]:
