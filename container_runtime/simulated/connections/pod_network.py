@@ -50,10 +50,9 @@ from .local_connections import REFUSED, connect_locally, send_locally
 from .name_servers import NameServers
 from .port_answers import OpenPort, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
-from .ports import serve_port
+from .ports import CLIENT_PORT, serve_port
 
 _ADMIN_CHECK_SECONDS: Final = 60.0
-_CLIENT_PORT: Final = 40000
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 _DNS_PORT: Final = 53
 _API_SERVER: Final = "kube-apiserver"
@@ -253,7 +252,12 @@ class PodConnections:
             uses_tls=bool(port.uses_tls),
             is_denied=connect.login is not None
             and await self._databases.denies(target.pod, port, connect.login),
-            body=await self._first_reply(target, port, connect.data),
+            body=await self._first_reply(
+                target,
+                port,
+                connect.data,
+                connect.address if is_loopback(connect.address) else source.address,
+            ),
         )
 
     async def _send_datagram(
@@ -273,18 +277,18 @@ class PodConnections:
                 on_unknown(port.unknown, answer)
             address = connect.address if is_loopback(connect.address) else source.address
             body = await self._responses.reply_to_datagram(
-                target.pod, target.port, port, connect.data, f"{address}:{_CLIENT_PORT}"
+                target.pod, target.port, port, connect.data, f"{address}:{CLIENT_PORT}"
             )
         return Reply(outcome=Outcome.OPEN.value, body=body)
 
-    async def _first_reply(self, target: RouteTarget, port: OpenPort, data: bytes) -> bytes:
+    async def _first_reply(self, target: RouteTarget, port: OpenPort, data: bytes, source: str) -> bytes:
         """Return what a server sends to a client that has connected and sends some data."""
         if port.speaks not in ("", HTTP):
             return greeting_of(port) + await self._responses.reply_to(target.pod, port, data)
         if target.pod is None or not data:
             return b""
         client = _BytesClient(data)
-        await serve_port(target.pod, target.port, self._responses, client)
+        await serve_port(target.pod, target.port, self._responses, client, source)
         return bytes(client.received)
 
     def open(
@@ -355,7 +359,7 @@ class PodConnections:
             method=request.method,
             path=request.path,
             headers={name.lower(): value for name, value in request.headers},
-            client=f"{request.address if is_loopback(request.address) else source.address}:{_CLIENT_PORT}",
+            client=f"{request.address if is_loopback(request.address) else source.address}:{CLIENT_PORT}",
             body=request.body,
         )
         if port.unknown:
