@@ -41,6 +41,7 @@ from mockube.container_runtime.simulated.network.services import (
     KUBELET_HEALTH_PORT,
     Outcome,
     RouteTarget,
+    local_endpoints,
     route,
 )
 from mockube.container_runtime.simulated.network.view import Peer, SyncedView, peer_of
@@ -82,14 +83,19 @@ def _is_api_server(pod: ReadOnlyTree, port: int) -> bool:
 
 def _health_of_kubelet(request: HttpRequest) -> Reply:
     """Answer a request to the port of health of a kubelet that runs."""
-    is_health = request.path.partition("?")[0] == "/healthz"
-    status, body = (200, b"ok") if is_health else (404, b"404 page not found\n")
+    if request.path.partition("?")[0] == "/healthz":
+        return _plain_reply(request, 200, b"ok", "text/plain; charset=utf-8")
+    return _plain_reply(request, 404, b"404 page not found\n", "text/plain; charset=utf-8")
+
+
+def _plain_reply(request: HttpRequest, status: int, body: bytes, content_type: str) -> Reply:
+    """Return the answer of a server without TLS."""
     return Reply(
         outcome=Outcome.OPEN.value,
         speaks=HTTP,
         status=0 if request.uses_tls else status,
         reason=_PHRASES[status],
-        headers=(("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))),
+        headers=(("Content-Type", content_type), ("Content-Length", str(len(body)))),
         body=body,
     )
 
@@ -234,7 +240,7 @@ class PodConnections:
         if isinstance(opened, Reply):
             return opened
         target, port = opened
-        if target.is_api_server or target.kubelet:
+        if target.is_api_server or target.kubelet or target.checked is not None:
             return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=bool(port.uses_tls))
         if connect.protocol != "TCP":
             return await self._send_datagram(source, connect, opened, on_unknown)
@@ -311,8 +317,9 @@ class PodConnections:
             return Reply(outcome=Outcome.TIMEOUT.value)
         if target.kubelet and self.kubelets.port_of(target.kubelet) is None:
             return Reply(outcome=Outcome.REFUSED.value)
-        if target.is_api_server or target.kubelet:
-            return target, OpenPort(speaks=HTTP, uses_tls=target.port != KUBELET_HEALTH_PORT)
+        if target.is_api_server or target.kubelet or target.checked is not None:
+            is_plain = target.checked is not None or target.port == KUBELET_HEALTH_PORT
+            return target, OpenPort(speaks=HTTP, uses_tls=not is_plain)
         process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
         if process_port is not None and (protocol == "TCP" or process_port.has_own_network):
             return target, OpenPort(uses_tls=None)
@@ -346,8 +353,8 @@ class PodConnections:
         target, port = opened
         if target.is_api_server:
             return await self._send_to_api_server(pod, request)
-        if target.kubelet:
-            return await self._send_to_kubelet(target, request)
+        if target.kubelet or target.checked is not None:
+            return await self._send_to_node(target, request)
         assert target.pod is not None
         process_port = self._process_port(target.pod, target.port)
         if process_port is not None:
@@ -385,7 +392,17 @@ class PodConnections:
             body=b"" if request.method == "HEAD" else answer.body,
         )
 
-    async def _send_to_kubelet(self, target: RouteTarget, request: HttpRequest) -> Reply:
+    def _health_of_service(self, target: RouteTarget, service: ReadOnlyTree, request: HttpRequest) -> Reply:
+        """Answer as kube-proxy on the node of a `healthCheckNodePort`."""
+        count = local_endpoints(self._view, service, target.peer.node)
+        name = f'"namespace": "{meta.namespace(service)}",\n\t\t"name": "{meta.name(service)}"'
+        text = f'{{\n\t"service": {{\n\t\t{name}\n\t}},\n\t"localEndpoints": {count},\n\t"serviceProxyHealthy": true\n}}'
+        return _plain_reply(request, 200 if count else 503, text.encode(), "application/json")
+
+    async def _send_to_node(self, target: RouteTarget, request: HttpRequest) -> Reply:
+        """Send a request to a kubelet or to kube-proxy."""
+        if target.checked is not None:
+            return self._health_of_service(target, target.checked, request)
         kubelet = self.kubelets.port_of(target.kubelet)
         if kubelet is None:
             return REFUSED

@@ -51,6 +51,8 @@ class RouteTarget(Struct, frozen=True, kw_only=True):
     is_api_server: bool = False
     kubelet: str = ""
     """The node whose kubelet has the port."""
+    checked: ReadOnlyTree | None = None
+    """The Service whose `healthCheckNodePort` it is: kube-proxy answers how many of its endpoints are on the node."""
 
 
 class Route(Struct, frozen=True, kw_only=True):
@@ -127,6 +129,9 @@ def _node_route(
                 return _service_route(
                     view, source, service, service_port, local_to=meta.name(node) if is_local else None
                 )
+        if protocol == TCP and service["spec"].get("healthCheckNodePort") == port:
+            peer = Peer(address=address, node=meta.name(node))
+            return Route(targets=(RouteTarget(peer=peer, port=port, checked=service),))
     name = meta.name(node)
     if protocol == TCP and port == _kubelet_port(node):
         peer = Peer(address=address, node=name)
@@ -195,6 +200,15 @@ def _balanced(source: Peer, service: ReadOnlyTree, targets: Sequence[RouteTarget
     if service["spec"].get("sessionAffinity") == "ClientIP":
         targets = [max(targets, key=lambda target: _affinity(source, target))]
     return Route(targets=tuple(targets))
+
+
+def local_endpoints(view: ClusterView, service: ReadOnlyTree, node: str) -> int:
+    """Return how many endpoints of a Service are on a node, by the rules that its kube-proxy has."""
+    rules = view.rules_on(node)
+    ports = service["spec"].get("ports") or ()
+    return max(
+        (sum(each.peer.node == node for each in endpoints(rules, service, port)) for port in ports), default=0
+    )
 
 
 def _affinity(source: Peer, target: RouteTarget) -> bytes:
