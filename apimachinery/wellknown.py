@@ -112,5 +112,7 @@ CONDITION_DISRUPTION_TARGET: Final = "DisruptionTarget"
 CONDITION_AVAILABLE: Final = "Available"
 CONDITION_PROGRESSING: Final = "Progressing"
 CONDITION_REPLICA_FAILURE: Final = "ReplicaFailure"
+PREFIXES_OF_CONTENTS: Final = {"volume": "mockube-volume", "node": "mockube-node", "pod": "mockube-pod"}
+"""The beginnings of the names of the Secrets in kube-system that have the files of volumes, nodes and emptyDirs."""
 STOPPED_UNITS: Final = "mockube.dev/stopped-units"
 """The annotation of a node that names the systemd units that do not run, such as kubelet=stopped@2026-01-01T00:00:00Z."""

@@ -46,14 +46,24 @@ async def connect(options: ClientOptions) -> AsyncIterator[Client]:
     async with AsyncExitStack() as stack:
         access, rate = options.access, options.rate
         sender = _sender(options, _transport(options, access, stack), _credential(access, options.clock))
-        anonymous = cache(partial(_transport, options, access.anonymous(), stack))
-        client = Client(sender, SharedIdentity(sender=sender, rate=rate), anonymous=anonymous)
+        transports = _ForeignTransports(options, stack)
+        client = Client(sender, SharedIdentity(sender=sender, rate=rate), transports=transports)
         if options.use_service_account_credentials:
-            anonymous_sender = _sender(options, anonymous(), FixedToken())
+            anonymous_sender = _sender(options, transports.anonymous(), FixedToken())
             credential = partial(ServiceAccountToken, client, options.clock)
             identities = OwnIdentities(anonymous=anonymous_sender, credential=credential, rate=rate)
-            client = Client(sender, identities, anonymous=anonymous)
+            client = Client(sender, identities, transports=transports)
         yield client
+
+
+class _ForeignTransports:
+    def __init__(self, options: ClientOptions, stack: AsyncExitStack) -> None:
+        self._options = options
+        self.anonymous = cache(partial(_transport, options, options.access.anonymous(), stack))
+
+    def with_certificate(self, certificate: bytes, key: bytes) -> Transport:
+        """Return a transport over a socket, also in a process with the server: a certificate belongs to TLS."""
+        return HttpTransport(self._options.access.with_certificate(certificate, key))
 
 
 def _transport(options: ClientOptions, access: Access, stack: AsyncExitStack) -> Transport:

@@ -50,7 +50,11 @@ class Access:
 
     def anonymous(self) -> "Access":
         """Return the same server without credentials."""
-        return dataclasses.replace(self, certificate=b"", key=b"", token="", token_file=None)
+        return self.with_certificate(b"", b"")
+
+    def with_certificate(self, certificate: bytes, key: bytes) -> "Access":
+        """Return the same server for the owner of another certificate."""
+        return dataclasses.replace(self, certificate=certificate, key=key, token="", token_file=None)
 
 
 def read(path: Path, *, master: str = "", context: str = "") -> Access:

@@ -4,7 +4,7 @@
 `wire.Unreachable` and `wire.OutcomeUnknown`.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypedDict, Unpack
 from urllib.parse import quote, urlencode
@@ -99,6 +99,18 @@ class Identities(Protocol):
     def of(self, service_account: str) -> Sender: ...
 
 
+class ForeignTransports(Protocol):
+    """Transports for requests whose credentials are not the client's."""
+
+    def anonymous(self) -> Transport:
+        """Return a transport without credentials, which all requests share."""
+        ...
+
+    def with_certificate(self, certificate: bytes, key: bytes) -> Transport:
+        """Return a new transport for the owner of a certificate, which the caller closes."""
+        ...
+
+
 class Client:
     def __init__(
         self,
@@ -106,12 +118,12 @@ class Client:
         identities: Identities,
         *,
         timeout: float = TIMEOUT,
-        anonymous: Callable[[], Transport] | None = None,
+        transports: ForeignTransports | None = None,
     ) -> None:
-        """Create a client; `anonymous` returns a transport without credentials, which only `exchange` needs."""
+        """Create a client; only `exchange` needs `transports`."""
         self._sender = sender
         self._identities = identities
-        self._anonymous = anonymous
+        self._transports = transports
         self._timeout = timeout
 
     @property
@@ -122,18 +134,25 @@ class Client:
     def for_service_account(self, service_account: str) -> "Client":
         """Return the client of a controller, with its own user agent and, if configured, its own credentials."""
         sender = self._identities.of(service_account)
-        return Client(sender, self._identities, anonymous=self._anonymous, timeout=self._timeout)
+        return Client(sender, self._identities, transports=self._transports, timeout=self._timeout)
 
     def with_timeout(self, seconds: float) -> "Client":
-        return Client(self._sender, self._identities, anonymous=self._anonymous, timeout=seconds)
+        return Client(self._sender, self._identities, transports=self._transports, timeout=seconds)
 
-    async def exchange(self, request: Request) -> Response:
-        """Send a request once with the credentials in its headers, not the client's; return the response, also an error."""
-        if self._anonymous is None:
+    async def exchange(self, request: Request, certificate: bytes = b"", key: bytes = b"") -> Response:
+        """Send a request once with the credentials in its headers or a certificate, not the client's; return the response, also an error."""
+        transports = self._transports
+        if transports is None:
             raise Unreachable(
                 f"{request.method} {request.target}: the client has credentials of its own only"
             )
-        return await self._anonymous().send(request, {})
+        if not certificate:
+            return await transports.anonymous().send(request, {})
+        transport = transports.with_certificate(certificate, key)
+        try:
+            return await transport.send(request, {})
+        finally:
+            await transport.close()
 
     async def get(self, resource: AnyResource, key: Key, *, subresource: str = "") -> Parsed:
         target = _target(resource, key, subresource)

@@ -11,9 +11,16 @@ class ApiResponse(NamedTuple):
 
 class ApiServer(Protocol):
     async def send(
-        self, method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes
+        self,
+        method: str,
+        path: str,
+        headers: Sequence[tuple[str, str]],
+        body: bytes,
+        *,
+        certificate: bytes = b"",
+        key: bytes = b"",
     ) -> ApiResponse | None:
-        """Send a request with the credentials in its headers; return None without a response."""
+        """Send a request with the credentials in its headers, or a certificate and its key; return None without a response."""
 
     async def authority(self, namespace: str) -> bytes:
         """Return the CA certificates of the API server, as the pods of a namespace know them."""

@@ -4,6 +4,7 @@ The run-time has the files and the programs of the machine. What a program asks,
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -24,6 +25,18 @@ class NodeFile(NamedTuple):
     mode: int
 
 
+class NodeCredentials(NamedTuple):
+    """The credentials that control-plane nodes have."""
+
+    certificates: Mapping[str, str] = MappingProxyType({})
+    """The certificates of the API server, by their paths on nodes."""
+    administrator: tuple[str, str] | None = None
+    """The certificate and the key of the administrator; None if they are not known."""
+
+
+NO_CREDENTIALS = NodeCredentials()
+
+
 class NodeMachines(Protocol):
     """The machines of simulated nodes, as a run-time has them."""
 
@@ -35,6 +48,9 @@ class NodeMachines(Protocol):
 
     def find(self, node: str, path: str) -> NodeFile | None:
         """Return a file of a node, whose symbolic links are followed; None if there is none."""
+
+    def write(self, node: str, path: str, data: bytes) -> None:
+        """Write a file of a node, if there is space for it."""
 
     def resolve(self, node: str, path: str) -> str:
         """Return a path of a node without symbolic links."""
@@ -63,8 +79,8 @@ class NodeServices(Protocol):
     def cluster_dns(self) -> str:
         """Return the address of the cluster's name server."""
 
-    def certificates(self) -> Mapping[str, str]:
-        """Return the certificates of the API server that control-plane nodes have, by their paths there."""
+    def credentials(self) -> "NodeCredentials":
+        """Return the credentials that control-plane nodes have."""
 
     async def wait_ready(self) -> None:
         """Wait until what the other functions return is known."""
@@ -95,8 +111,8 @@ class _NoServices:
     def cluster_dns(self) -> str:
         return CLUSTER_DNS
 
-    def certificates(self) -> Mapping[str, str]:
-        return {}
+    def credentials(self) -> "NodeCredentials":
+        return NO_CREDENTIALS
 
     async def wait_ready(self) -> None: ...
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from ssl import SSLError
 from typing import Final
 
 from mockube.apimachinery import meta
@@ -25,7 +26,14 @@ class ApiServerAccess:
         self._client = client
 
     async def send(
-        self, method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes
+        self,
+        method: str,
+        path: str,
+        headers: Sequence[tuple[str, str]],
+        body: bytes,
+        *,
+        certificate: bytes = b"",
+        key: bytes = b"",
     ) -> ApiResponse | None:
         forwarded = {name: value for name, value in headers if name.lower() not in _HOP_HEADERS}
         agent = next((value for name, value in headers if name.lower() == "user-agent"), "")
@@ -37,8 +45,8 @@ class ApiServerAccess:
             timeout=_REQUEST_SECONDS,
         )
         try:
-            response = await self._client.exchange(sent)
-        except (NoResponse, ValueError):
+            response = await self._client.exchange(sent, certificate, key)
+        except (NoResponse, ValueError, SSLError):  # the certificate may belong to another key
             return None
         return ApiResponse(response.status, response.body)
 

@@ -17,6 +17,7 @@ from .node_pools.pool import NodePool
 
 CONTROL_PLANE: Final = "control-plane"
 """The name of the pool of control-plane nodes: control-plane-1 and so on."""
+DEFAULT_PORT: Final = 6443
 NODE_ADDRESS: Final = "$(NODE_IP)"
 """Stands for the address of its node in a file."""
 MAX_CONTROL_PLANES: Final = 15
@@ -27,12 +28,16 @@ _NO_LOAD_BALANCER: Final = "node.kubernetes.io/exclude-from-external-load-balanc
 class Installation(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     control_planes: int = 0
     """The number of control-plane nodes, besides those of `--simulate-nodes`."""
+    port: int = DEFAULT_PORT
+    """The port of the API server on these nodes."""
     files: Mapping[str, Mapping[str, str]] = {}
     """The texts of files by node and path."""
     logs: Mapping[str, str] = {}
     """The paths of files of this machine by the name of the static pod's container whose log they are."""
     certificates: Mapping[str, str] = {}
     """The paths of the API server's certificates on this machine by their paths on control-plane nodes."""
+    administrator: tuple[str, str] | None = None
+    """The paths of the certificate and the key of the administrator on this machine, whose kubeconfig control-plane nodes have."""
 
     @property
     def control_plane_pool(self) -> NodePool | None:

@@ -22,7 +22,7 @@ from typing import Any, Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import AlreadyExists, ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
+from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM, PREFIXES_OF_CONTENTS
 from mockube.client import kinds
 from mockube.client.cache.store import Change
 from mockube.client.queue.reconcile_loop import ReconcileLoop
@@ -47,7 +47,6 @@ VOLUME: Final = "mockube.dev/volume"
 _BY_POD: Final = "pod-of-contents"
 """The index of Secrets by the uid of the pod whose emptyDir they have."""
 _DATA: Final = "contents"
-_PREFIXES: Final = {OF_VOLUME: "mockube-volume", OF_NODE: "mockube-node", OF_POD: "mockube-pod"}
 _DELAY: Final = timedelta(seconds=1)
 """The delay after a change of contents that were not written for a while."""
 _PAUSE: Final = timedelta(seconds=5)
@@ -78,6 +77,7 @@ class KeptContents:
         self._recorder = context.recorder.of("kubelet")
         self._source: ContentsSource | None = None
         self._on_node_change: list[Callable[[str], None]] = []
+        self._on_node_loss: list[Callable[[str], None]] = []
         self._changed: dict[Key, Volume] = {}
         """The volumes whose present contents are not written yet."""
         self._replaced: dict[Key, Volume] = {}
@@ -161,6 +161,10 @@ class KeptContents:
         """Call the handler with the name of a node when files on it may have changed."""
         self._on_node_change.append(handler)
 
+    def on_node_loss(self, handler: Callable[[str], None]) -> None:
+        """Call the handler with the name of a node whose changed files others have deleted."""
+        self._on_node_loss.append(handler)
+
     def _report_node_change(self, volume: Volume) -> None:
         for handler in self._on_node_change if volume[0] == OF_NODE else ():
             handler(volume[1])
@@ -233,6 +237,8 @@ class KeptContents:
         if secret is None:
             self._versions.pop(key, None)
         self._source.replace(volume, None if secret is None else await self.load(volume))
+        for handler in self._on_node_loss if secret is None and volume[0] == OF_NODE else ():
+            handler(volume[1])
         self._report_node_change(volume)
 
     async def _delete_unused(self, key: Key) -> None:
@@ -337,12 +343,16 @@ class KeptContents:
 
 def _key(volume: Volume) -> Key:
     name = volume[1] if volume[0] != OF_POD else f"{volume[1]}-{volume[2]}"
-    return Key(NAMESPACE_SYSTEM, f"{_PREFIXES[volume[0]]}-{name}")
+    return Key(NAMESPACE_SYSTEM, f"{PREFIXES_OF_CONTENTS[volume[0]]}-{name}")
 
 
 def _volume_of(secret: ReadOnlyTree) -> Volume | None:
     volume = tuple(meta.annotations(secret).get(VOLUME, "").split("/"))
-    return volume if secret.get("type") == TYPE and len(volume) > 1 and volume[0] in _PREFIXES else None
+    return (
+        volume
+        if secret.get("type") == TYPE and len(volume) > 1 and volume[0] in PREFIXES_OF_CONTENTS
+        else None
+    )
 
 
 def _pod_of_secret(secret: ReadOnlyTree) -> Iterable[str]:

@@ -302,11 +302,9 @@ def _addresses_of_service(service: ReadOnlyTree) -> Iterable[str]:
 
 
 def _node_ports(service: ReadOnlyTree) -> Iterable[str]:
-    return (
-        str(port["nodePort"])
-        for port in (service.get("spec") or {}).get("ports") or ()
-        if port.get("nodePort")
-    )
+    spec = service.get("spec") or {}
+    ports = (port.get("nodePort") for port in spec.get("ports") or ())
+    return (str(port) for port in (*ports, spec.get("healthCheckNodePort")) if port)
 
 
 def _service_of_slice(tree: ReadOnlyTree) -> Iterable[str]:

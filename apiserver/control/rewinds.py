@@ -1,7 +1,7 @@
 """Rewind: the objects of a past moment become those of the newest revision. It is posted as reviews are.
 
 All keys go back but those of Leases, which say which programs run now: a program of then would lose its leadership to one that
-ended. Events go back, too: they are objects that tests read, and one that has expired since gets a new lifetime. An object with
+ended; and but the Secrets with the files of volumes and nodes, which are those of now. Events go back, too: they are objects that tests read, and one that has expired since gets a new lifetime. An object with
 the uid of another one is deleted, in a revision of its own, before that one is there: so watches see two objects.
 """
 
@@ -17,6 +17,7 @@ from msgspec import Struct
 from mockube.apimachinery.status import BadRequest, Details
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM, PREFIXES_OF_CONTENTS
 from mockube.apiserver.registry.moments import Moment, Moments
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
@@ -42,6 +43,10 @@ PAGE: Final = 1_000
 """The keys that are read at a time."""
 LEASES: Final = b"leases/"
 NAMESPACES: Final = b"namespaces/"
+CONTENTS: Final = tuple(
+    f"secrets/{NAMESPACE_SYSTEM}/{prefix}-".encode() for prefix in PREFIXES_OF_CONTENTS.values()
+)
+"""The Secrets with the files of volumes and nodes."""
 MIN_LEASE_SECONDS: Final = 60.0
 """An Event whose lease ends earlier gets another one, so that it does not end while it is put back."""
 NEEDS_EMBEDDED_STORE: Final = (
@@ -152,7 +157,7 @@ class Rewinds(ControlStrategy):
             replaced += has_other_uid
             return has_other_uid
 
-        puts = [put for put in puts if not _is_lease(put.key.removeprefix(root))]
+        puts = [put for put in puts if not _is_of_now(put.key.removeprefix(root))]
         note = cluster.journal.record(author)
         revision = await kv.rewrite(root, puts, is_excluded=is_excluded, is_other=is_other, note=note)
         if revision is None:  # nothing has changed since
@@ -218,15 +223,16 @@ class _Leases(Struct, frozen=True):
             return False
 
 
-def _is_lease(key: bytes) -> bool:
-    return key.startswith((LEASES, MASTER_LEASES))
+def _is_of_now(key: bytes) -> bool:
+    """Return whether a key is not rewound: a Lease, or what has the files of a volume or a node."""
+    return key.startswith((LEASES, MASTER_LEASES, *CONTENTS))
 
 
 def _is_excluded(key: bytes, namespaces: set[bytes]) -> bool:
-    """Return whether a key stays as it is: the Leases in namespaces that exist then, and those of servers."""
+    """Return whether a key stays as it is: the Leases in namespaces that exist then, those of servers, and the files of now."""
     if key.startswith(LEASES):
         return key.split(b"/", 2)[1] in namespaces
-    return key.startswith(MASTER_LEASES)
+    return key.startswith((MASTER_LEASES, *CONTENTS))
 
 
 def _uid(value: bytes) -> str:

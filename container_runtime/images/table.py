@@ -46,7 +46,7 @@ class HttpRoute(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknow
     status: int = 200
     content_type: str = "text/plain; charset=utf-8"
     body: str = ""
-    """The body; $(hostname), $(namespace), $(address), $(client), $(method), $(path), $(host), $(headers), $(elapsed) and $(time) are replaced."""
+    """The body; $(hostname), $(namespace), $(address), $(client), $(clientaddress), $(method), $(path), $(host), $(headers), $(elapsed) and $(time) are replaced."""
     location: str = ""
     """The target of a redirect; $(loc) and $(location) are the values of these parameters of the request's query."""
     status_parameter: str = ""

@@ -35,6 +35,7 @@ from .mount_namespace import TEMPORARY, Bind, Mounts
 _WRITABLE: Final = frozenset({"emptyDir", "hostPath", "persistentVolumeClaim", "ephemeral"})
 _OF_MACHINE: Final = ("/dev", "/proc", "/sys")
 """The folders of a node in which its kernel has files, which a simulated node has not."""
+_PROC: Final = "/proc"
 _SPECIAL_TYPES: Final = frozenset({"Socket", "CharDevice", "BlockDevice"})
 """The types of host paths that no file of a folder is."""
 ACCOUNT_FOLDER: Final = "var/run/secrets/kubernetes.io/serviceaccount"
@@ -140,6 +141,7 @@ def _binds(
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
     mounts = [mount for mount in container.get("volumeMounts") or () if mount["name"] in volumes]
     for mount in sorted(mounts, key=lambda mount: len(mount["mountPath"])):
+        _require_outside_of_proc(mount)
         volume = volumes[mount["name"]]
         source = writable.get(absolute_path(mount["mountPath"]))
         if source is None:
@@ -150,6 +152,15 @@ def _binds(
         read_only = bool(mount.get("readOnly")) or is_api_volume(volume)
         options = tuple(mount.get("bindMountOptions") or ())
         yield Bind(str(source), absolute_path(mount["mountPath"]), read_only, options)
+
+
+def _require_outside_of_proc(mount: ReadOnlyTree) -> None:
+    """Raise `StartError` for a mount in /proc, which is that of a namespace and no folder of the container's root."""
+    path = absolute_path(mount["mountPath"])
+    if path == _PROC or path.startswith(f"{_PROC}/"):
+        raise StartError(
+            f'error mounting "{mount["name"]}" to rootfs at "{path}": "{path}" cannot be mounted because it is inside /proc'
+        )
 
 
 def _with_image_files(binds: Iterable[Bind], files: Mapping[str, Path]) -> tuple[Bind, ...]:

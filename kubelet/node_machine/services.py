@@ -18,7 +18,7 @@ from mockube.container_runtime.image_service import ImageService, PullFailed
 from mockube.container_runtime.images.resolution import full_name
 from mockube.container_runtime.logs import LogLine, LogSource
 from mockube.container_runtime.node_journal import JournalEntry
-from mockube.container_runtime.node_machine import NodeMachines, ServiceFailed
+from mockube.container_runtime.node_machine import NodeCredentials, NodeMachines, ServiceFailed
 from mockube.container_runtime.runs import ContainerNotFound, ContainerRun, NoLogs, run_of
 from mockube.container_runtime.runtime import ContainerRuntime, ExecRequest, RuntimeProblem
 from mockube.kubelet.node_objects import internal_ip
@@ -26,6 +26,7 @@ from mockube.kubelet.pod_objects import ROOT_CA
 from mockube.kubelet.settings import KubeletContext
 
 from . import cri_objects, journal, machine_network
+from .etcd_store import EtcdStore
 from .exec_sessions import ExecSessions
 from .log_readers import LogReader, LogReaders
 from .tokens import BootstrapTokens, authority_hash
@@ -33,7 +34,6 @@ from .units import NodeUnits
 
 CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
 _SYSTEM: Final = "kube-system"
-_PORT: Final = 6443
 MAX_EVENTS: Final = 5_000
 """The Events that are read for a journal."""
 MAX_LOG_BYTES: Final = 256 << 10
@@ -56,12 +56,14 @@ class MachineServices:
         self._authority = b""
         self._certificates: dict[str, str] = {}
         """The certificates that were read, by their paths on control-plane nodes."""
+        self._administrator: tuple[str, str] | None = None
         self._authority_due = 0.0
         """When the CA certificates are requested again, if they were not there."""
         self._sessions = ExecSessions()
         self._readers = LogReaders()
         self._tokens = BootstrapTokens(context.client, context.clock, context.random)
         self._units: NodeUnits | None = None
+        self._etcd: EtcdStore | None = None
         self._answers: Mapping[str, Answer] = {
             "units": self._unit_states,
             "unit.change": self._change_unit,
@@ -88,6 +90,8 @@ class MachineServices:
             "token.create": self._create_token,
             "token.delete": self._delete_token,
             "token.generate": self._generate_token,
+            "etcd": self._etcd_status,
+            "etcd.check": self._check_revision,
         }
 
     def connect(self, runtime: ContainerRuntime, images: ImageService, machines: NodeMachines) -> None:
@@ -96,6 +100,8 @@ class MachineServices:
         self._images = images
         self._machines = machines
         self._units = NodeUnits(self._context, machines, self.api_server)
+        self._etcd = EtcdStore(self._context, machines, self._find_administrator)
+        self._etcd.watch(self.pods)
 
     @property
     def units(self) -> NodeUnits:
@@ -113,18 +119,26 @@ class MachineServices:
     def cluster_dns(self) -> str:
         return self._settings.cluster_dns
 
-    def certificates(self) -> Mapping[str, str]:
+    def credentials(self) -> NodeCredentials:
         paths = self._settings.installation.certificates
         for place in paths.keys() - self._certificates.keys():
             with suppress(OSError, UnicodeDecodeError):
                 self._certificates[place] = Path(paths[place]).read_text(encoding="ascii")
-        return self._certificates
+        return NodeCredentials(self._certificates, self._find_administrator())
+
+    def _find_administrator(self) -> tuple[str, str] | None:
+        paths = self._settings.installation.administrator
+        if self._administrator is None and paths is not None:
+            with suppress(OSError, UnicodeDecodeError):
+                certificate, key = (Path(path).read_text(encoding="ascii") for path in paths)
+                self._administrator = certificate, key
+        return self._administrator
 
     def api_server(self) -> str:
         for node in self._nodes.lister.all():
             if CONTROL_PLANE in meta.labels(node) and (address := internal_ip(node)):
-                return f"https://{address}:{_PORT}"
-        return self._settings.server or f"https://127.0.0.1:{_PORT}"
+                return f"https://{address}:{self._settings.installation.port}"
+        return self._settings.server or f"https://127.0.0.1:{self._settings.installation.port}"
 
     def authority(self) -> bytes:
         return self._authority
@@ -402,6 +416,17 @@ class MachineServices:
 
     async def _delete_token(self, _: ReadOnlyTree, arguments: Mapping[str, Any]) -> Any:
         await self._tokens.delete(arguments["token"])
+
+    @property
+    def etcd(self) -> EtcdStore:
+        assert self._etcd is not None
+        return self._etcd
+
+    async def _etcd_status(self, _: ReadOnlyTree, __: Mapping[str, Any]) -> Any:
+        return await self.etcd.status()
+
+    async def _check_revision(self, _: ReadOnlyTree, arguments: Mapping[str, Any]) -> Any:
+        await self.etcd.check(arguments["revision"])
 
     async def _generate_token(self, _: ReadOnlyTree, __: Mapping[str, Any]) -> Any:
         return self._tokens.generate()

@@ -69,7 +69,8 @@ class StaticPods:
         self._pods = context.informers.of(kinds.PODS)
         self._recorder = context.recorder.of("kubelet")
         self._contents = contents
-        self._files = dict(context.settings.installation.files)
+        self._installation = context.settings.installation.files
+        self._files = dict(self._installation)
         """The files that nodes have from their installation, and that are not written yet."""
         self._programs = running_programs(context)
         self._installed = set[str]()
@@ -86,6 +87,7 @@ class StaticPods:
             "static-pods", self._reconcile, workers=1, clock=context.clock, metrics=context.metrics
         )
         contents.on_node_change(self._on_files_change)
+        contents.on_node_loss(self._on_files_loss)
         self._nodes.add_handler(self._on_node_change)
         self._pods.add_handler(self._on_pod_change)
 
@@ -118,6 +120,11 @@ class StaticPods:
     def _on_files_change(self, node: str) -> None:
         self._loop.add_coalesced(Key("", node), _QUIET)
 
+    def _on_files_loss(self, node: str) -> None:
+        """Write the files of the installation again, as they were before anyone had changed them."""
+        if node in self._installation:
+            self._files[node] = self._installation[node]
+
     def _on_node_change(self, change: Change) -> None:
         old, new, name = change.old, change.new, meta.name(change.last_known)
         if new is None:
@@ -149,7 +156,10 @@ class StaticPods:
 
     async def _reconcile(self, key: Key) -> timedelta | None:
         node = self._nodes.lister.get("", key.name)
-        if node is None or not has_active_kubelet(node):
+        if node is None:
+            return None
+        if not has_active_kubelet(node):
+            self._note_programs_before(key.name)
             return None
         self._write_installed_files(node)
         files = self._runtime.node_files(key.name, FOLDER)
@@ -170,6 +180,13 @@ class StaticPods:
         desired = self._desired.get(node)
         if desired is not None:
             running = (self._running_programs(key, static.pod) for key, static in desired.items())
+            self._programs.set(node, dict(run for runs in running for run in runs))
+
+    def _note_programs_before(self, node: str) -> None:
+        """Note what runs on a node whose kubelet was stopped before this manager began: its mirror pods show it."""
+        if node not in self._desired:
+            pods = (pod.object for pod in self._pods.lister.by_index(BY_NODE, node) if is_mirror(pod.object))
+            running = (programs_of(pod, pod.get("status") or {}) for pod in pods)
             self._programs.set(node, dict(run for runs in running for run in runs))
 
     def _running_programs(self, key: Key, pod: Tree) -> Iterable[tuple[str, int]]:

@@ -24,7 +24,7 @@ from mockube.kubelet.installation import Installation
 from mockube.launch import MINIMAL, LaunchOptions, dns_address, service_network, values_of
 
 from .addons import ClusterFacts, objects
-from .static_pods import PKI, ControlPlaneFlags, control_plane_names, manifests
+from .static_pods import PKI, ControlPlaneFlags, api_server_port, control_plane_names, manifests
 
 CONFIGURATION: Final = Key("kube-system", "kubeadm-config")
 """The ConfigMap that shows that kubeadm has made the cluster, as also a real one does."""
@@ -66,6 +66,8 @@ def write_installation(
         files={name: manifests(flags, name) for name in names},
         logs=dict(zip(_PROGRAMS, (server, manager, manager, str(note)), strict=True)),
         certificates=_certificates(options.flags),
+        administrator=_administrator(options.flags),
+        port=api_server_port(options.flags),
     )
     path.write_bytes(msgspec.json.encode(installation))
     return ("--installation", str(path))
@@ -79,6 +81,11 @@ def _certificates(flags: Sequence[str]) -> Mapping[str, str]:
     if "tls-cert-file" in values:
         paths["apiserver"] = values["tls-cert-file"]
     return {f"{PKI}/{name}.crt": path for name, path in paths.items()}
+
+
+def _administrator(flags: Sequence[str]) -> tuple[str, str] | None:
+    folder = values_of(flags).get("cert-dir")
+    return (str(Path(folder, "admin.crt")), str(Path(folder, "admin.key"))) if folder else None
 
 
 def _etcd_note(store: str) -> bytes:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mockube.component_base.version import version
 from mockube.container_runtime.control_plane_flags import FLAGS
-from mockube.kubelet.installation import CONTROL_PLANE, NODE_ADDRESS
+from mockube.kubelet.installation import CONTROL_PLANE, DEFAULT_PORT, NODE_ADDRESS
 from mockube.kubelet.node_pools.pool import node_name
 from mockube.launch import values_of
 
@@ -184,9 +184,14 @@ def _etcd(flags: ControlPlaneFlags, node: str) -> dict[str, Any]:
     return _pod(container, volumes, {"kubeadm.kubernetes.io/etcd.advertise-client-urls": client})
 
 
+def api_server_port(flags: Sequence[str]) -> int:
+    """Return the port of the API server on its nodes, which on this machine may be a free one."""
+    return int(values_of(flags).get("secure-port") or 0) or DEFAULT_PORT
+
+
 def _api_server(flags: ControlPlaneFlags) -> dict[str, Any]:
-    used = values_of(flags.server)
-    port = int(used.get("secure-port") or 0) or 6443
+    port = api_server_port(flags.server)
+    used = {**values_of(flags.server), "secure-port": str(port)}
     defaults = {
         "advertise-address": NODE_ADDRESS,
         "allow-privileged": "true",

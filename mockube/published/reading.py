@@ -1,7 +1,10 @@
 """Reads what a cluster publishes from its API server."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
+
+from msgspec import structs
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound
@@ -41,14 +44,16 @@ async def read_published(client: Client) -> Published | None:
 
 
 async def read_all(client: Client, published: Published, namespace: str) -> Sequence[PublishedUrl]:
-    """Return all URLs, sorted."""
+    """Return all URLs, sorted; the note of a Service without a ready endpoint says so."""
     found = list[PublishedUrl]()
+    slices = await _slices_by_service(client, namespace)
     for resource, urls in _KINDS.values():
         try:
             objects = await client.list(resource, namespace)
         except NotFound:  # the definitions of Gateways are not installed
             continue
-        found += [url for each in objects.items for url in urls(each, published)]
+        for each in objects.items:
+            found += (_with_endpoints(url, each, slices) for url in urls(each, published))
     return sorted(found, key=lambda each: (each.namespace, each.kind, each.object_name))
 
 
@@ -107,10 +112,30 @@ def _no_address(service: ReadOnlyTree) -> str:
 
 async def _problem_of_endpoints(client: Client, service: ReadOnlyTree) -> str:
     """Return why no endpoint of a Service is ready; "" if one is."""
-    slices = await client.list(
-        ENDPOINT_SLICES, meta.namespace(service), label_selector=f"{_SERVICE_NAME}={meta.name(service)}"
-    )
-    endpoints = [each for tree in slices.items for each in tree.get("endpoints") or ()]
+    label = f"{_SERVICE_NAME}={meta.name(service)}"
+    slices = await client.list(ENDPOINT_SLICES, meta.namespace(service), label_selector=label)
+    return _problem_of_slices(service, slices.items)
+
+
+async def _slices_by_service(client: Client, namespace: str) -> Mapping[Key, Sequence[ReadOnlyTree]]:
+    found = defaultdict[Key, list[ReadOnlyTree]](list)
+    for each in (await client.list(ENDPOINT_SLICES, namespace)).items:
+        found[Key(meta.namespace(each), meta.labels(each).get(_SERVICE_NAME, ""))].append(each)
+    return found
+
+
+def _with_endpoints(
+    url: PublishedUrl, tree: ReadOnlyTree, slices: Mapping[Key, Sequence[ReadOnlyTree]]
+) -> PublishedUrl:
+    """Return a URL with a note if it is that of a Service without a ready endpoint."""
+    if url.kind != addresses.SERVICE or not url.url or url.note:
+        return url
+    problem = _problem_of_slices(tree, slices.get(Key.of(tree), ()))
+    return structs.replace(url, note=problem.removeprefix("has "))
+
+
+def _problem_of_slices(service: ReadOnlyTree, slices: Iterable[ReadOnlyTree]) -> str:
+    endpoints = [each for tree in slices for each in tree.get("endpoints") or ()]
     if any((each.get("conditions") or {}).get("ready") is not False for each in endpoints):
         return ""
     selector = ",".join(f"{key}={value}" for key, value in (service["spec"].get("selector") or {}).items())

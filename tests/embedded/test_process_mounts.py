@@ -158,6 +158,14 @@ def test_missing_file_of_image_is_named(cluster, pods):
     assert end["message"].endswith(": /x of the image: /mockube-missing does not exist")
 
 
+def test_volume_below_proc_is_refused(cluster, pods):
+    container = shell("true") | {"volumeMounts": volume_mounts("/x/../proc/1")}
+    name = create(pods, container, policy="Never", volumes=[{"name": "v", "emptyDir": {}}])
+    end = status_of(cluster.wait("Pod", name, is_over))["state"]["terminated"]
+    assert end["reason"] == "StartError"
+    assert end["message"].endswith('"/proc/1" cannot be mounted because it is inside /proc')
+
+
 def test_changed_config_map_reaches_running_process(cluster, pods):
     cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: changing}, data: {a: old}}")
     mount = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}

@@ -138,7 +138,7 @@ def test_node_port_leads_to_pod_with_address_of_its_node(cluster, web):
 def test_load_balancer_has_address_of_its_own(cluster, web):
     endpoint = publish(cluster, "balanced", web, "LoadBalancer", externalTrafficPolicy="Local")
     assert endpoint[0].startswith(RANGE.partition(".0/")[0])
-    assert read(endpoint, "/clientip").startswith("127.0.0.1")
+    assert read(endpoint, "/clientip") == "127.0.0.1:40000"
     script = f"wget -qO- {cluster.get('Service', 'balanced')['status']['loadBalancer']['ingress'][0]['ip']}/hostname"
     cluster.apply(
         "{apiVersion: v1, kind: Pod, metadata: {name: inside}, spec: {containers: [{name: c, image: busybox, command: [sleep, inf]}]}}"

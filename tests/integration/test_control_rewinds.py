@@ -136,6 +136,22 @@ async def test_leases_stay_but_those_of_namespaces_that_are_gone(client):
     assert (await client.get(f"{NAMESPACES}/later")).status == 404
 
 
+async def test_files_of_volumes_and_nodes_stay(client):
+    secrets = "/api/v1/namespaces/kube-system/secrets"
+    await client.post(NAMESPACES, {"metadata": {"name": "kube-system"}})
+    await client.post(secrets, {"metadata": {"name": "mockube-node-a"}, "stringData": {"contents": "then"}})
+    await client.post(secrets, {"metadata": {"name": "other"}, "stringData": {"k": "then"}})
+    moment = await now(client)
+    for name, key in (("mockube-node-a", "contents"), ("other", "k")):
+        await client.put(f"{secrets}/{name}", {"metadata": {"name": name}, "stringData": {key: "now"}})
+    await client.post(secrets, {"metadata": {"name": "mockube-volume-b"}, "stringData": {"contents": "now"}})
+    await rewind(client, moment)
+    found = {each["metadata"]["name"]: each["data"] for each in (await client.get(secrets)).body["items"]}
+    assert found == {
+        "mockube-node-a": {"contents": "bm93"}, "mockube-volume-b": {"contents": "bm93"}, "other": {"k": "dGhlbg=="}
+    }  # fmt: skip
+
+
 async def test_events_that_have_expired_are_there_again():
     clock = SteppedClock()
     async with running(clock=clock) as client:

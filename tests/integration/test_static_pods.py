@@ -1,12 +1,16 @@
 """Static pods: a kubelet runs what is in /etc/kubernetes/manifests on its node."""
 
+import asyncio
+
 import pytest
 
 from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.components import SIMULATED_NODES, SIMULATED_PODS
 from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.control.runnable import Runnable
 from mockube.kubelet.installation import Installation
 from mockube.kubelet.node_pools.pool import plain_nodes
+from mockube.kubelet.static_pods.running_programs import running_programs
 from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.controllers.simulated import PODS, SimulatedCluster
 
@@ -158,3 +162,30 @@ async def test_mirror_pods_of_a_node_without_files_are_left_alone(cluster):
     await cluster.server.post(PODS, {"metadata": {"name": "p", "annotations": annotations}, "spec": spec})
     await cluster.manager.settle()
     assert (await cluster.pod())["status"]["phase"] == "Running"
+
+
+async def test_programs_of_a_stopped_kubelet_run_on_after_a_restart_of_the_manager(server_alone):
+    manifest = MANIFEST.replace("image: nginx", "image: nginx, command: [sleep, infinity]")
+    installed = Installation(files={"node-1": {f"{FOLDER}/web.yaml": manifest}})
+    config = Config(simulation=Simulation(simulate_nodes=plain_nodes(1), installation=installed))
+    async with manager_of(server_alone, config) as server_alone.manager:
+        await on_node(server_alone, "writer", "touch /v/.changed")  # so that the files of the node are kept
+        stopped = {"metadata": {"annotations": {"mockube.dev/stopped-units": "kubelet"}}}
+        await server_alone.server.patch("/api/v1/nodes/node-1", stopped)
+        await server_alone.manager.step(3)
+    programs = []
+
+    def build(context):
+        programs.append(running_programs(context))
+        return Idle()
+
+    observer = Runnable(name="observer", service_account="", build=build)
+    runnables = (*RUNNABLES, observer)
+    async with running_manager(server_alone.server, server_alone.clock, runnables=runnables, config=config):
+        assert programs[0].runs("sleep") == {"node-1": 0}
+
+
+class Idle:
+    async def run(self):
+        """Do nothing."""
+        await asyncio.get_running_loop().create_future()

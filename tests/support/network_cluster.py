@@ -68,7 +68,10 @@ class NetworkCluster:
 
     def services_on_node_port(self, port):
         return [
-            s for s in self.services if any(p.get("nodePort") == port for p in s["spec"].get("ports", ()))
+            s
+            for s in self.services
+            if any(p.get("nodePort") == port for p in s["spec"].get("ports", ()))
+            or s["spec"].get("healthCheckNodePort") == port
         ]
 
     def slices(self, namespace, service):

@@ -5,8 +5,8 @@ import asyncio
 import orjson
 
 from mockube.component_base.clock import SteppedClock
-from mockube.container_runtime.node_machine import ServiceFailed
-from mockube.container_runtime.simulated.network.calls import Reply, decode_call, encode_reply
+from mockube.container_runtime.node_machine import NodeCredentials, ServiceFailed
+from mockube.container_runtime.simulated.network.calls import HttpRequest, Reply, decode_call, encode_reply
 from mockube.container_runtime.simulated.node.node_files import NodeFiles
 from mockube.container_runtime.simulated.node.node_host import node_host
 from mockube.container_runtime.simulated.node.root_files import root_files
@@ -35,11 +35,16 @@ RUNNING = {
 class Machine:
     """A node whose services answer with values, or with what functions return."""
 
-    def __init__(self, node=NODE, pods=(), **services):
+    def __init__(self, node=NODE, pods=(), *, administrator=None, **services):
         self.changes = []
-        self.files = NodeFiles(
-            root_files(node, pods, server=SERVER, authority=b"CA"), lambda: self.changes.append(1)
+        files = root_files(
+            node,
+            pods,
+            server=SERVER,
+            authority=b"CA",
+            credentials=NodeCredentials(administrator=administrator),
         )
+        self.files = NodeFiles(files, lambda: self.changes.append(1))
         self.services = {"units": {"kubelet": RUNNING, "containerd": RUNNING}, **services}
         self.requests = []
         clock = SteppedClock()
@@ -72,6 +77,9 @@ class Machine:
                     reply = self._answer(decode_call(request))
 
     def _answer(self, request):
+        if isinstance(request, HttpRequest):
+            self.requests.append(request)
+            return encode_reply(self.services["http"](request))
         arguments = orjson.loads(request.arguments)
         self.requests.append((request.service, arguments))
         answer = self.services.get(request.service)

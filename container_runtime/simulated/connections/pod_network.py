@@ -9,10 +9,12 @@ from http import HTTPStatus
 from typing import Final
 
 import orjson
+from msgspec import structs
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.api_server import ApiServer
 from mockube.container_runtime.kubelets import NO_KUBELETS, Kubelets
@@ -35,7 +37,13 @@ from mockube.container_runtime.simulated.network.calls import (
 )
 from mockube.container_runtime.simulated.network.coredns import Query
 from mockube.container_runtime.simulated.network.policies import is_allowed
-from mockube.container_runtime.simulated.network.services import Outcome, RouteTarget, route
+from mockube.container_runtime.simulated.network.services import (
+    KUBELET_HEALTH_PORT,
+    Outcome,
+    RouteTarget,
+    local_endpoints,
+    route,
+)
 from mockube.container_runtime.simulated.network.view import Peer, SyncedView, peer_of
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
 
@@ -43,12 +51,12 @@ from .local_connections import REFUSED, connect_locally, send_locally
 from .name_servers import NameServers
 from .port_answers import OpenPort, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
-from .ports import serve_port
+from .ports import CLIENT_PORT, serve_port
 
 _ADMIN_CHECK_SECONDS: Final = 60.0
-_CLIENT_PORT: Final = 40000
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 _DNS_PORT: Final = 53
+_API_SERVER: Final = "kube-apiserver"
 _DNS_POD: Final[ReadOnlyTree] = {
     "metadata": {"name": "coredns", "namespace": "kube-system", "labels": {"k8s-app": "kube-dns"}},
     "spec": {
@@ -64,6 +72,32 @@ _DNS_POD: Final[ReadOnlyTree] = {
     },
 }
 """The pod that policies see behind cluster DNS."""
+
+
+def _is_api_server(pod: ReadOnlyTree, port: int) -> bool:
+    """Return whether a port is that of the API server, in whose static pod the real one answers."""
+    if meta.labels(pod).get("component") != _API_SERVER or meta.namespace(pod) != NAMESPACE_SYSTEM:
+        return False
+    return any(f"--secure-port={port}" in (each.get("command") or ()) for each in pod["spec"]["containers"])
+
+
+def _health_of_kubelet(request: HttpRequest) -> Reply:
+    """Answer a request to the port of health of a kubelet that runs."""
+    if request.path.partition("?")[0] == "/healthz":
+        return _plain_reply(request, 200, b"ok", "text/plain; charset=utf-8")
+    return _plain_reply(request, 404, b"404 page not found\n", "text/plain; charset=utf-8")
+
+
+def _plain_reply(request: HttpRequest, status: int, body: bytes, content_type: str) -> Reply:
+    """Return the answer of a server without TLS."""
+    return Reply(
+        outcome=Outcome.OPEN.value,
+        speaks=HTTP,
+        status=0 if request.uses_tls else status,
+        reason=_PHRASES[status],
+        headers=(("Content-Type", content_type), ("Content-Length", str(len(body)))),
+        body=body,
+    )
 
 
 class _BytesClient:
@@ -206,8 +240,8 @@ class PodConnections:
         if isinstance(opened, Reply):
             return opened
         target, port = opened
-        if target.is_api_server or target.kubelet:
-            return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=True)
+        if target.is_api_server or target.kubelet or target.checked is not None:
+            return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=bool(port.uses_tls))
         if connect.protocol != "TCP":
             return await self._send_datagram(source, connect, opened, on_unknown)
         process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
@@ -224,7 +258,12 @@ class PodConnections:
             uses_tls=bool(port.uses_tls),
             is_denied=connect.login is not None
             and await self._databases.denies(target.pod, port, connect.login),
-            body=await self._first_reply(target, port, connect.data),
+            body=await self._first_reply(
+                target,
+                port,
+                connect.data,
+                connect.address if is_loopback(connect.address) else source.address,
+            ),
         )
 
     async def _send_datagram(
@@ -244,18 +283,18 @@ class PodConnections:
                 on_unknown(port.unknown, answer)
             address = connect.address if is_loopback(connect.address) else source.address
             body = await self._responses.reply_to_datagram(
-                target.pod, target.port, port, connect.data, f"{address}:{_CLIENT_PORT}"
+                target.pod, target.port, port, connect.data, f"{address}:{CLIENT_PORT}"
             )
         return Reply(outcome=Outcome.OPEN.value, body=body)
 
-    async def _first_reply(self, target: RouteTarget, port: OpenPort, data: bytes) -> bytes:
+    async def _first_reply(self, target: RouteTarget, port: OpenPort, data: bytes, source: str) -> bytes:
         """Return what a server sends to a client that has connected and sends some data."""
         if port.speaks not in ("", HTTP):
             return greeting_of(port) + await self._responses.reply_to(target.pod, port, data)
         if target.pod is None or not data:
             return b""
         client = _BytesClient(data)
-        await serve_port(target.pod, target.port, self._responses, client)
+        await serve_port(target.pod, target.port, self._responses, client, source)
         return bytes(client.received)
 
     def open(
@@ -278,8 +317,9 @@ class PodConnections:
             return Reply(outcome=Outcome.TIMEOUT.value)
         if target.kubelet and self.kubelets.port_of(target.kubelet) is None:
             return Reply(outcome=Outcome.REFUSED.value)
-        if target.is_api_server or target.kubelet:
-            return target, OpenPort(speaks=HTTP, uses_tls=True)
+        if target.is_api_server or target.kubelet or target.checked is not None:
+            is_plain = target.checked is not None or target.port == KUBELET_HEALTH_PORT
+            return target, OpenPort(speaks=HTTP, uses_tls=not is_plain)
         process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
         if process_port is not None and (protocol == "TCP" or process_port.has_own_network):
             return target, OpenPort(uses_tls=None)
@@ -295,7 +335,8 @@ class PodConnections:
         for target in hosted if len(hosted) == len(targets) else ():
             port = self._responses.open_port(target.pod, target.port, protocol) if target.pod else None
             if port is not None:
-                return target, port
+                is_api_server = target.pod is not None and _is_api_server(target.pod, target.port)
+                return structs.replace(target, is_api_server=is_api_server), port
         target = targets[turn % len(targets)]
         return target, self._responses.open_port(target.pod, target.port, protocol) if target.pod else None
 
@@ -312,9 +353,8 @@ class PodConnections:
         target, port = opened
         if target.is_api_server:
             return await self._send_to_api_server(pod, request)
-        if target.kubelet:
-            kubelet = self.kubelets.port_of(target.kubelet)
-            return await send_locally(kubelet, request) if kubelet is not None else REFUSED
+        if target.kubelet or target.checked is not None:
+            return await self._send_to_node(target, request)
         assert target.pod is not None
         process_port = self._process_port(target.pod, target.port)
         if process_port is not None:
@@ -326,7 +366,7 @@ class PodConnections:
             method=request.method,
             path=request.path,
             headers={name.lower(): value for name, value in request.headers},
-            client=f"{request.address if is_loopback(request.address) else source.address}:{_CLIENT_PORT}",
+            client=f"{request.address if is_loopback(request.address) else source.address}:{CLIENT_PORT}",
             body=request.body,
         )
         if port.unknown:
@@ -352,19 +392,44 @@ class PodConnections:
             body=b"" if request.method == "HEAD" else answer.body,
         )
 
+    def _health_of_service(self, target: RouteTarget, service: ReadOnlyTree, request: HttpRequest) -> Reply:
+        """Answer as kube-proxy on the node of a `healthCheckNodePort`."""
+        count = local_endpoints(self._view, service, target.peer.node)
+        name = f'"namespace": "{meta.namespace(service)}",\n\t\t"name": "{meta.name(service)}"'
+        text = f'{{\n\t"service": {{\n\t\t{name}\n\t}},\n\t"localEndpoints": {count},\n\t"serviceProxyHealthy": true\n}}'
+        return _plain_reply(request, 200 if count else 503, text.encode(), "application/json")
+
+    async def _send_to_node(self, target: RouteTarget, request: HttpRequest) -> Reply:
+        """Send a request to a kubelet or to kube-proxy."""
+        if target.checked is not None:
+            return self._health_of_service(target, target.checked, request)
+        kubelet = self.kubelets.port_of(target.kubelet)
+        if kubelet is None:
+            return REFUSED
+        if target.port == KUBELET_HEALTH_PORT:
+            return _health_of_kubelet(request)
+        return await send_locally(kubelet, request)
+
     async def _send_to_api_server(self, pod: ReadOnlyTree, request: HttpRequest) -> Reply:
-        """Send a request to the API server with the credentials in its headers, as from the pod."""
+        """Send a request to the API server with its own credentials, as from the pod."""
         if not request.uses_tls:
             body = b"Client sent an HTTP request to an HTTPS server.\n"
             return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, status=400, reason="Bad Request", body=body)
-        response = await self._api_server.send(request.method, request.path, request.headers, request.body)
+        response = await self._api_server.send(
+            request.method,
+            request.path,
+            request.headers,
+            request.body,
+            certificate=request.certificate,
+            key=request.key,
+        )
         if response is not None:
             with suppress(ValueError):
                 return Reply(
                     outcome=Outcome.OPEN.value,
                     speaks=HTTP,
                     uses_tls=True,
-                    authority=await self._api_server.authority(meta.namespace(pod)),
+                    authority=await self._api_server.authority(meta.namespace(pod) or NAMESPACE_SYSTEM),
                     status=response.status,
                     reason=HTTPStatus(response.status).phrase,
                     headers=(

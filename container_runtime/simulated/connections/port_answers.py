@@ -184,6 +184,7 @@ def _value(name: str, pod: ReadOnlyTree, request: ReceivedRequest) -> str:
         "namespace": meta.namespace(pod),
         "address": (pod.get("status") or {}).get("podIP") or "",
         "client": request.client,
+        "clientaddress": request.client.rpartition(":")[0] or request.client,
         "method": request.method,
         "path": request.path[:MAX_PATH],
         "host": request.headers.get("host", ""),

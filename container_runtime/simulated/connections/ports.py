@@ -28,6 +28,8 @@ _BAD_REQUEST: Final = encode_response(
 _REQUEST_LINE: Final = re.compile(rb"(?:\r?\n)*[A-Za-z]+ [^\n]* HTTP/\d")
 _POSTGRES_TLS: Final = b"\0\0\0\x08\x04\xd2\x16\x2f"
 """The request of TLS with which a client of PostgreSQL begins."""
+CLIENT_PORT: Final = 40000
+"""The port of a client whose own one nobody knows."""
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -60,7 +62,7 @@ async def serve_port(
         headers = {name.lower(): value for name, value in heads.pairs(head)}
         closes_connection = headers.get("connection", "").lower() == "close"
         request = ReceivedRequest(
-            method=head.method, path=head.target, headers=headers, client=source, body=body
+            method=head.method, path=head.target, headers=headers, client=f"{source}:{CLIENT_PORT}", body=body
         )
         answer = await responses.respond(pod, port, opened, request)
         if not answer.status:

@@ -96,7 +96,7 @@ class ProcessConnections:
             return Refusal.DROPPED  # nobody knows what a simulated pod sends in datagrams
         if process_port is not None:
             return await self._connect(process_port)
-        return Served(partial(self._serve, target.pod, target.port))
+        return Served(partial(self._serve, target.pod, target.port, source.address))
 
     async def look_up(self, pod: ReadOnlyTree, name: str, record_type: str) -> Names:
         call = encode_call(
@@ -167,8 +167,8 @@ class ProcessConnections:
             self._attempts -= 1
         return Served(partial(relay, reader, writer, self._clock), abandon=writer.close)
 
-    async def _serve(self, pod: ReadOnlyTree, port: int, client: ClientConnection) -> str:
-        await serve_port(pod, port, self._responses, client)
+    async def _serve(self, pod: ReadOnlyTree, port: int, source: str, client: ClientConnection) -> str:
+        await serve_port(pod, port, self._responses, client, source)
         return ""
 
     def _address_of(self, target: RouteTarget, address: str) -> str:

@@ -49,6 +49,9 @@ class HttpRequest(Struct, frozen=True, kw_only=True, tag=True):
     headers: tuple[Header, ...] = ()
     body: bytes = b""
     uses_tls: bool = False
+    certificate: bytes = b""
+    """The certificate of the client as PEM, which only the API server reads."""
+    key: bytes = b""
 
 
 class ServeNames(Struct, frozen=True, kw_only=True, tag=True):

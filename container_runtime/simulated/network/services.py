@@ -19,6 +19,8 @@ from .policies import TCP, contains
 from .view import ClusterView, Peer, parse_address, peer_of
 
 _API_SERVER: Final = ("default", "kubernetes")
+KUBELET_HEALTH_PORT: Final = 10248
+"""The port at which a kubelet answers `/healthz` to programs of its node, without TLS."""
 _KUBELET_PORT: Final = 10250
 """The port of kubelets whose node does not say one."""
 _LOCALHOST: Final = ("127.0.0.1", "::1")
@@ -49,6 +51,8 @@ class RouteTarget(Struct, frozen=True, kw_only=True):
     is_api_server: bool = False
     kubelet: str = ""
     """The node whose kubelet has the port."""
+    checked: ReadOnlyTree | None = None
+    """The Service whose `healthCheckNodePort` it is: kube-proxy answers how many of its endpoints are on the node."""
 
 
 class Route(Struct, frozen=True, kw_only=True):
@@ -89,6 +93,9 @@ def _local_route(view: ClusterView, source: Peer, address: str, port: int, proto
     node = view.node_at(source.address)
     if node is None:
         return _host_route(view, source.node, address, port, protocol)
+    if protocol == TCP and port == KUBELET_HEALTH_PORT:
+        peer = Peer(address=address, node=meta.name(node))
+        return Route(targets=(RouteTarget(peer=peer, port=port, kubelet=meta.name(node)),))
     return _node_route(view, source, node, address, port, protocol)
 
 
@@ -122,6 +129,9 @@ def _node_route(
                 return _service_route(
                     view, source, service, service_port, local_to=meta.name(node) if is_local else None
                 )
+        if protocol == TCP and service["spec"].get("healthCheckNodePort") == port:
+            peer = Peer(address=address, node=meta.name(node))
+            return Route(targets=(RouteTarget(peer=peer, port=port, checked=service),))
     name = meta.name(node)
     if protocol == TCP and port == _kubelet_port(node):
         peer = Peer(address=address, node=name)
@@ -190,6 +200,15 @@ def _balanced(source: Peer, service: ReadOnlyTree, targets: Sequence[RouteTarget
     if service["spec"].get("sessionAffinity") == "ClientIP":
         targets = [max(targets, key=lambda target: _affinity(source, target))]
     return Route(targets=tuple(targets))
+
+
+def local_endpoints(view: ClusterView, service: ReadOnlyTree, node: str) -> int:
+    """Return how many endpoints of a Service are on a node, by the rules that its kube-proxy has."""
+    rules = view.rules_on(node)
+    ports = service["spec"].get("ports") or ()
+    return max(
+        (sum(each.peer.node == node for each in endpoints(rules, service, port)) for port in ports), default=0
+    )
 
 
 def _affinity(source: Peer, target: RouteTarget) -> bytes:

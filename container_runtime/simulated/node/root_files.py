@@ -5,18 +5,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache, lru_cache
 from posixpath import normpath
-from types import MappingProxyType
 from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.etcd_snapshots import DATABASE, DEFAULT_FOLDER
+from mockube.container_runtime.node_machine import NO_CREDENTIALS, NodeCredentials
 from mockube.container_runtime.node_paths import DIRECTORY, NODE_PATHS, SOCKET
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
+from mockube.container_runtime.simulated.shell.network_programs.kubectl.connection import NOT_SIMULATED
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.output import to_yaml
 from mockube.container_runtime.simulation_values import CLUSTER_DNS
 
-from .installed_programs import NODE_PROGRAM_NAMES
+from .installed_programs import ETCD_PROGRAMS, NODE_PROGRAM_NAMES
 from .pod_log_paths import log_path, pod_folder
 
 CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
@@ -28,7 +30,6 @@ KUBELET_KUBECONFIG: Final = "/etc/kubernetes/kubelet.conf"
 WANTED: Final = "/etc/systemd/system/multi-user.target.wants"
 _SHOWN_PROGRAMS: Final = ("bash", "cat", "curl", "grep", "ls", "sed", "sh")
 """Programs of Debian that a list of the folder shows. The others run, too, and need no entry in each node."""
-_ETCDCTL: Final = "/usr/bin/etcdctl"
 _LINKS: Final[Mapping[str, str]] = {
     "/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64", "/var/run": "../run", "/var/lock": "../run/lock",
     f"{WANTED}/kubelet.service": KUBELET_UNIT, f"{WANTED}/containerd.service": CONTAINERD_UNIT,
@@ -38,6 +39,7 @@ _LINKS: Final[Mapping[str, str]] = {
 _MODES: Final[Mapping[str, int]] = {
     "/tmp": 0o1777, "/var/tmp": 0o1777, "/root": 0o700, "/dev/shm": 0o1777,  # noqa: S108 - on a simulated node
 }  # fmt: skip
+_UNKNOWN: Final = f"{NOT_SIMULATED.decode()}\n"
 _PKI: Final = "/etc/kubernetes/pki"
 CONTROL_PLANE_CERTIFICATES: Final = tuple(
     f"{_PKI}/{name}.{ending}"
@@ -49,6 +51,11 @@ CONTROL_PLANE_CERTIFICATES: Final = tuple(
     if name != "ca" or ending == "key"
 )  # fmt: skip
 """The files that kubeadm writes on control-plane nodes, besides the CA certificate, which all nodes have."""
+_USERS: Final[Mapping[str, str]] = {
+    "admin": "kubernetes-admin", "super-admin": "kubernetes-super-admin",
+    "controller-manager": "system:kube-controller-manager", "scheduler": "system:kube-scheduler",
+}  # fmt: skip
+"""The users of the kubeconfigs of control-plane nodes, by the names of the files."""
 _SECRET_FOLDERS: Final = ("/etc/kubernetes/pki/", "/var/lib/kubelet/pki/")
 _KUBELET_UNIT_TEXT: Final = """\
 [Unit]
@@ -155,18 +162,23 @@ def root_files(
     server: str,
     authority: bytes,
     cluster_dns: str = CLUSTER_DNS,
-    certificates: Mapping[str, str] = MappingProxyType({}),
+    credentials: NodeCredentials = NO_CREDENTIALS,
 ) -> dict[str, FileEntry]:
     """Return the files of a node by path. `server` is the URL of the API server, `authority` its CA certificates,
-    `cluster_dns` the address of the cluster's name server, `certificates` those of control-plane nodes by path.
+    `cluster_dns` the address of the cluster's name server, `credentials` those of control-plane nodes.
     """
     files = dict(_common_files())
     if not is_control_plane(node):
-        del files[_ETCDCTL]
+        for name in ETCD_PROGRAMS:
+            del files[f"/usr/bin/{name}"]
     files |= {path: _text_file(path, text) for path, text in _texts(node, server, authority, cluster_dns)}
     if is_control_plane(node):
+        files[f"{DEFAULT_FOLDER}/{DATABASE}"] = _text_file(DATABASE, "# The objects are in the API server.\n")
+        kubeconfigs = _kubeconfigs_of_control_plane(server, authority, credentials.administrator)
+        files |= {path: _text_file(path, text) for path, text in kubeconfigs}
         files |= {
-            path: _text_file(path, certificates.get(path, _NOT_SHOWN)) for path in CONTROL_PLANE_CERTIFICATES
+            path: _text_file(path, credentials.certificates.get(path, _UNKNOWN))
+            for path in CONTROL_PLANE_CERTIFICATES
         }
     for pod in pods:
         files |= dict(_pod_files(pod))
@@ -231,34 +243,37 @@ def _texts(node: ReadOnlyTree, server: str, authority: bytes, cluster_dns: str) 
         "/var/lib/kubelet/kubeadm-flags.env",
         'KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///run/containerd/containerd.sock"\n',
     )
-    certificates = authority.decode() or _NOT_SHOWN
+    certificates = authority.decode() or _UNKNOWN
     yield "/etc/kubernetes/pki/ca.crt", certificates
     yield "/etc/ssl/certs/ca-certificates.crt", certificates
-    yield "/var/lib/kubelet/pki/kubelet-client-2026-01-01-00-00-00.pem", _NOT_SHOWN
-    yield "/var/lib/kubelet/pki/kubelet.crt", _NOT_SHOWN
-    yield "/var/lib/kubelet/pki/kubelet.key", _NOT_SHOWN
-    yield (
-        KUBELET_KUBECONFIG,
-        _kubeconfig(server, authority, "default-auth", "/var/lib/kubelet/pki/kubelet-client-current.pem"),
-    )
-    if is_control_plane(node):
-        for file in ("admin", "super-admin", "controller-manager", "scheduler"):
-            yield (
-                f"/etc/kubernetes/{file}.conf",
-                _kubeconfig(server, authority, f"kubernetes-{file}", f"/etc/kubernetes/pki/{file}.crt"),
-            )
+    yield "/var/lib/kubelet/pki/kubelet-client-2026-01-01-00-00-00.pem", _UNKNOWN
+    yield "/var/lib/kubelet/pki/kubelet.crt", _UNKNOWN
+    yield "/var/lib/kubelet/pki/kubelet.key", _UNKNOWN
+    current = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+    credentials = {"client-certificate": current, "client-key": current}
+    yield KUBELET_KUBECONFIG, _kubeconfig(server, authority, "default-auth", credentials)
 
 
-_NOT_SHOWN: Final = "# This certificate or key is not simulated.\n"
+def _kubeconfigs_of_control_plane(
+    server: str, authority: bytes, administrator: tuple[str, str] | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the kubeconfigs that kubeadm writes; those of administrators have the credentials of the cluster's."""
+    unknown = (_UNKNOWN, _UNKNOWN)
+    for file, user in _USERS.items():
+        pair = administrator if user.endswith("admin") else None
+        certificate, key = (b64encode(each.encode()).decode() for each in pair or unknown)
+        fields = {"client-certificate-data": certificate, "client-key-data": key}
+        yield f"/etc/kubernetes/{file}.conf", _kubeconfig(server, authority, user, fields)
 
 
-def _kubeconfig(server: str, authority: bytes, user: str, credentials: str) -> str:
+def _kubeconfig(server: str, authority: bytes, user: str, credentials: Mapping[str, str]) -> str:
+    """Return a kubeconfig with the fields of its user."""
     data = b64encode(authority).decode()
+    fields = "".join(f"    {name}: {value}\n" for name, value in credentials.items())
     return (
         f"apiVersion: v1\nclusters:\n- cluster:\n    certificate-authority-data: {data}\n    server: {server}\n"
         f"  name: kubernetes\ncontexts:\n- context:\n    cluster: kubernetes\n    user: {user}\n  name: {user}@kubernetes\n"
-        f"current-context: {user}@kubernetes\nkind: Config\nusers:\n- name: {user}\n  user:\n"
-        f"    client-certificate: {credentials}\n    client-key: {credentials}\n"
+        f"current-context: {user}@kubernetes\nkind: Config\nusers:\n- name: {user}\n  user:\n{fields}"
     )
 
 

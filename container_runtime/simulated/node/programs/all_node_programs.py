@@ -5,7 +5,7 @@ from typing import Final
 
 from mockube.container_runtime.simulated.shell.process import Program
 
-from . import kubeadm
+from . import etcd, kubeadm
 from .crictl import crictl
 from .journalctl import journalctl
 from .machine_network import ip, netstat, ss
@@ -22,5 +22,6 @@ NODE_PROGRAMS: Final[Mapping[str, Program]] = {
     "ps": ps,
     "ss": ss,
     "systemctl": systemctl,
+    **etcd.PROGRAMS,
     **kubeadm.PROGRAMS,
 }

@@ -1,4 +1,4 @@
-"""kubeadm, etcdctl, kubectl, kubelet and containerd as programs of a node. What they would change of the cluster is refused by name."""
+"""kubeadm, kubelet and containerd as programs of a node. What they would change of the cluster is refused by name."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -52,7 +52,11 @@ def kubeadm(process: Process) -> Run:
     if not words:
         yield write_text("Usage:\n  kubeadm [command]\n\nAvailable Commands:\n  certs config token version\n")
         return 0
-    if words[0] in _REFUSED:
+    if words[:2] == ["certs", "renew"]:
+        yield process.report(
+            "error: kubeadm certs renew is not simulated: `mockube up` renews the certificates of a cluster when it starts, 30 days before they expire"
+        )
+    elif words[0] in _REFUSED:
         yield process.report(
             f"error: kubeadm {words[0]} is not simulated: `mockube up` and `mockube nodes` make the nodes of a cluster"
         )
@@ -203,36 +207,6 @@ _COMMANDS: Final[Mapping[str, Callable[[Process, Sequence[str], Options], Work]]
 }
 
 
-def etcdctl(process: Process) -> Run:
-    words = [argument for argument in process.arguments if not argument.startswith("-")]
-    if words[:1] == ["version"]:
-        yield write_text("etcdctl version: 3.6.5\nAPI version: 3.6\n")
-        return 0
-    raise ProgramUsageError(
-        f"etcdctl {' '.join(words[:2])} is not simulated on a node: `mockube snapshot save FILE` on your machine saves the cluster, and "
-        "`mockube snapshot restore FILE` restores it"
-    )
-
-
-def kubectl(process: Process) -> Run:
-    """Say with which file kubectl would be authenticated: no node has a credential of an administrator."""
-    arguments = list(process.arguments)
-    if arguments[:1] == ["version"] and "--client" in arguments:
-        version = (yield from ask(process, "machine"))["version"]
-        yield write_text(f"Client Version: {version}\n")
-        return 0
-    path = next((each.partition("=")[2] for each in arguments if each.startswith("--kubeconfig=")), "")
-    path = path or process.environment.get("KUBECONFIG") or "/root/.kube/config"
-    if not process.host.files.exists(process.path(path)):
-        yield process.report(
-            "The connection to the server localhost:8080 was refused - did you specify the right host or port?"
-        )
-        return 1
-    raise ProgramUsageError(
-        f"kubectl is not simulated on a node, because the credentials in {path} are not: use kubectl on your machine"
-    )
-
-
 def kubelet(process: Process) -> Run:
     if "--version" in process.arguments:
         version = (yield from ask(process, "machine"))["version"]
@@ -253,8 +227,6 @@ def containerd(process: Process) -> Run:
 
 PROGRAMS: Final = {
     "kubeadm": kubeadm,
-    "etcdctl": etcdctl,
-    "kubectl": kubectl,
     "kubelet": kubelet,
     "containerd": containerd,
 }

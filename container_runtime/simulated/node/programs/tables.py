@@ -1,6 +1,6 @@
 """Tables, durations and sizes as Go's programs print them. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
@@ -54,3 +54,32 @@ def human_size(size: float, digits: int = 4) -> str:
         size /= 1000
         unit += 1
     return f"{size:.{digits}g}{_UNITS[unit]}"
+
+
+def decimal_size(size: int) -> str:
+    """Return a size with decimal units and two digits at most, such as `2.1 MB`."""
+    value, unit = float(size), 0
+    while value >= 1000 and unit < len(_UNITS) - 1:
+        value /= 1000
+        unit += 1
+    return f"{value:.1f} {_UNITS[unit]}" if unit and value < 10 else f"{value:.0f} {_UNITS[unit]}"
+
+
+def boxed_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows in a box, the first as its header; numbers stand on the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    border = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    header, *others = rows
+
+    def line(cells: Iterable[str]) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    lines = [line(cell.center(width) for cell, width in zip(header, widths, strict=True))]
+    lines += [
+        line(
+            cell.rjust(width) if cell.isdecimal() else cell.ljust(width)
+            for cell, width in zip(row, widths, strict=True)
+        )
+        for row in others
+    ]
+    return "".join(f"{each}\n" for each in (border, lines[0], border, *lines[1:], border))

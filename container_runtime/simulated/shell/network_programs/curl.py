@@ -175,6 +175,8 @@ def _request(
         headers=_headers(options, url, data),
         body=data or b"",
         uses_tls=url.scheme == "https",
+        certificate=_client_file(process, options.get("cert")),
+        key=_client_file(process, options.get("key") or options.get("cert")),
     )
     reply = yield from call(process, request)
     if not reply.is_open:
@@ -192,6 +194,22 @@ def _request(
     if "verbose" in options:
         yield Output(2, conversation(request, url, reply).encode())
     return reply
+
+
+def _client_file(process: Process, path: str) -> bytes:
+    """Return the certificate or the key of the client, as PEM."""
+    if not path:
+        return b""
+    try:
+        data = process.host.files.read(process.path(path))
+    except FileError:
+        data = b""
+    if b"-----BEGIN" not in data:
+        raise _Failed(
+            58,
+            f"could not load PEM client certificate from {path}, no start line, (no key found, wrong pass phrase, or wrong file format?)",
+        )
+    return data
 
 
 def _check_tls(process: Process, options: ProgramOptions, request: HttpRequest, reply: Reply) -> None:

@@ -1,4 +1,4 @@
-"""Requests of kubectl to the API server, with the token of the pod, and the resources that the server serves."""
+"""Requests of kubectl to the API server, and the resources that the server serves."""
 
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, Final, TypeVar
@@ -7,31 +7,22 @@ from urllib.parse import quote, urlencode
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.simulated.network.calls import HttpRequest, Reply
-from mockube.container_runtime.simulated.shell.filesystem import FileError
-from mockube.container_runtime.simulated.shell.network_programs.network import call, wait_for_failure
+from mockube.container_runtime.simulated.shell.network_programs.network import call, resolve, wait_for_failure
 from mockube.container_runtime.simulated.shell.process import Effect, Process
+
+from .connection import Connection, KubectlError
 
 T = TypeVar("T")
 Work = Generator[Effect, bytes | None, T]
 """A part of an execution that returns a value."""
-ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 JSON: Final = "application/json"
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _DISCOVERY: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _AGENT: Final = f"kubectl/v{minors.NEWEST}"
 _TIMEOUT: Final = 30.0
-
-
-class KubectlError(Exception):
-    """kubectl ends with a message and an exit code."""
-
-    def __init__(self, message: str, code: int = 1) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class ServerError(KubectlError):
@@ -45,6 +36,8 @@ class ServerError(KubectlError):
 
     def describe(self, action: str = "") -> str:
         """Return kubectl's message; `action` says what kubectl was doing."""
+        if self.reason == "Unauthorized":
+            return "error: You must be logged in to the server (Unauthorized)"
         if self.reason == "Invalid":
             return f"The {self.text}" if self.text[:1].isupper() else self.text
         text = f"{action}: {self.text}" if action else self.text
@@ -87,19 +80,12 @@ class ServedResource(Struct, frozen=True, kw_only=True):
 class ApiClient:
     """The connection of one kubectl process to the API server."""
 
-    def __init__(self, process: Process, namespace: str) -> None:
+    def __init__(self, process: Process, connection: Connection | None, namespace: str) -> None:
         self._process = process
+        self._connection = connection
         self._resources: list[ServedResource] = []
-        self._token = self._read("token")
-        self.namespace = namespace or self._read("namespace") or "default"
-
-    def _read(self, name: str) -> str:
-        files = self._process.host.files
-        path = f"{ACCOUNT}/{name}"
-        try:
-            return files.read(path).decode("utf-8", "replace").strip() if files.exists(path) else ""
-        except FileError:
-            return ""
+        configured = connection.namespace if connection is not None else ""
+        self.namespace = namespace or configured or "default"
 
     def send(
         self,
@@ -127,35 +113,53 @@ class ApiClient:
             raise KubectlError("error: the server returned no object")
         return tree
 
-    def _exchange(self, method: str, target: str, body: Any, headers: Mapping[str, str]) -> Work[Reply]:
-        environment = self._process.environment
-        host = environment.get("KUBERNETES_SERVICE_HOST", "")
-        port = int_or_none(environment.get("KUBERNETES_SERVICE_PORT", "")) or 443
-        if not host or not self._token:
+    @property
+    def server(self) -> str:
+        """The URL of the server."""
+        connection = self._require_connection()
+        return f"https://{connection.host}:{connection.port}"
+
+    def _require_connection(self) -> Connection:
+        if self._connection is None:
             raise KubectlError(
                 "The connection to the server localhost:8080 was refused - did you specify the right host or port?"
             )
+        return self._connection
+
+    def _exchange(self, method: str, target: str, body: Any, headers: Mapping[str, str]) -> Work[Reply]:
+        connection = self._require_connection()
+        server = f"{connection.host}:{connection.port}"
+        found = yield from resolve(self._process, connection.host)
+        if not found.addresses:
+            name = connection.host
+            raise KubectlError(f"Unable to connect to the server: dial tcp: lookup {name}: no such host")
+        token = {"Authorization": f"Bearer {connection.token}"} if connection.token else {}
         request = HttpRequest(
-            address=host,
-            port=port,
+            address=found.addresses[0],
+            port=connection.port,
             method=method,
             path=target,
-            headers=(
-                ("Authorization", f"Bearer {self._token}"),
-                ("User-Agent", _AGENT),
-                *(headers.items()),
-            ),
+            headers=tuple({**token, "User-Agent": _AGENT, **headers}.items()),
             body=b"" if body is None else orjson.dumps(body),
             uses_tls=True,
+            certificate=connection.certificate,
+            key=connection.key,
         )
         reply = yield from call(self._process, request)
+        if reply.outcome == "refused":
+            raise KubectlError(
+                f"The connection to the server {server} was refused - did you specify the right host or port?"
+            )
         if not reply.is_open:
             yield from wait_for_failure(reply, _TIMEOUT)
-            problem = {"refused": "connect: connection refused", "timeout": "i/o timeout"}
-            reason = problem.get(reply.outcome, "connect: no route to host")
-            raise KubectlError(f"Unable to connect to the server: dial tcp {host}:{port}: {reason}")
+            reason = "i/o timeout" if reply.outcome == "timeout" else "connect: no route to host"
+            raise KubectlError(f"Unable to connect to the server: dial tcp {server}: {reason}")
         if reply.status == 0:
             raise KubectlError("Unable to connect to the server: EOF")
+        if connection.authority is not None and not _is_trusted(connection.authority, reply.authority):
+            raise KubectlError(
+                "Unable to connect to the server: tls: failed to verify certificate: x509: certificate signed by unknown authority"
+            )
         return reply
 
     def resource(self, name: str) -> Work[ServedResource]:
@@ -183,6 +187,11 @@ class ApiClient:
                 groups = yield from self.send("GET", path, accept=_DISCOVERY)
                 self._resources += _resources_of(groups)
         return self._resources
+
+
+def _is_trusted(authority: bytes, of_server: bytes) -> bool:
+    """Return whether CA certificates include the one that signs the server's."""
+    return bool(of_server.strip()) and of_server.strip() in authority
 
 
 def _resources_of(groups: ReadOnlyTree) -> Iterator[ServedResource]:

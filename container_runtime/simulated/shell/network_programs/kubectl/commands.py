@@ -13,7 +13,8 @@ from mockube.container_runtime.simulated.shell.options import ProgramOptions
 from mockube.container_runtime.simulated.shell.process import Output, Process, Run, Sleep, write_text
 
 from . import output
-from .client import TABLE, ApiClient, KubectlError, ServerError, Work
+from .client import TABLE, ApiClient, ServerError, Work
+from .connection import KubectlError
 from .manifests import created_object, job_of, read_manifests
 from .selection import (
     SelectedObjects,

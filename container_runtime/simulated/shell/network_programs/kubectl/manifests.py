@@ -13,7 +13,8 @@ from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import ProgramOptions
 from mockube.container_runtime.simulated.shell.process import Process, UnknownProgram, read_input
 
-from .client import KubectlError, Work
+from .client import Work
+from .connection import KubectlError
 
 _EXTENSIONS: Final = (".yaml", ".yml", ".json")
 

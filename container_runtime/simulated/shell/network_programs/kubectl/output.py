@@ -16,7 +16,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.process import UnknownProgram
 
-from .client import KubectlError, ServedResource
+from .client import ServedResource
+from .connection import KubectlError
 
 _INDENT: Final = re.compile(r"(?m)^ +")
 _PART: Final = re.compile(r"\{((?:[^{}\"']|\"(?:[^\"\\]|\\.)*\"|'[^']*')*)\}|([^{]+)|(\{)")

@@ -10,8 +10,9 @@ from mockube.container_runtime.simulated.shell.options import (
 )
 from mockube.container_runtime.simulated.shell.process import Output, Process, Run, UnknownProgram, write_text
 
-from . import commands, waiting
-from .client import ApiClient, KubectlError
+from . import administration, commands, waiting
+from .client import ApiClient
+from .connection import KubectlError, connection_of
 
 _OPTIONS: Final = {
     "-n": "namespace=",
@@ -57,6 +58,14 @@ _OPTIONS: Final = {
     "--show-managed-fields": "ignored",
     "--save-config": "ignored",
     "--client": "client",
+    "--ignore-daemonsets": "ignore-daemonsets",
+    "--delete-emptydir-data": "delete-emptydir-data",
+    "--kubeconfig": "kubeconfig=",
+    "--context": "context=",
+    "-s": "server=",
+    "--server": "server=",
+    "--token": "token=",
+    "--insecure-skip-tls-verify": "insecure",
     "-v": "ignored=",
     "--v": "ignored=",
     "--warnings-as-errors": "ignored",
@@ -73,6 +82,11 @@ _COMMANDS: Final[dict[str, Command]] = {
     "wait": waiting.wait,
     "rollout": waiting.rollout,
     "scale": waiting.scale,
+    "version": administration.version,
+    "cluster-info": administration.cluster_info,
+    "cordon": administration.cordon,
+    "uncordon": administration.uncordon,
+    "drain": administration.drain,
 }
 _HELP: Final = "kubectl controls the Kubernetes cluster manager.\n\n Find more information at: https://kubernetes.io/docs/reference/kubectl/\n"
 
@@ -83,14 +97,18 @@ def kubectl(process: Process) -> Run:
         yield write_text(_HELP)
         return 0
     name, *words = options.arguments
-    if name == "version" and "client" in options:
+    if name == "version":
         yield write_text(f"Client Version: v{minors.RELEASES[minors.NEWEST]}\nKustomize Version: v5.8.0\n")
-        return 0
+        if "client" in options:
+            return 0
     command = _COMMANDS.get(name)
-    if command is None:
-        raise UnknownProgram(f"kubectl {name}")
     try:
-        return (yield from command(process, ApiClient(process, options.get("namespace")), options, words))
+        if name == "config":
+            return (yield from administration.config(process, options, words))
+        if command is None:
+            raise UnknownProgram(f"kubectl {name}")
+        client = ApiClient(process, connection_of(process, options), options.get("namespace"))
+        return (yield from command(process, client, options, words))
     except KubectlError as error:
         yield Output(2, f"{error}\n".encode())
         return error.code

@@ -10,7 +10,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.simulated.shell.options import ProgramOptions
 from mockube.container_runtime.simulated.shell.process import Process
 
-from .client import ApiClient, KubectlError, ServedResource, ServerError, Work
+from .client import ApiClient, ServedResource, ServerError, Work
+from .connection import KubectlError
 from .manifests import read_manifests
 
 

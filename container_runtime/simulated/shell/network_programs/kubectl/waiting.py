@@ -10,7 +10,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.simulated.shell.options import ProgramOptions
 from mockube.container_runtime.simulated.shell.process import Process, Run, Sleep, UnknownProgram, write_text
 
-from .client import ApiClient, KubectlError, ServerError, Work
+from .client import ApiClient, ServerError, Work
+from .connection import KubectlError
 from .output import find_values, reference
 from .selection import SelectedObjects, fetch, select, selects_some
 

@@ -2,7 +2,12 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.network.services import Outcome, external_route, route
+from mockube.container_runtime.simulated.network.services import (
+    Outcome,
+    external_route,
+    local_endpoints,
+    route,
+)
 from mockube.container_runtime.simulated.network.view import Peer, peer_of
 from tests.support.network_cluster import NetworkCluster
 
@@ -84,6 +89,23 @@ def test_node_port_leads_to_endpoints_on_every_node(cluster):
     cluster.services[0]["spec"]["externalTrafficPolicy"] = "Local"
     assert targets(cluster, "172.18.0.1", 30080) == [("10.244.0.1", 80)]
     assert targets(cluster, "172.18.0.2", 30080) is Outcome.TIMEOUT
+
+
+def test_health_of_a_service_counts_the_endpoints_of_each_node(cluster):
+    ports = [{"port": 80, "nodePort": 30080}]
+    cluster.add_service("web", clusterIP="10.0.0.7", ports=ports, endpoints=[endpoint(1)])
+    service = cluster.services[0]
+    service["spec"] |= {"externalTrafficPolicy": "Local", "healthCheckNodePort": 30300}
+    (target,) = route(cluster, CLIENT, "172.18.0.2", 30300).targets
+    assert (target.checked, target.peer.node) == (service, "node-2")
+    assert [local_endpoints(cluster, service, node) for node in ("node-1", "node-2")] == [1, 0]
+
+
+def test_health_of_a_kubelet_is_for_its_node_alone(cluster):
+    host = Peer(address="172.18.0.1", node="node-1")
+    (target,) = route(cluster, host, "127.0.0.1", 10248).targets
+    assert target.kubelet == "node-1"
+    assert route(cluster, CLIENT, "172.18.0.1", 10248).outcome is Outcome.REFUSED
 
 
 def test_address_leads_to_its_pod_or_nowhere(cluster):
