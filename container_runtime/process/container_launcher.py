@@ -86,9 +86,9 @@ def _execute(launch: Launch, command: list[str], parent: int) -> None:
 
 def _close_others(needed: "Iterable[int]") -> None:
     """Close the files that a command does not need: event loops leave copies of its streams open in their children."""
-    kept = {0, 1, 2, *needed}
+    needed_files = {0, 1, 2, *needed}
     for name in os.listdir(_OPEN_FILES):  # noqa: PTH208 - the limit of open files may be a billion
-        if int(name) not in kept:
+        if int(name) not in needed_files:
             with suppress(OSError):  # the folder's own
                 os.close(int(name))
 

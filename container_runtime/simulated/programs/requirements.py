@@ -15,6 +15,7 @@ from mockube.container_runtime.images.table import Requirement, behavior_of
 from mockube.container_runtime.pod_script import Script
 
 from .missing_files import missing_file, names_needed_file
+from .wrong_options import names_options, wrong_option
 
 _SOME_VALUE: Final = b64encode(b"a value").decode()
 FindObject = Callable[[str], ReadOnlyTree | None]
@@ -63,8 +64,12 @@ def wrong_flags(container: ReadOnlyTree) -> Requirement | None:
 
 
 def unmet_need(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Requirement | None:
-    """Return what keeps the program of a container from its start: a variable or a file that is missing; None if nothing does."""
-    return unmet_requirement(pod, container, references) or missing_file(pod, container, references)
+    """Return what keeps the program of a container from its start: a variable or a file that is missing, or a wrong option."""
+    return (
+        unmet_requirement(pod, container, references)
+        or missing_file(pod, container, references)
+        or wrong_option(pod, container, references)
+    )
 
 
 def _is_unmet(
@@ -118,7 +123,7 @@ def end_of_entrypoint(
     if image is None or is_scripted:
         return None
     needs_file = names_needed_file(container)
-    if not image.requires and not needs_file:
+    if not image.requires and not needs_file and not names_options(container):
         return None
     in_volumes = referenced_names(pod, container) if needs_file else (set(), set())
     config_maps = {name: config_map(name) for name in {*_referenced(container, "configMap"), *in_volumes[0]}}

@@ -1,0 +1,126 @@
+"""A server with an option that it does not know, or with a wrong value, ends as on a node; any other option changes nothing."""
+
+import pytest
+
+from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.images.options import _programs, image_version, options_of, parse_version
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.simulated.programs.requirements import end_of_entrypoint, unmet_need
+from tests.support.controllers.pods import pod
+
+UNIT_HINT = 'HINT:  Valid units for this parameter are "B", "kB", "MB", "GB", and "TB".'
+
+
+def problem(image, text, **fields):
+    """Return the line that says what is wrong, and the exit code, of a command line or, with a dash first, of arguments."""
+    words = text.split()
+    field = "args" if text.startswith("-") else "command"
+    subject = {
+        "name": "c",
+        "image": image,
+        field: words,
+        "env": [{"name": "MYSQL_ROOT_PASSWORD", "value": "x"}],
+    }
+    subject["env"].append({"name": "POSTGRES_PASSWORD", "value": "x"})
+    found = unmet_need(pod({**subject, **fields}), {**subject, **fields}, References())
+    return None if found is None else (found.logs, found.exit_code)
+
+
+@pytest.mark.parametrize(
+    ("image", "command", "line", "code"),
+    [
+        ("redis:7.2.4", "redis-server --maxmemory abc", "argument must be a memory value", 1),
+        ("redis:7.2.4", "--port 6380 --bogus 1", '>>> \'bogus "1"\'', 1),
+        ("redis:7.2.4", "--port 6380 --bogus 1", "Reading the configuration file, at line 3", 1),
+        ("redis:7.2.4", "--bogus", "*** FATAL CONFIG FILE ERROR (Redis 7.2.4) ***", 1),
+        ("redis:7", "--appendonly maybe", "argument must be 'yes' or 'no'", 1),
+        ("redis:7", "--appendfsync never", "argument(s) must be one of the following: everysec, always, no", 1),
+        ("redis:7", "--maxmemory", "wrong number of arguments", 1),
+        ("valkey/valkey:8.0.1", "--bogus 1", "*** FATAL CONFIG FILE ERROR (Version 8.0.1) ***", 1),
+        ("postgres:16", "-c foo=bar", 'FATAL:  unrecognized configuration parameter "foo"', 1),
+        ("postgres:16", "postgres --foo=bar", 'FATAL:  unrecognized configuration parameter "foo"', 1),
+        ("postgres:16", "-c fsync=maybe", 'FATAL:  parameter "fsync" requires a Boolean value', 1),
+        ("postgres:16", "-c max_connections=many", 'FATAL:  invalid value for parameter "max_connections": "many"', 1),
+        ("postgres:16", "-c shared_buffers=256m", UNIT_HINT, 1),
+        ("postgres:12", "-c wal_keep_size=1GB", 'FATAL:  unrecognized configuration parameter "wal_keep_size"', 1),
+        ("postgres:16", "-c fsync", "FATAL:  -c fsync requires a value", 1),
+        ("postgres:16", "-Z", "postgres: invalid option -- 'Z'", 1),
+        ("postgres:16", "postgres foo", 'postgres: invalid argument: "foo"', 1),
+        ("mysql:8", "--no-such", "\t[ERROR] [MY-000068] [Server] unknown option '--no-such'.", 1),
+        ("mysql:8", "mysqld --foo=bar", "\t[ERROR] [MY-000067] [Server] unknown variable 'foo=bar'.", 1),
+        ("mysql:8.0", "--query-cache-size=0", "\t[ERROR] [MY-000067] [Server] unknown variable 'query-cache-size=0'.", 1),
+        ("mysql:8.4", "--default-authentication-plugin=x", "\t[ERROR] [MY-000067] [Server] unknown variable 'default-authentication-plugin=x'.", 1),
+        ("mysql:8", "--max_connections=abc", "\t[ERROR] [MY-000077] [Server] mysqld: Error while setting value 'abc' to 'max-connections'.", 1),
+        ("nginx:1.27", "nginx -x", 'nginx: invalid option: "x"', 1),
+        ("nginx:1.27", "nginx start", 'nginx: invalid option: "start"', 1),
+        ("httpd:2.4", "httpd -Z", "httpd: illegal option -- Z", 1),
+        ("memcached:1.6", "-J", "memcached: invalid option -- 'J'", 1),
+        ("memcached:1.6", "--bogus=1", "memcached: unrecognized option '--bogus=1'", 1),
+        ("prom/prometheus", "--bad", "Error parsing command line arguments: unknown long flag '--bad'", 2),
+        ("prom/prometheus", "-config.file=/x", "Error parsing command line arguments: unknown short flag '-c'", 2),
+        ("prom/alertmanager", "--bad", "alertmanager: error: unknown long flag '--bad', try --help", 1),
+        ("nats:2", "--bogus", "flag provided but not defined: -bogus", 0),
+        ("nats:2", "-p abc", 'invalid value "abc" for flag -p: parse error', 0),
+        ("nats:2", "-js -p", "flag needs an argument: -p", 0),
+    ],
+)  # fmt: skip
+def test_wrong_option_ends_server_in_its_words(image, command, line, code):
+    lines, exit_code = problem(image, command)
+    assert line in lines
+    assert exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("image", "command"),
+    [
+        ("redis:7", "redis-server --maxmemory 100mb --appendonly yes --save 60 1 --search-threads 2"),
+        ("redis:7", "redis-server /usr/share/redis.conf --replicaof redis-0 6379 --slave-read-only no"),
+        ("redis:7", "redis-server --maxmemory $(SIZE) --some.module-option 1"),
+        ("postgres:16", "-c wal_level=logical -c shared_buffers=256MB -c work_mem=4096 -N 100 -p 5433 -d 2"),
+        ("postgres:16", "-c shared_preload_libraries=x -c pg_stat_statements.track=all -c TimeZone=UTC --log-statement=all"),
+        ("postgres:11", "-c wal_keep_segments=8"),
+        ("postgres:25", "-c something_new=on"),
+        ("mysql:8.0", "--default-authentication-plugin=x --max_connections=1K --skip-name-resolve --innodb-buffer-pool-size=1G"),
+        ("mysql:8", "--loose-group-replication-x=1 --loose_anything --character-set-server utf8mb4 --sql-mode= --log-b=x"),
+        ("mysql:5.7", "--query-cache-size=0"),
+        ("mariadb:11", "--no-such"),
+        ("example.org/team/mysql:8", "--no-such"),
+        ("redis:7", "sh -c true"),
+        ("httpd:2.4", "httpd-foreground -DX -k start"),
+        ("memcached:1.6", "memcached -m 64 -vv -o modern --max-item-size=1m -I2m"),
+        ("prom/prometheus", "--config.file /etc/prometheus/prometheus.yml --web.enable-lifecycle --no-storage.tsdb.wal-compression"),
+        ("nats:2", "-js -m 8222 -DV --cluster_name x --http_port=1"),
+        ("nats:2", "nats-server --help --bogus"),
+    ],
+)  # fmt: skip
+def test_right_options_and_unknown_servers_change_nothing(image, command):
+    assert problem(image, command) is None
+
+
+def test_variables_are_replaced_before_options_are_checked():
+    variables = [{"name": "SIZE", "value": "much"}]
+    assert problem("redis:7", "redis-server --maxmemory $(SIZE)", env=variables)[1] == 1
+
+
+def test_status_shows_the_end():
+    subject = {"name": "c", "image": "redis:7", "args": ["--bogus", "1"]}
+    end = end_of_entrypoint(pod(subject), subject, script_of({}), lambda _: None, lambda _: None)
+    assert end.exit_code == 1
+
+
+def test_versions_of_tags_are_the_newest_ones_that_they_allow():
+    assert image_version("mysql:8") < parse_version("9")
+    assert image_version("mysql:8") >= parse_version("8.4")
+    assert image_version("mysql:8.0") < parse_version("8.4")
+    assert image_version("mysql") >= parse_version("9.9")
+    assert image_version(f"mysql@sha256:{'0' * 64}") is None
+    assert problem(f"mysql@sha256:{'0' * 64}", "--query-cache-size=0") is None
+
+
+def test_data_is_complete():
+    for programs in _programs().values():
+        for each in programs:
+            kinds = {option.kind for option in each.by_name.values()} - {"", "bool", "real"}
+            assert kinds <= each.kinds.keys()
+            assert each.unknown or each.unknown_letter
+    assert options_of("mysqld", "mariadb:11") is None
