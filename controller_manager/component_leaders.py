@@ -33,7 +33,7 @@ from mockube.client.wire import NoResponse
 from mockube.component_base import supervision
 from mockube.component_base.clock import Clock
 from mockube.component_base.metrics import MetricsRegistry
-from mockube.kubelet.static_pods.running_programs import RunningPrograms
+from mockube.kubelet.running_programs import RunningPrograms
 
 LOG: Final = logging.getLogger(__name__)
 

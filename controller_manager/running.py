@@ -17,7 +17,7 @@ from mockube.client.verbs import Client
 from mockube.component_base import supervision
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
-from mockube.kubelet.static_pods.running_programs import running_programs
+from mockube.kubelet.running_programs import running_programs
 
 from .component_leaders import ComponentElection, ComponentRunner, ElectedComponent
 from .config.settings import Config

@@ -22,8 +22,8 @@ from mockube.component_base.supervision import start
 from mockube.container_runtime.etcd_snapshots import DATABASE, data_folder, decode, encode
 from mockube.container_runtime.node_machine import NodeMachines, ServiceFailed
 from mockube.kubelet.node_objects import internal_ip
+from mockube.kubelet.running_programs import running_programs
 from mockube.kubelet.settings import KubeletContext
-from mockube.kubelet.static_pods.running_programs import running_programs
 
 LOG: Final = logging.getLogger(__name__)
 

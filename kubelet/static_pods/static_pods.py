@@ -27,10 +27,10 @@ from mockube.container_runtime.volume_contents import OF_NODE
 from mockube.kubelet.installation import NODE_ADDRESS
 from mockube.kubelet.kept_contents import KeptContents
 from mockube.kubelet.node_objects import has_active_kubelet, internal_ip
+from mockube.kubelet.running_programs import program_of, programs_of, running_programs
 from mockube.kubelet.settings import KubeletContext
 
 from .manifests import FOLDER, MAX_FILES, ManifestError, hash_of, is_mirror, mirror_pod, static_pod
-from .running_programs import program_of, programs_of, running_programs
 
 LOG: Final = logging.getLogger(__name__)
 

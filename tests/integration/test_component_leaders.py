@@ -12,7 +12,7 @@ from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
 from mockube.component_base.metrics import MetricsRegistry
 from mockube.controller_manager.component_leaders import ComponentElection, ComponentRunner, ElectedComponent
-from mockube.kubelet.static_pods.running_programs import RunningPrograms
+from mockube.kubelet.running_programs import RunningPrograms
 from tests.support.controllers.manager_client import client_of
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.server.apiserver import running

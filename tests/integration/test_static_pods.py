@@ -10,7 +10,7 @@ from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.kubelet.installation import Installation
 from mockube.kubelet.node_pools.pool import plain_nodes
-from mockube.kubelet.static_pods.running_programs import running_programs
+from mockube.kubelet.running_programs import running_programs
 from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.controllers.simulated import PODS, SimulatedCluster
 

@@ -58,6 +58,8 @@ from .image_places import file_places
 from .image_volumes import image_volume_content, is_whole_artifact
 from .users import account_files, identity_of
 
+MESSAGE_FILE: Final = FileEntry(data=b"", mode=0o666)
+"""The file for the message of a container, which every user may write."""
 _OF_GROUP: Final = 0o2770
 """The permissions that the fsGroup and the owner have on a volume's folder, whose new files belong to the group."""
 _OF_GROUP_READS: Final = 0o2550
@@ -250,7 +252,7 @@ def system_files(
     yield "/etc/resolv.conf", FileEntry(data=resolver_file(pod, cluster_dns).encode())
     for device in (NULL, FULL, *DEVICES):
         yield device, FileEntry(data=b"", mode=0o666)
-    yield message_path(container), FileEntry(data=b"", mode=0o666)
+    yield message_path(container), MESSAGE_FILE
     yield from account_files(container)
     if os_release := distribution_of(container).os_release:
         yield "/etc/os-release", FileEntry(data=os_release.encode())

@@ -45,7 +45,7 @@ from mockube.container_runtime.images.table import (
 )
 from mockube.container_runtime.load import RunLoad
 from mockube.container_runtime.simulated.files.image_places import file_places
-from mockube.container_runtime.simulated.files.mounts import written_folders
+from mockube.container_runtime.simulated.files.mounts import MESSAGE_FILE, written_folders
 from mockube.container_runtime.simulated.shell.access import ContainerUser
 from mockube.container_runtime.simulated.shell.filesystem import (
     FileEntry,
@@ -426,9 +426,10 @@ class Invocation(Struct, frozen=True, kw_only=True):
     """The reference of the image, if the command depends on it."""
 
     def file_system(self, entries: Mapping[str, FileEntry]) -> FileSystem:
-        """Return the files of the command with the contents of the volumes that it can write."""
+        """Return the files of the command with the contents of the volumes that it can write, and the file for its message."""
+        message = {self.message_path: MESSAGE_FILE} if self.message_path else {}
         return FileSystem(
-            {**dict(self.folders), **entries},
+            {**dict(self.folders), **message, **entries},
             is_partial=True,
             volumes=self.volumes,
             places=self.places,

@@ -164,7 +164,7 @@ def _account(process: Process, name: str) -> str:
 
 def context_rows(config: Kubeconfig) -> Sequence[Sequence[str]]:
     """Return what `kubectl config get-contexts` shows of each context."""
-    rows = [("CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE")]
+    rows: list[Sequence[str]] = [("CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE")]
     for each in config.tree.get("contexts") or ():
         name, context = str(each.get("name") or ""), each.get("context") or {}
         mark = "*" if name == config.current_context else ""

@@ -5,6 +5,7 @@ from contextlib import closing
 import pytest
 
 from mockube.container_runtime.behavior import RunBehavior
+from mockube.container_runtime.simulated.files.users import ContainerUser
 from mockube.container_runtime.simulated.programs.program import (
     CommandContext,
     invocation_of,
@@ -237,3 +238,11 @@ def test_random_numbers_differ_between_pods(script):
         for number in range(8)
     ]
     assert len({*codes}) > 2
+
+
+@pytest.mark.parametrize("path", ["/dev/termination-log", "/dev/other-log"])
+def test_every_user_writes_the_message_of_a_container(path):
+    script = f"echo DONE > {path}"
+    container = {"image": "busybox", "command": ["sh", "-c", script], "terminationMessagePath": path}
+    behavior = program_of(container, CommandContext(identity=ContainerUser(1000, 0, (), None)))
+    assert (behavior.exit_code, behavior.message) == (0, "DONE\n")

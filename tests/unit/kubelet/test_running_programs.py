@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.kubelet.static_pods.running_programs import RunningPrograms, program_of, programs_of
+from mockube.kubelet.running_programs import RunningPrograms, program_of, programs_of
 
 POD = {"spec": {"containers": [{"name": "c", "command": ["/usr/bin/kube-scheduler", "--v=2"]}]}}
 
