@@ -28,7 +28,7 @@ class OptionKind(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
     values: str
     """A pattern."""
     says: str
-    """What the server says of another value; $(name) and $(value) are replaced."""
+    """What the server says of another value; $(name) and $(value) are replaced, and $(level) is that of PostgreSQL."""
 
 
 class Option(Struct, frozen=True):
@@ -53,6 +53,12 @@ class ServerOptions(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     """How it reads its arguments: see `option_syntax`."""
     options: str = ""
     """The options, each as NAME, NAME:KIND or NAME:VALUE|VALUE, with @SINCE-UNTIL behind it where not all versions have it."""
+    configuration: tuple[str, ...] = ()
+    """Its configuration files: paths, with * for any name, and --NAME for the value of an option, or 1 for the first argument."""
+    file_unknown: str = ""
+    """What it says of an option in a file that it does not have, if other words; $(file) and $(line) are replaced."""
+    file_logs: tuple[str, ...] = ()
+    """The lines that it logs if an option in a file is wrong, if others than `logs`."""
     letters: str = ""
     """The short options as for getopt: a colon follows one that has a value."""
     others: tuple[str, ...] = ()
@@ -72,7 +78,7 @@ class ServerOptions(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     unexpected: str = ""
     """What it says of an argument that is no option; "" if it accepts any."""
     logs: tuple[str, ...] = ()
-    """The lines that it logs; $(problem) is one of the above, $(line), $(text), $(arguments) and $(version) are replaced."""
+    """The lines that it logs; $(problem) is one of the above, $(line), $(text), $(command) and $(version) are replaced."""
     version: str = ""
     """The version that it prints if the tag of its image does not say which one it is."""
     exit_code: int = 1

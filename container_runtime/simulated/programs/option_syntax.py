@@ -1,9 +1,14 @@
 """How known servers read the options of their command line and the lines of their configuration files. Pure."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mockube.container_runtime.images.options import ServerOptions
+
+_SETTING: Final = re.compile(r"([A-Za-z_][\w.$]*)(?:\s*=\s*|\s+)('(?:[^'\\]|''|\\.)*'|[^\s#']+)\s*(?:#.*)?$")
+"""A line of postgresql.conf."""
+_MYSQL_GROUPS: Final = frozenset(("mysqld", "server", "mysqld-5.7", "mysqld-8.0", "mysqld-8.4"))
 
 
 class Use(NamedTuple):
@@ -110,6 +115,48 @@ def _kingpin(options: ServerOptions, arguments: Sequence[str]) -> Iterator[Use]:
             yield Use(positive if positive in options.by_name else name, value if equals else None, word)
         elif word.startswith("-") and len(word) > 1:
             yield Use(word[1], text=word, is_letter=True)
+
+
+def _directive_lines(lines: Sequence[str]) -> Iterator[Use]:
+    for number, line in enumerate(map(str.strip, lines), start=1):
+        name, _, value = line.partition(" ")
+        if line and not line.startswith("#"):
+            yield Use(name.lower(), _unquoted(value.strip()) if value.strip() else None, line, number)
+
+
+def _setting_lines(lines: Sequence[str]) -> Iterator[Use]:
+    for number, line in enumerate(map(str.strip, lines), start=1):
+        match = _SETTING.match(line)
+        if match is not None:
+            yield Use(match[1].lower(), _unquoted(match[2]), line, number)
+
+
+def _mysql_lines(lines: Sequence[str]) -> Iterator[Use]:
+    """Yield the options of the groups that the server reads."""
+    is_read = False
+    for number, line in enumerate(map(str.strip, lines), start=1):
+        if line.startswith("["):
+            is_read = line.partition("]")[0][1:].strip() in _MYSQL_GROUPS
+        elif is_read and line and line[0] not in "#;!":
+            name, equals, value = (part.strip() for part in line.partition("="))
+            option = f"--{name}{equals}{_unquoted(value.partition(' #')[0].strip())}"
+            yield Use(option, line=number)
+
+
+def _unquoted(text: str) -> str:
+    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+    return text[1:-1] if is_quoted else text
+
+
+def file_uses(options: ServerOptions, text: str) -> Iterator[Use]:
+    """Yield the options that a configuration file sets, with their lines."""
+    lines = text.split("\n")
+    if options.syntax == "mysql":
+        for line in _mysql_lines(lines):
+            for use in _mysql(options, [line.name]):
+                yield use._replace(line=line.line)
+    else:
+        yield from (_directive_lines if options.syntax == "directives" else _setting_lines)(lines)
 
 
 Syntax = Callable[[ServerOptions, Sequence[str]], Iterator[Use]]

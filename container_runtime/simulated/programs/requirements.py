@@ -125,7 +125,8 @@ def end_of_entrypoint(
     needs_file = names_needed_file(container)
     if not image.requires and not needs_file and not names_options(container):
         return None
-    in_volumes = referenced_names(pod, container) if needs_file else (set(), set())
+    reads_files = needs_file or names_options(container)
+    in_volumes = referenced_names(pod, container) if reads_files else (set(), set())
     config_maps = {name: config_map(name) for name in {*_referenced(container, "configMap"), *in_volumes[0]}}
     secrets = {name: secret(name) for name in {*_referenced(container, "secret"), *in_volumes[1]}}
     if {} in (*config_maps.values(), *secrets.values()):  # Nobody knows what the object contains.

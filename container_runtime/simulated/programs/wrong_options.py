@@ -1,12 +1,15 @@
-"""Servers whose command line has an option that they do not know, or with a wrong value: what they say, and how they end. Pure."""
+"""Servers with an option that they do not know, or a wrong value of one, in their command line or a file: what they say. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from posixpath import normpath
+from typing import Final, NamedTuple
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.variables import expand_references
+from mockube.container_runtime.config.volumes import mounted_volumes, volume_content
 from mockube.container_runtime.images.options import (
     NEWEST,
     ServerOptions,
@@ -17,27 +20,38 @@ from mockube.container_runtime.images.options import (
 from mockube.container_runtime.images.references import parse_reference
 from mockube.container_runtime.images.table import Requirement, behavior_of, without_entrypoint
 
-from .option_syntax import SYNTAXES, Use
+from .option_syntax import SYNTAXES, Use, file_uses
 
 _PLACEHOLDER: Final = re.compile(r"\$\((\w+)\)")
 _ENDING: Final = frozenset(("--help", "--version"))
 """With one of these, a server prints something and ends."""
 
 
+class _Server(NamedTuple):
+    options: ServerOptions
+    argv: Sequence[str]
+    version: Version | None
+    """None if nobody knows it."""
+
+
 def wrong_option(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Requirement | None:
     """Return what the server of a container says of its first wrong option; None if all are right, as far as anybody knows."""
-    argv = server_argv(container)
-    if len(argv) <= 1:
+    argv, image = server_argv(container), container.get("image") or ""
+    options = options_of(_program(argv), image)
+    if options is None:
         return None
-    return wrong_option_of(
-        expand_references(argv, environment_of(pod, container, references)), container.get("image") or ""
-    )
+    argv = expand_references(argv, environment_of(pod, container, references))
+    server = _Server(options, argv, image_version(image))
+    return _wrong_in_files(server, mounted_texts(pod, container, references)) or _wrong_in_arguments(server)
 
 
 def names_options(container: ReadOnlyTree) -> bool:
-    """Return whether a container's server has options that are checked."""
+    """Return whether a container's server has options, or files with options, that are checked."""
     argv = server_argv(container)
-    return len(argv) > 1 and options_of(_program(argv), container.get("image") or "") is not None
+    options = options_of(_program(argv), container.get("image") or "")
+    return options is not None and bool(
+        len(argv) > 1 or (options.configuration and container.get("volumeMounts"))
+    )
 
 
 def server_argv(container: ReadOnlyTree) -> Sequence[str]:
@@ -47,45 +61,92 @@ def server_argv(container: ReadOnlyTree) -> Sequence[str]:
         return ()
     command, arguments = without_entrypoint(container)
     argv = (*command, *arguments)
-    if command or not argv or not argv[0].startswith("-"):
+    if command or (argv and not argv[0].startswith("-")):
         return argv
-    if not image.takes_options:
+    if argv and not image.takes_options:
         return ()
     name = parse_reference(container.get("image") or "").path.rpartition("/")[2]
     server = next((each for each in image.servers if options_of(each, name) is not None), "")
     return (server or next(iter(image.servers), name), *argv)
 
 
-def wrong_option_of(argv: Sequence[str], image: str) -> Requirement | None:
-    options = options_of(_program(argv), image)
-    arguments = argv[1:]
-    if options is None or not _ENDING.isdisjoint(arguments):
-        return None
-    version = image_version(image)
-    for use in SYNTAXES[options.syntax](options, arguments):
-        if problem := _problem(options, use, version):
-            values = {"problem": problem, "line": str(use.line), "text": use.text}
-            values |= {"arguments": " ".join(arguments), "version": _version_text(options, version)}
-            return Requirement(one_of=(), logs=_lines(options.logs, values), exit_code=options.exit_code)
+def mounted_texts(
+    pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+) -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of each file that ConfigMaps give to a container."""
+    volumes = {volume["name"]: volume for volume in mounted_volumes(pod, container) if "configMap" in volume}
+    for mount in container.get("volumeMounts") or ():
+        if mount["name"] not in volumes or mount.get("subPathExpr"):
+            continue
+        content = volume_content(volumes[mount["name"]], pod, container, references) or {}
+        folder, part = normpath(mount["mountPath"]), mount.get("subPath")
+        for name, file in content.items():
+            if part in (None, "", name):
+                yield folder if part else f"{folder}/{name}", file.data.decode("utf-8", "replace")
+
+
+def _wrong_in_files(server: _Server, texts: Iterable[tuple[str, str]]) -> Requirement | None:
+    patterns = [_configured_path(each, server.argv) for each in server.options.configuration]
+    for path, text in texts:
+        if not any(fnmatchcase(path, pattern) for pattern in patterns):
+            continue
+        for use in file_uses(server.options, text):
+            if problem := _problem(server, use, path):
+                return _requirement(server, use, problem, path)
     return None
+
+
+def _configured_path(text: str, argv: Sequence[str]) -> str:
+    """Return the path of a configuration file that an argument names; "" if none does."""
+    if text == "1":
+        return next((word for word in argv[1:2] if not word.startswith("-")), "")
+    if not text.startswith("--"):
+        return text
+    name = text.removeprefix("--")
+    values = (word.removeprefix("--").partition("=") for word in argv)
+    return next((value for found, _, value in values if found == name), "")
+
+
+def _wrong_in_arguments(server: _Server) -> Requirement | None:
+    arguments = server.argv[1:]
+    if not _ENDING.isdisjoint(arguments):
+        return None
+    for use in SYNTAXES[server.options.syntax](server.options, arguments):
+        if problem := _problem(server, use):
+            return _requirement(server, use, problem)
+    return None
+
+
+def _requirement(server: _Server, use: Use, problem: str, path: str = "") -> Requirement:
+    options = server.options
+    values = {"problem": problem, "line": str(use.line), "text": use.text, "file": path}
+    values |= {
+        "command": " ".join([_program(server.argv), *server.argv[1:]]),
+        "version": _version_text(server),
+    }
+    lines = (path and options.file_logs) or options.logs
+    return Requirement(one_of=(), logs=_lines(lines, values), exit_code=options.exit_code)
 
 
 def _program(argv: Sequence[str]) -> str:
     return argv[0].rpartition("/")[2] if argv else ""
 
 
-def _problem(options: ServerOptions, use: Use, version: Version | None) -> str:
+def _problem(server: _Server, use: Use, path: str = "") -> str:
     """Return what a server says of an option; "" if it is right, or if its value is a variable that nobody knows."""
+    options = server.options
     if "$" in use.name or "$" in (use.value or ""):
         return ""
     values = {"name": use.name, "value": use.value or "", "text": use.text}
+    values |= {"file": path, "line": str(use.line), "level": "LOG" if path else "FATAL"}
     if use.is_argument or use.is_letter:
         is_known = use.is_letter and use.name in options.takes_value
         text = options.unexpected if use.is_argument else options.unknown_letter
         return "" if is_known else _replace(text, values)
-    if not options.has(use.name, version):
+    if not options.has(use.name, server.version):
         is_variable = use.value is not None or options.syntax != "mysql"
-        return _replace(options.unknown if is_variable else options.lacks_value, values)
+        unknown = (path and options.file_unknown) or options.unknown
+        return _replace(unknown if is_variable else options.lacks_value, values)
     return _problem_of_value(options, use, values)
 
 
@@ -103,10 +164,10 @@ def _problem_of_value(options: ServerOptions, use: Use, values: Mapping[str, str
     return ""
 
 
-def _version_text(options: ServerOptions, version: Version | None) -> str:
-    if version in (None, NEWEST):
-        return options.version
-    numbers = [str(int(number)) if number < float("inf") else "0" for number in version or ()]
+def _version_text(server: _Server) -> str:
+    if server.version in (None, NEWEST):
+        return server.options.version
+    numbers = [str(int(number)) if number < float("inf") else "0" for number in server.version or ()]
     return ".".join([*numbers, "0", "0"][:3])
 
 

@@ -124,3 +124,59 @@ def test_data_is_complete():
             assert kinds <= each.kinds.keys()
             assert each.unknown or each.unknown_letter
     assert options_of("mysqld", "mariadb:11") is None
+
+
+def problem_of_file(image, text, path, *args, sub_path=None):
+    mount = {"name": "v", "mountPath": path.rpartition("/")[0] if sub_path is None else path}
+    mount |= {"subPath": sub_path} if sub_path else {}
+    subject = {"name": "c", "image": image, "args": [*args], "volumeMounts": [mount]}
+    subject["env"] = [{"name": name, "value": "x"} for name in ("MYSQL_ROOT_PASSWORD", "POSTGRES_PASSWORD")]
+    references = References(
+        config_maps={"m": {"metadata": {"name": "m"}, "data": {path.rpartition("/")[2]: text}}}
+    )
+    volumes = [{"name": "v", "configMap": {"name": "m"}}]
+    found = unmet_need(pod(subject, volumes=volumes), subject, references)
+    return None if found is None else found.logs
+
+
+REDIS = "/etc/redis/redis.conf"
+POSTGRES = "/etc/postgresql/postgresql.conf"
+MYSQL = "/etc/mysql/conf.d/my.cnf"
+
+
+def test_wrong_line_of_redis_configuration_is_printed():
+    text = "# comment\nport 6379\n\n  maxmemory lots\n"
+    assert problem_of_file("redis:7.2.4", text, REDIS, "redis-server", REDIS) == (
+        "",
+        "*** FATAL CONFIG FILE ERROR (Redis 7.2.4) ***",
+        "Reading the configuration file, at line 4",
+        ">>> 'maxmemory lots'",
+        "argument must be a memory value",
+    )
+    right = 'port 6379\nsave ""\nrequirepass "a b"\ninclude /x\nrename-command KEYS ""\n'
+    assert problem_of_file("redis:7.2.4", right, REDIS, "redis-server", REDIS) is None
+    assert problem_of_file("redis:7.2.4", text, REDIS, "redis-server") is None  # it does not read it
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("foo = bar", f'LOG:  unrecognized configuration parameter "foo" in file "{POSTGRES}" line 2'),
+        ("fsync = 'maybe'", 'LOG:  parameter "fsync" requires a Boolean value'),
+    ],
+)
+def test_wrong_line_of_postgres_configuration_is_reported(line, says):
+    text = f"max_connections = 100 # comment\n{line}\nlisten_addresses '*'\n"
+    found = problem_of_file(
+        "postgres:16", text, POSTGRES, "-c", f"config_file={POSTGRES}", sub_path="postgresql.conf"
+    )
+    assert found == (says, f'FATAL:  configuration file "{POSTGRES}" contains errors')
+    assert problem_of_file("postgres:16", text, POSTGRES) is None
+
+
+def test_wrong_line_of_mysql_configuration_is_reported():
+    text = "[client]\nfoo=1\n[mysqld]\nmax_connections = 200\nskip-name-resolve\n# x\n"
+    assert problem_of_file("mysql:8", text, MYSQL) is None
+    found = problem_of_file("mysql:8", f"{text}query_cache_size = 1\n", MYSQL)
+    assert "\t[ERROR] [MY-000067] [Server] unknown variable 'query_cache_size=1'." in found
+    assert found[2].startswith("\tcommand was: mysqld --verbose --help")
