@@ -81,7 +81,7 @@ class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
         return labels.parse(self.labels).matches(of_object)
 
     def matches_node(self, of_object: str) -> bool:
-        return matches_wildcards(of_object, self.node)
+        return bool(of_object) and matches_wildcards(of_object, self.node)
 
     def matches(self, user: str, agent: str, info: RequestInfo) -> bool:
         return (

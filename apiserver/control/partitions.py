@@ -73,6 +73,9 @@ class Partitions:
                 await self._reconcile()
             except ApiError:  # such as of a webhook that refuses the annotation
                 self._cluster.clock.coalescing.call_later(RETRY_SECONDS, self._changed.set)
+            except BaseException:
+                self._changed.set()  # the task that starts again has the same to do
+                raise
 
     async def _reconcile(self) -> None:
         nodes = {*self._nodes.values()}

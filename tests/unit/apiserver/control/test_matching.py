@@ -42,3 +42,11 @@ def test_controllers_match_only_by_user():
     info = parse(*NODES, watch=False)
     assert not Match().matches(CONTROLLERS, "", info)
     assert Match(user="*").matches(CONTROLLERS, "", info)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "node", "is_selected"),
+    [("node-1", "node-1", True), ("node-1", "node-10", False), ("node-*", "node-10", True), ("*", "", False)],
+)
+def test_node_is_selected_by_pattern(pattern, node, is_selected):
+    assert Match(node=pattern).matches_node(node) is is_selected
