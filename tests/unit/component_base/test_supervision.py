@@ -10,6 +10,7 @@ from mockube.component_base.clock import SteppedClock
 from mockube.component_base.supervision import (
     first_cause,
     run_all,
+    run_to_end,
     run_until,
     run_with,
     start,
@@ -188,3 +189,21 @@ async def test_timeout_does_not_hide_cancellation(is_cancelled):
     if not is_cancelled:
         with pytest.raises(TimeoutError, match="not done within 5 seconds"):
             task.result()
+
+
+async def test_work_that_runs_to_its_end_outlives_its_caller():
+    may_end, ends = asyncio.Event(), []
+
+    async def work():
+        await may_end.wait()
+        ends.append("end")
+        return 7
+
+    caller = asyncio.create_task(run_to_end("work", work()))
+    await yield_to_loop(3)
+    caller.cancel()
+    await until(caller.done)
+    assert (caller.cancelled(), ends) == (True, [])
+    may_end.set()
+    await until(lambda: ends)
+    assert await run_to_end("work", work()) == 7
