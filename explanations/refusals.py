@@ -159,16 +159,16 @@ def _terminating(message: str, _: str) -> Refusal:
 
 
 _FORMS: Final[Sequence[tuple[str, Callable[[str, str], Refusal]]]] = (
-    ("exceeded quota: ", _quota),
-    ("failed quota: ", _quota_needs),
-    ("violates PodSecurity ", _pod_security),
     ("denied the request", _webhook),
     ("failed calling webhook ", _failing_webhook),
     ("ValidatingAdmissionPolicy ", _policy),
+    ("exceeded quota: ", _quota),
+    ("failed quota: ", _quota_needs),
+    ("violates PodSecurity ", _pod_security),
     ("error looking up service account ", _service_account),
     ("attempting to grant RBAC permissions", _escalation),
     ("because it is being terminated", _terminating),
     ("usage per Container is ", _limit_range),
     ("usage per Pod is ", _limit_range),
 )
-"""The texts by which a form of message is known, and what reads it."""
+"""The texts by which a form of message is known, and what reads it. Webhooks and policies come first: what they say may be any text."""

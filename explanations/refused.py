@@ -66,7 +66,7 @@ def _unauthorized(_: ReadOnlyTree, __: str, evidence: Sequence[Evidence], ___: F
 
 
 def _forbidden(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
-    if f" cannot {spec.get('verb')} " not in message:
+    if not _is_of_authorizers(message, spec.get("verb") or ""):
         return _by_admission(spec, message, evidence, facts)
     question = _question(spec)
     user, action = spec.get("user") or "", _action(spec)
@@ -82,6 +82,12 @@ def _forbidden(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], f
         evidence=[*evidence, *_bindings(spec, facts)],
         remedies=[*_grant(spec)],
     )
+
+
+def _is_of_authorizers(message: str, verb: str) -> bool:
+    """Return whether the authorizers refused, and not a webhook or a policy that says the same."""
+    is_of_admission = "denied the request" in message or "ValidatingAdmissionPolicy " in message
+    return 'forbidden: User "' in message and f" cannot {verb} " in message and not is_of_admission
 
 
 def _question(spec: ReadOnlyTree) -> Allowed:

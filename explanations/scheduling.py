@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Final
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import NAMESPACES, NODES, GroupResource
 from mockube.apimachinery.quantity import Format, Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -152,8 +151,8 @@ class _Snapshot:
         for node in facts.list(NODES):
             cache.set_node(node)
         views = [PodView.of(pod) for pod in facts.list(PODS)]
-        for info in _infos([*filter(uses_resources, views)], facts.gates):
-            cache.assign_pod(info, info.view.node)
+        for view in filter(uses_resources, views):
+            cache.update_pod(view, view.node)
         nominees = [
             PodInfo.of(view, facts.gates)
             for view in views
@@ -202,25 +201,6 @@ class _Snapshot:
             "scheduler has not tried again, has a back-off, or has another profile",
             *evidence,
         )
-
-
-def _infos(views: Sequence[PodView], gates: FeatureGates) -> Iterator[PodInfo]:
-    """Yield the pods with their requests, which are computed once for alike pods of a controller."""
-    latest: dict[str, PodInfo] = {}
-    for view in views:
-        alike = latest.get(view.owner_uid)
-        # The names of claims are none of the fields that are compared.
-        if (
-            alike is None
-            or alike.claims
-            or any("persistentVolumeClaim" in each for each in view.object["spec"].get("volumes") or ())
-        ):
-            info = PodInfo.of(view, gates)
-        else:
-            info = alike.with_view(view)
-        if view.owner_uid:
-            latest[view.owner_uid] = info
-        yield info
 
 
 def _store(objects: Sequence[ReadOnlyTree]) -> Store[ReadOnlyTree]:

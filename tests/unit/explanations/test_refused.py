@@ -31,7 +31,9 @@ def commands(found):
 
 
 def forbidden(verb="create", **spec):
-    return request(403, f'User "ada" cannot {verb} resource "pods" in API group ""', verb=verb, **spec)
+    return request(
+        403, f'pods is forbidden: User "ada" cannot {verb} resource "pods" in API group ""', verb=verb, **spec
+    )
 
 
 def test_smallest_rule_that_allows_a_request():
@@ -58,7 +60,7 @@ def test_rules_of_the_whole_cluster_and_of_paths():
     path = explained(
         request(
             403,
-            'User "ada" cannot get path "/metrics"',
+            'forbidden: User "ada" cannot get path "/metrics"',
             verb="get",
             resource="",
             namespace="",
@@ -204,3 +206,16 @@ def test_webhook_and_its_configuration():
     assert found.cause == "the admission webhook w.x.y denied it: no"
     assert found.evidence[-1].source == "ValidatingWebhookConfiguration rules"
     assert found.evidence[-1].text == "failurePolicy Fail, called at the Service a/b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'pods is forbidden: User "ada" cannot create pods',
+        "exceeded quota: q, requested: pods=1",
+        "violates PodSecurity",
+    ],
+)
+def test_webhook_that_quotes_other_refusals_is_the_cause(text):
+    found = explained(request(403, f'admission webhook "w.x.y" denied the request: {text}'))
+    assert found.cause == f"the admission webhook w.x.y denied it: {text}"
