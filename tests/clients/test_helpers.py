@@ -101,7 +101,7 @@ def test_example_of_controller_runtime_passes(run, tmp_path):
 
 def test_typescript_helper_passes_its_tests(run, typescript_folder):
     require("node")
-    output = run(typescript_folder, "node", "--test")
+    output = run(typescript_folder, "node", "--test", "--test-reporter=tap")
     assert "# pass 13" in output
     assert "# fail 0" in output
 
@@ -116,7 +116,7 @@ def test_guide_of_javascript_works(run, lay_out):
     folder = lay_out("javascript.md")
     run(folder, "npm", "init", "--yes", "--init-type=module")
     run(folder, "npm", "install", "--offline", "--no-audit", "./mockube/helpers/typescript")
-    output = run(folder, "node", "--test", "shop.test.js")
+    output = run(folder, "node", "--test", "--test-reporter=tap", "shop.test.js")
     assert "# pass 1" in output
 
 
