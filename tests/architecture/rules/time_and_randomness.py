@@ -119,7 +119,9 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     },
     "apiserver/control/participants.py": {"*clock.real": "how long an advance waits for another program"},
     "apiserver/parts/requests.py": {"*clock.real": "deadlines, durations and connections of requests"},
-    "apiserver/parts/control.py": {"*clock.real": "how long a browser may use its tokens: an advance ends no session"},
+    "apiserver/parts/control.py": {
+        "*clock.real": "how long a browser may use its tokens: an advance ends no session"
+    },
     "apiserver/parts/tracing.py": {"*clock.real": "spans, beside those of other programs"},
     "client/cache/informer.py": _DURATION,
     "client/sender.py": _DURATION,
