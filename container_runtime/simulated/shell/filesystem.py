@@ -437,8 +437,8 @@ class FileSystem:
         """Return whether a path without an entry may be in the image."""
         if not self.is_partial or path.startswith((*self._volumes, *_EMPTY_FOLDERS)):
             return False
-        if path.startswith("/proc/") and path[6:7].isdigit():
-            return False  # Images have no processes.
+        if path.startswith("/proc/") and path[6:7].isdigit() and not path.startswith("/proc/1/"):
+            return False  # Images have no processes; the first one is the container's own.
         self._note_guess(path)
         possible = None if self._places is None else self._places.possible
         if possible is not None and not f"{path}/".startswith(possible):

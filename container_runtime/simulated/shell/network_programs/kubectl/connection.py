@@ -84,9 +84,11 @@ class Kubeconfig:
 
 def find_kubeconfig(process: Process, options: ProgramOptions) -> Kubeconfig | None:
     """Return the kubeconfig that kubectl reads: of its flag, of the environment, or that of the user."""
-    files, home = process.host.files, process.environment.get("HOME") or "/root"
-    named = options.get("kubeconfig")
-    path = named or process.environment.get("KUBECONFIG", "").partition(":")[0] or f"{home}/.kube/config"
+    files, named = process.host.files, options.get("kubeconfig")
+    user_folder = process.environment.get("HOME") or "/root"
+    path = (
+        named or process.environment.get("KUBECONFIG", "").partition(":")[0] or f"{user_folder}/.kube/config"
+    )
     if not files.exists(process.path(path)):
         if named:
             raise KubectlError(f"error: stat {named}: no such file or directory")

@@ -246,3 +246,8 @@ def test_every_user_writes_the_message_of_a_container(path):
     container = {"image": "busybox", "command": ["sh", "-c", script], "terminationMessagePath": path}
     behavior = program_of(container, CommandContext(identity=ContainerUser(1000, 0, (), None)))
     assert (behavior.exit_code, behavior.message) == (0, "DONE\n")
+
+
+@pytest.mark.parametrize(("path", "may_exist"), [("/proc/1/status", True), ("/proc/12/status", False)])
+def test_only_the_first_process_may_have_files_that_are_not_computed(path, may_exist):
+    assert FileSystem({}, is_partial=True).may_exist(path) is may_exist
