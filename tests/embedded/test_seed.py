@@ -228,3 +228,14 @@ def test_seed_that_is_no_integer_is_refused(seed):
 def test_seed_of_server_that_other_machines_reach_is_refused(address):
     with pytest.raises(NotStarted, match="can be computed from the seed"):
         Cluster(seed=7, flags=[f"--bind-address={address}"]).start()
+
+
+def test_advance_with_seed_waits_for_no_participant():
+    with Cluster(seed=7, nodes=0) as cluster:
+        cluster.apply(
+            "{apiVersion: control.mockube.dev/v1alpha1, kind: ClockParticipant, metadata: {name: p}}"
+        )
+        before = cluster.get("Clock", "cluster")["status"]["time"]
+        cluster.advance(5)
+        after = cluster.get("Clock", "cluster")["status"]["time"]
+        assert 5 <= (parse_time(after) - parse_time(before)).total_seconds() < 10
