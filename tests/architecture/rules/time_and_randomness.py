@@ -118,7 +118,9 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "*clock.real": "how long another process of the cluster is idle in an advance"
     },
     "apiserver/parts/requests.py": {"*clock.real": "deadlines, durations and connections of requests"},
-    "apiserver/parts/control.py": {"*clock.real": "how long a browser may use its tokens: an advance ends no session"},
+    "apiserver/parts/control.py": {
+        "*clock.real": "how long a browser may use its tokens: an advance ends no session"
+    },
     "apiserver/parts/tracing.py": {"*clock.real": "spans, beside those of other programs"},
     "client/cache/informer.py": _DURATION,
     "client/sender.py": _DURATION,
