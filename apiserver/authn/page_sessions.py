@@ -22,7 +22,7 @@ _PREFIX: Final = "mockube-page-"
 _TOKEN_BYTES: Final = 32
 
 
-class IssuedToken(NamedTuple):
+class PageToken(NamedTuple):
     token: str
     expires: float
     """When it ends, as a time of the clock."""
@@ -35,14 +35,14 @@ class _Tokens:
         self._clock, self._random, self._seconds = clock, random, seconds
         self._users: dict[bytes, tuple[float, User]] = {}
 
-    def issue(self, user: User) -> IssuedToken:
+    def issue(self, user: User) -> PageToken:
         text = base64.urlsafe_b64encode(self._random.bytes(_TOKEN_BYTES)).decode().rstrip("=")
         token, now = _PREFIX + text, self._clock.monotonic()
         self._users = {digest: entry for digest, entry in self._users.items() if entry[0] > now}
         if len(self._users) >= MAX_TOKENS:
             del self._users[next(iter(self._users))]
         self._users[token_digest(token)] = now + self._seconds, user
-        return IssuedToken(token, self._clock.now().timestamp() + self._seconds)
+        return PageToken(token, self._clock.now().timestamp() + self._seconds)
 
     def user_of(self, token: str) -> User | None:
         until, user = self._users.get(token_digest(token), (0.0, None))
@@ -56,18 +56,19 @@ class PageSessions:
     """Issues the tokens, and authenticates requests of the page."""
 
     def __init__(self, clock: Clock, random: Random | None = None) -> None:
-        """`clock` is the machine's: an advance of the cluster's clock ends no session."""
-        random = (
-            random or SystemRandom()
-        )  # not that of the cluster: whoever has its seed would have the tokens
+        """`clock` is the machine's: an advance of the cluster's clock ends no session.
+
+        The randomness is not that of the cluster: whoever has its seed would have the tokens.
+        """
+        random = random or SystemRandom()
         self._one_time = _Tokens(clock, random, ONE_TIME_SECONDS)
         self._sessions = _Tokens(clock, random, SESSION_SECONDS)
 
-    def issue(self, user: User) -> IssuedToken:
+    def issue(self, user: User) -> PageToken:
         """Return a one-time token of a user."""
         return self._one_time.issue(user)
 
-    def exchange(self, token: str) -> IssuedToken:
+    def exchange(self, token: str) -> PageToken:
         """End a one-time token, and return that of a session; raise Unauthorized if it is not valid."""
         user = self._one_time.user_of(token)
         self._one_time.end(token)

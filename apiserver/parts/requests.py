@@ -155,7 +155,7 @@ def make_filters(  # noqa: PLR0913 - each argument is a part
         hooks=hooks,
         constrained_impersonation=not minors.is_before(config.features.kubernetes_version, "1.36"),
         request_headers=environment.trust.request_headers,
-        ui=ui,
+        serve_ui=None if ui is None else ui.serve,
         tracer=tracer,
     )
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .hosts import Hosts
     from .limits import Deadlines, InFlight
     from .request_observer import AuditIds, RequestObserver
-    from .ui import UserInterface
 
 Handle: TypeAlias = Callable[[Request], Awaitable[Response]]
 """Handles a request: a filter with all later ones, or the endpoint."""
@@ -52,8 +51,8 @@ class FilterConfig(Struct, frozen=True, kw_only=True):
     constrained_impersonation: bool = True
     request_headers: "RequestHeaders | None" = None
     """The headers in which front proxies send users."""
-    ui: "UserInterface | None" = None
-    """The page of `mockube ui`; None if the server has none."""
+    serve_ui: Handle | None = None
+    """Serves the page of `mockube ui`; None if the server has none."""
     tracer: "Tracer | None" = None
     """None if requests are not traced."""
 

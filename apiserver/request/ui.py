@@ -128,13 +128,12 @@ def _type_of(name: str) -> str:
 
 def with_ui(handle: Handle, config: FilterConfig) -> Handle:
     """Serve the page, which needs no user; a server without control has none."""
-    ui = config.ui
-    if ui is None:
+    serve = config.serve_ui
+    if serve is None:
         return handle
 
     def filter_(request: Request) -> Awaitable[Response]:
-        if request.path.startswith(ROOT):
-            return ui.serve(request)
-        return handle(request)
+        is_of_page = request.path == ROOT or request.path.startswith(f"{ROOT}/")
+        return serve(request) if is_of_page else handle(request)
 
     return filter_

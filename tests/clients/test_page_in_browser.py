@@ -72,7 +72,7 @@ async def test_objects_are_below_their_owners_and_follow_changes(client):
         await page.tab.get_by_text("later-1-a").wait_for(state="detached")
 
 
-async def test_lines_have_the_author_who_wrote_them(client):
+async def test_line_of_yaml_names_its_last_author(client):
     await create_deployment(client)
     bob = {"Impersonate_User": "bob", "Impersonate_Group": "system:masters"}
     await client.patch(f"{DEPLOYMENTS}/web", {"spec": {"replicas": 0}}, **bob)

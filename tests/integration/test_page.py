@@ -38,7 +38,7 @@ async def page_of(client, token):
     return Client(client.session, client.url, authorization=f"Bearer {answer.body['token']}")
 
 
-async def test_session_has_rights_of_user_who_created_token(client):
+async def test_session_acts_as_user_of_its_token(client):
     page = await page_of(client, await one_time_token(client))
     who = await page.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
     assert who.body["status"]["userInfo"]["username"] == "admin"

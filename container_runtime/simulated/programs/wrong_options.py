@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from posixpath import normpath
 from typing import Final, NamedTuple
 
+from mockube.apimachinery.images import InvalidImage
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.variables import expand_references
@@ -47,8 +48,11 @@ def wrong_option(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
 
 def names_options(container: ReadOnlyTree) -> bool:
     """Return whether a container's server has options, or files with options, that are checked."""
-    argv = server_argv(container)
-    options = options_of(_program(argv), container.get("image") or "")
+    try:
+        argv = server_argv(container)
+        options = options_of(_program(argv), container.get("image") or "")
+    except InvalidImage:  # such a container is not created
+        return False
     return options is not None and bool(
         len(argv) > 1 or (options.configuration and container.get("volumeMounts"))
     )
