@@ -27,7 +27,7 @@ async def read_posted(
     def check(tree: Tree) -> None:
         named = {**tree, "metadata": {"name": _NAME, **tree["metadata"]}}
         field_errors = registry.scheme.rules.check_create(context.resource, named)
-        if field_errors := field_errors or [*check_spec(tree["spec"])]:
+        if field_errors := field_errors or [*check_spec(tree.get("spec") or {})]:
             raise status.invalid(context.resource.group_kind, "", field_errors)
 
     return await review.read(registry, context, check)
