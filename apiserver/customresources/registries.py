@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.jsonschema.pruning import Prune
 from mockube.apiserver.registry.registry import Rules
-from mockube.apiserver.schema import document, faults
+from mockube.apiserver.schema import decoder_errors, document
 from mockube.apiserver.schema.decode import DecodedObject, Decoder, has_duplicates
 from mockube.apiserver.schema.normal import Normaliser
 
@@ -76,7 +76,7 @@ class AllDecoder(Decoder):
         self, custom: CustomVersion, prune: Prune, tree: Any, text: bytes, *, strict: bool
     ) -> DecodedObject:
         duplicates = (
-            faults.find(faults.UNTYPED, document.parse(text)).strict
+            decoder_errors.find(decoder_errors.UNTYPED, document.parse(text)).strict
             if strict and text and has_duplicates(text, tree)
             else ()
         )

@@ -15,7 +15,7 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.schema import document, faults, unstructured
+from mockube.apiserver.schema import decoder_errors, document, unstructured
 from mockube.apiserver.schema.decode import DecodedObject, DecodeError, has_duplicates
 from mockube.apiserver.schema.numbers import convert_numbers
 from mockube.apiserver.wire.go_json import type_name
@@ -197,7 +197,7 @@ def duplicate_fields(parsed: ParsedObject) -> tuple[str, ...]:
     text = parsed.text
     if not text or not has_duplicates(text, parsed.tree):
         return ()
-    return faults.find(faults.UNTYPED, document.parse(text)).strict
+    return decoder_errors.find(decoder_errors.UNTYPED, document.parse(text)).strict
 
 
 def _parse(body: Body, kind: str) -> ParsedObject:

@@ -299,14 +299,14 @@ async def authorize_creation(write: Write) -> None:
     await write.registry.authorization.require(attributes)
 
 
-async def admit_again(write: Write) -> None:
+async def admit_validated(write: Write) -> None:
     """Let validating admission refuse the object. It comes after validation, so that plugins get valid objects only."""
     if write.old is None:  # it may have a generated name by now
         write.attributes.name = metadata.ensure_metadata(write.new).get("name", "")
     await write.registry.admission.validate(write.registry, write.attributes)
 
 
-def own_fields(write: Write) -> None:
+def keep_old_times(write: Write) -> None:
     """Keep the old times of managers if nothing else was changed, so that the object is the stored one; drop versions."""
     old, stored_tree = write.old, write.stored_tree
     if old is None or stored_tree is None:
@@ -476,8 +476,8 @@ STORAGE: Final = (
     authorize,
     validate,
     authorize_creation,
-    admit_again,
-    own_fields,
+    admit_validated,
+    keep_old_times,
     convert_to_store,
     convert_by_webhook,
     encode,

@@ -1,6 +1,6 @@
 """Decoding as in kube-apiserver: a tree and its type yield the tree that Go would keep, and the errors.
 
-Every write uses the fast part, `normal.py`; the slow part, `faults.py`, finds the errors. The caller decides whether they
+Every write uses the fast part, `normal.py`; the slow part, `decoder_errors.py`, finds the errors. The caller decides whether they
 are errors, warnings or ignored, and how the message begins. A received text is checked for its depth and for duplicate
 keys: parsers recurse on nested values, and silently keep only the last value of a duplicate key.
 """
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.schema.model import SchemaType
 
-from . import document, faults
+from . import decoder_errors, document
 from .normal import Normaliser, WrongKind
 
 MAX_DEPTH: Final = 200
@@ -66,15 +66,15 @@ class Decoder:
         try:
             normal = self._normaliser.normalise(type_, tree, pruned, before)
         except (WrongKind, ValueError) as refusal:
-            error = faults.find(type_, document.parse(text) if text else tree).error
+            error = decoder_errors.find(type_, document.parse(text) if text else tree).error
             assert error, f"{type_.go} was refused without an error"
             raise DecodeError(error) from refusal
-        unknown = faults.find(type_, tree).strict if strict and pruned else ()
+        unknown = decoder_errors.find(type_, tree).strict if strict and pruned else ()
         return DecodedObject(normal, unknown)
 
     def _decode_duplicates(self, type_: SchemaType, read: Any) -> DecodedObject:
         """Decode a document with duplicate keys. A tree has only the last value of each, so the document itself is checked."""
-        findings = faults.find(type_, read)
+        findings = decoder_errors.find(type_, read)
         if findings.error:
             raise DecodeError(findings.error)
         return DecodedObject(

@@ -2,7 +2,7 @@
 
 Unknown fields are dropped, empty values are left out or encoded as Go does, values are canonical, and fields are in Go's
 order. Each struct is compiled once into a function, which runs at every write. To keep it fast, it does not report why it
-failed or which fields it dropped; `faults.py` does.
+failed or which fields it dropped; `decoder_errors.py` does.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -9,7 +9,7 @@ from typing import Any, Final
 from mockube.apimachinery.gonumbers import as_decoded_by_go, is_whole, with_go_numbers
 from mockube.apimachinery.schema.model import SchemaType, Shape
 
-from . import base64text, faults
+from . import base64text, decoder_errors
 
 _NESTED_CLASSES: Final = {Shape.STRUCT: dict, Shape.MAP: dict, Shape.LIST: list}
 _RESTORED_FROM: Final = {Shape.STRUCT: "struct from:", Shape.MAP: "map from", Shape.LIST: "slice from"}
@@ -32,7 +32,8 @@ def conversion_error(type_: SchemaType, value: Any) -> str:
         return _integer_error(type_, value)
     if type_.shape in _ACCEPTED:
         return "" if value.__class__ in _ACCEPTED[type_.shape] else _conversion_failure(type_, value)
-    return faults.find(type_, with_go_numbers(value)).error  # the type's unmarshaler gets the value as JSON
+    # The type's unmarshaler gets the value as JSON.
+    return decoder_errors.find(type_, with_go_numbers(value)).error
 
 
 def _nested_error(type_: SchemaType, value: Any) -> str:

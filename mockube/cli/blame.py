@@ -5,7 +5,7 @@ import argparse
 from mockube.history.blame import FieldOrigin, origins
 from mockube.history.field_values import ABSENT, is_below, show
 
-from .history_log import add_object, read_object_versions
+from .log import add_object, read_object_versions
 from .output import table
 from .parsing import CommandParser
 from .target import add_server_flags

@@ -12,7 +12,7 @@ from mockube.history.field_values import unified_diff
 from mockube.moments import find_moment
 
 from .at import MOMENT_HELP
-from .history_log import change_lines
+from .log import change_lines
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access
 

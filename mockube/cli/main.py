@@ -88,7 +88,7 @@ GROUPS: Final[Mapping[str, Sequence[Command]]] = {
         ),
         Command(name="ui", summary="open the page of a cluster in a browser", module="ui"),
         Command(name="at", summary="run a command with the cluster as it was at a moment", module="at"),
-        Command(name="log", summary="print the writes of an object", module="history_log"),
+        Command(name="log", summary="print the writes of an object", module="log"),
         Command(name="blame", summary="print who set each field of an object", module="blame"),
         Command(name="diff", summary="print the objects that differ between two moments", module="diff"),
         Command(name="rewind", summary="go back to the objects of a moment", module="rewind"),

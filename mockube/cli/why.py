@@ -18,7 +18,7 @@ from mockube.objects.errors import EXPLAINED
 from mockube.objects.resource_names import ResourceNames
 from mockube.objects.targets import read_target
 
-from .history_log import add_namespace
+from .log import add_namespace
 from .output import table
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access

@@ -98,8 +98,8 @@ def _swapper(module: ModuleType, name: str, first: Any, second: Any) -> Callable
 
 
 MOVES = (
-    ("create", "admit_again", "validate"),
-    ("update", "admit_again", "validate"),
+    ("create", "admit_validated", "validate"),
+    ("update", "admit_validated", "validate"),
     ("delete", "admit", "convert"),
     ("delete", "admit", "check"),
     ("requests", "with_authorization", "with_impersonation"),
@@ -345,12 +345,12 @@ _NOT_OLD = "a new object has no old times of managers"
 _ONE_CONVERSION = "an object is converted by one of the two"
 _NO_ALLOCATOR = "no kind has both an allocator and second authorizations"
 EQUIVALENT: dict[str, str] = {
-    "create without own_fields": _NOT_OLD,
-    "create: own_fields before admit_again": _NOT_OLD,
-    "create: convert_to_store before own_fields": _NOT_OLD,
+    "create without keep_old_times": _NOT_OLD,
+    "create: keep_old_times before admit_validated": _NOT_OLD,
+    "create: convert_to_store before keep_old_times": _NOT_OLD,
     "update without authorize_creation": _NOT_NEW,
     "update: authorize_creation before validate": _NOT_NEW,
-    "update: admit_again before authorize_creation": _NOT_NEW,
+    "update: admit_validated before authorize_creation": _NOT_NEW,
     "create: authorize before allocate": _NO_ALLOCATOR,
     "update: authorize before allocate": _NO_ALLOCATOR,
     "create: convert_by_webhook before convert_to_store": _ONE_CONVERSION,
@@ -365,10 +365,10 @@ DANGEROUS = frozenset(
     {
         *(
             f"create without {stage}"
-            for stage in ("authorize", "validate", "authorize_creation", "admit_again")
+            for stage in ("authorize", "validate", "authorize_creation", "admit_validated")
         ),
         *(f"update without {stage}" for stage in ("read_old", "admit", "prepare", "authorize", "validate")),
-        "update without admit_again",
+        "update without admit_validated",
         *(f"delete without {stage}" for stage in ("check", "mark", "admit")),
         *(f"requests without with_{name}" for name in ("allowed_hosts", "authentication", "audit")),
         *(f"requests without with_{name}" for name in ("impersonation", "authorization")),

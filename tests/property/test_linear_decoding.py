@@ -12,7 +12,7 @@ from mockube.apiserver import fields
 from mockube.apiserver.patch import json_patch
 from mockube.apiserver.patch.apply import FieldManager, VersionConverter
 from mockube.apiserver.patch.apply.atoms import atom_of_type
-from mockube.apiserver.schema import document, faults
+from mockube.apiserver.schema import decoder_errors, document
 from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.wire.parse import parse
 from mockube.kubelet.node_pools.reading import read_pools
@@ -104,15 +104,15 @@ BODIES = {
 def decode(of):
     def run(body):
         tree = parse(body, "application/json").tree
-        if of is faults.UNTYPED:
-            faults.find(of, document.parse(body))
+        if of is decoder_errors.UNTYPED:
+            decoder_errors.find(of, document.parse(body))
         else:
             Decoder().decode(of, tree, text=body)
 
     return refused_or_not(run)
 
 
-@pytest.mark.parametrize("of", [POD, CONFIG_MAP, faults.UNTYPED], ids=repr)
+@pytest.mark.parametrize("of", [POD, CONFIG_MAP, decoder_errors.UNTYPED], ids=repr)
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in BODIES.items()])
 def test_json_decoding_takes_linear_time(make, of):
     check_linear(make, decode(of), size_of_run(8_000, 100_000), **LENIENT)

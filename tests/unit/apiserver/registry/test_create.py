@@ -189,7 +189,7 @@ async def test_admin_access_is_reported_before_invalid_fields(api):
     assert fields == [f"spec.devices.requests[0].{name}" for name in ("adminAccess", "exactly.count")]
 
 
-@pytest.mark.kills("create: admit_again before validate")
+@pytest.mark.kills("create: admit_validated before validate")
 async def test_invalid_object_is_not_shown_to_validating_plugins(api):
     recording = Recording()
     registry = registry_with(api, recording)
@@ -198,7 +198,7 @@ async def test_invalid_object_is_not_shown_to_validating_plugins(api):
 
 
 @pytest.mark.kills(
-    "create without admit_again", "validating admission does nothing", "error of a plugin is ignored"
+    "create without admit_validated", "validating admission does nothing", "error of a plugin is ignored"
 )
 async def test_object_that_validating_plugin_refuses_is_not_created(api):
     answer = await api.send("POST", CONFIG_MAPS, config_map(), registry=registry_with(api, Refusing()))
@@ -243,7 +243,7 @@ async def test_invalid_object_of_user_without_right_to_create_is_invalid():
     assert "spec.leaseDurationSeconds: Invalid value: -1: must be greater than 0" in answer.message
 
 
-@pytest.mark.kills("create: admit_again before authorize_creation")
+@pytest.mark.kills("create: admit_validated before authorize_creation")
 async def test_object_of_user_without_right_to_create_is_not_shown_to_validating_plugins():
     path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
     async with running_api(modes=("RBAC",)) as api:

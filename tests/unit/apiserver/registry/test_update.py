@@ -216,7 +216,7 @@ async def test_invalid_object_does_not_replace_stored_one(api, created):
     assert (await api.stored(ONE))["data"] == {"k": "old"}
 
 
-@pytest.mark.kills("update: admit_again before validate")
+@pytest.mark.kills("update: admit_validated before validate")
 async def test_invalid_update_is_not_shown_to_validating_plugins(api, created):
     recording = Recording()
     tree = {"metadata": {"name": "a"}, "data": {"a b": "v"}}
@@ -224,14 +224,14 @@ async def test_invalid_update_is_not_shown_to_validating_plugins(api, created):
     assert (answer.code, len(recording.mutated), recording.validated) == (422, 1, [])
 
 
-@pytest.mark.kills("update without admit_again", "error of a plugin is ignored")
+@pytest.mark.kills("update without admit_validated", "error of a plugin is ignored")
 async def test_update_that_validating_plugin_refuses_is_not_stored(api, created):
     answer = await api.send("PUT", ONE, config_map("new"), registry=registry_with(api, Refusing()))
     assert answer.refusal == (403, 'configmaps "a" is forbidden: no such writes today')
     assert (await api.stored(ONE))["data"] == {"k": "old"}
 
 
-@pytest.mark.kills("update: own_fields before admit_again")
+@pytest.mark.kills("update: keep_old_times before admit_validated")
 async def test_plugin_validates_old_and_new_object_at_version_of_old_one(api, created):
     recording = Recording()
     await api.send("PUT", ONE, config_map("new"), registry=registry_with(api, recording))
@@ -251,7 +251,7 @@ async def test_update_that_changes_nothing_is_not_stored(api, created):
     assert await api.stored(ONE) == before
 
 
-@pytest.mark.kills("update without own_fields", "update: convert_to_store before own_fields")
+@pytest.mark.kills("update without keep_old_times", "update: convert_to_store before keep_old_times")
 async def test_update_that_admission_undoes_is_not_stored(api):
     registry = registry_with(api, Labelling())
     created = await api.send("POST", CONFIG_MAPS, config_map(labels={"admitted": "yes"}), registry=registry)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
-from mockube.apiserver.schema import document, faults
+from mockube.apiserver.schema import decoder_errors, document
 from mockube.apiserver.schema.decode import MAX_DEPTH, DecodeError, has_duplicates, is_too_deep
 
 SCHEMAS = builtin.load()
@@ -123,16 +123,16 @@ def test_second_decoding_changes_nothing(decoder, drawn):
 def outcome(decoder, of, text):
     """Return the errors of decoding in the form of the slow decoder."""
     try:
-        return faults.DecodingErrors(strict=decoder.decode(of, orjson.loads(text), text=text).strict)
+        return decoder_errors.DecodingErrors(strict=decoder.decode(of, orjson.loads(text), text=text).strict)
     except DecodeError as error:
-        return faults.DecodingErrors(error=str(error))
+        return decoder_errors.DecodingErrors(error=str(error))
 
 
 @given(objects(noise=1))
 def test_decoder_and_fault_finder_refuse_the_same(decoder, drawn):
     of, tree = drawn
     text = orjson.dumps(tree)
-    assert outcome(decoder, of, text) == faults.find(of, document.parse(text))
+    assert outcome(decoder, of, text) == decoder_errors.find(of, document.parse(text))
 
 
 @given(objects(noise=1))

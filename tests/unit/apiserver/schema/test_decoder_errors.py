@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from mockube.apiserver.schema import document, faults
+from mockube.apiserver.schema import decoder_errors, document
 
 DEPLOYMENT = ("apps/v1", "Deployment")
 CONFIG_MAP = ("v1", "ConfigMap")
@@ -12,7 +12,7 @@ DEFINITION = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
 def find_faults(schemas, kind, text):
-    return faults.find(schemas.kind(*kind), document.parse(text.encode()))
+    return decoder_errors.find(schemas.kind(*kind), document.parse(text.encode()))
 
 
 def type_error(what, where, go):
@@ -138,7 +138,7 @@ def type_error(what, where, go):
     ],
 )  # fmt: skip
 def test_decoding_errors_are_upstreams(schemas, kind, text, error):
-    assert find_faults(schemas, kind, text) == faults.DecodingErrors(error=error)
+    assert find_faults(schemas, kind, text) == decoder_errors.DecodingErrors(error=error)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_decoding_errors_are_upstreams(schemas, kind, text, error):
     ],
 )  # fmt: skip
 def test_first_error_is_reported(schemas, text, error):
-    assert find_faults(schemas, CONFIG_MAP, text) == faults.DecodingErrors(error=error)
+    assert find_faults(schemas, CONFIG_MAP, text) == decoder_errors.DecodingErrors(error=error)
 
 
 @pytest.mark.parametrize(
@@ -206,18 +206,18 @@ def test_first_error_is_reported(schemas, text, error):
     ],
 )  # fmt: skip
 def test_strict_errors_are_reported(schemas, kind, text, strict):
-    assert find_faults(schemas, kind, text) == faults.DecodingErrors(strict=strict)
+    assert find_faults(schemas, kind, text) == decoder_errors.DecodingErrors(strict=strict)
 
 
 def test_number_of_strict_errors_is_limited(schemas):
-    text = orjson.dumps({f"x{number}": 1 for number in range(faults.MAX_STRICT_ERRORS + 5)}).decode()
-    assert len(find_faults(schemas, CONFIG_MAP, text).strict) == faults.MAX_STRICT_ERRORS
+    text = orjson.dumps({f"x{number}": 1 for number in range(decoder_errors.MAX_STRICT_ERRORS + 5)}).decode()
+    assert len(find_faults(schemas, CONFIG_MAP, text).strict) == decoder_errors.MAX_STRICT_ERRORS
 
 
 def test_untyped_document_reports_duplicates_only():
     document_of_anything = document.parse(b'{"kind":"X","spec":{"a":[{"b":1,"c":null,"b":2}]},"d":1.5}')
-    found = faults.find(faults.UNTYPED, document_of_anything)
-    assert found == faults.DecodingErrors(strict=('duplicate field "spec.a[0].b"',))
+    found = decoder_errors.find(decoder_errors.UNTYPED, document_of_anything)
+    assert found == decoder_errors.DecodingErrors(strict=('duplicate field "spec.a[0].b"',))
 
 
 @pytest.mark.parametrize(
@@ -236,4 +236,4 @@ def test_untyped_document_reports_duplicates_only():
     ],
 )  # fmt: skip
 def test_tree_without_text_is_checked(schemas, tree, error):
-    assert faults.find(schemas.kind(*DEPLOYMENT), {"spec": tree}).error == error
+    assert decoder_errors.find(schemas.kind(*DEPLOYMENT), {"spec": tree}).error == error
