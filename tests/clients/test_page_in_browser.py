@@ -280,16 +280,12 @@ async def test_user_with_few_rights_sees_what_they_allow():
             assert await page.tab.get_by_text("web-1-a").count() == 0
 
 
-async def test_server_without_explanations_says_so(client):
+async def test_why_panel_shows_cause_and_what_would_change_it(client):
     await create_deployment(client)
     async with opened(client) as page:
-        answer = await client.post(f"{PATH}/explanations", control_object("Explanation", spec={}))
-        if answer.status != 404:
-            pytest.skip("this server explains objects")
-        page.problems.clear()
         await page.go("#/objects?select=pods|default|web-1-a&tab=why")
-        await page.text("does not explain objects")
-        page.problems.clear()
+        await page.text("the pod is bound to the node node-1, which does not exist")
+        await page.text("kubectl -n default delete pod web-1-a --force")
 
 
 async def test_activity_counts_requests(client):
