@@ -309,7 +309,9 @@ class Faults(ControlStrategy):
         newest = (await self._cluster.kv.status()).revision
         return {**new, "spec": {**spec, "stale": {**spec["stale"], "revision": newest}}}
 
-    async def check(self, new: ReadOnlyTree, _old: ReadOnlyTree | None) -> Iterable[FieldError]:
+    async def check(self, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterable[FieldError]:
+        if old is not None and new["spec"] == old["spec"]:
+            return ()  # its node or its resource may have been deleted since
         return [*self._check(new["spec"])]
 
     def _check(self, spec: ReadOnlyTree) -> Iterator[FieldError]:

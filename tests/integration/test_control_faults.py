@@ -369,3 +369,12 @@ async def test_partition_disconnects_node_until_its_fault_is_deleted(client):
     assert is_disconnected()
     await client.delete(f"{FAULTS}/g")
     await until(lambda: not is_disconnected())
+
+
+async def test_partition_of_a_deleted_node_can_be_labelled(client):
+    await client.post("/api/v1/nodes", {"metadata": {"name": "node-1"}})
+    await inject(client, match={"node": "node-1"}, partition={})
+    assert (await client.delete("/api/v1/nodes/node-1")).status == 200
+    assert (await client.patch(f"{FAULTS}/f", {"metadata": {"labels": {"a": "b"}}})).status == 200
+    changed = await client.patch(f"{FAULTS}/f", {"spec": {"match": {"node": "node-2"}}})
+    assert [field for field, _ in causes(changed)] == ["spec.match.node"]
