@@ -342,6 +342,7 @@ class Faults(ControlStrategy):
 
     async def begin(self, registry: Registry) -> None:
         self._registry = registry
+        self.partitions.begin()
         cache = registry.resource_cache(FAULT.group_resource)
         self.prefix = cache.prefix
         cache.watchers.add(self)

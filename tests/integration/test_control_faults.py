@@ -5,10 +5,7 @@ import asyncio
 import orjson
 import pytest
 
-from mockube.apimachinery import meta
-from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.control.matching import Match
-from mockube.apiserver.control.partitions import DISCONNECTED
 from tests.support.event_loop import next_item, until
 from tests.support.server.apiserver import Client, running
 from tests.support.server.control import PATH, causes, control_object
@@ -352,29 +349,3 @@ async def _select_by_node(client):
     assert [(await client.get(path)).status for path in paths] == [503, 200, 503, 200, 200]
     renewal = await client.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-1")
     assert renewal.status == 503
-
-
-async def test_partition_disconnects_node_until_its_fault_is_deleted(client):
-    await client.post("/api/v1/nodes", {"metadata": {"name": "node-1"}})
-
-    def is_disconnected():
-        stored = client.server.registry.find_cached(GroupResource("", "nodes"), "", "node-1")
-        return DISCONNECTED in meta.annotations(stored.tree())
-
-    assert not is_disconnected()
-    await inject(client, match={"node": "node-1"}, partition={})
-    await until(is_disconnected)
-    await inject(client, "g", match={"node": "node-1"}, partition={})
-    await client.delete(f"{FAULTS}/f")
-    assert is_disconnected()
-    await client.delete(f"{FAULTS}/g")
-    await until(lambda: not is_disconnected())
-
-
-async def test_partition_of_a_deleted_node_can_be_labelled(client):
-    await client.post("/api/v1/nodes", {"metadata": {"name": "node-1"}})
-    await inject(client, match={"node": "node-1"}, partition={})
-    assert (await client.delete("/api/v1/nodes/node-1")).status == 200
-    assert (await client.patch(f"{FAULTS}/f", {"metadata": {"labels": {"a": "b"}}})).status == 200
-    changed = await client.patch(f"{FAULTS}/f", {"spec": {"match": {"node": "node-2"}}})
-    assert [field for field, _ in causes(changed)] == ["spec.match.node"]
