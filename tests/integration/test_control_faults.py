@@ -79,6 +79,7 @@ async def test_change_of_spec_begins_anew_and_change_of_labels_does_not(client):
     assert (await client.patch(f"{FAULTS}/f", {"metadata": {"labels": {"a": "b"}}})).status == 200
     assert (await client.get(CONFIG_MAPS)).status == 200
     assert (await client.patch(f"{FAULTS}/f", {"spec": {"refuse": {"status": 500}}})).status == 200
+    assert (await client.get(f"{FAULTS}/f")).body["status"] == {"hits": 0, "lastRequests": []}
     assert (await client.get(CONFIG_MAPS)).status == 500
     assert (await client.get(f"{FAULTS}/f")).body["status"]["hits"] == 1
 
