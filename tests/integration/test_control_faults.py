@@ -6,9 +6,14 @@ import orjson
 import pytest
 
 from mockube.apiserver.control.matching import Match
+from mockube.apiserver.registry.read import PAGE_AT_REVISION
+from mockube.component_base.clock import RealClock
+from mockube.etcd.embedded.store import MemoryStore
 from tests.support.event_loop import next_item, until
 from tests.support.server.apiserver import Client, running
 from tests.support.server.control import PATH, causes, control_object
+from tests.support.stores.watch_caches import put
+from tests.support.stores.wrapped import WrappedStore
 
 FAULTS = f"{PATH}/faults"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -233,6 +238,37 @@ async def test_delayed_request_continues_when_fault_is_deleted(client):
     await until(lambda: recorder.calls(Match(resource="configmaps")))
     await client.delete(f"{FAULTS}/f")
     assert orjson.loads((await getting).data)["kind"] == "ConfigMapList"
+
+
+class RecordingStore(WrappedStore):
+    """Records how many objects the reads at a revision return."""
+
+    def __init__(self, store):
+        super().__init__(store)
+        self.counts = []
+
+    async def range(self, request):
+        page = await self.store.range(request)
+        if request.revision:
+            self.counts.append(len(page.kvs))
+        return page
+
+
+async def test_stale_reads_of_many_objects_are_in_pages():
+    store = RecordingStore(MemoryStore(clock=RealClock()))
+    names = [f"{number:06d}" for number in range(2 * PAGE_AT_REVISION + 1)]
+    for number in range(len(names)):
+        await store.put(put(number))
+    async with running(kv=store) as client:
+        await inject(client, match=WATCHES, stale={})
+        path = "/api/v1/namespaces/ns/configmaps"
+        store.counts.clear()
+        listed = (await client.get(path)).body["items"]
+        assert len(listed) == len(names)
+        async with client.watch(f"{path}?watch=1") as events:
+            watched = [(await next_item(events))["object"]["metadata"]["name"] for _ in names]
+        assert len(set(watched)) == len(names)
+        assert store.counts == 2 * [PAGE_AT_REVISION, PAGE_AT_REVISION, 1]
 
 
 # --- watches that lag behind
