@@ -116,3 +116,9 @@ PREFIXES_OF_CONTENTS: Final = {"volume": "mockube-volume", "node": "mockube-node
 """The beginnings of the names of the Secrets in kube-system that have the files of volumes, nodes and emptyDirs."""
 STOPPED_UNITS: Final = "mockube.dev/stopped-units"
 """The annotation of a node that names the systemd units that do not run, such as kubelet=stopped@2026-01-01T00:00:00Z."""
+STOP_HEARTBEATS: Final = "mockube.dev/stop-heartbeats"
+"""The annotation that stops all activity of a node's kubelet, as if the node were disconnected."""
+STOPPED_BY_FAULT: Final = "fault"
+"""Its value while a Fault with `partition` disconnects the node; the server removes it with the Fault."""
+STOPS_HEARTBEATS: Final = ("true", STOPPED_BY_FAULT)
+"""The values that disconnect a node: that of users, and that of Faults."""

@@ -251,6 +251,8 @@ class ApiServer:
         await backend.watch_cache.progress.wait_listed()
         if self.controls.group is not None:
             await self.controls.group.start(self.supervisor)
+        if self.controls.faults is not None:
+            self.on_restored.append(self.controls.faults.partitions.compare_all)
         self.rights.watch(self._caches.of, backend.watch_cache)
         start("watch-cache-lag", backend.watch_cache.lag.run)
         aggregated = self.resources[API_SERVICES]

@@ -20,8 +20,6 @@ SIMULATED_NODE_ANNOTATION: Final = ("kwok.x-k8s.io/node", "fake")
 """kwok's annotation of simulated nodes."""
 ATTACHED_BY_CONTROLLER: Final = ("volumes.kubernetes.io/controller-managed-attach-detach", "true")
 """The annotation of a node whose volumes are attached by a controller."""
-STOP_HEARTBEATS: Final = "mockube.dev/stop-heartbeats"
-"""The annotation that stops all activity of a node's kubelet, as if the node were disconnected."""
 DECLARED_FEATURES: Final = (
     "InPlacePodLevelResourcesVerticalScaling",
     "InPlacePodVerticalScalingInitContainers",
@@ -71,7 +69,7 @@ def is_simulated(node: ReadOnlyTree) -> bool:
 
 
 def is_disconnected(node: ReadOnlyTree) -> bool:
-    return meta.annotations(node).get(STOP_HEARTBEATS) == "true"
+    return meta.annotations(node).get(wellknown.STOP_HEARTBEATS) in wellknown.STOPS_HEARTBEATS
 
 
 class StoppedUnit(NamedTuple):

@@ -33,6 +33,8 @@ class Injection(Struct, frozen=True, kw_only=True):
     """Waits some seconds; less if the fault is removed meanwhile."""
     at_removal: set[Callable[[], None]]
     """What is called when the fault is removed; what has ended before is discarded."""
+    has_ended: Callable[[], bool]
+    """Returns whether the fault was removed."""
     call_later: Callable[[float, Callable[[], None]], Timer]
     """Calls a function after some seconds of the cluster."""
     at_write: dict[Callable[[], None], Request]
@@ -315,6 +317,8 @@ def _on_watch(
     request = injection.request
 
     def apply(watch: ClientWatch) -> None:
+        if injection.has_ended():  # while the watch was opened
+            return
         end_effect = begin(watch)
         timer: Timer | None = None
 

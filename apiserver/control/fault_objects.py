@@ -6,7 +6,7 @@ change of its spec begins it anew. Hits are counted in memory, and written to th
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -279,6 +279,14 @@ class _Hits:
         self.last: deque[Tree] = deque(maxlen=MAX_LAST_REQUESTS)
 
 
+class _StatusBatch:
+    """The faults whose status is written together: it lacks hits, or has those of an earlier spec."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, None] = {}
+        self.is_written = asyncio.Event()
+
+
 class Faults(ControlStrategy):
     """The objects, and the injected faults that they are."""
 
@@ -291,10 +299,9 @@ class Faults(ControlStrategy):
         self._injected: dict[str, tuple[int, InjectedFault, _Hits]] = {}
         """By name, with the generation of the object."""
         self.partitions = Partitions(cluster)
-        self._unwritten: set[str] = set()
-        """The faults whose status lacks hits."""
-        self._is_hit, self._is_written = asyncio.Event(), asyncio.Event()
-        self._is_written.set()
+        self._batch, self._next_batch = _StatusBatch(), _StatusBatch()
+        """What is written now, or was last, and what is written after it."""
+        self._has_next = asyncio.Event()
 
     # --- objects
 
@@ -309,7 +316,9 @@ class Faults(ControlStrategy):
         newest = (await self._cluster.kv.status()).revision
         return {**new, "spec": {**spec, "stale": {**spec["stale"], "revision": newest}}}
 
-    async def check(self, new: ReadOnlyTree, _old: ReadOnlyTree | None) -> Iterable[FieldError]:
+    async def check(self, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterable[FieldError]:
+        if old is not None and new["spec"] == old["spec"]:
+            return ()  # its node or its resource may have been deleted since
         return [*self._check(new["spec"])]
 
     def _check(self, spec: ReadOnlyTree) -> Iterator[FieldError]:
@@ -340,6 +349,7 @@ class Faults(ControlStrategy):
 
     async def begin(self, registry: Registry) -> None:
         self._registry = registry
+        self.partitions.begin()
         cache = registry.resource_cache(FAULT.group_resource)
         self.prefix = cache.prefix
         cache.watchers.add(self)
@@ -361,6 +371,8 @@ class Faults(ControlStrategy):
             injected = InjectedFault(_read(tree["spec"]), name, partial(self._note_hit, name, hits))
             self._injected[name] = generation, injected, hits
             self._injector.add_injected(injected)
+            if present is not None:
+                self._write_later(name)  # the hits of the earlier spec are gone
 
     def handle_missed_change(self) -> None:
         """Do nothing: the next change of the object is handled."""
@@ -378,9 +390,11 @@ class Faults(ControlStrategy):
                 "auditID": request.audit_id[:MAX_TEXT],
             }
         )
-        self._unwritten.add(name)
-        self._is_written.clear()
-        self._is_hit.set()
+        self._write_later(name)
+
+    def _write_later(self, *names: str) -> None:
+        self._next_batch.names.update(dict.fromkeys(names))
+        self._has_next.set()
 
     def tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, None]]]:
         return {"control-faults": self.run, "control-partitions": self.partitions.run}
@@ -388,22 +402,29 @@ class Faults(ControlStrategy):
     async def run(self) -> None:
         """Write the hits of faults to their status, until cancelled."""
         while True:
-            await self._is_hit.wait()
-            self._is_hit.clear()
+            await self._has_next.wait()
+            self._has_next.clear()
+            self._batch, self._next_batch = self._next_batch, _StatusBatch()
             try:
-                while self._unwritten:
-                    await self._write_next_status()
-            finally:  # an error of one does not let readers wait
-                self._is_written.set()
+                await self._write_batch([*self._batch.names])
+            finally:
+                self._batch.is_written.set()
 
-    async def _write_next_status(self) -> None:
-        name = self._unwritten.pop()
-        try:
-            await self._write_status(name)
-        except BaseException:
-            self._unwritten.add(name)
-            self._is_hit.set()
-            raise
+    async def _write_batch(self, names: Sequence[str]) -> None:
+        for index, name in enumerate(names):
+            try:
+                await self._write_status(name)
+            except BaseException:
+                self._write_later(*names[index + 1 :], name)  # an error of one does not delay the others
+                self._next_batch.is_written.set()  # nor does it let readers wait
+                raise
+
+    async def _wait_written(self) -> None:
+        """Wait until the hits up to now are written; those that follow are not waited for."""
+        await self._registry.watch_cache.fresh()
+        for batch in (self._batch, self._next_batch):
+            if batch.names:
+                await batch.is_written.wait()
 
     async def _write_status(self, name: str) -> None:
         """Write the hits of a fault, unless it is deleted meanwhile."""
@@ -426,11 +447,11 @@ class Faults(ControlStrategy):
         return {(FAULT.group_resource, ""): verbs}
 
     async def get(self, registry: Registry, context: RequestContext) -> ObjectResult:
-        await self._is_written.wait()
+        await self._wait_written()
         return await get(registry, context)
 
     async def list(self, registry: Registry, context: RequestContext) -> ListResult:
-        await self._is_written.wait()
+        await self._wait_written()
         return await list_objects(registry, context)
 
     # --- from Python

@@ -107,6 +107,8 @@ class InjectedFault:
         """What ends the effects on watches."""
         self.at_write: dict[Callable[[], None], Request] = {}
         """What ends them when the user of the watch writes, with the request of the watch."""
+        self.has_ended = False
+        """Whether the fault was removed: it does nothing any more to the requests that got it."""
         self._on_hit = on_hit
         self._remaining_skips = fault.skip
 
@@ -132,6 +134,7 @@ class InjectedFault:
 
     def end(self) -> None:
         """Let delayed requests and watches continue."""
+        self.has_ended = True
         for delayed in self.delayed:
             delayed.set()
         for end in [*self.at_removal]:
@@ -246,6 +249,8 @@ class FaultInjector:
             response = await effect.apply(injection, arguments)
             if response is not None:
                 return response
+            if injected.has_ended:
+                break
         return await injection.execute()
 
     def _find(self, request: Request) -> InjectedFault | None:
@@ -279,6 +284,7 @@ class FaultInjector:
             execute=partial(self._execute, request, proceed),
             sleep=partial(self._sleep, injected),
             at_removal=injected.at_removal,
+            has_ended=lambda: injected.has_ended,
             at_write=injected.at_write,
             steal=self._steal,
             call_later=self._clock.call_later,

@@ -22,6 +22,8 @@ from .request_context import EXACT, ListOptions, ListResult, ObjectResult, Reque
 from .revisions import at_revision, wait_for
 from .selection import Selection, select_by
 
+PAGE_AT_REVISION = 500
+"""The objects that are read at once at a revision of the store."""
 CONTINUE_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. "
     "You can start a new list without the continue parameter, or use the continue token in this response to "
@@ -196,7 +198,7 @@ async def _page_at_revision(
     items: list[StoredObject] = []
     revision, remaining, more = max(position.revision, 0), 0, True
     while more and not (options.limit and len(items) >= options.limit):
-        page_size = options.limit - len(items) if options.limit else 0
+        page_size = min(options.limit - len(items), PAGE_AT_REVISION) if options.limit else PAGE_AT_REVISION
         request = Range(key=start, range_end=end, revision=revision, limit=page_size)
         try:
             page = await at_revision(registry.kv.range(request))
@@ -216,6 +218,8 @@ async def _page_at_revision(
         more, remaining = page.more, page.count - len(page.kvs)
         if page.kvs:
             start = page.kvs[-1].key + b"\x00"
+        if more:
+            await yield_to_loop()
     registry.warn_unreadable(context, scope.prefix)
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
     if more:
@@ -228,10 +232,17 @@ async def _page_at_revision(
 async def objects_at(
     registry: Registry, resource: Resource, prefix: bytes, revision: int
 ) -> Sequence[StoredObject]:
-    """Return the objects below a prefix as they were at a revision of the store."""
-    request = Range(key=prefix, range_end=prefix_end(prefix), revision=revision)
-    page = await at_revision(registry.kv.range(request))
-    return list(registry.readable(resource, page.kvs))
+    """Return the objects below a prefix as they were at a revision of the store; other tasks run between its pages."""
+    items: list[StoredObject] = []
+    start, end, more = prefix, prefix_end(prefix), True
+    while more:
+        request = Range(key=start, range_end=end, revision=revision, limit=PAGE_AT_REVISION)
+        page = await at_revision(registry.kv.range(request))
+        items += registry.readable(resource, page.kvs)
+        if more := page.more:
+            start = page.kvs[-1].key + b"\x00"
+            await yield_to_loop()
+    return items
 
 
 # --- resourceVersions of reads

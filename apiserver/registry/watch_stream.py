@@ -105,6 +105,8 @@ class ClientWatch:
         self.overflowed = False
         """Whether the reader was cut off because it did not read."""
         self.error: ApiError | None = None
+        self._expiry: Expired | None = None
+        """The error with which it ends after its events, as soon as it is not held back: the changes that follow are lost."""
         self.on_close: list[Callable[[], None]] = []
         """Called when the reader has closed."""
         self._holds = self._drops = self._lags = 0
@@ -124,25 +126,32 @@ class ClientWatch:
         self._earlier, self._is_initial = chain((WatchEvent(ADDED, item) for item in matching), end), True
 
     def follow_from(self, version: int) -> None:
-        """Queue the changes after the version of the initial objects, which is an earlier one; end if they are not in the cache."""
+        """Queue the changes after the version of the initial objects, which is an earlier one; expire if they are not in the cache."""
         try:
             changes = self._resource_cache.history.since(version, self.prefix)
         except TooOldResourceVersion as error:
-            self.end(Expired(str(error)))
+            self._expire(error)
             return
         events = (self._selected_event(change, self._selected) for change in changes)
         self._queue = [event for event in events if event is not None]
         self.version = max(version, self._resource_cache.history.newest)
 
     def resume(self, version: int) -> None:
-        """Begin with the changes since a version; end with an error if they are no longer in the cache."""
+        """Begin with the changes since a version; expire if they are no longer in the cache."""
         self.version = version
         try:
             changes = self._resource_cache.history.since(version, self.prefix)
         except TooOldResourceVersion as error:
-            self.end(Expired(str(error)))
+            self._expire(error)
         else:
             self._earlier = (self._selected_event(change, self._selected) for change in changes)
+
+    def _expire(self, error: TooOldResourceVersion) -> None:
+        """Send no change any more, and end when the reader takes the next events and no fault holds them back.
+
+        A fault holds them back after the watch was opened, when this is known already.
+        """
+        self._queue, self.version, self._expiry = [], UNREACHABLE_VERSION, Expired(str(error))
 
     def handle_change(self, change: Change) -> None:
         if self._ended or change.revision <= self.version or self._drops:
@@ -165,10 +174,12 @@ class ClientWatch:
             await self._wait_released()
         events = await self._take_earlier() if self._earlier is not None else []
         if not events:
-            while not self._ended and (self._is_held or not self._queue):
+            while not self._ended and (self._is_held or not (self._queue or self._expiry)):
                 await self._wait()
             if self._is_held:  # it has ended
                 self._drop_events()
+            elif self._expiry is not None:
+                self.end(self._expiry)
             events, self._queue, self._next_check = self._queue, [], UNCOUNTED_EVENTS
         if events and (last := events[-1].change) is not None:
             self._taken_to = last.revision
@@ -330,7 +341,7 @@ class ClientWatch:
 
     def bookmark(self, version: int) -> None:
         """Queue a bookmark of a version, unless changes after it were queued already."""
-        if version < self._resource_cache.history.newest:
+        if version < self._resource_cache.history.newest or self._expiry is not None:
             return
         self._queue.append(WatchEvent(BOOKMARK, version=version))
         self._wake()

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 import orjson
 from msgspec import Struct
 
+from mockube.apimachinery.wellknown import STOP_HEARTBEATS
 from mockube.client.kubeconfig import read
 from mockube.cluster import Cluster
 from mockube.clusters.health import get
@@ -27,7 +28,6 @@ NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/namespaces/default/pods"
 DEPLOYMENT: Final = "/apis/apps/v1/namespaces/default/deployments/web"
 REPLICA_SETS: Final = "/apis/apps/v1/namespaces/default/replicasets"
-STOP_HEARTBEATS: Final = "mockube.dev/stop-heartbeats"
 
 
 class Show(Struct, frozen=True, kw_only=True):

@@ -5,13 +5,15 @@ import asyncio
 import orjson
 import pytest
 
-from mockube.apimachinery import meta
-from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.control.matching import Match
-from mockube.apiserver.control.partitions import DISCONNECTED
+from mockube.apiserver.registry.read import PAGE_AT_REVISION
+from mockube.component_base.clock import RealClock
+from mockube.etcd.embedded.store import MemoryStore
 from tests.support.event_loop import next_item, until
 from tests.support.server.apiserver import Client, running
 from tests.support.server.control import PATH, causes, control_object
+from tests.support.stores.watch_caches import put
+from tests.support.stores.wrapped import WrappedStore
 
 FAULTS = f"{PATH}/faults"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -82,6 +84,7 @@ async def test_change_of_spec_begins_anew_and_change_of_labels_does_not(client):
     assert (await client.patch(f"{FAULTS}/f", {"metadata": {"labels": {"a": "b"}}})).status == 200
     assert (await client.get(CONFIG_MAPS)).status == 200
     assert (await client.patch(f"{FAULTS}/f", {"spec": {"refuse": {"status": 500}}})).status == 200
+    assert (await client.get(f"{FAULTS}/f")).body["status"] == {"hits": 0, "lastRequests": []}
     assert (await client.get(CONFIG_MAPS)).status == 500
     assert (await client.get(f"{FAULTS}/f")).body["status"]["hits"] == 1
 
@@ -237,6 +240,37 @@ async def test_delayed_request_continues_when_fault_is_deleted(client):
     assert orjson.loads((await getting).data)["kind"] == "ConfigMapList"
 
 
+class RecordingStore(WrappedStore):
+    """Records how many objects the reads at a revision return."""
+
+    def __init__(self, store):
+        super().__init__(store)
+        self.counts = []
+
+    async def range(self, request):
+        page = await self.store.range(request)
+        if request.revision:
+            self.counts.append(len(page.kvs))
+        return page
+
+
+async def test_stale_reads_of_many_objects_are_in_pages():
+    store = RecordingStore(MemoryStore(clock=RealClock()))
+    names = [f"{number:06d}" for number in range(2 * PAGE_AT_REVISION + 1)]
+    for number in range(len(names)):
+        await store.put(put(number))
+    async with running(kv=store) as client:
+        await inject(client, match=WATCHES, stale={})
+        path = "/api/v1/namespaces/ns/configmaps"
+        store.counts.clear()
+        listed = (await client.get(path)).body["items"]
+        assert len(listed) == len(names)
+        async with client.watch(f"{path}?watch=1") as events:
+            watched = [(await next_item(events))["object"]["metadata"]["name"] for _ in names]
+        assert len(set(watched)) == len(names)
+        assert store.counts == 2 * [PAGE_AT_REVISION, PAGE_AT_REVISION, 1]
+
+
 # --- watches that lag behind
 
 
@@ -352,20 +386,3 @@ async def _select_by_node(client):
     assert [(await client.get(path)).status for path in paths] == [503, 200, 503, 200, 200]
     renewal = await client.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-1")
     assert renewal.status == 503
-
-
-async def test_partition_disconnects_node_until_its_fault_is_deleted(client):
-    await client.post("/api/v1/nodes", {"metadata": {"name": "node-1"}})
-
-    def is_disconnected():
-        stored = client.server.registry.find_cached(GroupResource("", "nodes"), "", "node-1")
-        return DISCONNECTED in meta.annotations(stored.tree())
-
-    assert not is_disconnected()
-    await inject(client, match={"node": "node-1"}, partition={})
-    await until(is_disconnected)
-    await inject(client, "g", match={"node": "node-1"}, partition={})
-    await client.delete(f"{FAULTS}/f")
-    assert is_disconnected()
-    await client.delete(f"{FAULTS}/g")
-    await until(lambda: not is_disconnected())

@@ -103,8 +103,9 @@ async def test_foreign_changes_do_not_delay_heartbeat(cluster):
     assert condition["lastHeartbeatTime"] == format_time(cluster.clock.now())
 
 
-async def test_stopped_node_sends_no_heartbeats_and_runs_no_pods(cluster):
-    await cluster.annotate(f"{NODES}/node-1", "mockube.dev/stop-heartbeats", "true")
+@pytest.mark.parametrize("value", ["true", "fault"])
+async def test_stopped_node_sends_no_heartbeats_and_runs_no_pods(cluster, value):
+    await cluster.annotate(f"{NODES}/node-1", "mockube.dev/stop-heartbeats", value)
     pod = await cluster.run()
     await cluster.manager.step(600)
     assert pod["status"].get("podIP") is None

@@ -11,7 +11,7 @@ from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.storage.change_history import Change, ChangeKind
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
 from mockube.component_base.clock import SteppedClock
-from tests.support.event_loop import until
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.server.control import control_object
 from tests.support.server.handler_requests import request_of
 
@@ -20,31 +20,72 @@ class Broken(Exception):
     pass
 
 
+class Cache:
+    """Is always fresh."""
+
+    async def fresh(self):
+        return None
+
+
 class Objects:
-    """Finds no object; the first time, it fails."""
+    """Finds no object; a function is called before each read."""
 
     clock = SteppedClock()
     rows = MappingProxyType({FAULT.group_resource: None})
-    reads = 0
+    watch_cache = Cache()
+
+    def __init__(self, before_read):
+        self.reads = 0
+        self._before_read = before_read
 
     async def find(self, _row, _namespace, _name):
+        await yield_to_loop()
         self.reads += 1
-        if self.reads == 1:
-            raise Broken
+        self._before_read()
+
+
+def fault(spec, generation=1):
+    tree = control_object("Fault", "f", spec=spec)
+    tree["metadata"] |= {"uid": "u", "creationTimestamp": "2030-01-01T00:00:00Z", "generation": generation}
+    return StoredObject(f"/{CONTROL}/faults/f".encode(), canonical_custom(tree), generation)
+
+
+def faults_with(objects):
+    faults = Faults(objects, FaultInjector(SteppedClock()))
+    faults._registry = objects
+    faults.handle_change(Change(ChangeKind.ADDED, fault({"refuse": {"status": 503}}), None, 0.0))
+    return faults
+
+
+def hit(faults):
+    faults._note_hit("f", faults._injected["f"][2], request_of("GET", "/api"))
 
 
 async def test_error_of_a_status_does_not_let_readers_wait_and_is_repaired():
-    injector, objects = FaultInjector(SteppedClock()), Objects()
-    faults = Faults(objects, injector)
-    faults._registry = objects
-    tree = control_object("Fault", "f", spec={"refuse": {"status": 503}})
-    tree["metadata"] |= {"uid": "u", "creationTimestamp": "2030-01-01T00:00:00Z", "generation": 1}
-    stored = StoredObject(f"/{CONTROL}/faults/f".encode(), canonical_custom(tree), 1)
-    faults.handle_change(Change(ChangeKind.ADDED, stored, None, 0.0))
-    faults._note_hit("f", faults._injected["f"][2], request_of("GET", "/api"))
+    def fail_once():
+        if objects.reads == 1:
+            raise Broken
+
+    objects = Objects(fail_once)
+    faults = faults_with(objects)
+    hit(faults)
+    reader = asyncio.create_task(faults._wait_written())
+    await yield_to_loop(5)
+    assert not reader.done()
     with pytest.raises(Broken):
         await faults.run()
-    await asyncio.wait_for(faults._is_written.wait(), 10)
+    await asyncio.wait_for(reader, 10)
+    await asyncio.wait_for(faults._wait_written(), 10)
     running = asyncio.create_task(faults.run())
     await until(lambda: objects.reads == 2)
     running.cancel()
+
+
+async def test_reader_waits_for_the_hits_before_it_and_not_for_those_that_follow():
+    objects = Objects(lambda: hit(faults))  # there is a hit during each write
+    faults = faults_with(objects)
+    hit(faults)
+    running = asyncio.create_task(faults.run())
+    await asyncio.wait_for(faults._wait_written(), 10)
+    running.cancel()
+    assert objects.reads < 10

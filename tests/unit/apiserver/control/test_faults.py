@@ -241,7 +241,7 @@ async def test_delayed_request_continues_after_the_time(injector, clock):
 
 
 @pytest.mark.parametrize("end", ["remove", "clear"])
-async def test_delayed_request_continues_with_the_next_effect_when_its_fault_is_removed(injector, end):
+async def test_delayed_request_is_executed_when_its_fault_is_removed(injector, end):
     injected = injector.add(Fault(delay=Delay(seconds=10), refuse=Refuse(status=503)))
     handling = asyncio.create_task(injector.inject(get_request(), Endpoint()))
     await until(lambda: injected.hits)
@@ -249,7 +249,7 @@ async def test_delayed_request_continues_with_the_next_effect_when_its_fault_is_
         injector.remove(injected)
     else:
         injector.clear()
-    assert (await handling).status == 503
+    assert (await handling).status == 200
     assert (await injector.inject(get_request(), Endpoint())).status == 200
 
 
@@ -331,3 +331,14 @@ async def test_fault_forgets_watches_that_have_ended(injector, clock, fault):
         assert len(injected.at_removal) == 1
         watch.close()
     assert (injected.hits, len(injected.at_removal), clock.pending_count) == (3, 0, 0)
+
+
+@pytest.mark.parametrize("fault", [Fault(hold=Hold()), Fault(drop=Drop(seconds=1000))], ids=["hold", "drop"])
+async def test_watch_that_opens_after_its_fault_was_removed_is_not_interrupted(injector, clock, fault):
+    injected, request = injector.add(fault), get_request(watch=True)
+    await injector.inject(request, Endpoint())
+    injector.remove(injected)
+    watch = Watch(ResourceCache(b"/"))
+    for apply in request.on_watch:
+        apply(watch)
+    assert (len(injected.at_removal), clock.pending_count) == (0, 0)

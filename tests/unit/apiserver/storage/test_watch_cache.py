@@ -8,9 +8,11 @@ import itertools
 import msgspec
 import pytest
 
+from mockube.apimachinery.status import Expired
 from mockube.apiserver.event_loop import QUICK_SLICE
 from mockube.apiserver.registry.selection import SELECT_ALL, Selection
 from mockube.apiserver.registry.watch_stream import (
+    ADDED,
     BACKLOG,
     BACKLOG_BYTES,
     UNCOUNTED_EVENTS,
@@ -160,6 +162,35 @@ async def test_events_from_before_a_watch_are_made_when_they_are_read(store, res
             put(1).key,
         ]
         assert len(last) > len(put(1).value)
+
+
+@pytest.mark.parametrize("resumes", [False, True], ids=["initial objects", "changes to resume from"])
+async def test_watch_that_lags_expires_when_it_is_released(store, resumes):
+    """A watch of a version that is older than the history stands still as long as a fault lets it lag."""
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        resource_cache, first = watch_cache.resource_cache(FOLDER), watch_cache.revision
+        written = await store.put(put(0))
+        await watch_cache.wait_reached(written.revision)
+        resource_cache.history.reset(written.revision)
+        stream = ClientWatch(FOLDER, resource_cache, SELECT_ALL)
+        resource_cache.watchers.add(stream)
+        if resumes:
+            stream.resume(first)
+        else:
+            await stream.begin(resource_cache.select(FOLDER), first, bookmark=False)
+            stream.follow_from(first)
+        release = stream.lag()
+        if not resumes:
+            assert [event.kind for event in await stream.take()] == [ADDED]
+        reader = asyncio.create_task(stream.take())
+        written = await store.put(put(1))
+        await watch_cache.wait_reached(written.revision)
+        stream.bookmark(written.revision)
+        await yield_to_loop()
+        assert (reader.done(), stream.error) == (False, None)
+        release()
+        assert not await reader
+        assert isinstance(stream.error, Expired)
 
 
 async def test_changes_that_do_not_match_are_skipped_in_slices(store):
