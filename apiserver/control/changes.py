@@ -23,7 +23,7 @@ from mockube.apimachinery.status import Expired
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver import fields
-from mockube.apiserver.authz.chain import Attributes, Decision
+from mockube.apiserver.authz.chain import Decision
 from mockube.apiserver.event_loop import QUICK_SLICE
 from mockube.apiserver.fields import FieldSelectorError, selectable
 from mockube.apiserver.kinds.api_resource import Resource
@@ -41,6 +41,7 @@ from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.errors import Compacted, WatcherTooSlow
 from mockube.etcd.kv import Event, EventKind, KeyValue, Revision, WatchRequest, prefix_end
 
+from .access import attributes_of
 from .kind import AGE, API_VERSION, ControlKind
 from .records import TOO_OLD, VERBS, Record, RecordStrategy
 from .schemas import column, integer, object_of, text
@@ -297,14 +298,7 @@ class _Readers:
     async def may_list(self, written: _Written) -> bool:
         row, key = written.row, (written.row.group_resource, written.namespace)
         if key not in self._decisions:
-            attributes = Attributes(
-                user=self._user,
-                verb="list",
-                group=row.group,
-                version=row.version,
-                resource=row.name,
-                namespace=written.namespace,
-            )
+            attributes = attributes_of(self._user, "list", row, written.namespace)
             decision, _ = await self._authorization.authorize(attributes)
             self._decisions[key] = decision is Decision.ALLOW
         return self._decisions[key]
