@@ -39,6 +39,8 @@ from mockube.explanations.facts import (
     WatchersOf,
 )
 
+from .access import attributes_of
+
 LOG_LINES: Final = 10
 MAX_ROUNDS: Final = 500
 """The questions of one explanation."""
@@ -104,18 +106,11 @@ class FactCollector:
     async def may(
         self, verb: str, resource: GroupResource, namespace: str, name: str = "", sub: str = ""
     ) -> bool:
-        """Return whether the user may do something."""
-        row = self._cluster.rows[resource]
-        attributes = Attributes(
-            user=self._user,
-            verb=verb,
-            group=row.group,
-            version=row.version,
-            resource=row.name,
-            subresource=sub,
-            namespace=namespace,
-            name=name,
-        )
+        """Return whether the user may do something; False if the resource is not served any more."""
+        row = self._cluster.rows.get(resource)
+        if row is None:
+            return False
+        attributes = attributes_of(self._user, verb, row, namespace, name, sub)
         try:
             decision, _ = await self._cluster.authorization.authorize(attributes)
         except AuthorizerFailed:
