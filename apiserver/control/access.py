@@ -56,7 +56,7 @@ class Access(NamedTuple):
     """The rights that this user needed for it."""
 
 
-def attributes_of(  # noqa: PLR0913 - each is an attribute
+def attributes_of(
     user: User, verb: str, row: Resource, namespace: str = "", name: str = "", subresource: str = ""
 ) -> Attributes:
     """Return the attributes of a request of a user for objects of a resource."""
