@@ -6,8 +6,9 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from mockube.apimachinery.groups import NAMESPACES, GroupResource
-from mockube.apiserver.authz.chain import Attributes, Decision
+from mockube.apiserver.authz.chain import Attributes, AuthorizerFailed, Decision
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.access import requested_impersonation
 from mockube.apiserver.request.impersonation import required_rights
 from mockube.apiserver.request.request import Request
@@ -70,6 +71,28 @@ def attributes_of(
         namespace=namespace,
         name=name,
     )
+
+
+async def is_allowed(  # noqa: PLR0913 - each is an attribute
+    cluster: Registry,
+    user: User,
+    verb: str,
+    resource: GroupResource,
+    namespace: str = "",
+    name: str = "",
+    *,
+    subresource: str = "",
+) -> bool:
+    """Return whether a user may do something; False if the resource is not served any more, or if nobody can decide."""
+    row = cluster.rows.get(resource)
+    if row is None:
+        return False
+    attributes = attributes_of(user, verb, row, namespace, name, subresource)
+    try:
+        decision, _ = await cluster.authorization.authorize(attributes)
+    except AuthorizerFailed:
+        return False
+    return decision is Decision.ALLOW
 
 
 def access_of(request: Request) -> Access:

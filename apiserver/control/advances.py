@@ -15,13 +15,12 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.status import BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.authz.chain import Decision
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import RequestContext
 from mockube.component_base.clock import ClusterClock, never
 
-from .access import attributes_of
+from .access import is_allowed
 from .kind import API_VERSION, VERSION
 from .participants import Participants
 
@@ -134,9 +133,7 @@ async def condition_of(
     assert row is not None, "it is checked"
     namespace = condition.get("namespace", "") if row.namespaced else ""
     name, status_value = condition["name"], condition.get("status", "True")
-    attributes = attributes_of(context.user, "get", row, namespace, name)
-    decision, _ = await cluster.authorization.authorize(attributes)
-    if decision is not Decision.ALLOW:
+    if not await is_allowed(cluster, context.user, "get", row.group_resource, namespace, name):
         problem = f"an advance until a condition of {row.group_resource} needs the verb get for the object"
         raise status.forbidden(row.group_resource, name, problem)
 

@@ -23,7 +23,6 @@ from mockube.apimachinery.status import Expired
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver import fields
-from mockube.apiserver.authz.chain import Decision
 from mockube.apiserver.authz.rbac.policy import RBACPolicy
 from mockube.apiserver.event_loop import QUICK_SLICE
 from mockube.apiserver.fields import FieldSelectorError, selectable
@@ -42,7 +41,7 @@ from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.errors import Compacted, WatcherTooSlow
 from mockube.etcd.kv import Event, EventKind, KeyValue, Revision, WatchRequest, prefix_end
 
-from .access import attributes_of
+from .access import is_allowed
 from .kind import AGE, API_VERSION, ControlKind
 from .records import TOO_OLD, VERBS, Record, RecordStrategy
 from .schemas import column, integer, object_of, text
@@ -295,18 +294,16 @@ class _Readers:
     """What the user of one request may list. A decision about a kind in a namespace holds until roles change, for a minute at most."""
 
     def __init__(self, cluster: Registry, policy: RBACPolicy, context: RequestContext) -> None:
-        self._authorization, self._user = cluster.authorization, context.user
+        self._cluster, self._user = cluster, context.user
         self._policy, self._clock = policy, cluster.clock.real
         self._decisions: dict[tuple[GroupResource, str], bool] = {}
         self._generation, self._until = policy.generation, 0.0
 
     async def may_list(self, written: _Written) -> bool:
-        row, key = written.row, (written.row.group_resource, written.namespace)
+        key = resource, namespace = written.row.group_resource, written.namespace
         self._forget_old()
         if key not in self._decisions:
-            attributes = attributes_of(self._user, "list", row, written.namespace)
-            decision, _ = await self._authorization.authorize(attributes)
-            self._decisions[key] = decision is Decision.ALLOW
+            self._decisions[key] = await is_allowed(self._cluster, self._user, "list", resource, namespace)
         return self._decisions[key]
 
     def _forget_old(self) -> None:

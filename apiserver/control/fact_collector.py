@@ -39,7 +39,7 @@ from mockube.explanations.facts import (
     WatchersOf,
 )
 
-from .access import attributes_of
+from .access import is_allowed
 
 LOG_LINES: Final = 10
 MAX_ROUNDS: Final = 500
@@ -106,16 +106,8 @@ class FactCollector:
     async def may(
         self, verb: str, resource: GroupResource, namespace: str, name: str = "", sub: str = ""
     ) -> bool:
-        """Return whether the user may do something; False if the resource is not served any more."""
-        row = self._cluster.rows.get(resource)
-        if row is None:
-            return False
-        attributes = attributes_of(self._user, verb, row, namespace, name, sub)
-        try:
-            decision, _ = await self._cluster.authorization.authorize(attributes)
-        except AuthorizerFailed:
-            return False
-        return decision is Decision.ALLOW
+        """Return whether the user may do something."""
+        return await is_allowed(self._cluster, self._user, verb, resource, namespace, name, subresource=sub)
 
     async def _list(self, question: ObjectsOf) -> Answer | object:
         resource, namespace = question.resource, question.namespace
