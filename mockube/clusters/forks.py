@@ -26,7 +26,7 @@ from .named_cluster import MEMORY, ClusterFolder, ClusterState, cluster_folder, 
 from .spec import ClusterSpec, ReadyCondition
 
 START_SECONDS: Final = 50.0
-"""How long a fork may take until it is ready: less than the deadline of the request."""
+"""How long a fork may take until it is ready."""
 _NOT_COPIED: Final = ("*.kubeconfig", ".lock", "component-urls.json", "installation.json", "etcd-note.txt")
 """Files beside the keys that belong to one run."""
 _STORE_FLAGS: Final = ("--data-dir", "--etcd-", "--snapshot", "--fork-socket")
