@@ -48,7 +48,7 @@ class AsyncCluster(Handle, AwaitedClients, AwaitedObjectMethods):
 
     def fork(self) -> AbstractAsyncContextManager[AsyncForkedCluster]:
         """Return a block with a fork of the cluster: `async with cluster.fork() as other:`, as `Cluster.fork`."""
-        return AwaitedFork(self._start_fork)
+        return AwaitedFork(self._start_fork, self)
 
 
 class Cluster(Handle, BlockingClients, ObjectMethods):
@@ -195,7 +195,7 @@ class Cluster(Handle, BlockingClients, ObjectMethods):
         other. It has another address. It is stopped at the end of the block, by `stop`, or with this cluster.
         """
         __tracebackhide__ = True
-        return ForkedCluster(self._start_fork())
+        return ForkedCluster(self._start_fork(), self)
 
     # --- clients
 

@@ -8,7 +8,7 @@ from typing import Self
 
 from mockube.embedded.fork_messages import AdvanceClock, Fork
 from mockube.embedded.forked_handle import ForkedHandle
-from mockube.embedded.handle import AwaitedClients, BlockingClients
+from mockube.embedded.handle import AwaitedClients, BlockingClients, ClusterHandle
 from mockube.embedded.running_fork import RunningFork
 from mockube.objects.arguments import read_span
 from mockube.objects.awaited import AwaitedObjectMethods
@@ -25,7 +25,7 @@ class AsyncForkedCluster(ForkedHandle, AwaitedClients, AwaitedObjectMethods):
 
     def fork(self) -> "AbstractAsyncContextManager[AsyncForkedCluster]":
         """Return a block with a fork of the fork, as `AsyncCluster.fork`."""
-        return AwaitedFork(lambda: _fork(self._running))
+        return AwaitedFork(lambda: _fork(self._running), self)
 
 
 class ForkedCluster(ForkedHandle, BlockingClients, ObjectMethods):
@@ -38,7 +38,7 @@ class ForkedCluster(ForkedHandle, BlockingClients, ObjectMethods):
     @property
     def awaited(self) -> AsyncForkedCluster:
         """The same fork with asynchronous methods."""
-        return AsyncForkedCluster(self._running, self._clients)
+        return AsyncForkedCluster(self._running, self._parent, self._clients)
 
     def stop(self) -> None:
         """Stop the fork, and the forks that were made of it. Their objects are lost."""
@@ -61,19 +61,19 @@ class ForkedCluster(ForkedHandle, BlockingClients, ObjectMethods):
     def fork(self) -> "ForkedCluster":
         """Fork the fork, as `Cluster.fork`."""
         __tracebackhide__ = True
-        return ForkedCluster(_fork(self._running))
+        return ForkedCluster(_fork(self._running), self)
 
 
 class AwaitedFork:
     """A fork during an `async with` block."""
 
-    def __init__(self, start: Callable[[], RunningFork]) -> None:
-        self._start = start
+    def __init__(self, start: Callable[[], RunningFork], parent: ClusterHandle) -> None:
+        self._start, self._parent = start, parent
         self._fork: ForkedCluster
 
     async def __aenter__(self) -> AsyncForkedCluster:
         __tracebackhide__ = True
-        self._fork = ForkedCluster(await asyncio.to_thread(self._start))
+        self._fork = ForkedCluster(await asyncio.to_thread(self._start), self._parent)
         return self._fork.awaited
 
     async def __aexit__(

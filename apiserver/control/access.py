@@ -6,12 +6,15 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from mockube.apimachinery.groups import NAMESPACES, GroupResource
-from mockube.apiserver.authz.chain import Attributes, Decision
+from mockube.apiserver.authz.chain import Attributes, AuthorizerFailed, Decision
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.access import requested_impersonation
 from mockube.apiserver.request.impersonation import required_rights
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.storage.journal import MAX_TEXT
+from mockube.apiserver.user import User
 
 MAX_IMPERSONATION_RIGHTS: Final = 50
 """The rights of one impersonation that are kept: a client chooses how many groups and extras it sends."""
@@ -52,6 +55,44 @@ class Access(NamedTuple):
     """The user that impersonated its user; "" without impersonation."""
     impersonation: Sequence[ScopedRight]
     """The rights that this user needed for it."""
+
+
+def attributes_of(
+    user: User, verb: str, row: Resource, namespace: str = "", name: str = "", subresource: str = ""
+) -> Attributes:
+    """Return the attributes of a request of a user for objects of a resource."""
+    return Attributes(
+        user=user,
+        verb=verb,
+        group=row.group,
+        version=row.version,
+        resource=row.name,
+        subresource=subresource,
+        namespace=namespace,
+        name=name,
+    )
+
+
+async def is_allowed(  # noqa: PLR0913 - each is an attribute
+    cluster: Registry,
+    user: User,
+    verb: str,
+    resource: GroupResource,
+    namespace: str = "",
+    name: str = "",
+    *,
+    subresource: str = "",
+) -> bool:
+    """Return whether a user may do something; False if the resource is not served any more, or if nobody can decide."""
+    row = cluster.rows.get(resource)
+    if row is None:
+        return False
+    attributes = attributes_of(user, verb, row, namespace, name, subresource)
+    try:
+        decision, _ = await cluster.authorization.authorize(attributes)
+    except AuthorizerFailed:
+        return False
+    return decision is Decision.ALLOW
 
 
 def access_of(request: Request) -> Access:

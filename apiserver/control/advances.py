@@ -15,12 +15,12 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.status import BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.authz.chain import Attributes, Decision
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import RequestContext
 from mockube.component_base.clock import ClusterClock, never
 
+from .access import is_allowed
 from .kind import API_VERSION, VERSION
 from .participants import Participants
 
@@ -106,9 +106,17 @@ def _check_condition(condition: Any, cluster: Registry) -> Iterator[FieldError]:
         elif name in _REQUIRED and not condition.get(name):
             yield errors.required(_CONDITION.child(name))
     resource = condition.get("resource")
-    if isinstance(resource, str) and resource and _find_row(resource, cluster) is None:
+    if isinstance(resource, str) and resource:
+        yield from _check_resource(resource, condition, cluster)
+
+
+def _check_resource(resource: str, condition: ReadOnlyTree, cluster: Registry) -> Iterator[FieldError]:
+    row = _find_row(resource, cluster)
+    if row is None:
         problem = "is not served: a resource is named with its group, such as deployments.apps"
         yield errors.invalid(_CONDITION.child("resource"), resource, problem)
+    elif row.namespaced and not condition.get("namespace"):
+        yield errors.required(_CONDITION.child("namespace"), f"{row.kind} is namespaced")
 
 
 def _find_row(resource: str, cluster: Registry) -> Resource | None:
@@ -125,17 +133,7 @@ async def condition_of(
     assert row is not None, "it is checked"
     namespace = condition.get("namespace", "") if row.namespaced else ""
     name, status_value = condition["name"], condition.get("status", "True")
-    attributes = Attributes(
-        user=context.user,
-        verb="get",
-        group=row.group,
-        version=row.version,
-        resource=row.name,
-        namespace=namespace,
-        name=name,
-    )
-    decision, _ = await cluster.authorization.authorize(attributes)
-    if decision is not Decision.ALLOW:
+    if not await is_allowed(cluster, context.user, "get", row.group_resource, namespace, name):
         problem = f"an advance until a condition of {row.group_resource} needs the verb get for the object"
         raise status.forbidden(row.group_resource, name, problem)
 

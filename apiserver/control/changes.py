@@ -23,7 +23,7 @@ from mockube.apimachinery.status import Expired
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver import fields
-from mockube.apiserver.authz.chain import Attributes, Decision
+from mockube.apiserver.authz.rbac.policy import RBACPolicy
 from mockube.apiserver.event_loop import QUICK_SLICE
 from mockube.apiserver.fields import FieldSelectorError, selectable
 from mockube.apiserver.kinds.api_resource import Resource
@@ -41,12 +41,15 @@ from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.errors import Compacted, WatcherTooSlow
 from mockube.etcd.kv import Event, EventKind, KeyValue, Revision, WatchRequest, prefix_end
 
+from .access import is_allowed
 from .kind import AGE, API_VERSION, ControlKind
 from .records import TOO_OLD, VERBS, Record, RecordStrategy
 from .schemas import column, integer, object_of, text
 
 MAX_PATCH_BYTES: Final = 32 * 1024
 """A larger patch is not shown."""
+DECISION_SECONDS: Final = 60.0
+"""How long a watch relies on a decision: webhooks of authorization do not report that they would decide otherwise."""
 _NAME: Final = re.compile(r"([0-9]{1,19})-[0-9a-f]{12}")
 _SECRETS: Final = GroupResource("", "secrets")
 _TYPES: Final = {(EventKind.PUT, False): "ADDED", (EventKind.PUT, True): "MODIFIED"}
@@ -141,9 +144,9 @@ class Changes(RecordStrategy):
 
     kind = CHANGE
 
-    def __init__(self, cluster: Registry, max_changes: int) -> None:
+    def __init__(self, cluster: Registry, max_changes: int, policy: RBACPolicy) -> None:
         super().__init__(cluster.layout.root)
-        self._cluster, self._max_changes = cluster, max_changes
+        self._cluster, self._max_changes, self._policy = cluster, max_changes, policy
 
     @property
     def newest(self) -> int:
@@ -155,7 +158,7 @@ class Changes(RecordStrategy):
         parts = _NAME.fullmatch(context.name)
         if parts is None:
             return None
-        revision, readers = int(parts[1]), _Readers(self._cluster, context)
+        revision, readers = int(parts[1]), _Readers(self._cluster, self._policy, context)
         if revision > await self._cluster.watch_cache.fresh():
             return None
         async with aclosing(self._history(self._whole(), revision, revision)) as history:
@@ -166,7 +169,7 @@ class Changes(RecordStrategy):
 
     async def all(self, context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
         head = await self._cluster.watch_cache.fresh()
-        scope, readers = self._scope(context), _Readers(self._cluster, context)
+        scope, readers = self._scope(context), _Readers(self._cluster, self._policy, context)
         found: deque[_Written] = deque(maxlen=self._max_changes)
         async for written in self._history(scope, self._begin(scope), head):
             if await readers.may_list(written):
@@ -181,7 +184,7 @@ class Changes(RecordStrategy):
     async def follow(
         self, version: int, context: RequestContext
     ) -> AsyncGenerator[tuple[int, Sequence[Record]], None]:
-        scope, readers = self._scope(context), _Readers(self._cluster, context)
+        scope, readers = self._scope(context), _Readers(self._cluster, self._policy, context)
         request = WatchRequest(
             key=scope.key, range_end=scope.range_end, start_revision=version + 1, previous=True
         )
@@ -288,26 +291,26 @@ _BUILT_AT_ONCE: Final = 20
 
 
 class _Readers:
-    """What the user of one request may list; each kind and namespace is authorized once."""
+    """What the user of one request may list. A decision about a kind in a namespace holds until roles change, for a minute at most."""
 
-    def __init__(self, cluster: Registry, context: RequestContext) -> None:
-        self._authorization, self._user = cluster.authorization, context.user
+    def __init__(self, cluster: Registry, policy: RBACPolicy, context: RequestContext) -> None:
+        self._cluster, self._user = cluster, context.user
+        self._policy, self._clock = policy, cluster.clock.real
         self._decisions: dict[tuple[GroupResource, str], bool] = {}
+        self._generation, self._until = policy.generation, 0.0
 
     async def may_list(self, written: _Written) -> bool:
-        row, key = written.row, (written.row.group_resource, written.namespace)
+        key = resource, namespace = written.row.group_resource, written.namespace
+        self._forget_old()
         if key not in self._decisions:
-            attributes = Attributes(
-                user=self._user,
-                verb="list",
-                group=row.group,
-                version=row.version,
-                resource=row.name,
-                namespace=written.namespace,
-            )
-            decision, _ = await self._authorization.authorize(attributes)
-            self._decisions[key] = decision is Decision.ALLOW
+            self._decisions[key] = await is_allowed(self._cluster, self._user, "list", resource, namespace)
         return self._decisions[key]
+
+    def _forget_old(self) -> None:
+        now, generation = self._clock.monotonic(), self._policy.generation
+        if generation != self._generation or now >= self._until:
+            self._decisions = {}
+            self._generation, self._until = generation, now + DECISION_SECONDS
 
 
 def _name_of(written: _Written) -> str:

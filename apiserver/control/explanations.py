@@ -15,12 +15,13 @@ from mockube.apimachinery.groups import CONTROL, GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import BadRequest, Details
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.authz.chain import Attributes, forbidden
+from mockube.apiserver.authz.chain import forbidden
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
 from mockube.apiserver.registry.reviews import review
 
+from .access import attributes_of
 from .fact_collector import FactCollector, FactSources, TooManyQuestions
 from .kind import ControlKind
 from .posted import read_posted
@@ -155,16 +156,7 @@ class Explanations(ControlStrategy):
         subject = self._find_subject(spec.get("object") or {})
         row = subject.row
         if not await collector.may("get", row.group_resource, subject.namespace, subject.name):
-            attributes = Attributes(
-                user=context.user,
-                verb="get",
-                group=row.group,
-                version=row.version,
-                resource=row.name,
-                namespace=subject.namespace,
-                name=subject.name,
-            )
-            raise forbidden(attributes, "")
+            raise forbidden(attributes_of(context.user, "get", row, subject.namespace, subject.name), "")
         await self._cluster.watch_cache.fresh()
         stored = self._cluster.find_cached(row.group_resource, subject.namespace, subject.name)
         if stored is None:

@@ -39,6 +39,8 @@ from mockube.explanations.facts import (
     WatchersOf,
 )
 
+from .access import is_allowed
+
 LOG_LINES: Final = 10
 MAX_ROUNDS: Final = 500
 """The questions of one explanation."""
@@ -105,22 +107,7 @@ class FactCollector:
         self, verb: str, resource: GroupResource, namespace: str, name: str = "", sub: str = ""
     ) -> bool:
         """Return whether the user may do something."""
-        row = self._cluster.rows[resource]
-        attributes = Attributes(
-            user=self._user,
-            verb=verb,
-            group=row.group,
-            version=row.version,
-            resource=row.name,
-            subresource=sub,
-            namespace=namespace,
-            name=name,
-        )
-        try:
-            decision, _ = await self._cluster.authorization.authorize(attributes)
-        except AuthorizerFailed:
-            return False
-        return decision is Decision.ALLOW
+        return await is_allowed(self._cluster, self._user, verb, resource, namespace, name, subresource=sub)
 
     async def _list(self, question: ObjectsOf) -> Answer | object:
         resource, namespace = question.resource, question.namespace

@@ -7,22 +7,27 @@ starts another cluster with that. `ForkSocket` sends the request to it.
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from itertools import count
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import BinaryIO, Final, TypeAlias
 
 import msgspec
 
+from mockube.apimachinery import status
 from mockube.apimachinery.status import BadRequest, Conflict, Details, InternalError
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authz.chain import Attributes, AuthorizerFailed, Decision
+from mockube.apiserver.authz.rbac.rules import ALL
 from mockube.apiserver.registry.moments import NOW, Moment, Moments
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
 from mockube.apiserver.registry.reviews import review
-from mockube.apiserver.registry.revisions import at_revision
+from mockube.apiserver.registry.revisions import pieces_at_revision
+from mockube.apiserver.user import User
 from mockube.component_base.fork_orders import ForkAnswer, ForkOrder
+from mockube.component_base.supervision import run_to_end
 from mockube.etcd.archive.write import archive
 from mockube.etcd.kv import KV
 
@@ -35,6 +40,7 @@ from .strategy import ControlStrategy
 NAME_PATTERN: Final = "^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"
 """The names of clusters."""
 NO_PROGRAM: Final = "this server cannot be forked by a Fork: `mockube up` on Linux can make one; `Cluster.fork()` of Python forks a cluster in its process"
+_NEEDS_ALL: Final = "a fork has the keys of this cluster, and the roles of a moment: whoever makes one must be allowed all verbs on all resources"
 _MAX_ANSWER: Final = 1 << 16
 
 NOT_FORKED: Final = (
@@ -109,12 +115,10 @@ class Forks(ControlStrategy):
     async def create(self, registry: Registry, context: RequestContext) -> ObjectResult:
         tree = await read_posted(registry, context, lambda spec: exclude_both(spec, "at", "snapshot"))
         spec = tree["spec"]
+        if not await self._may_do_everything(context.user):
+            raise status.forbidden(FORK.group_resource, spec["name"], _NEEDS_ALL)
         if self._make is None:
             raise BadRequest(NO_PROGRAM, Details())
-        if "snapshot" in spec and "at" in spec:
-            raise BadRequest(
-                "spec.at and spec.snapshot cannot both be set: a Snapshot is a moment", Details()
-            )
         if write_options(context, "CreateOptions").dry_run:
             raise BadRequest("a fork has no dry run", Details())
         moment, pieces = await self._source(spec)
@@ -124,14 +128,23 @@ class Forks(ControlStrategy):
             raise (Conflict if answer.is_conflict else BadRequest)(answer.problem, Details())
         return review.answer(tree, _status(moment, answer))
 
+    async def _may_do_everything(self, user: User) -> bool:
+        """Return whether nothing that a fork gives to a user is more than it has: keys that sign tokens, and roles of the past."""
+        attributes = Attributes(user=user, verb=ALL, group=ALL, version=ALL, resource=ALL)
+        try:
+            decision, _ = await self._cluster.authorization.authorize(attributes)
+        except AuthorizerFailed:
+            return False
+        return decision is Decision.ALLOW
+
     async def _source(self, spec: Tree) -> tuple[Moment, AsyncGenerator[bytes, None]]:
         if "snapshot" in spec:
             return self._snapshots.moment(spec["snapshot"]), _whole(self._snapshots.data(spec["snapshot"]))
         moment = await self._moments.find(spec.get("at", NOW))
         taken_at = format_time(self._cluster.clock.now())
-        return moment, archive(
-            self._kv, self._cluster.layout.root, taken_at=taken_at, revision=moment.revision
-        )
+        root = self._cluster.layout.root
+        pieces = archive(self._kv, root, taken_at=taken_at, revision=moment.revision)
+        return moment, pieces_at_revision(pieces)
 
 
 def _status(moment: Moment, answer: ForkAnswer) -> Tree:
@@ -159,15 +172,18 @@ class ForkSocket:
     async def make(self, name: str, pieces: AsyncGenerator[bytes, None]) -> ForkAnswer:
         file = self._path.with_name(f"fork-{os.getpid()}-{next(self._numbers)}.gz")
         try:
-            file.touch(mode=0o600, exist_ok=False)
-            with file.open("wb") as written:
-                written.write(await at_revision(anext(pieces)))
-                async for piece in pieces:
-                    written.write(piece)
+            await _write(file, pieces)
+        except BaseException:
+            _remove(file)
+            raise
+        # The program may have begun to start the fork: it goes on if the client leaves.
+        return await run_to_end("fork", self._order(name, file))
+
+    async def _order(self, name: str, file: Path) -> ForkAnswer:
+        try:
             return await self._send(ForkOrder(name=name, snapshot=str(file)))
         finally:
-            with suppress(FileNotFoundError):  # it was moved
-                file.unlink()
+            _remove(file)
 
     async def _send(self, order: ForkOrder) -> ForkAnswer:
         try:
@@ -182,3 +198,23 @@ class ForkSocket:
             raise InternalError(
                 f"the program that runs this server did not start the fork: {error}"
             ) from error
+
+
+def _create(file: Path) -> BinaryIO:
+    file.touch(mode=0o600, exist_ok=False)
+    return file.open("wb")
+
+
+def _remove(file: Path) -> None:
+    file.unlink(missing_ok=True)  # the program may have moved it
+
+
+async def _write(file: Path, pieces: AsyncGenerator[bytes, None]) -> None:
+    try:
+        with _create(file) as written:
+            async for piece in pieces:
+                written.write(piece)
+    except OSError as error:
+        raise InternalError(
+            f"the objects of the fork cannot be written to a file: {error.strerror}"
+        ) from error

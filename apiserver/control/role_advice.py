@@ -7,12 +7,12 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.gotext import quote
+from mockube.apimachinery import status
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.serviceaccount.claims import groups as account_groups
 from mockube.apiserver.authn.serviceaccount.claims import split_username
-from mockube.apiserver.authz.rbac.policy import GROUP, GrantedRole, RBACPolicy
+from mockube.apiserver.authz.rbac.policy import GROUP, RBACPolicy
 from mockube.apiserver.authz.rbac.rules import RuleSet
 from mockube.apiserver.event_loop import QUICK_SLICE
 from mockube.apiserver.registry.moments import Moments
@@ -22,16 +22,19 @@ from mockube.apiserver.registry.reviews import review
 from mockube.apiserver.user import ANONYMOUS, AUTHENTICATED, User
 from mockube.component_base.loop import yield_to_loop
 
-from .access import Right, ScopedRight, is_long, request_rights
+from .access import Right, ScopedRight, is_allowed, is_long, request_rights
 from .kind import ControlKind
 from .posted import read_posted
 from .recorder import RecordedRequest, RequestRecorder
-from .role_rules import UsedRights, allows, has_wildcard, rules_of, single_rights
+from .requests import REQUEST
+from .role_rules import ALL_NAMES, allows, rules_of
 from .schemas import integer, object_of, text
 from .strategy import ControlStrategy
+from .unused_rights import RoleReader, UnusedRights
 
-MAX_SINGLE_RIGHTS: Final = 20_000
-"""The rights of all roles of a user that are compared with what it did."""
+_NEEDS_REQUESTS: Final = (
+    "an advice is made of requests of others: it needs the verb get for requests of the group"
+)
 _ROLE_API: Final = f"{GROUP}/v1"
 _RULES: Final = {
     "type": "array",
@@ -100,6 +103,11 @@ ROLE_ADVICE: Final = ControlKind(
                 "description": "The rights of roles of the user that no request used, by binding; and the wildcards of roles with "
                 "what was used of them.",
             },
+            "unusedOmitted": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "What is not among the unused rights.",
+            },
         },
     ),
     columns=(),
@@ -121,17 +129,21 @@ class _Use(Struct):
 class RoleAdvices(ControlStrategy):
     kind = ROLE_ADVICE
 
-    def __init__(self, recorder: RequestRecorder, moments: Moments, policy: RBACPolicy) -> None:
-        self._recorder, self._moments, self._policy = recorder, moments, policy
+    def __init__(
+        self, cluster: Registry, recorder: RequestRecorder, moments: Moments, policy: RBACPolicy
+    ) -> None:
+        self._cluster, self._recorder, self._moments, self._policy = cluster, recorder, moments, policy
 
     def verbs(self) -> OwnVerbs:
         return {(ROLE_ADVICE.group_resource, ""): {"create": self.create}}
 
     async def create(self, registry: Registry, context: RequestContext) -> ObjectResult:
         tree = await read_posted(registry, context)
-        return review.answer(tree, await self._advise(tree["spec"]))
+        if not await is_allowed(self._cluster, context.user, "get", REQUEST.group_resource):
+            raise status.forbidden(ROLE_ADVICE.group_resource, "", _NEEDS_REQUESTS)
+        return review.answer(tree, await self._advise(tree["spec"], RoleReader(self._cluster, context.user)))
 
-    async def _advise(self, spec: Tree) -> Tree:
+    async def _advise(self, spec: Tree, reader: RoleReader) -> Tree:
         name = spec["user"]
         since = await self._moments.time_since(spec["since"]) if "since" in spec else None
         use = await self._read(name, since)
@@ -141,7 +153,8 @@ class RoleAdvices(ControlStrategy):
         needed = use.allowed | use.refused if spec.get("includeRefused") else use.allowed
         needed = {each for each in needed if not allows(common, each.right)}
         rules = _rules_by_namespace(needed, spec.get("maxNames", 1))
-        status = {
+        unused = await UnusedRights(self._policy, reader).find(user, use.allowed)
+        advice = {
             "since": "" if since is None else format_micro_time(since),
             "requests": use.requests,
             "isComplete": self._is_complete(name, since),
@@ -149,12 +162,13 @@ class RoleAdvices(ControlStrategy):
             "objects": _objects(user, spec.get("roleName") or _role_name(name), rules),
             "refused": [
                 {**({"namespace": namespace} if namespace else {}), **rule}
-                for namespace, of_namespace in _rules_by_namespace(use.refused, MAX_SINGLE_RIGHTS).items()
+                for namespace, of_namespace in _rules_by_namespace(use.refused, ALL_NAMES).items()
                 for rule in of_namespace
             ],
-            "unused": await self._unused(user, use.allowed),
+            "unused": unused.rights,
+            "unusedOmitted": unused.omitted,
         }
-        return {key: value for key, value in status.items() if value not in ("", [])}
+        return {key: value for key, value in advice.items() if value not in ("", [])}
 
     async def _read(self, user: str, since: datetime | None) -> _Use:
         use = _Use()
@@ -172,29 +186,6 @@ class RoleAdvices(ControlStrategy):
     def _granted_to(self, user: User) -> RuleSet:
         granted = self._policy.granted_roles(user, "")
         return RuleSet([tree for role in granted if role.rules is not None for tree in role.rules.trees])
-
-    async def _unused(self, user: User, used: Collection[ScopedRight]) -> Sequence[Tree]:
-        """Return what the roles of a user allow and it never did."""
-        unused, count = list[Tree](), 0
-        for namespace in ("", *self._policy.bound_namespaces(user)):
-            uses = UsedRights(right for scope, right in used if namespace in ("", scope))
-            for role in self._policy.granted_roles(user, namespace):
-                if role.rules is None or role.binding.namespace != namespace:
-                    continue
-                rest, wildcards = set[Right](), list[Tree]()
-                for granted in {right for tree in role.rules.trees for right in single_rights(tree)}:
-                    count += 1
-                    if count % QUICK_SLICE == 0:
-                        await yield_to_loop()
-                    covered = uses.covered_by(granted) if count <= MAX_SINGLE_RIGHTS else (granted,)
-                    if not covered:
-                        rest.add(granted)
-                    elif has_wildcard(granted) and count <= MAX_SINGLE_RIGHTS:
-                        (rule,) = rules_of([granted], 1)
-                        wildcards.append({"rule": rule, "used": [*rules_of({*covered}, 1)]})
-                if rest or wildcards:
-                    unused.append(_unused_of(role, rest, wildcards))
-        return unused
 
 
 def _add(use: _Use, recorded: RecordedRequest, user: str) -> None:
@@ -269,15 +260,3 @@ def _subject(user: str) -> Tree:
         return {"apiGroup": GROUP, "kind": "User", "name": user}
     namespace, name = account
     return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
-
-
-def _unused_of(role: GrantedRole, rights: Collection[Right], wildcards: Sequence[Tree]) -> Tree:
-    binding, (kind, name) = role.binding, role.binding.role
-    place = f"RoleBinding {quote(f'{binding.namespace}/{binding.name}')}"
-    unused: Tree = {
-        "binding": place if binding.namespace else f"ClusterRoleBinding {quote(binding.name)}",
-        "role": f"{kind} {quote(name)}",
-    }
-    if rights:
-        unused["rules"] = [*rules_of(rights, MAX_SINGLE_RIGHTS)]
-    return {**unused, "wildcards": [*wildcards]} if wildcards else unused

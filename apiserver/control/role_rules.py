@@ -13,6 +13,8 @@ from .matching import VERBS
 
 _K = TypeVar("_K", bound=Hashable)
 _V = TypeVar("_V")
+ALL_NAMES: Final = 1 << 30
+"""As many names as a verb applies to: none of its rules is for all objects."""
 _ORDER: Final = {verb: index for index, verb in enumerate(VERBS)}
 
 
@@ -88,18 +90,27 @@ class UsedRights:
     """The rights that were used in the scope of one role, to look up which rights of the role are among them."""
 
     def __init__(self, rights: Iterable[Right]) -> None:
-        self._rights = [*rights]
         self._names = _grouped(
-            ((right.verb, right.group, right.resource, right.path), right.name) for right in self._rights
+            ((right.verb, right.group, right.resource, right.path), right.name) for right in rights
         )
+
+    def cost(self, granted: Right) -> int:
+        """Return with how many used rights a granted one is compared."""
+        return 1 + len(self._names) if has_wildcard(granted) else 1
 
     def covered_by(self, granted: Right) -> Collection[Right]:
         """Return the used rights that a granted one allows."""
-        if has_wildcard(granted):
-            rules = RuleSet([_rule(granted)])
-            return [right for right in self._rights if allows(rules, right)]
-        names = self._names.get((granted.verb, granted.group, granted.resource, granted.path), set())
-        return [granted._replace(name=name) for name in names if granted.name in ("", name)]
+        if not has_wildcard(granted):
+            names = self._names.get((granted.verb, granted.group, granted.resource, granted.path), set())
+            return [granted._replace(name=name) for name in names if granted.name in ("", name)]
+        rules = RuleSet([_rule(granted._replace(name=""))])
+        return [
+            right._replace(name=name)
+            for (verb, group, resource, path), names in self._names.items()
+            if allows(rules, right := Right(verb, group, resource, path=path))
+            for name in names
+            if granted.name in ("", name)
+        ]
 
 
 def has_wildcard(right: Right) -> bool:

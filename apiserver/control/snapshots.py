@@ -17,9 +17,10 @@ from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.moments import NOW, Moment, Moments
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
-from mockube.apiserver.registry.revisions import at_revision
+from mockube.apiserver.registry.revisions import pieces_at_revision
 from mockube.apiserver.request.endpoints import RESOURCE_VERBS
 from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.component_base.supervision import run_to_end
 from mockube.etcd.archive.read import Archive, check
 from mockube.etcd.archive.write import archive
 from mockube.etcd.kv import KV
@@ -72,8 +73,9 @@ class Snapshots(ControlStrategy):
     def __init__(self, cluster: Registry, kv: KV, moments: Moments) -> None:
         self._cluster, self._kv, self._moments = cluster, kv, moments
         self._data: dict[str, bytes] = {}
-        """The contents by their SHA-256: those of all objects, and of the last ones that were refused."""
+        """The contents by their SHA-256: those of all objects, and of one that is being created."""
         self._creating = asyncio.Lock()
+        """Held until the object is in the cache: no content is dropped meanwhile."""
 
     async def begin(self, registry: Registry) -> None:
         self._registry = registry
@@ -85,10 +87,19 @@ class Snapshots(ControlStrategy):
         return {(SNAPSHOT.group_resource, ""): {**RESOURCE_VERBS, "create": self.create}}
 
     async def create(self, registry: Registry, context: RequestContext) -> ObjectResult:
-        async with self._creating:
+        await self._creating.acquire()
+        try:
+            return await create(registry, context)
+        finally:
+            await run_to_end("snapshot-contents", self._end_create(registry))
+
+    async def _end_create(self, registry: Registry) -> None:
+        """Drop what was refused or was a dry run, once it is known what was stored."""
+        try:
             await registry.watch_cache.fresh()
             self._drop_unused()
-            return await create(registry, context)
+        finally:
+            self._creating.release()
 
     def _drop_unused(self) -> None:
         used = {stored.tree()["spec"]["sha256"] for stored in self._objects}
@@ -111,10 +122,10 @@ class Snapshots(ControlStrategy):
 
     async def _take(self, moment: Moment) -> bytes:
         taken_at, parts, size = format_time(self._cluster.clock.now()), list[bytes](), 0
-        pieces = archive(self._kv, self._cluster.layout.root, taken_at=taken_at, revision=moment.revision)
+        root = self._cluster.layout.root
+        archived = archive(self._kv, root, taken_at=taken_at, revision=moment.revision)
         used = sum(map(len, self._data.values()))
-        async with aclosing(pieces):
-            parts.append(await at_revision(anext(pieces)))
+        async with aclosing(pieces_at_revision(archived)) as pieces:
             async for piece in pieces:
                 parts.append(piece)
                 size += len(piece)

@@ -120,7 +120,7 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     if is_off:
         return Controls(recorder=recorder, injector=injector, quiet_time=quiet_time)
     requests = Requests(recorder, cluster.layout.root)
-    changes = Changes(cluster, config.control.control_changes)
+    changes = Changes(cluster, config.control.control_changes, rights.rbac.policy)
     faults, marks = Faults(cluster, injector), Marks(cluster)
     moments = Moments(cluster, marks.find)
     participants = Participants(clock) if isinstance(clock, ClusterClock) else None
@@ -130,7 +130,7 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     sessions = PageSessions(clock.real)
     socket = config.serving.fork_socket
     forks = Forks(cluster, kv, moments, snapshots, None if socket is None else ForkSocket(socket).make)
-    advices = RoleAdvices(recorder, moments, rights.rbac.policy)
+    advices = RoleAdvices(cluster, recorder, moments, rights.rbac.policy)
     sources = FactSources(logs=make_kubelet_logs(config, environment, cluster), reconciled=reconciled)
     explanations = Explanations(cluster, sources, requests)
     strategies: list[ControlStrategy] = [

@@ -117,16 +117,22 @@ class Backend(Struct, frozen=True, kw_only=True):
 
     def find_cached(self, resource: GroupResource, namespace: str, name: str) -> StoredObject | None:
         """Return an object from the watch cache, which must be fresh; None if it does not exist."""
+        row = self.rows.get(resource)
+        if row is None:  # its definition was deleted meanwhile
+            return None
         try:
-            key = self.layout.object(self.rows[resource], namespace, name)
+            key = self.layout.object(row, namespace, name)
         except status.BadRequest:  # no object can have such a name
             return None
         return self.resource_cache(resource).objects.get(key)
 
     def list_cached(self, resource: GroupResource, namespace: str = "") -> Sequence[StoredObject]:
         """Return every object of a resource, or those in a namespace, from the watch cache."""
+        row = self.rows.get(resource)
+        if row is None:  # its definition was deleted meanwhile
+            return ()
         cache = self.resource_cache(resource)
-        return cache.select(self.layout.scope(self.rows[resource], namespace)) if cache.objects else ()
+        return cache.select(self.layout.scope(row, namespace)) if cache.objects else ()
 
     def resource_cache(self, resource: GroupResource) -> ResourceCache:
         """Return the resource cache of a resource; it is looked up once, because admission uses it at every write."""

@@ -1,6 +1,7 @@
 """Reads at a revision of the store, which may be an old one, and reads that are at least as new as a revision."""
 
-from collections.abc import Awaitable
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import aclosing
 from typing import Final, TypeVar
 
 from mockube.apimachinery import status
@@ -29,6 +30,13 @@ async def at_revision(reading: Awaitable[T]) -> T:
         raise Expired(TOO_OLD_TO_LIST) from error
     except FutureRevision as error:
         raise _too_large(error.requested, error.current, retry_after=0) from error
+
+
+async def pieces_at_revision(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """Yield the pieces of an archive, with the same errors, also if history is compacted between two of them."""
+    async with aclosing(pieces):
+        while (piece := await at_revision(anext(pieces, None))) is not None:
+            yield piece
 
 
 async def history_start(kv: KV) -> Revision:

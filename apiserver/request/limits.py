@@ -36,7 +36,7 @@ def is_long_running(info: RequestInfo) -> bool:
 def has_no_deadline(info: RequestInfo) -> bool:
     """Return whether a request counts as in flight, but has no deadline."""
     if info.is_resource:
-        return info.group == CONTROL and info.subresource == "advance"
+        return info.group == CONTROL and (info.subresource == "advance" or info.resource == "forks")
     return info.path.startswith(LONG_PATHS)
 
 

@@ -133,7 +133,8 @@ async def _restore(
 ) -> Revision | NotEmpty:
     """Return the revision with the objects of a snapshot, or why nothing was restored."""
     try:
-        revision = await restore(kv, snapshot, restore_target(backend.layout.root), replace=replace)
+        target, note = restore_target(backend.layout.root), backend.journal.record(author)
+        revision = await restore(kv, snapshot, target, replace=replace, note=note)
     except NotEmpty as error:
         return error
     if revision is None:  # the newest revision has another author, or none

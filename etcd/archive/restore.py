@@ -60,12 +60,17 @@ class RestoreTarget(Struct, frozen=True, kw_only=True):
         return any(key.startswith(self.root + folder) for folder in self.excluded_prefixes)
 
 
-async def restore(kv: KV, archive: Archive, target: RestoreTarget, *, replace: bool) -> Revision | None:
-    """Return the revision of the restored keys, or None if nothing changed; raise `NotEmpty` for a store with keys, unless `replace`."""
+async def restore(
+    kv: KV, archive: Archive, target: RestoreTarget, *, replace: bool, note: object = None
+) -> Revision | None:
+    """Return the revision of the restored keys, or None if nothing changed; raise `NotEmpty` for a store with keys, unless `replace`.
+
+    An embedded store keeps the `note` beside the revision.
+    """
     if not replace and (count := await _count(kv, target)):
         raise NotEmpty(count)
     if isinstance(kv, EmbeddedStore):
-        return await _restore_atomically(kv, archive, target)
+        return await _restore_atomically(kv, archive, target, note)
     return await _restore_in_transactions(kv, archive, target)
 
 
@@ -75,11 +80,11 @@ async def _count(kv: KV, target: RestoreTarget) -> int:
 
 
 async def _restore_atomically(
-    store: EmbeddedStore, archive: Archive, target: RestoreTarget
+    store: EmbeddedStore, archive: Archive, target: RestoreTarget, note: object
 ) -> Revision | None:
     entries = await asyncio.to_thread(list, archive.entries())
     puts = [put async for put in _puts(store, entries, archive, target)]
-    return await store.rewrite(target.root, puts, is_excluded=target.excludes)
+    return await store.rewrite(target.root, puts, is_excluded=target.excludes, note=note)
 
 
 async def _restore_in_transactions(kv: KV, archive: Archive, target: RestoreTarget) -> Revision:

@@ -80,7 +80,7 @@ def detach(work: Work, log: Path) -> int | None:
 async def detach_from_loop(work: Work, log: Path) -> tuple[int, Sequence[str]]:
     """Run work in a child of a process with a running event loop; return its id and its reports when it is ready, or 0 if it exits before.
 
-    The child ends with this process, and shares no descriptor with it. Linux only.
+    The child ends with this process, or if the caller is cancelled before it is ready, and shares no descriptor with it. Linux only.
     """
     reader, writer = os.pipe()
     with warnings.catch_warnings():
@@ -91,9 +91,14 @@ async def detach_from_loop(work: Work, log: Path) -> tuple[int, Sequence[str]]:
         _run_in_child(work, log, writer)
     os.close(writer)
     reports, kind = [], ""
-    async for kind, message in _read_reports(reader):
-        if kind == REPORT:
-            reports.append(message)
+    try:
+        async for kind, message in _read_reports(reader):
+            if kind == REPORT:
+                reports.append(message)
+    except asyncio.CancelledError:
+        os.kill(child, signal.SIGTERM)
+        await asyncio.to_thread(os.waitpid, child, 0)
+        raise
     if kind == READY:
         return child, reports
     await asyncio.to_thread(os.waitpid, child, 0)

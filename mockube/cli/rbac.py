@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -61,6 +62,8 @@ def run(options: argparse.Namespace) -> int:
         advice = asyncio.run(_advise(options))
     if options.unused:
         print(table([_UNUSED, *_unused_rows(advice)]))
+        for text in advice.get("unusedOmitted") or ():
+            print(f"Omitted: {text}", file=sys.stderr)
         return 0
     if not advice["requests"]:
         raise Missing(f"the server has no requests of {options.user}{_since(options)}")

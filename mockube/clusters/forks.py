@@ -20,13 +20,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.component_base.fork_orders import ForkAnswer, ForkOrder
+from mockube.component_base.supervision import cancel_and_wait
 from mockube.failure import Failure
 
 from .named_cluster import MEMORY, ClusterFolder, ClusterState, cluster_folder, inspect_cluster, read_record
 from .spec import ClusterSpec, ReadyCondition
 
 START_SECONDS: Final = 50.0
-"""How long a fork may take until it is ready: less than the deadline of the request."""
+"""How long a fork may take until it is ready."""
 _NOT_COPIED: Final = ("*.kubeconfig", ".lock", "component-urls.json", "installation.json", "etcd-note.txt")
 """Files beside the keys that belong to one run."""
 _STORE_FLAGS: Final = ("--data-dir", "--etcd-", "--snapshot", "--fork-socket")
@@ -54,6 +55,8 @@ class ForkSupervisor:
         self._pids: set[int] = set()
         self._starting: set[str] = set()
         """The names of the forks that are being started."""
+        self._orders: set[asyncio.Task[None]] = set()
+        """The tasks of the orders that are being carried out."""
         self._all_ended = asyncio.Event()
         self._all_ended.set()
 
@@ -72,6 +75,9 @@ class ForkSupervisor:
                     await self._stop()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._orders.add(task)
         try:
             order = msgspec.json.decode(await reader.readline(), type=ForkOrder)
             try:
@@ -79,7 +85,10 @@ class ForkSupervisor:
             except (Failure, OSError) as error:
                 answer = ForkAnswer(problem=str(error))
             writer.write(msgspec.json.encode(answer) + b"\n")
+        except asyncio.CancelledError:
+            pass  # by _stop, which waits for it
         finally:
+            self._orders.discard(task)
             writer.close()
 
     async def _make(self, order: ForkOrder) -> ForkAnswer:
@@ -95,9 +104,8 @@ class ForkSupervisor:
     async def _make_in(self, folder: ClusterFolder, order: ForkOrder) -> ForkAnswer:
         folder.prepare()
         folder.fork_of.write_text(self._parent.name)
-        shutil.copytree(
-            self._parent.pki, folder.pki, ignore=shutil.ignore_patterns(*_NOT_COPIED), dirs_exist_ok=True
-        )
+        shutil.rmtree(folder.pki)  # it may have the keys of another cluster, of which an earlier fork was one
+        shutil.copytree(self._parent.pki, folder.pki, ignore=shutil.ignore_patterns(*_NOT_COPIED))
         shutil.move(order.snapshot, folder.snapshot)
         assert self._start is not None
         started = await self._start(folder, fork_spec(self._spec, self._parent.name, folder.snapshot))
@@ -143,9 +151,17 @@ class ForkSupervisor:
         await self._all_ended.wait()
 
     async def _stop(self) -> None:
+        await cancel_and_wait([*self._orders])
         for pid in self._pids:
             os.kill(pid, signal.SIGTERM)  # it was not waited for yet: no other process can have its id
         await self.wait_ended()
+
+
+def remove_secrets(folder: ClusterFolder) -> None:
+    """Remove what a fork that has ended has of its parent: keys, credentials and all objects. Its logs stay."""
+    shutil.rmtree(folder.pki, ignore_errors=True)
+    folder.snapshot.unlink(missing_ok=True)
+    folder.kubeconfig.unlink(missing_ok=True)
 
 
 def fork_spec(spec: ClusterSpec, parent: str, snapshot: Path) -> ClusterSpec:

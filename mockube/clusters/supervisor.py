@@ -31,7 +31,7 @@ from mockube.processes.control_plane import (
 )
 
 from . import kubeconfigs
-from .forks import ForkSupervisor, StartFork
+from .forks import ForkSupervisor, StartFork, remove_secrets
 from .logs import SUPERVISOR_LOG
 from .named_cluster import MEMORY, ClusterFolder, ClusterRecord, Component, hold_lock, write_record
 from .ports import port_of
@@ -107,6 +107,8 @@ class Supervisor:
             yield
         finally:
             folder.record.unlink(missing_ok=True)
+            if self._spec.fork_of:
+                remove_secrets(folder)
 
     async def _run_once(self, on_ready: Callable[[ClusterRecord], None]) -> int:
         """Run both processes until a reset is requested, or until they stop; return the exit code."""

@@ -24,9 +24,10 @@ _STOPPED: Final = "the fork was stopped"
 
 
 class ForkedHandle(ClusterHandle):
-    def __init__(self, fork: RunningFork, clients: ExitStack | None = None) -> None:
-        """Create a handle of a fork; `clients` are closed with it."""
+    def __init__(self, fork: RunningFork, parent: ClusterHandle, clients: ExitStack | None = None) -> None:
+        """Create a handle of a fork; `clients` are closed with it. A parent that nothing else refers to goes on until it ends."""
         self._running = fork
+        self._parent = parent
         self._clients = clients or ExitStack()
 
     def __repr__(self) -> str:

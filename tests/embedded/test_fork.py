@@ -55,6 +55,15 @@ def arranged():
         yield cluster
 
 
+def test_fork_goes_on_without_a_reference_to_its_cluster():
+    fork = Cluster(nodes=1, profile="minimal").start().fork()
+    gc.collect()
+    with fork.fork() as other:
+        gc.collect()
+        assert len(other.list("Node")) == 1
+    fork.stop()
+
+
 def is_running(pid):
     try:
         os.kill(pid, 0)

@@ -9,6 +9,7 @@ from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.request.snapshot_endpoint import BODY_SECONDS, MAX_SNAPSHOT_BYTES, PATH
 from mockube.apiserver.storage.store_reflector import SLICE
 from mockube.component_base.clock import SteppedClock
+from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.event_loop import until, yield_to_loop
@@ -84,6 +85,19 @@ async def test_restored_revision_has_the_sender_of_the_snapshot_as_its_author(cl
         "put",
         "restore-1",
     )
+
+
+async def test_author_of_a_restore_outlives_the_server(tmp_path):
+    clock = SteppedClock()
+    store = await DurableStore.open(tmp_path, clock=clock)
+    async with running(kv=store, clock=clock) as client:
+        data = await save(client)
+        await client.post(MAPS, config_map("a"))
+        revision = (await client.put(f"{PATH}?replace=true", data)).body["revision"]
+    reopened = await DurableStore.open(tmp_path, clock=clock)
+    async with running(kv=reopened, clock=clock) as client:
+        author = client.server.registry.journal.author(revision)
+        assert (author.user, author.verb) == ("admin", "put")
 
 
 async def test_restore_that_changes_nothing_names_no_author_for_an_old_revision(client):

@@ -103,20 +103,29 @@ async def test_values_of_secrets_are_masked(client):
     assert [operation["path"] for operation in modified["patch"]] == ["/data/x", "/data/y"]
 
 
+def rules_to_list(*resources):
+    return [
+        {"apiGroups": ["control.mockube.dev"], "resources": ["changes"], "verbs": ["*"]},
+        {"apiGroups": [""], "resources": [*resources], "verbs": ["list"]},
+    ]
+
+
+async def let_alice_list(client, *resources):
+    """Bind alice to a ClusterRole "r", and return her client."""
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
+    rules = rules_to_list(*resources)
+    await client.post(f"{RBAC}/clusterroles", {"metadata": {"name": "r"}, "rules": rules})
+    await client.post(
+        f"{RBAC}/clusterrolebindings", {"metadata": {"name": "r"}, "roleRef": role, "subjects": [subject]}
+    )
+    await client.server.registry.watch_cache.fresh()
+    return Client(client.session, client.url, authorization="Bearer alice")
+
+
 async def test_user_sees_only_what_they_may_list():
     async with running_with_roles() as client:
-        alice = Client(client.session, client.url, authorization="Bearer alice")
-        rules = [
-            {"apiGroups": ["control.mockube.dev"], "resources": ["changes"], "verbs": ["*"]},
-            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]},
-        ]
-        subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}
-        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
-        await client.post(f"{RBAC}/clusterroles", {"metadata": {"name": "r"}, "rules": rules})
-        await client.post(
-            f"{RBAC}/clusterrolebindings", {"metadata": {"name": "r"}, "roleRef": role, "subjects": [subject]}
-        )
-        await client.server.registry.watch_cache.fresh()
+        alice = await let_alice_list(client, "configmaps")
         await write_config_map(client)
         created = await client.post(SECRETS, {"metadata": {"name": "s"}})
         (secret,) = (await client.get(f"{CHANGES}?fieldSelector=kind=Secret")).body["items"]
@@ -128,6 +137,20 @@ async def test_user_sees_only_what_they_may_list():
         lines = (await alice.get(f"{CHANGES}?watch=1&resourceVersion=2&timeoutSeconds=1")).data.splitlines()
         kinds = {orjson.loads(line)["object"]["spec"]["object"]["kind"] for line in lines}
         assert kinds == {"ConfigMap"}
+
+
+async def test_watch_does_not_send_what_its_user_may_not_list_any_more():
+    async with running_with_roles() as client:
+        alice = await let_alice_list(client, "configmaps")
+        start = (await client.get(CHANGES)).body["metadata"]["resourceVersion"]
+        async with alice.watch(f"{CHANGES}?watch=1&resourceVersion={start}") as events:
+            await client.post(CONFIG_MAPS, {"metadata": {"name": "before"}})
+            assert (await anext(events))["object"]["spec"]["object"]["name"] == "before"
+            await client.patch(f"{RBAC}/clusterroles/r", {"rules": rules_to_list("secrets")})
+            await client.server.registry.watch_cache.fresh()
+            await client.post(CONFIG_MAPS, {"metadata": {"name": "hidden"}})
+            await client.post(SECRETS, {"metadata": {"name": "after"}})
+            assert (await anext(events))["object"]["spec"]["object"]["name"] == "after"
 
 
 async def test_watch_sends_following_changes_and_resumes(client):

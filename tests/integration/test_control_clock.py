@@ -104,6 +104,11 @@ async def test_watch_shows_changes(client):
         ({"until": {"busy": True}}, "spec.until.busy", "the fields are idle, condition"),
         ({"until": {"condition": []}}, "spec.until.condition", "must be an object"),
         ({"until": {"condition": {"resource": "pods"}}}, "spec.until.condition.name", "Required value"),
+        (
+            {"until": {"condition": {"resource": "deployments.apps", "name": "web", "type": "Available"}}},
+            "spec.until.condition.namespace",
+            "Deployment is namespaced",
+        ),
         ({"until": {"condition": {"name": 7}}}, "spec.until.condition.name", "must be a text"),
         ({"until": {"condition": {"resource": "pod"}}}, "spec.until.condition.resource", "is not served"),
         ({"until": {"condition": {"resource": "marks"}}}, "spec.until.condition.resource", "is not served"),

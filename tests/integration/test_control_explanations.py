@@ -2,6 +2,9 @@
 
 import pytest
 
+from mockube.apimachinery.groups import GroupResource
+from mockube.apiserver.control.fact_collector import FactCollector, FactSources
+from mockube.apiserver.user import User
 from tests.support.server.apiserver import running, running_with_roles
 from tests.support.server.control import API_VERSION, PATH, causes, control_object
 
@@ -50,6 +53,14 @@ async def test_explanation_of_pod(client):
     assert "none of 1 nodes can take the pod: Insufficient cpu (1)" in status["cause"]
     assert status["nodes"][0]["detail"] == "cpu: requests 8, free 1 of 1"
     assert answer.body["apiVersion"] == API_VERSION
+
+
+async def test_resource_whose_definition_is_deleted_meanwhile_has_no_objects(client):
+    registry, gone = client.server.registry, GroupResource("example.com", "widgets")
+    assert registry.find_cached(gone, "default", "a") is None
+    assert registry.list_cached(gone) == ()
+    collector = FactCollector(registry, FactSources(logs=None), User(name="alice"))
+    assert not await collector.may("get", gone, "default", "a")
 
 
 async def test_invalid_explanations_are_refused(client):

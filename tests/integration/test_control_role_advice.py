@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.apiserver.control import unused_rights
 from tests.support.server.apiserver import Client, running, running_with_roles
 from tests.support.server.control import PATH, causes, control_object
 
@@ -228,3 +229,66 @@ async def test_advice_needs_its_own_right():
     async with running_with_roles() as client:
         posted = control_object("RoleAdvice", spec={"user": "alice"})
         assert (await client.post(ADVICES, posted, Authorization="Bearer alice")).status == 403
+
+
+CONTROL = {"apiGroups": ["control.mockube.dev"], "resources": ["roleadvices"], "verbs": ["create"]}
+REQUESTS = {"apiGroups": ["control.mockube.dev"], "resources": ["requests"], "verbs": ["get"]}
+ROLES = ["roles", "rolebindings"]
+
+
+async def test_advice_needs_the_right_to_get_requests():
+    async with running_with_roles() as client:
+        await bind_alice(client, CONTROL)
+        posted = control_object("RoleAdvice", spec={"user": "admin"})
+        alice = Client(client.session, client.url, authorization="Bearer alice")
+        refused = await alice.post(ADVICES, posted)
+        assert (refused.status, "verb get for requests" in refused.body["message"]) == (403, True)
+        await client.patch(f"{RBAC}/clusterroles/alice", {"rules": [CONTROL, REQUESTS]})
+        await client.server.registry.watch_cache.fresh()
+        assert (await alice.post(ADVICES, posted)).status == 201
+
+
+async def bind_alice(client, *rules):
+    await create_roles(
+        client,
+        ("clusterroles", role("alice", *rules)),
+        ("clusterrolebindings", binding("ClusterRole", "alice", ALICE)),
+    )
+
+
+async def test_roles_are_shown_to_whoever_may_list_them():
+    lists = {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ROLES, "verbs": ["list"]}
+    pods = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
+    bob = {**ALICE, "name": "bob"}
+    async with running_with_roles() as client:
+        await bind_alice(client, CONTROL, REQUESTS)
+        await create_roles(
+            client,
+            ("clusterroles", role("bob", pods)),
+            ("clusterrolebindings", binding("ClusterRole", "bob", bob)),
+            ("namespaces/default/roles", role("bob", pods)),
+            ("namespaces/default/rolebindings", binding("Role", "bob", bob)),
+            ("namespaces/default/roles", role("lists", lists)),
+        )
+        alice = Client(client.session, client.url, authorization="Bearer alice")
+        hidden = await advise(alice, user="bob")
+        assert ("unused" in hidden, hidden["unusedOmitted"]) == (
+            False,
+            ["Roles and bindings that you may not list"],
+        )
+        await create_roles(client, ("namespaces/default/rolebindings", binding("Role", "lists", ALICE)))
+        some = await advise(alice, user="bob")
+        assert [each["binding"] for each in some["unused"]] == ['RoleBinding "default/bob"']
+        everything = await advise(client, user="bob")
+    assert (len(everything["unused"]), "unusedOmitted" in everything) == (2, False)
+
+
+async def test_roles_with_very_many_rights_are_compared_in_part(monkeypatch):
+    monkeypatch.setattr(unused_rights, "MAX_COMPARISONS", 3)
+    async with running_with_roles() as client:
+        some = {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["a", "b", "c"]}
+        await bind_alice(client, some)
+        advice = await advise(client)
+    (unused,) = advice["unused"]
+    assert [flat(rule) for rule in unused["rules"]] == [("get", "a,b,c")]
+    assert "comparisons" in advice["unusedOmitted"][0]

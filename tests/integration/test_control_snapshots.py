@@ -2,14 +2,23 @@
 
 import asyncio
 import contextlib
+import errno
 import gzip
+import os
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from mockube.apiserver.control import snapshots
-from tests.support.server.apiserver import running, running_with_roles
+from mockube.apimachinery.groups import CONTROL
+from mockube.apiserver.bootstrap.manager_roles import roles_of_control
+from mockube.apiserver.control import forks, snapshots
+from mockube.apiserver.request.limits import has_no_deadline
+from mockube.apiserver.request_info import RequestInfo
+from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.etcd.errors import Compacted
+from tests.support.event_loop import WAIT_TIMEOUT, until
+from tests.support.server.apiserver import Client, running, running_with_roles
 from tests.support.server.control import PATH, causes, control_object
 
 SNAPSHOTS, FORKS, REWINDS = f"{PATH}/snapshots", f"{PATH}/forks", f"{PATH}/rewinds"
@@ -104,6 +113,58 @@ async def test_refused_snapshots_keep_nothing(client, monkeypatch):
     assert [item["metadata"]["name"] for item in (await client.get(SNAPSHOTS)).body["items"]] == ["s"]
 
 
+async def test_dry_runs_and_refused_snapshots_leave_no_content(client):
+    await take(client, "s")
+    await create(client, "a")
+    assert (await client.post(f"{SNAPSHOTS}?dryRun=All", control_object("Snapshot", "t"))).status == 201
+    assert (await client.post(SNAPSHOTS, control_object("Snapshot", "s"))).status == 409
+    assert len(vars(client.server.controls.find_snapshot.__self__)["_data"]) == 1
+
+
+async def test_content_is_kept_until_its_object_is_in_the_cache(client, monkeypatch):
+    """Another Snapshot may be deleted while the cache does not have a new one yet."""
+    strategy = client.server.controls.find_snapshot.__self__
+    create_object = snapshots.create
+
+    def delete_another():
+        strategy.handle_change(Change(ChangeKind.DELETED, None, None, 0.0))
+        strategy._objects = cached
+
+    async def create_late(*arguments):
+        result = await create_object(*arguments)
+        strategy._objects = ()
+        asyncio.get_running_loop().call_soon(delete_another)
+        return result
+
+    cached = strategy._objects
+    monkeypatch.setattr(snapshots, "create", create_late)
+    spec = await take(client, "s")
+    assert len(strategy.data("s")) == spec["bytes"]
+
+
+async def test_history_that_is_compacted_meanwhile_is_too_old(client, program, monkeypatch):
+    async def archive(*_, **__):
+        yield b"begin"
+        raise Compacted(1, 2)
+
+    for module in (snapshots, forks):
+        monkeypatch.setattr(module, "archive", archive)
+    assert (await client.post(SNAPSHOTS, control_object("Snapshot", "s"))).status == 410
+    async with running_in(program) as other:
+        assert (await fork(other)).status == 410
+    assert [path.name for path in program.path.parent.iterdir()] == ["socket"]
+
+
+async def test_disk_that_is_full_is_the_problem_of_a_fork(program, monkeypatch):
+    def create(file):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
+
+    monkeypatch.setattr(forks, "_create", create)
+    async with running_in(program) as client:
+        answer = await fork(client)
+    assert (answer.status, "No space left on device" in answer.body["message"]) == (500, True)
+
+
 @pytest.mark.parametrize(
     ("spec", "field"), [({}, "spec.to"), ({"to": "now", "snapshot": "s"}, "spec.snapshot")]
 )
@@ -120,13 +181,18 @@ class Program:
 
     def __init__(self, path):
         self.path, self.orders, self.answer = path, [], {"url": "https://127.0.0.1:7", "kubeconfig": "/k"}
+        self.is_asked, self.may_read, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.may_read.set()
 
     async def handle(self, reader, writer):
         order = msgspec.json.decode(await reader.readline())
+        self.is_asked.set()
+        await self.may_read.wait()
         content = gzip.decompress(await asyncio.to_thread(Path(order["snapshot"]).read_bytes))
         self.orders.append((order["name"], content))
         if self.answer is not None:
             writer.write(msgspec.json.encode(self.answer) + b"\n")
+        self.ended.set()
         writer.close()
 
 
@@ -138,8 +204,8 @@ async def program(tmp_path):
 
 
 @contextlib.asynccontextmanager
-async def running_in(program):
-    async with running(f"--fork-socket={program.path}") as client:
+async def running_in(program, run=running):
+    async with run(f"--fork-socket={program.path}") as client:
         yield client
 
 
@@ -177,6 +243,59 @@ async def test_problem_of_the_program_is_returned(program):
         program.answer = None
         answer = await fork(client)
         assert (answer.status, "did not start the fork" in answer.body["message"]) == (500, True)
+
+
+async def test_fork_is_completed_when_its_request_is_cancelled(program):
+    program.may_read.clear()
+    handlers = []
+
+    async def note_handler(request, proceed):
+        handlers.append(asyncio.current_task())
+        return await proceed(request)
+
+    async with running_in(program) as client:
+        client.server.hooks.before_endpoint.add(note_handler)
+        sent = asyncio.create_task(fork(client))
+        async with asyncio.timeout(WAIT_TIMEOUT):
+            await program.is_asked.wait()
+        handlers[-1].cancel()  # as by the end of the client
+        await until(handlers[-1].done)
+        program.may_read.set()
+        async with asyncio.timeout(WAIT_TIMEOUT):
+            await program.ended.wait()
+        sent.cancel()
+        await asyncio.gather(sent, return_exceptions=True)
+    ((name, _),) = program.orders
+    assert name == "other"
+
+
+def test_fork_has_no_deadline():
+    info = RequestInfo(verb="create", path=FORKS, is_resource=True, group=CONTROL, resource="forks")
+    assert has_no_deadline(info)
+
+
+async def test_fork_needs_all_rights(program):
+    """A fork has the keys of the cluster: what somebody may do there, as of a moment, he could do here."""
+    async with running_in(program, running_with_roles) as client:
+        client.server.bootstrap_roles.add(roles_of_control())
+        assert await client.server.bootstrap_roles.reconcile()
+        alice = Client(client.session, client.url, authorization="Bearer alice")
+        await bind(client, "mockube:control")
+        refused = await fork(alice)
+        assert (refused.status, "all verbs on all resources" in refused.body["message"]) == (403, True)
+        assert program.orders == []
+        await bind(client, "cluster-admin")
+        assert (await fork(alice)).status == 201
+
+
+async def bind(client, role):
+    """Bind a ClusterRole to alice."""
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}
+    ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+    body = {"metadata": {"name": f"alice-{role}"}, "roleRef": ref, "subjects": [subject]}
+    answer = await client.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", body)
+    assert answer.status == 201, answer.body
+    await client.server.registry.watch_cache.fresh()
 
 
 async def test_invalid_forks_are_refused(program, client):

@@ -9,12 +9,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from mockube.cli.detach import detach_from_loop
 from mockube.clusters.forks import ForkSupervisor, StartedFork, fork_spec
 from mockube.clusters.named_cluster import ClusterRecord, cluster_folder, write_record
 from mockube.clusters.spec import ClusterSpec
+from mockube.clusters.supervisor import Supervisor
+from mockube.component_base.clock import RealClock
 from mockube.component_base.fork_orders import ForkAnswer, ForkOrder
 from mockube.failure import Failure
 from mockube.launch import DEFAULT_NODES
+from tests.support.event_loop import WAIT_TIMEOUT, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks exist on Linux only")
 
@@ -62,10 +66,11 @@ async def send(path, name):
     snapshot = path.with_name(f"{name}.gz")
     snapshot.write_bytes(b"objects")
     reader, writer = await asyncio.open_unix_connection(path)
-    writer.write(msgspec.json.encode(ForkOrder(name=name, snapshot=str(snapshot))) + b"\n")
-    answer = msgspec.json.decode(await reader.readline(), type=ForkAnswer)
-    writer.close()
-    return answer
+    try:
+        writer.write(msgspec.json.encode(ForkOrder(name=name, snapshot=str(snapshot))) + b"\n")
+        return msgspec.json.decode(await reader.readline(), type=ForkAnswer)
+    finally:
+        writer.close()
 
 
 async def test_fork_has_keys_and_snapshot_of_its_parent_and_ends_with_it(parent):
@@ -95,6 +100,62 @@ async def test_fork_that_has_ended_is_waited_for(parent):
         with pytest.raises(ProcessLookupError):
             os.kill(start.pids[0], 0)
         assert (await send(path, "other")).problem == "", "the folder of a fork is used again"
+
+
+async def test_folder_of_an_earlier_fork_has_no_keys_of_it(parent):
+    folder = cluster_folder("other", os.environ)
+    folder.prepare()
+    folder.fork_of.write_text("another")
+    (folder.pki / "front-proxy-ca.key").write_text("of another")
+    async with ForkSupervisor(parent, spec_of(), Starter()).running() as path:
+        await send(path, "other")
+        assert [each.name for each in folder.pki.iterdir()] == ["ca.key"]
+        assert folder.pki.stat().st_mode & 0o777 == 0o700
+
+
+async def test_start_of_a_fork_ends_with_its_parent(parent):
+    is_starting, ends = asyncio.Event(), []
+
+    async def start(_folder, _spec):
+        is_starting.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ends.append("start")
+
+    async with ForkSupervisor(parent, spec_of(), start).running() as path:
+        sending = asyncio.create_task(send(path, "other"))
+        async with asyncio.timeout(WAIT_TIMEOUT):
+            await is_starting.wait()
+    assert ends == ["start"]
+    with pytest.raises(msgspec.DecodeError):
+        await sending
+
+
+async def test_child_that_is_not_ready_ends_when_its_caller_is_cancelled(tmp_path):
+    begun = tmp_path / "pid"
+
+    def work(reports):
+        begun.write_text(str(os.getpid()))
+        reports.step("begun")
+        signal.pause()
+
+    detaching = asyncio.create_task(detach_from_loop(work, tmp_path / "log"))
+    await until(lambda: begun.exists() and begun.read_text())
+    detaching.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await detaching
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(begun.read_text()), 0)
+
+
+def test_fork_that_has_ended_leaves_its_logs_alone(parent):
+    for file in (parent.snapshot, parent.kubeconfig, parent.log("server")):
+        file.write_text("x")
+    supervisor = Supervisor(parent, spec_of(fork_of="another"), clock=RealClock(), report=print, step=print)
+    with supervisor._hold_record():
+        assert parent.pki.exists()
+    assert sorted(each.name for each in parent.path.iterdir()) == ["logs"]
 
 
 async def test_names_in_use_are_refused(parent):
