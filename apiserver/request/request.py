@@ -94,6 +94,9 @@ class RequestClient(Protocol):
     def set_authenticated(self) -> None:
         """Note that a request of this connection has been authenticated as a user."""
 
+    def set_unauthenticated(self) -> None:
+        """Let the connection count as unauthenticated while this request is served, unless one before it was authenticated."""
+
     def on_lost(self, callback: Callable[[], None] | None, /) -> None:
         """Set the function to call when the connection is lost; None for no function."""
 
