@@ -266,9 +266,7 @@ class FaultInjector:
     def _takes(self, injected: InjectedFault, request: Request) -> bool:
         """Return whether the request gets the fault, and count it."""
         fault, info = injected.fault, request.info
-        if info.group == CONTROL:  # no fault may prevent its own removal
-            return False
-        if not fault.match.path and _is_for_removal(info):
+        if info.group == CONTROL or (not fault.match.path and _is_for_removal(info)):
             return False
         if injected.hits == fault.times:
             return False

@@ -15,7 +15,7 @@ from tests.support.server.handler_requests import FakeClient, request_of
 class SlowClient(FakeClient):
     """Sends no body."""
 
-    async def read(self, limit):
+    async def read(self, _limit):
         await asyncio.Event().wait()
 
 
