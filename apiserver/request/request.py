@@ -127,6 +127,7 @@ class Request:
         "client",
         "client_watch",
         "context",
+        "credentials_end",
         "decision",
         "fault",
         "headers",
@@ -179,6 +180,8 @@ class Request:
         """None for a path that is not of a resource."""
         self.authenticated = NO_USER
         """The user whose credentials were sent."""
+        self.credentials_end: float | None = None
+        """When their token expires, in seconds since 1970 by the cluster's clock; None if that is not known."""
         self.user: User = NO_USER
         """The user of the request: authenticated, or impersonated."""
         self.impersonated: ImpersonatedUser | None = None

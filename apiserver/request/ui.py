@@ -124,7 +124,7 @@ class UserInterface:
             exchange = msgspec.json.decode(body, type=_Exchange)
         except msgspec.MsgspecError as error:
             raise BadRequest(f'the body is not {{"token": "..."}}: {error}', Details()) from error
-        issued = self._sessions.exchange(exchange.token)
+        issued, _user = self._sessions.exchange(exchange.token)
         expires = format_time(datetime.fromtimestamp(issued.expires, UTC))
         answer = orjson.dumps({"token": issued.token, "expirationTimestamp": expires})
         return Response(201, [answer], headers=_NOT_STORED)
