@@ -71,7 +71,8 @@ class _Tokens:
 
     def _evict(self) -> None:
         """End the oldest token of the user with most of them, so that nobody ends those of others."""
-        (name, _), *_ = Counter(entry.authenticated.name for entry in self._entries.values()).most_common(1)
+        names = Counter(entry.authenticated.name for entry in self._entries.values())
+        name = names.most_common(1)[0][0]
         del self._entries[
             next(digest for digest, entry in self._entries.items() if entry.authenticated.name == name)
         ]
