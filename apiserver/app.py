@@ -200,7 +200,7 @@ class ApiServer:
             find=find,
             hooks=self.hooks,
             recorder=controls.recorder,
-            ui=make_ui(controls.sessions),
+            ui=make_ui(controls.sessions, clock.real),
             tracer=None if traces is None else traces.tracer,
         )
         self.handler = requests.make_handler(registry, catalog, routes, filters)

@@ -51,10 +51,12 @@ class PeerCertificates:
 
 
 class TokenDetails(NamedTuple):
-    """Notes about a valid token: annotations for the audit log, and warnings for its sender."""
+    """Notes about a valid token: annotations for the audit log, warnings for its sender, and its end."""
 
     annotations: Mapping[str, str] = {}
     warnings: Sequence[str] = ()
+    end: float | None = None
+    """When it expires, in seconds since 1970 by the cluster's clock; None if that is not known."""
 
 
 class PresentedCredentials(Struct, frozen=True):

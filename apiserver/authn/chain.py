@@ -21,7 +21,7 @@ from .authenticators import (
 )
 from .bootstrap_tokens import BootstrapTokens
 from .client_certificates import CertificateVerifier, ClientCertificates
-from .page_sessions import PageSessions
+from .page_sessions import PageSessions, SessionAuthenticator
 from .request_headers import FrontProxy, RequestHeaders
 from .serviceaccount.keys import ServiceAccountKeys, load
 from .serviceaccount.legacy import LabelSecret, LegacyTokens
@@ -131,7 +131,7 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
     chain = Authentication(
         (
             *_certificate_authenticators(trust, certificates, clock, counts),
-            *([] if sessions is None else [sessions]),
+            *([] if sessions is None else [SessionAuthenticator(sessions, accounts)]),
             bearer,
         ),
         anonymous=_anonymous(trust, is_anonymous_limited),

@@ -141,6 +141,16 @@ class InjectedFault:
             end()
 
 
+_REMOVAL_PATHS: Final = frozenset({"/api", "/apis", "/version"})
+_REMOVAL_PREFIXES: Final = (f"/apis/{CONTROL}/", "/openapi/", "/mockube/")
+
+
+def _is_for_removal(info: RequestInfo) -> bool:
+    """Return whether a client such as kubectl may need a request before it can remove a fault: discovery of the group of control."""
+    path = info.path.rstrip("/")
+    return not info.is_resource and (path in _REMOVAL_PATHS or f"{path}/".startswith(_REMOVAL_PREFIXES))
+
+
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _ERRORS_FROM: Final = 400
 
@@ -261,7 +271,7 @@ class FaultInjector:
     def _takes(self, injected: InjectedFault, request: Request) -> bool:
         """Return whether the request gets the fault, and count it."""
         fault, info = injected.fault, request.info
-        if info.group == CONTROL:  # no fault may prevent its own removal
+        if info.group == CONTROL or (not fault.match.path and _is_for_removal(info)):
             return False
         if injected.hits == fault.times:
             return False

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 from typing import Final
 
+from mockube.apimachinery.status import ApiError, forbidden
 from mockube.apimachinery.timestamps import format_time
-from mockube.apiserver.authn.page_sessions import PageSessions
+from mockube.apiserver.authn.page_sessions import PageSessions, is_of_session
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
 from mockube.apiserver.registry.reviews import review
@@ -47,10 +48,19 @@ class PageTokens(ControlStrategy):
         return {(PAGE_TOKEN.group_resource, ""): {"create": self.create}}
 
     async def create(self, registry: Registry, context: RequestContext) -> ObjectResult:
+        authenticated = context.authenticated or context.user
+        if context.constraint:
+            raise _forbidden("an impersonation that is limited to some requests opens no page")
+        if is_of_session(authenticated):
+            raise _forbidden("a session of the page opens no other one: run `mockube ui`")
         tree = await read_posted(registry, context)
         if write_options(context, "CreateOptions").dry_run:
             return review.answer(tree, {})
-        issued = self._sessions.issue(context.user)
+        issued = self._sessions.issue(context.user, authenticated, context.credentials_end)
         expires = datetime.fromtimestamp(issued.expires, UTC)
         status = {"token": issued.token, "expirationTimestamp": format_time(expires)}
         return review.answer(tree, {**status, "path": f"{ROOT}/#token={issued.token}"})
+
+
+def _forbidden(problem: str) -> ApiError:
+    return forbidden(PAGE_TOKEN.group_resource, "", problem)

@@ -36,6 +36,8 @@ OWN_RESOURCE: Final = "requests"
 """The resource of the recorded requests: its own requests are not recorded, or a watch would feed itself."""
 MAX_PROBLEM: Final = 4_096
 """The bytes of the longest Status of an error that is kept."""
+MAX_PROBLEMS: Final = 500
+"""The newest errors whose Status is kept, of controllers and of other users."""
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _ERRORS_FROM: Final = 400
 _NOT_FOUND: Final = 404
@@ -87,7 +89,7 @@ class _Outcome(Struct, frozen=True, gc=False):
     fault: str
     access: Access
     problem: bytes
-    """The Status of an error as JSON; b"" of a long one."""
+    """The Status of an error as JSON; b"" of a long or old one."""
 
 
 class RecordedRequest(Struct, eq=False):
@@ -167,6 +169,10 @@ class RequestRecorder:
         self._count = 0
         self._user_requests: deque[RecordedRequest] = deque(maxlen=max_calls)
         self._controller_requests: deque[RecordedRequest] = deque(maxlen=max_calls)
+        self._problems: Mapping[bool, deque[RecordedRequest]] = {
+            of_controllers: deque(maxlen=MAX_PROBLEMS) for of_controllers in (False, True)
+        }
+        """The requests whose Status is kept, of controllers by True."""
         self.in_progress = 0
         """The number of requests in progress, without streams and without those to the group of control."""
         self.dropped_count = 0
@@ -222,7 +228,17 @@ class RequestRecorder:
         problem = problem if is_error(code) else b""
         recorded.ended = _outcome_of(request, code, seconds, sent or 0, revision, problem)
         recorded.in_progress = None
+        if recorded.ended.problem:
+            self._limit_problems(recorded)
         self._publish(recorded)
+
+    def _limit_problems(self, recorded: RecordedRequest) -> None:
+        """Drop the Status of an old error for that of a new one: a client may fail all the time."""
+        kept = self._problems[is_controller(recorded.outcome.user)]
+        if len(kept) == MAX_PROBLEMS:
+            oldest = kept[0]
+            oldest.ended = replace(oldest.outcome, problem=b"")
+        kept.append(recorded)
 
     def _publish(self, recorded: RecordedRequest) -> None:
         self.newest = recorded.version = self.newest + 1
@@ -286,6 +302,8 @@ class RequestRecorder:
         self._user_requests.clear()
         self._controller_requests.clear()
         self._published.clear()
+        for kept in self._problems.values():
+            kept.clear()
         self._dropped_until = dict.fromkeys((False, True), self._clock.now())
         self.dropped_count, self.oldest = 0, self.newest
 

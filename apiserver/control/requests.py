@@ -22,9 +22,11 @@ from .records import TOO_OLD, VERBS, Record, RecordStrategy
 from .schemas import column, integer, text
 
 _SECRETS: Final = "secrets"
-_QUOTING: Final = (400, 403, 422)
-"""The codes of responses in which validation, webhooks and policies may quote values of an object."""
+_NOT_QUOTING: Final = (401, 404)
+"""The codes of responses before an object is read. With other ones validation and policies may quote values; webhooks may with any."""
+_OF_WEBHOOKS: Final = "admission webhook "
 _OF_AUTHORIZERS: Final = 'is forbidden: User "'
+_FORBIDDEN: Final = 403
 _DIGITS: Final = 8
 """The digits of a name, so that names sort by arrival."""
 _NAME: Final = re.compile(r"[0-9]{1,19}")
@@ -204,9 +206,13 @@ def message_of(recorded: RecordedRequest) -> str:
     if not outcome.problem:
         return ""
     message = str(orjson.loads(outcome.problem).get("message") or "")
-    is_about_rights = _OF_AUTHORIZERS in message
-    may_have_value = outcome.info.resource == _SECRETS and outcome.code in _QUOTING and not is_about_rights
-    return "" if may_have_value else message
+    return message if outcome.info.resource != _SECRETS or _quotes_nothing(outcome.code, message) else ""
+
+
+def _quotes_nothing(code: int | None, message: str) -> bool:
+    """Return whether the message of an error certainly contains no value of an object."""
+    is_about_rights = code == _FORBIDDEN and _OF_AUTHORIZERS in message
+    return (code in _NOT_QUOTING or is_about_rights) and not message.startswith(_OF_WEBHOOKS)
 
 
 def _name_of(recorded: RecordedRequest) -> str:

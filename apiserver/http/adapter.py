@@ -122,6 +122,9 @@ class SocketClient:
     def set_authenticated(self) -> None:
         self._connection.is_authenticated = True
 
+    def set_unauthenticated(self) -> None:
+        self._connection.count_as_unauthenticated()
+
     def on_lost(self, callback: Callable[[], None] | None) -> None:
         self._connection.on_lost = callback
 

@@ -159,9 +159,12 @@ class Connection(SerialProtocol):
         keeps_open = await self.server.serve(self, message, payload)
         if keeps_open and self.is_upgraded:
             self.decline_upgrade()
+        self.count_as_unauthenticated()
+        return keeps_open
+
+    def count_as_unauthenticated(self) -> None:
         if not self.is_authenticated:
             self.server.add_unauthenticated(self)
-        return keeps_open
 
     def send(self, data: bytes) -> None:
         """Write at once."""

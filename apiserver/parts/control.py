@@ -127,7 +127,7 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     clocks = _make_clocks(config, cluster, recorder, quiet_time, participants)
     snapshots = Snapshots(cluster, kv, moments)
     rewinds = Rewinds(cluster, kv, moments, snapshots, on_restored)
-    sessions = PageSessions(clock.real)
+    sessions = PageSessions(clock)
     socket = config.serving.fork_socket
     forks = Forks(cluster, kv, moments, snapshots, None if socket is None else ForkSocket(socket).make)
     advices = RoleAdvices(cluster, recorder, moments, rights.rbac.policy)

@@ -87,6 +87,12 @@ class RequestContext(Struct, kw_only=True):
     """The revision at which a get or a list reads the store, unless a list has an exact one of the client; HEAD: the newest."""
     body: Body = NO_BODY
     user: User
+    authenticated: User | None = None
+    """The user whose credentials a client sent, which may impersonate `user`."""
+    constraint: str = ""
+    """The verb that allowed the impersonation, which is limited to some requests; "" if it is not limited."""
+    credentials_end: float | None = None
+    """When the token of the client expires, in seconds since 1970 by the cluster's clock; None if that is not known."""
     user_agent: str = ""
     audit_id: str = ""
     """The id of the request in the audit log; "" if it is none of a client."""

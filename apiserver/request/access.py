@@ -57,9 +57,11 @@ def with_authentication(handle: Handle, config: FilterConfig) -> Handle:
 
 
 def _annotate(notes: TokenDetails, request: Request) -> None:
-    """Add the notes of a token to the audit annotations and to the warnings of the response."""
+    """Add the notes of a token to the request, to its audit annotations and to the warnings of the response."""
+    request.credentials_end = notes.end
     request.annotations.update(notes.annotations)
-    request.client.head += b"".join(warning_headers(notes.warnings)).decode()
+    if notes.warnings:
+        request.client.head += b"".join(warning_headers(notes.warnings)).decode()
 
 
 def _presented_credentials(request: Request, proxy: RequestHeaders | None) -> PresentedCredentials:

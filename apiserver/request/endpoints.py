@@ -330,6 +330,9 @@ def _context(request: Request, resource: Resource, body: Body) -> RequestContext
         revision=request.read_revision,
         body=body,
         user=request.user,
+        authenticated=request.authenticated,
+        constraint="" if request.impersonated is None else request.impersonated.constraint,
+        credentials_end=request.credentials_end,
         user_agent=request.user_agent,
         audit_id=request.audit_id,
         report=RequestReport(

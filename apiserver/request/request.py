@@ -94,6 +94,9 @@ class RequestClient(Protocol):
     def set_authenticated(self) -> None:
         """Note that a request of this connection has been authenticated as a user."""
 
+    def set_unauthenticated(self) -> None:
+        """Let the connection count as unauthenticated while this request is served, unless one before it was authenticated."""
+
     def on_lost(self, callback: Callable[[], None] | None, /) -> None:
         """Set the function to call when the connection is lost; None for no function."""
 
@@ -124,6 +127,7 @@ class Request:
         "client",
         "client_watch",
         "context",
+        "credentials_end",
         "decision",
         "fault",
         "headers",
@@ -176,6 +180,8 @@ class Request:
         """None for a path that is not of a resource."""
         self.authenticated = NO_USER
         """The user whose credentials were sent."""
+        self.credentials_end: float | None = None
+        """When their token expires, in seconds since 1970 by the cluster's clock; None if that is not known."""
         self.user: User = NO_USER
         """The user of the request: authenticated, or impersonated."""
         self.impersonated: ImpersonatedUser | None = None

@@ -17,8 +17,10 @@ from mockube.apimachinery.status import BadRequest, Details, MethodNotSupported,
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.authn.authenticators import PresentedCredentials
 from mockube.apiserver.authn.page_sessions import PageSessions
+from mockube.component_base.clock import Clock
 
 from .filter import FilterConfig, Handle
+from .limits import Deadlines
 from .request import AUTHORIZATION, CONTENT_TYPE, Request
 from .response import JSON, Response
 
@@ -28,6 +30,8 @@ INDEX: Final = "index.html"
 _FOLDER: Final = b"{folder}"
 """What stands in the index for the folder of the other files."""
 _MAX_BODY: Final = 4096
+_BODY_SECONDS: Final = 5.0
+"""How long a client may take to send the body: nobody is authenticated yet."""
 _TYPES: Final = {
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -67,9 +71,11 @@ class _Exchange(msgspec.Struct, forbid_unknown_fields=True):
 class UserInterface:
     """Serves what lies below `ROOT`."""
 
-    def __init__(self, read_files: Callable[[], Mapping[str, bytes]], sessions: PageSessions) -> None:
-        """`read_files` returns the files by their names; it is called at the first request."""
-        self._read_files, self._sessions = read_files, sessions
+    def __init__(
+        self, read_files: Callable[[], Mapping[str, bytes]], sessions: PageSessions, clock: Clock
+    ) -> None:
+        """`read_files` returns the files by their names; it is called at the first request. `clock` is the machine's."""
+        self._read_files, self._sessions, self._deadlines = read_files, sessions, Deadlines(clock)
 
     @cached_property
     def _files(self) -> Mapping[str, Response]:
@@ -89,6 +95,7 @@ class UserInterface:
         return responses
 
     async def serve(self, request: Request) -> Response:
+        request.client.set_unauthenticated()
         if request.path == SESSION:
             return await self._session(request)
         if request.method not in ("GET", "HEAD"):
@@ -112,14 +119,15 @@ class UserInterface:
             request.header(CONTENT_TYPE).partition(";")[0].strip() != JSON
         ):  # a form of another site has no such type
             raise UnsupportedMediaType(f"{SESSION} supports {JSON}", Details())
+        body = await self._deadlines.within(_BODY_SECONDS, request.client.read(_MAX_BODY))
         try:
-            exchange = msgspec.json.decode(await request.client.read(_MAX_BODY), type=_Exchange)
+            exchange = msgspec.json.decode(body, type=_Exchange)
         except msgspec.MsgspecError as error:
             raise BadRequest(f'the body is not {{"token": "..."}}: {error}', Details()) from error
-        issued = self._sessions.exchange(exchange.token)
+        issued, _user = self._sessions.exchange(exchange.token)
         expires = format_time(datetime.fromtimestamp(issued.expires, UTC))
-        body = orjson.dumps({"token": issued.token, "expirationTimestamp": expires})
-        return Response(201, [body], headers=_NOT_STORED)
+        answer = orjson.dumps({"token": issued.token, "expirationTimestamp": expires})
+        return Response(201, [answer], headers=_NOT_STORED)
 
 
 def _type_of(name: str) -> str:

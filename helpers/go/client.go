@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
+	"time"
 )
 
 // agent is the User-Agent of the requests of this package.
@@ -30,9 +32,18 @@ func IsNotFound(err error) bool {
 	return errors.As(err, &failure) && failure.Code == http.StatusNotFound
 }
 
+const (
+	// requestTime is how long a request may take: longer than the server takes, which ends its requests after a minute.
+	requestTime = 2 * time.Minute
+	// advanceTime is the same for an advance, which waits until everything has happened that was due.
+	advanceTime = 10 * time.Minute
+)
+
 type client struct {
 	http   *http.Client
 	access access
+	// time is how long a request may take, except an advance.
+	time time.Duration
 }
 
 func newClient(access access) (*client, error) {
@@ -41,7 +52,7 @@ func newClient(access access) (*client, error) {
 		return nil, errors.New("certificate-authority-data is no certificate")
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
-	return &client{http: &http.Client{Transport: transport}, access: access}, nil
+	return &client{http: &http.Client{Transport: transport}, access: access, time: requestTime}, nil
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }
@@ -55,7 +66,13 @@ func (c *client) do(method, path string, in, out any) error {
 		}
 		body = bytes.NewReader(encoded)
 	}
-	request, err := http.NewRequest(method, c.access.server+path, body)
+	allowed := c.time
+	if strings.HasSuffix(path, "/advance") {
+		allowed = advanceTime
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), allowed)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, c.access.server+path, body)
 	if err != nil {
 		return err
 	}

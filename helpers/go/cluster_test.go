@@ -1,6 +1,7 @@
 package mockube
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -114,6 +115,15 @@ func TestRewindBringsObjectsBack(t *testing.T) {
 	shared.Rewind(t, mark.Metadata.Name)
 	if err := shared.Do(http.MethodGet, configMaps+"/kept", nil, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestRequestThatIsHeldEnds(t *testing.T) {
+	shared.Fault(t, FaultSpec{Match: Match{Path: "/version"}, Delay: &Delay{Seconds: 600}})
+	impatient := *shared.client
+	impatient.time = 200 * time.Millisecond
+	if err := impatient.do(http.MethodGet, "/version", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the request ended with %v", err)
 	}
 }
 

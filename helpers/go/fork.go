@@ -1,6 +1,7 @@
 package mockube
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os/exec"
@@ -16,16 +17,23 @@ func (c *Cluster) Fork(tb testing.TB, name string) *Cluster {
 			Kubeconfig string `json:"kubeconfig"`
 		} `json:"status"`
 	}
-	err := c.client.do(http.MethodPost, group+"/forks", newObject("Fork", "", map[string]string{"name": name}), &made)
-	if IsNotFound(err) {
-		tb.Fatal("this server offers no Forks")
-	}
-	must(tb, err)
+	// A fork may also be there if the answer is lost. If it is refused, another one of the name is not touched.
+	isRefused := false
 	tb.Cleanup(func() {
+		if isRefused {
+			return
+		}
 		if err := stopNamed(name); err != nil {
 			tb.Error(err)
 		}
 	})
+	err := c.client.do(http.MethodPost, group+"/forks", newObject("Fork", "", map[string]string{"name": name}), &made)
+	var refusal *StatusError
+	isRefused = errors.As(err, &refusal) && refusal.Code < http.StatusInternalServerError
+	if IsNotFound(err) {
+		tb.Fatal("this server offers no Forks")
+	}
+	must(tb, err)
 	fork, err := Connect(made.Status.Kubeconfig)
 	must(tb, err)
 	fork.ReportFailure(tb)

@@ -30,10 +30,19 @@ export function readKubeconfig(path) {
   return { server, caCertificate: Buffer.from(authority, "base64").toString(), token };
 }
 
+/** How long a request may go without an answer: longer than the server takes, which ends its requests after a minute. */
+const requestMilliseconds = 120_000;
+/** The same for an advance, which waits until everything has happened that was due. */
+const advanceMilliseconds = 600_000;
+
 /** Sends requests in JSON. */
 export class Client {
-  /** @param {{ server: string, caCertificate: string, token: string }} access */
-  constructor({ server, caCertificate, token }) {
+  /**
+   * @param {{ server: string, caCertificate: string, token: string }} access
+   * @param {number} [milliseconds]
+   */
+  constructor({ server, caCertificate, token }, milliseconds = requestMilliseconds) {
+    this.milliseconds = milliseconds;
     this.server = server;
     this.token = token;
     this.agent = new Agent({ ca: caCertificate, keepAlive: true });
@@ -72,14 +81,16 @@ export class Client {
    * @returns {Promise<{ code: number, text: string }>}
    */
   #exchange(method, path, headers, body) {
+    const timeout = path.endsWith("/advance") ? advanceMilliseconds : this.milliseconds;
     return new Promise((resolve, reject) => {
-      const sent = request(this.server + path, { method, headers, agent: this.agent }, (response) => {
+      const sent = request(this.server + path, { method, headers, agent: this.agent, timeout }, (response) => {
         let text = "";
         response.setEncoding("utf8");
         response.on("data", (chunk) => (text += chunk));
         response.on("end", () => resolve({ code: response.statusCode ?? 0, text }));
         response.on("error", reject);
       });
+      sent.on("timeout", () => sent.destroy(new Error(`${method} ${path}: no answer in ${timeout / 1000} seconds`)));
       sent.on("error", reject);
       sent.end(body);
     });

@@ -7,6 +7,8 @@ import { after, before, mock, test } from "node:test";
 
 import { connect, start, withCluster } from "mockube";
 
+import { Client, readKubeconfig } from "./client.js";
+
 const configMaps = "/api/v1/namespaces/default/configmaps";
 
 /** @type {import("mockube").Cluster} */
@@ -43,6 +45,25 @@ test("a fault ends with its test", async () => {
   });
   assert.equal((await cluster.request("GET", "/version")).major, "1");
 });
+
+test("a test that fails because its cluster has died throws its own error", async () => {
+  const print = mock.method(console, "error", () => {});
+  const run = withCluster(async (own) => {
+    await own.fault({ match: { path: "/version" }, cut: { when: "before" } });
+    await own.stop();
+    throw new Error("the cluster has died");
+  }, "--nodes=0");
+  await assert.rejects(run, /the cluster has died/);
+  print.mock.restore();
+});
+
+test("a request that is held ends", () =>
+  cluster.run(async () => {
+    await cluster.fault({ match: { path: "/version" }, delay: { seconds: 600 } });
+    const client = new Client(readKubeconfig(cluster.kubeconfig), 200);
+    await assert.rejects(client.send("GET", "/version"), /GET \/version: no answer in 0.2 seconds/);
+    client.close();
+  }));
 
 test("a fault that is misspelt is refused", async () => {
   const created = cluster.fault({ match: { resource: "pod" }, cut: { when: "before" } });

@@ -77,14 +77,21 @@ export class Cluster {
    */
   async run(body) {
     const began = await this.#moment();
+    let result;
     try {
-      return await body(this);
+      result = await body(this);
     } catch (error) {
       console.error(await this.#report(began));
+      await this.#removeFaults().catch(() => {}); // the error of the test is the one to be thrown
       throw error;
-    } finally {
-      for (const fault of this.#faults) await fault.remove();
     }
+    await this.#removeFaults();
+    return result;
+  }
+
+  async #removeFaults() {
+    const removals = await Promise.allSettled([...this.#faults].map((fault) => fault.remove()));
+    for (const removal of removals) if (removal.status === "rejected") throw removal.reason;
   }
 
   /**

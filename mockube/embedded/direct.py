@@ -132,6 +132,9 @@ class DirectClient:
     def set_authenticated(self) -> None:
         """Do nothing: there is no connection with limits before authentication."""
 
+    def set_unauthenticated(self) -> None:
+        """Do nothing, for the same reason."""
+
     def on_lost(self, callback: Callable[[], None] | None) -> None:
         self._on_lost = callback
 

@@ -47,21 +47,21 @@ function useCluster(moment) {
     return () => objects.close();
   }, []);
   useEffect(() => {
-    if (!moment) {
-      setPast(null);
-      return undefined;
-    }
+    setPast(null); // that of another moment is not shown as this one
+    if (!moment) return undefined;
     const objects = new Objects({ prefix: `/mockube/at/${encodeURIComponent(moment)}`, onChange: update });
     // A slider passes many moments: only one at which it rests is read.
     const timer = setTimeout(() => {
-      objects.run().then(() => setPast(objects));
+      objects.run().then(() => {
+        if (!objects.abort.signal.aborted) setPast(objects);
+      });
     }, 120);
     return () => {
       clearTimeout(timer);
       objects.close();
     };
   }, [moment]);
-  return { history, live, shown: moment ? past ?? live : live, isPastReady: past !== null };
+  return { history, live, shown: moment ? past ?? live : live, isPastReady: past?.state === "live", problem: past?.problem };
 }
 
 function useTheme() {
@@ -78,7 +78,7 @@ function useTheme() {
 
 function App() {
   const [route, change] = useRoute();
-  const { history, live, shown, isPastReady } = useCluster(route.at ?? "");
+  const { history, live, shown, isPastReady, problem } = useCluster(route.at ?? "");
   const [theme, nextTheme] = useTheme();
   const search = useRef(null);
   const select = (entry) => change({ select: entry ? entry.key : "" });
@@ -121,7 +121,7 @@ function App() {
         <button class="plain" onClick=${endSession} title="End the session">End</button>
       </div>
     </header>
-    <${Notice} live=${live} />
+    <${Notice} live=${live} problem=${problem} />
     <div class=${`page ${route.select ? "has-detail" : ""}`}>
       <section class="view" aria-label=${VIEWS[route.view][0]}><${View} ...${props} /></section>
       ${route.select && html`<${Detail} key=${route.select} ...${props} />`}
@@ -140,7 +140,8 @@ function Search({ input, found, change }) {
   return html`<input ref=${input} type="search" placeholder="Find ( / )" aria-label="Find objects by name or kind" value=${text} onInput=${(event) => setText(event.target.value)} />`;
 }
 
-function Notice({ live }) {
+function Notice({ live, problem }) {
+  if (problem) return html`<p class="notice bad" role="status">The moment cannot be read: ${problem}</p>`;
   if (live.state === "lost") return html`<p class="notice bad" role="status">${live.problem} The page shows what was there, and connects again.</p>`;
   if (live.state === "loading") return html`<p class="notice" role="status">Reading the objects: ${live.byKey.size} …</p>`;
   if (!live.hasControl) return html`<p class="notice" role="status">You may not list Changes: there is no history, and the objects are read every 5 seconds.</p>`;
@@ -164,6 +165,10 @@ function show(view) {
   render(view, root);
 }
 
+// A new URL in the same tab changes the fragment alone: its token is exchanged at once, and leaves the address bar.
+addEventListener("hashchange", () => {
+  if (new URLSearchParams(location.hash.slice(1)).has("token")) location.reload();
+});
 onSessionEnd(() => show(html`<${Ended} message="The session has ended." />`));
 try {
   await openSession();

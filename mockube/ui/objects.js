@@ -7,6 +7,8 @@ const LEFT_OUT = new Set(["events", "events.events.k8s.io", "leases.coordination
 const GROUPS_LEFT_OUT = new Set(["control.mockube.dev", "metrics.k8s.io"]);
 const FIRST = ["nodes", "pods", "replicasets.apps", "deployments.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch"];
 const AT_ONCE = 3;
+/** The codes with which a kind cannot be listed; other errors pass. */
+const REFUSALS = new Set([403, 404, 405]);
 const RETRY_MS = 1000;
 
 export const keyOf = (resource, namespace, name) => `${resource}|${namespace ?? ""}|${name}`;
@@ -87,7 +89,7 @@ export class Objects {
         await this.follow(signal);
       } catch (error) {
         if (signal.aborted || error.name === "AbortError") return;
-        if (error.code === 410) {
+        if (error.code === 410 && !this.prefix) {
           this.history.clear(); // the server kept less than the page has missed
           continue;
         }
@@ -131,7 +133,7 @@ export class Objects {
     }
   }
 
-  async loadKind(kind, seen, signal) {
+  async loadKind(kind, seen, signal, attempts = 3) {
     const keep = (items) => {
       for (const object of items) seen.add(this.put(kind, withoutManagers(object)).key);
       this.changed();
@@ -141,6 +143,14 @@ export class Objects {
       this.listedAt.set(kind.resource, Number(version));
     } catch (error) {
       if (!(error instanceof ApiError) || error.code === 0 || error.code === 401) throw error;
+      if (!REFUSALS.has(error.code)) {
+        if (this.prefix) throw error;
+        if (attempts > 1) {
+          await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+          return this.loadKind(kind, seen, signal, attempts - 1);
+        }
+        for (const [key, entry] of this.byKey) if (entry.kind.resource === kind.resource) seen.add(key); // what was there stays
+      }
       this.refused.push({ resource: kind.resource, message: error.message });
     }
   }

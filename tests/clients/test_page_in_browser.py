@@ -169,6 +169,33 @@ async def test_used_token_is_refused(client):
         assert token not in page.tab.url
 
 
+async def test_new_url_in_an_open_tab_leaves_no_token_in_the_address(client):
+    async with visiting(client) as page:
+        await page.open(await one_time_token(client))
+        await page.tab.goto(f"{client.url}/mockube/ui/#token={await one_time_token(client)}")
+        await page.tab.wait_for_function("!location.hash.includes('token=')")
+        await page.loaded()
+
+
+async def test_objects_stay_while_their_list_fails(client):
+    await create_deployment(client)
+    async with visiting(client) as page:
+        await page.open(await one_time_token(client))
+        await page.go("#/objects")
+        await page.text("web-1-a")
+        await page.tab.route("**/api/v1/pods?*", lambda route: route.fulfill(status=503, body="{}"))
+        client.server.end_streams()
+        await page.text("Not shown, because the server refused to list them: pods")
+        await page.text("web-1-a")
+
+
+async def test_moment_that_cannot_be_read_says_so(client):
+    async with visiting(client) as page:
+        await page.open(await one_time_token(client))
+        await page.go("#/objects?at=no-such-mark")
+        await page.text("The moment cannot be read")
+
+
 async def test_page_connects_again_to_server_that_was_away(client):
     async with visiting(client) as page:
         await page.open(await one_time_token(client))

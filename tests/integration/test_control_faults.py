@@ -109,6 +109,25 @@ async def test_no_fault_prevents_its_own_removal(client):
     assert (await client.delete(f"{FAULTS}/f")).status == 200
 
 
+@pytest.mark.parametrize("match", [{}, {"user": "*"}, {"agent": "*"}])
+async def test_client_that_does_discovery_first_removes_fault(client, match):
+    await inject(client, match=match, refuse={"status": 503})
+    aggregated = "application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"
+    for accept in ("application/json", aggregated):
+        for path in ("/api", "/apis", "/apis/", "/apis/control.mockube.dev", PATH):
+            assert (await client.get(path, Accept=accept)).status != 503, path
+    for path in ("/version", "/openapi/v3", "/openapi/v3/apis/control.mockube.dev/v1alpha1"):
+        assert (await client.get(path)).status != 503, path
+    assert (await client.get("/apis/apps/v1")).status == 503
+    assert (await client.delete(f"{FAULTS}/f")).status == 200
+
+
+async def test_discovery_gets_fault_that_names_its_path(client):
+    await inject(client, match={"path": "/apis*"}, refuse={"status": 503})
+    assert (await client.get("/apis")).status == 503
+    assert (await client.get("/version")).status == 200
+
+
 @pytest.mark.parametrize(
     ("spec", "field", "problem"),
     [

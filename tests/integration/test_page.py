@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from mockube.apimachinery.timestamps import parse_time
 from mockube.apiserver.parts.ui import read_page_files
 from tests.support.server.apiserver import Client, running, running_with_roles
 from tests.support.server.control import PATH, control_object
@@ -53,6 +54,37 @@ async def test_impersonated_user_has_session_of_that_user(client):
     )
     who = await page.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
     assert who.body["status"]["userInfo"]["username"] == "bob"
+
+
+async def test_session_opens_no_other_one(client):
+    page = await page_of(client, await one_time_token(client))
+    for headers in ({}, {"Impersonate_User": "bob", "Impersonate_Group": "system:masters"}):
+        refused = await page.post(TOKENS, control_object("PageToken"), **headers)
+        assert refused.status == 403
+        assert "run `mockube ui`" in refused.body["message"]
+
+
+async def test_session_ends_with_token_and_service_account(client):
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}
+    assert (await client.post(accounts, account)).status == 201
+    binding = {
+        "metadata": {"name": "robot"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "default"}],
+    }
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    assert (await client.post(f"{rbac}/clusterrolebindings", binding)).status == 201
+    issued = await client.post(f"{accounts}/robot/token", {"spec": {"expirationSeconds": 600}})
+    robot = Client(client.session, client.url, authorization=f"Bearer {issued.body['status']['token']}")
+    answer = await anonymous(client).post(SESSION, {"token": await one_time_token(robot)})
+    ends = parse_time(issued.body["status"]["expirationTimestamp"])
+    assert abs((parse_time(answer.body["expirationTimestamp"]) - ends).total_seconds()) < 5
+    page = Client(client.session, client.url, authorization=f"Bearer {answer.body['token']}")
+    assert (await page.get(PODS)).status == 200
+    assert (await client.delete(f"{accounts}/robot")).status == 200
+    assert (await client.post(accounts, account)).status == 201
+    assert (await page.get(PODS)).status == 401
 
 
 async def test_token_is_valid_once(client):

@@ -60,6 +60,17 @@ class Account(Struct, frozen=True, kw_only=True):
             node=Reference.read(own.get("node")),
         )
 
+    @classmethod
+    def of_user(cls, user: User) -> "Account | None":
+        """Return the account that was authenticated as a user, with the pod of its token; None if the user has no uid of one."""
+        names = split_username(user.name)
+        if names is None or not user.uid:
+            return None
+        namespace, name = names
+        pod_names, pod_uids = (user.extra.get(f"{_EXTRA}{each}", ()) for each in ("pod-name", "pod-uid"))
+        pod = Reference(pod_names[0], pod_uids[0]) if pod_names and pod_uids else None
+        return cls(namespace=namespace, account=Reference(name, user.uid), pod=pod)
+
     def claim(self) -> Mapping[str, Any]:
         bound = {"node": self.node, "pod": self.pod, "secret": self.secret}
         named = {name: reference.claim() for name, reference in bound.items() if reference is not None}

@@ -19,6 +19,7 @@ from mockube.apiserver.authn.authenticators import (
     KnownToken,
     TokenDetails,
 )
+from mockube.apiserver.user import User
 from mockube.component_base.clock import Clock
 
 from . import jwt
@@ -120,6 +121,12 @@ class ServiceAccounts:
         notes = self._notes(account, claims, now)
         return KnownToken(account.user(claims.get("jti") or ""), shared, notes)
 
+    async def check_user(self, user: User) -> None:
+        """Raise BadToken if the user is a service account that does not exist any more, or its token's pod does not."""
+        account = Account.of_user(user)
+        if account is not None:
+            await self._check(account, self._clock.now())
+
     def _notes(self, account: Account, claims: Mapping[str, Any], now: datetime) -> TokenDetails | None:
         annotations = {}
         if not audiences(claims):
@@ -132,7 +139,8 @@ class ServiceAccounts:
             if is_stale:
                 text = f"subject: {account.username}, seconds after warning threshold: {late}"
                 annotations["authentication.k8s.io/stale-token"] = text
-        return TokenDetails(annotations) if annotations else None
+        end = claims.get("exp")
+        return None if end is None and not annotations else TokenDetails(annotations, end=end)
 
     async def _check(self, account: Account, now: datetime) -> None:
         """Raise BadToken if an object that the token refers to does not exist, or has another uid."""

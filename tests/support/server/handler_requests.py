@@ -25,6 +25,9 @@ class FakeClient:
     def set_authenticated(self):
         self.is_authenticated = True
 
+    def set_unauthenticated(self):
+        pass
+
     def on_lost(self, callback):
         self.lost = callback
 

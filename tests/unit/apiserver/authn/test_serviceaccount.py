@@ -257,5 +257,6 @@ async def test_stale_token_use_is_annotated(tokens, later, word):
     notes = (await tokens.authenticate(token)).notes
     assert tokens.accounts.uses == {word: 1}
     annotation = "subject: system:serviceaccount:ns:robot, seconds after warning threshold: 10"
-    stale = ({"authentication.k8s.io/stale-token": annotation}, ())
-    assert notes == (stale if word == "stale_tokens" else None)
+    stale = {"authentication.k8s.io/stale-token": annotation}
+    assert notes.annotations == (stale if word == "stale_tokens" else {})
+    assert (notes.warnings, notes.end) == ((), claims_of(token)["exp"])

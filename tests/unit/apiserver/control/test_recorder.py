@@ -71,6 +71,19 @@ def test_beginning_of_long_texts_is_recorded(recorder):
     assert (outcome.info.resource, outcome.info.subresource, outcome.info.rest) == ("pods", "proxy", ())
 
 
+def test_statuses_of_newest_errors_are_kept(clock, monkeypatch):
+    monkeypatch.setattr(module, "MAX_PROBLEMS", 2)
+    recorder = RequestRecorder(clock)
+    recorded = []
+    for user in ("alice", CONTROLLERS, "alice", "bob"):
+        recorded.append(recorder.begin(request_for("a", user=user)))
+        recorder.end(recorded[-1], 409, 0, 0.0, b"{}")
+    assert [each.outcome.problem for each in recorded] == [b"", b"{}", b"{}", b"{}"]
+    recorder.clear()
+    recorder.end(recorder.begin(request_for("a")), 409, 0, 0.0, b"{}")
+    assert recorded[-1].outcome.problem == b"{}"
+
+
 def test_calls_of_users_are_not_dropped_because_of_those_of_controllers(recorder):
     for name in "abc":
         record(recorder, request_for(name))

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from mockube.apiserver.control.recorder import RequestRecorder
-from mockube.apiserver.control.requests import Requests
+from mockube.apiserver.control.requests import Requests, message_of
 from mockube.apiserver.event_loop import QUICK_SLICE
 from mockube.apiserver.request_info import parse
 from mockube.apiserver.user import User
@@ -39,3 +39,24 @@ async def test_list_has_no_request_that_ends_after_its_version(recorder):
     assert version == recorder.newest - 1
     assert max(stored.revision for stored in objects) == version
     assert "status" not in orjson.loads(objects[-1].value)
+
+
+WEBHOOK = 'admission webhook "w.example" denied the request: the value is hunter2'
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "is_shown"),
+    [
+        *((code, WEBHOOK, False) for code in (400, 401, 403, 404, 409, 418, 500, 599)),
+        (422, 'Secret "a" is invalid: data[b]: Invalid value: "hunter2"', False),
+        (409, 'Operation cannot be fulfilled on secrets "a"', False),
+        (403, 'secrets "a" is forbidden: User "bob" cannot get resource "secrets"', True),
+        (404, 'secrets "a" not found', True),
+        (401, "Unauthorized", True),
+    ],
+)
+def test_messages_that_may_quote_a_secret_are_hidden(recorder, code, message, is_shown):
+    for resource in ("secrets", "configmaps"):
+        recorded = recorder.begin(request_for(f"/api/v1/namespaces/default/{resource}/a"))
+        recorder.end(recorded, code, 0, 0.0, orjson.dumps({"message": message}))
+        assert message_of(recorded) == (message if is_shown or resource != "secrets" else "")

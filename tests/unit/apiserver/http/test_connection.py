@@ -11,7 +11,7 @@ from mockube.apiserver.http.connection import HEAD_BYTES, HEADERS, NO_DATA
 from mockube.apiserver.http.server import ALL_HEADS_BYTES, HEAD_SECONDS, SWEEP_SECONDS, Server
 from mockube.apiserver.request.response import text_response
 from mockube.component_base.clock import SteppedClock
-from tests.support.event_loop import yield_to_loop
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.server.fake_transport import FakeTransport
 
 START = b"GET / HTTP/1.1\r\nHost: x\r\n"
@@ -34,6 +34,8 @@ class RecordingServer:
         self.requests.append(request)
         if request.path == "/authenticated":
             request.client.set_authenticated()
+        if request.path == "/page":
+            request.client.set_unauthenticated()
         await self.going.wait()
         try:
             self.bodies.append(await request.client.read(1 << 20))
@@ -54,6 +56,31 @@ async def recording_server():
 
 def split(data, size):
     return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+@pytest.mark.parametrize(("path", "count"), [(b"/", 0), (b"/page", 1)])
+async def test_connection_counts_as_unauthenticated_while_page_is_served(recording_server, path, count):
+    recording_server.going.clear()
+    unauthenticated = recording_server.server.unauthenticated
+    wire = recording_server.wire()
+    wire.receive(GET.replace(b"/", path, 1))
+    await until(lambda: recording_server.requests)
+    assert len(unauthenticated) == count
+    recording_server.going.set()
+    await until(lambda: recording_server.bodies)
+    await yield_to_loop(20)
+    assert len(unauthenticated) == 1
+
+
+async def test_page_for_authenticated_connection_does_not_count_as_unauthenticated(recording_server):
+    wire = recording_server.wire()
+    wire.receive(GET.replace(b"/", b"/authenticated", 1))
+    await until(lambda: recording_server.bodies)
+    recording_server.going.clear()
+    wire.receive(GET.replace(b"/", b"/page", 1))
+    await until(lambda: len(recording_server.requests) == 2)
+    assert len(recording_server.server.unauthenticated) == 0
+    recording_server.going.set()
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])

@@ -12,16 +12,28 @@ import java.net.http.HttpResponse.BodyHandlers;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
 import java.security.cert.CertificateFactory;
+import java.time.Duration;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
 /** Sends requests in JSON. */
 final class Client {
+    /** How long a request may take: longer than the server takes, which ends its requests after a minute. */
+    private static final Duration REQUEST_TIME = Duration.ofMinutes(2);
+    /** The same for an advance, which waits until everything has happened that was due. */
+    private static final Duration ADVANCE_TIME = Duration.ofMinutes(10);
+
     private final Kubeconfig access;
+    private final Duration time;
     private final HttpClient http;
 
     Client(Kubeconfig access) {
+        this(access, REQUEST_TIME);
+    }
+
+    Client(Kubeconfig access, Duration time) {
         this.access = access;
+        this.time = time;
         this.http = HttpClient.newBuilder().sslContext(trusting(access.caCertificate())).build();
     }
 
@@ -45,6 +57,7 @@ final class Client {
     /** Returns the object of the response; null if it is empty. */
     Tree send(String method, String path, Object body) {
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(access.server() + path))
+                .timeout(path.endsWith("/advance") ? ADVANCE_TIME : time)
                 .header("Accept", "application/json")
                 .header("Authorization", "Bearer " + access.token())
                 .header("User-Agent", "mockube-helper-java")

@@ -85,10 +85,25 @@ public final class Cluster implements AutoCloseable {
         return fault;
     }
 
-    /** Removes the faults that were created here. */
+    /** Removes the faults that were created here: all of them, also if one cannot be removed. */
     public void removeFaults() {
-        faults.forEach(Fault::remove);
+        List<Fault> created = List.copyOf(faults);
         faults.clear();
+        RuntimeException failure = null;
+        for (Fault fault : created) {
+            try {
+                fault.remove();
+            } catch (RuntimeException error) {
+                if (failure == null) {
+                    failure = error;
+                } else {
+                    failure.addSuppressed(error);
+                }
+            }
+        }
+        if (failure != null) {
+            throw failure;
+        }
     }
 
     /** Returns the requests that meet the field selectors, such as verb=update or code!=200; the oldest first. */

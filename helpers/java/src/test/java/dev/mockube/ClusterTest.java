@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -44,6 +45,24 @@ class ClusterTest {
         cluster.fault(BUSY);
         cluster.removeFaults();
         create(cluster, "accepted");
+    }
+
+    @Test
+    void allFaultsAreForgottenWhenTheClusterHasDied() {
+        Cluster own = Cluster.start("--nodes=0");
+        own.fault(BUSY);
+        own.fault(BUSY);
+        own.close();
+        RuntimeException error = assertThrows(RuntimeException.class, own::removeFaults);
+        assertEquals(1, error.getSuppressed().length);
+        own.removeFaults();
+    }
+
+    @Test
+    void requestThatIsHeldEnds(Cluster cluster) {
+        cluster.fault(Map.of("match", Map.of("path", "/version"), "delay", Map.of("seconds", 600)));
+        Client client = new Client(Kubeconfig.read(cluster.kubeconfig()), Duration.ofMillis(200));
+        assertThrows(UncheckedIOException.class, () -> client.send("GET", "/version", null));
     }
 
     @Test
