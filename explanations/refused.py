@@ -40,11 +40,18 @@ def explain_request(request: ReadOnlyTree, facts: Facts) -> Explanation:
     if code < _ERRORS_FROM:
         return no_problem(f"the request was answered with {code}", sent)
     evidence = [sent, Evidence(text=message or "the message was not recorded", source=f"response {code}")]
-    if fault := status.get("fault"):
+    fault = status.get("fault")
+    if fault and status.get("answeredByFault"):
         return Explanation(
             cause=f"the Fault {fault} was injected, which answered with {code}",
             evidence=evidence,
             remedies=[Remedy(text="Remove it:", command=command("mockube", "fault", "remove", fault))],
+        )
+    if fault:
+        evidence.append(
+            Evidence(
+                text=f"the Fault {fault} was injected, which did not give the response", source="status.fault"
+            )
         )
     if not message and code != _UNAUTHORIZED:
         return unknown(f"the request was answered with {code}, and its message was not recorded", *evidence)

@@ -130,6 +130,7 @@ class Request:
         "impersonated",
         "info",
         "is_aborted",
+        "is_answered_by_fault",
         "is_in_flight",
         "is_terminated",
         "method",
@@ -207,6 +208,8 @@ class Request:
         """The revision at which a get or a list reads the store."""
         self.fault = ""
         """The name of the fault that was injected into it."""
+        self.is_answered_by_fault = False
+        """Whether that fault has given the response."""
         self.context: RequestContext | None = None
         """The request for a resource, after its body was read."""
 

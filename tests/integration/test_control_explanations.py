@@ -158,3 +158,19 @@ async def test_messages_that_may_quote_secrets_are_left_out(client):
         "status"
     ]
     assert status["cause"] == "the request was answered with 422, and its message was not recorded"
+
+
+async def test_only_a_fault_that_gave_the_response_is_its_cause(client):
+    for effect, cause in (
+        ({"delay": {"seconds": 0}}, "it does not exist: configmaps "),
+        ({"refuse": {"status": 404}}, "the Fault f was injected, which answered with 404"),
+    ):
+        match = {"name": "missing"}
+        fault = control_object("Fault", "f", spec={"match": match, **effect})
+        assert (await client.post(f"{PATH}/faults", fault)).status == 201
+        assert (await client.get("/api/v1/namespaces/default/configmaps/missing")).status == 404
+        (request,) = (await client.get(f"{PATH}/requests?fieldSelector=fault=f")).body["items"][-1:]
+        newest = control_object("Explanation", spec={"request": {"name": request["metadata"]["name"]}})
+        status = (await client.post(EXPLANATIONS, newest)).body["status"]
+        assert status["cause"].startswith(cause)
+        await client.delete(f"{PATH}/faults/f")

@@ -9,7 +9,7 @@ from tests.support.explained import facts_of, thing
 RBAC = "rbac.authorization.k8s.io/v1"
 
 
-def request(code, message="", *, fault="", **spec):
+def request(code, message="", *, fault="", answered=False, **spec):
     sent = {
         "user": "ada",
         "verb": "create",
@@ -18,7 +18,7 @@ def request(code, message="", *, fault="", **spec):
         "namespace": "default",
         **spec,
     }
-    status = {"code": code, "message": message, "fault": fault}
+    status = {"code": code, "message": message, "fault": fault, "answeredByFault": answered}
     return {"spec": {"uri": "/x", **sent}, "status": {name: value for name, value in status.items() if value}}
 
 
@@ -118,9 +118,15 @@ def test_question_to_the_authorizers_is_that_of_the_request():
 
 
 def test_fault_is_the_cause():
-    found = explained(request(503, "unavailable", fault="busy"))
+    found = explained(request(503, "unavailable", fault="busy", answered=True))
     assert found.cause == "the Fault busy was injected, which answered with 503"
     assert commands(found) == ["mockube fault remove busy"]
+
+
+def test_fault_that_did_not_answer_is_only_evidence():
+    found = explained(request(404, 'pods "a" not found', fault="slow"))
+    assert found.cause == 'it does not exist: pods "a" not found'
+    assert found.evidence[-1].text == "the Fault slow was injected, which did not give the response"
 
 
 @pytest.mark.parametrize(
