@@ -190,15 +190,22 @@ class Facts:
         answer = self._answer(question)
         return answer if isinstance(answer, list | tuple) else ()
 
+    def may_read_events(self, obj: ReadOnlyTree) -> bool:
+        return self._answer(_events_about(obj)) is not REFUSED
+
     def events_of(self, obj: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
         """Return the Events about an object, the newest first."""
-        events = self._sequence(EventsOf(meta.namespace(obj) or "default", meta.uid(obj)))
+        events = self._sequence(_events_about(obj))
         return sorted(events, key=event_time, reverse=True)
 
     def log(self, pod: ReadOnlyTree, container: str, *, previous: bool) -> Sequence[str]:
         """Return the last lines of a log; none if there are none, or if the user may not read it."""
         answer = self._answer(LogOf(meta.namespace(pod), meta.name(pod), container, previous))
         return [str(line) for line in answer] if isinstance(answer, list | tuple) else ()
+
+
+def _events_about(obj: ReadOnlyTree) -> EventsOf:
+    return EventsOf(meta.namespace(obj) or "default", meta.uid(obj))
 
 
 def event_time(event: ReadOnlyTree) -> str:

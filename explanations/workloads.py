@@ -15,6 +15,7 @@ from .owners import REPLICA_SETS
 from .records import find_condition, find_events
 
 REVISION: Final = "deployment.kubernetes.io/revision"
+TEMPLATE_HASH: Final = "pod-template-hash"
 
 
 def unobserved(obj: ReadOnlyTree) -> Explanation | None:
@@ -91,12 +92,18 @@ def explain_deployment(deployment: ReadOnlyTree, facts: Facts) -> Explanation:
 
 
 def _is_up_to_date(deployment: ReadOnlyTree, facts: Facts) -> bool:
-    """Return whether the newest ReplicaSet is that of the template, as far as counts show: then a pause is no cause."""
+    """Return whether the newest ReplicaSet is that of the template, with its metadata: then a pause is no cause."""
     newest = _newest_replica_set(deployment, facts)
     if newest is None:
         return False
-    template, own = deployment["spec"]["template"], newest["spec"]["template"]
-    return bool(template.get("spec") == own.get("spec"))
+    return _comparable(deployment["spec"]["template"]) == _comparable(newest["spec"]["template"])
+
+
+def _comparable(template: ReadOnlyTree) -> tuple[object, object, object]:
+    """Return what a Deployment and its ReplicaSet have in common: the ReplicaSet has one more label."""
+    metadata = template.get("metadata") or {}
+    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != TEMPLATE_HASH}
+    return labels, metadata.get("annotations") or {}, template.get("spec")
 
 
 def _paused(deployment: ReadOnlyTree, counts: Evidence) -> Explanation:
@@ -189,7 +196,7 @@ def _blocked_by_first(members: Members, replicas: int, counts: Evidence) -> Expl
     """Explain a StatefulSet that handles its pods one after another."""
     first = min(members.unready, key=_ordinal)
     explanation = members.explain_pods([first], replicas)
-    waiting = replicas - len(members.pods)
+    waiting = replicas - len(members.pods) - len(members.ending) - len(members.ended)
     order = f"; {waiting} more pods are created only when it is ready" if waiting > 0 else ""
     return Explanation(
         state=explanation.state,
