@@ -3,9 +3,9 @@
 So an explanation asks for what its case needs, and remains a pure function: of the same facts it makes the same explanation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -13,6 +13,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
+
+_T = TypeVar("_T")
 
 EVENTS: Final = GroupResource("", "events")
 PODS: Final = GroupResource("", "pods")
@@ -139,6 +141,14 @@ class Facts:
     ) -> None:
         self.now, self.gates = now, gates
         self._answers = answers
+        self._results: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """Return what is made of facts, which is made once: an explanation begins again for each fact that it lacks."""
+        if key not in self._results:
+            self._results[key] = make()
+        result: _T = self._results[key]
+        return result
 
     @property
     def unreadable(self) -> Sequence[str]:

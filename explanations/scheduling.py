@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -55,7 +56,7 @@ def explain_unscheduled(pod: ReadOnlyTree, facts: Facts) -> Explanation:
     snapshot = _Snapshot(pod, facts) if scheduler == DEFAULT_SCHEDULER else None
     if snapshot is None or not snapshot.is_complete:
         return _recorded_only(pod, recorded, scheduler)
-    return snapshot.explain(recorded)
+    return facts.once(("unscheduled", meta.uid(pod)), partial(snapshot.explain, recorded))
 
 
 def _gated(pod: ReadOnlyTree, gates: Sequence[str]) -> Explanation:
@@ -120,7 +121,7 @@ class _Snapshot:
         claims = [
             *claim_problems(self._pod, self._facts)
         ]  # first: a fact that is missing ends the explanation
-        snapshot = self._make()
+        snapshot = self._facts.once(("snapshot", bool(self._claims)), self._make)
         info = PodInfo.of(PodView.of(self._pod), self._facts.gates)
         try:
             found = find_all_feasible(info, snapshot, DEFAULT_PROFILE, None)

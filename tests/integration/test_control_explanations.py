@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.apiserver.control import explanations, fact_collector
 from tests.support.server.apiserver import running, running_with_roles
 from tests.support.server.control import API_VERSION, PATH, causes, control_object
 
@@ -174,3 +175,32 @@ async def test_only_a_fault_that_gave_the_response_is_its_cause(client):
         status = (await client.post(EXPLANATIONS, newest)).body["status"]
         assert status["cause"].startswith(cause)
         await client.delete(f"{PATH}/faults/f")
+
+
+async def test_too_many_explanations_at_once_are_refused(client, monkeypatch):
+    monkeypatch.setattr(explanations, "MAX_PENDING", 0)
+    answer = await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))
+    assert (answer.status, answer.body["message"]) == (429, "0 explanations are in progress")
+    monkeypatch.undo()
+    assert (await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))).status == 404
+
+
+async def test_only_events_about_the_object_are_read(client, monkeypatch):
+    await add_pending_pod(client)
+    pod = (await client.get(f"{PODS}/web")).body["metadata"]
+    for name, uid in (("about-it", pod["uid"]), ("about-another", "another-uid")):
+        involved = {"kind": "Pod", "namespace": "default", "name": "web", "uid": uid}
+        event = {"metadata": {"name": name}, "involvedObject": involved, "reason": "Why", "message": name}
+        assert (await client.post("/api/v1/namespaces/default/events", event)).status == 201
+    decoded = []
+    readable = fact_collector._readable
+    monkeypatch.setattr(
+        fact_collector,
+        "_readable",
+        lambda resource, stored: decoded.append(stored) or readable(resource, stored),
+    )
+    await client.patch(f"{PODS}/web/status", {"status": {"conditions": None}})
+    await client.patch(f"{PODS}/web", {"metadata": {"finalizers": ["a.b/c"]}})
+    await client.delete(f"{PODS}/web")
+    await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))
+    assert [each.tree()["metadata"]["name"] for each in decoded] == ["about-it"]

@@ -1,7 +1,9 @@
 """Explanations of pods without a node."""
 
+from mockube.explanations import scheduling
 from mockube.explanations.catalog import explain
 from mockube.explanations.facts import PODS
+from mockube.scheduler.cluster import SchedulerCache
 from tests.support.explained import condition, facts_of, node_of, pod_of, thing
 
 TAINT = {"key": "only", "value": "db", "effect": "NoSchedule"}
@@ -107,3 +109,14 @@ def test_claims_of_devices_are_not_judged_again():
     found = explained(waiting(resourceClaims=[{"name": "gpu"}]), node_of())
     assert found.nodes == ()
     assert found.cause.startswith("default-scheduler found no node")
+
+
+def test_snapshot_is_made_once_although_facts_are_missing(monkeypatch):
+    made = []
+    monkeypatch.setattr(scheduling, "SchedulerCache", lambda gates: made.append(1) or SchedulerCache(gates))
+    first, second = waiting(container=requests("8")), waiting(container=requests("9"))
+    second["metadata"] = {**second["metadata"], "name": "b", "uid": "uid-b"}
+    facts = facts_of(first, second, node_of(), thing("Namespace", "default", namespace=""))
+    for pod in (first, second, first):
+        assert explain(PODS, pod, facts).nodes[0].plugin == "NodeResourcesFit"
+    assert len(made) == 1
