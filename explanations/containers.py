@@ -199,7 +199,7 @@ def _image_problem(container: Container, facts: Facts, text: str) -> tuple[str, 
         return "is not on the node, and imagePullPolicy Never forbids to pull it", True, [another, rule]
     for words, problem, needs_credentials in _PULL_PROBLEMS:
         if any(word in lower for word in words):
-            return problem, True, [another, *(_credentials(pod, facts) if needs_credentials else ())]
+            return problem, True, [*(_credentials(pod, facts) if needs_credentials else ()), another]
     return "cannot be pulled; mockube does not know why beyond the message", False, [another]
 
 

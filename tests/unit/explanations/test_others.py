@@ -89,6 +89,31 @@ def test_claims(of_claim, objects, state, cause):
     assert (found.state, cause in found.cause) == (state, True), found.cause
 
 
+def test_volume_that_names_the_claim_and_is_not_bound_to_it():
+    waiting = claim(volumeName="disk")
+    own = {"namespace": "default", "name": "data"}
+    assert explained(waiting, volume(claimRef=own)).state == "Unknown"
+    old = explained(waiting, volume(claimRef={**own, "uid": "another"}))
+    assert old.cause.endswith("is that of a claim of the same name, which existed before")
+    mismatch = event(waiting, "VolumeMismatch", "requested volume size is larger")
+    assert explained(waiting, volume(), mismatch).cause.endswith(
+        "does not fit: requested volume size is larger"
+    )
+
+
+def test_lost_claim_whose_volume_exists():
+    lost = claim("Lost", volumeName="disk")
+    assert explained(lost, volume()).state == "Unknown"
+    misbound = event(lost, "ClaimMisbound", "Two claims are bound to the same volume")
+    assert explained(lost, volume(), misbound).cause.endswith("Two claims are bound to the same volume")
+
+
+@pytest.mark.parametrize("name", ["fast", None])
+def test_claim_without_class_is_not_explained_while_a_volume_may_fit(name):
+    waiting = claim(**({"storageClassName": name} if name else {}))
+    assert explained(waiting, volume("4Gi", storageClassName=name or "")).state == "Unknown"
+
+
 def test_claim_whose_provisioner_fails():
     waiting = claim(storageClassName="fast")
     failed = event(waiting, "ProvisioningFailed", "no space")
