@@ -185,6 +185,16 @@ def test_service_whose_pods_are_not_ready():
     assert found.cause.startswith("none of its 1 pods is ready; p: the image nginx")
 
 
+def test_service_with_some_ready_pods():
+    waiting = with_state({"waiting": {"reason": "ErrImagePull", "message": "not found"}})
+    pods = [labelled("web", status=waiting), labelled("web", status=READY, container=HTTP)]
+    pods[1]["metadata"] = {**pods[1]["metadata"], "name": "q", "uid": "uid-q"}
+    assert explained(service(), *pods).cause.startswith("1 ready pods have the labels of its selector")
+    unread = explained(service(), *pods, refused=("endpointslices.discovery.k8s.io",))
+    assert (unread.state, "which you may not list" in unread.cause) == ("Unknown", True)
+    assert "no addresses" not in unread.cause
+
+
 def test_service_whose_port_has_no_such_name():
     cause = "no container of its pods has a port named http, which is its targetPort"
     assert explained(service(), labelled("web", status=READY)).cause == cause
@@ -222,9 +232,27 @@ def test_autoscalers():
     active = condition("ScalingActive", "True")
     limited = condition("ScalingLimited", "True", "TooManyReplicas", "more than the maximum")
     assert "TooManyReplicas" in explained(autoscaler(active, limited)).cause
+    few = condition("ScalingLimited", "True", "TooFewReplicas", "less than the minimum")
+    assert explained(autoscaler(active, few, currentReplicas=1, desiredReplicas=1)).state == "NoProblem"
+    slow = condition("ScalingLimited", "True", "ScaleUpLimit", "faster than the maximum scale rate")
+    rate = explained(autoscaler(active, slow, currentReplicas=1, desiredReplicas=4))
+    assert rate.cause.startswith("it scales step by step, as fast as spec.behavior or its default allows")
+    assert rate.remedies[0].text == "Change the policies of spec.behavior:"
+    stable = condition("AbleToScale", "True", "ScaleDownStabilized", "recent recommendations were higher")
+    kept = explained(autoscaler(active, stable, currentReplicas=3, desiredReplicas=3))
+    assert (kept.state, kept.cause.startswith("it keeps 3 replicas for now")) == ("NoProblem", True)
     assert explained(autoscaler(active, currentReplicas=2, desiredReplicas=2)).state == "NoProblem"
     assert explained(autoscaler(active, currentReplicas=1, desiredReplicas=2)).state == "Unknown"
     assert explained(autoscaler()).state == "Unknown"
+
+
+def test_requests_that_an_autoscaler_needs():
+    def remedy(resource):
+        message = f"missing request for {resource} in container c of Pod web-1"
+        return explained(autoscaler(condition("ScalingActive", "False", "No", message))).remedies[0]
+
+    assert remedy("memory").command.endswith("--requests=memory=128Mi")
+    assert remedy("example.com/gpu").command == ""
 
 
 def signing_request(*conditions, signer="example.com/a", certificate=None):

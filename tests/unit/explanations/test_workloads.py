@@ -279,7 +279,11 @@ def budget(**status):
 def test_budgets_and_drains():
     assert explained(budget(disruptionsAllowed=1)).state == "NoProblem"
     strict = budget(expectedPods=1, currentHealthy=1, desiredHealthy=1)
-    assert explained(strict).cause == "no pod may be evicted: 1 pods are healthy, and 1 must be"
+    assert explained(strict).cause == "no ready pod may be evicted: 1 pods are healthy, and 1 must be"
+    few = budget(expectedPods=2, currentHealthy=1, desiredHealthy=2)
+    assert explained(few).cause == "no pod may be evicted: 1 pods are healthy, and 2 must be"
+    few["spec"]["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
+    assert explained(few).cause.startswith("no ready pod may be evicted")
     cordoned = node_of("b", unschedulable=True)
     pod = pod_of(nodeName="b", metadata={"labels": {"app": "web"}}, status=READY)
     found = explained(cordoned, strict, pod)
@@ -289,6 +293,40 @@ def test_budgets_and_drains():
         explained(cordoned, strict, pod, refused=("pods",)).cause
         == "the node is cordoned: it takes no new pods"
     )
+
+
+def test_budget_that_is_not_computed():
+    assert explained(budget()).state == "Unknown"
+    failed = condition("DisruptionAllowed", "False", "SyncFailed", "found no controller")
+    found = explained(budget(conditions=[failed]))
+    assert (found.state, found.cause.endswith("found no controller")) == ("Explained", True)
+    assert explained(budget(expectedPods=0)).state == "NoProblem"
+    selected = pod_of(metadata={"labels": {"app": "web"}}, status=READY)
+    assert explained(budget(expectedPods=0), selected).state == "Explained"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"deletionTimestamp": "2026-01-31T12:00:20Z"},
+        {"annotations": {"kubernetes.io/config.mirror": "x"}},
+        owned(workload("DaemonSet", "agent")),
+    ],
+)
+def test_pods_that_a_drain_leaves_do_not_keep_it_from_its_end(fields):
+    strict = budget(expectedPods=1, currentHealthy=1, desiredHealthy=1)
+    pod = pod_of(nodeName="b", metadata={"labels": {"app": "web"}, **fields}, status=READY)
+    assert "no PodDisruptionBudget keeps" in explained(node_of("b", unschedulable=True), strict, pod).cause
+
+
+def test_budget_without_selector_and_unready_pods_keep_no_drain_from_its_end():
+    strict = budget(expectedPods=1, currentHealthy=1, desiredHealthy=1)
+    cordoned = node_of("b", unschedulable=True)
+    unready = pod_of(nodeName="b", metadata={"labels": {"app": "web"}})
+    assert "no PodDisruptionBudget keeps" in explained(cordoned, strict, unready).cause
+    strict["spec"]["selector"] = None
+    ready = pod_of(nodeName="b", metadata={"labels": {"app": "web"}}, status=READY)
+    assert "no PodDisruptionBudget keeps" in explained(cordoned, strict, ready).cause
 
 
 def test_nodes():
