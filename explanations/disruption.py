@@ -14,8 +14,7 @@ from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, no_
 from .facts import PODS, Facts
 from .members import is_terminal
 from .pods import explain_pod
-from .records import condition_evidence, find_events
-from .workloads import unobserved
+from .records import condition_evidence, find_events, unobserved
 
 BUDGETS: Final = GroupResource("policy", "poddisruptionbudgets")
 

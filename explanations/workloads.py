@@ -12,21 +12,10 @@ from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
 from .facts import Facts
 from .members import Members
 from .owners import REPLICA_SETS
-from .records import find_condition, find_events
+from .records import find_condition, find_events, unobserved
 
 REVISION: Final = "deployment.kubernetes.io/revision"
 TEMPLATE_HASH: Final = "pod-template-hash"
-
-
-def unobserved(obj: ReadOnlyTree) -> Explanation | None:
-    """Explain an object whose controller has not seen its last change."""
-    observed = (obj.get("status") or {}).get("observedGeneration") or 0
-    if observed >= meta.generation(obj):
-        return None
-    return unknown(
-        f"its controller has not observed generation {meta.generation(obj)} yet: it does not run, or it is busy",
-        Evidence(text=f"status.observedGeneration is {observed}", source="status.observedGeneration"),
-    )
 
 
 def scaled_to_zero(obj: ReadOnlyTree) -> Explanation:
