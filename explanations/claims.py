@@ -20,13 +20,15 @@ from .commands import why_object
 from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
 from .facts import PODS, Facts
 from .records import find_events
-from .volumes import claim_names
+from .volumes import CLASSES, SELECTED_NODE, claim_names
 
-CLASSES: Final = GroupResource("storage.k8s.io", "storageclasses")
 VOLUMES: Final = GroupResource("", "persistentvolumes")
 _EVENTS: Final = (
     "ProvisioningFailed",
     "FailedBinding",
+    "VolumeMismatch",
+    "ClaimMisbound",
+    "ClaimLost",
     "ExternalProvisioning",
     "WaitForFirstConsumer",
     "WaitForPodScheduled",
@@ -38,14 +40,12 @@ def explain_claim(claim: ReadOnlyTree, facts: Facts) -> Explanation:
     state = Evidence(text=f"the phase is {phase}", source="status.phase")
     if phase == "Bound":
         return no_problem(f"the claim is bound to {claim['spec'].get('volumeName')}", state)
-    if phase == "Lost":
-        return Explanation(
-            cause=f"the volume of the claim, {claim['spec'].get('volumeName')}, does not exist any more",
-            evidence=[state],
-        )
     events = find_events(claim, facts, _EVENTS)
-    if name := claim["spec"].get("volumeName"):
-        return _named_volume(name, [state, *events], facts)
+    name = claim["spec"].get("volumeName")
+    if phase == "Lost":
+        return _lost(name or "", [state, *events], facts)
+    if name:
+        return _named_volume(claim, name, [state, *events], facts)
     if not has_storage_class_name(claim):
         return _without_class(claim, [state, *events], facts)
     class_name = storage_class_name(claim)
@@ -54,6 +54,7 @@ def explain_claim(claim: ReadOnlyTree, facts: Facts) -> Explanation:
     if facts.is_missing(CLASSES, "", class_name):
         volumes = _from_volumes(claim, class_name, [state, *events], facts)
         return Explanation(
+            state=volumes.state,
             cause=f"the StorageClass {class_name} does not exist, and {volumes.cause}",
             evidence=volumes.evidence,
             remedies=[Remedy(text=f"Create the StorageClass {class_name}."), *volumes.remedies],
@@ -61,21 +62,45 @@ def explain_claim(claim: ReadOnlyTree, facts: Facts) -> Explanation:
     return _by_class(claim, class_name, [state, *events], facts)
 
 
-def _named_volume(name: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
-    named = Evidence(text=f"spec.volumeName is {name}", source="spec.volumeName")
+def _lost(name: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
+    """Explain a claim that was bound: its volume is gone, or is that of another claim."""
+    if name and facts.is_missing(VOLUMES, "", name):
+        return Explanation(
+            cause=f"the volume of the claim, {name}, does not exist any more", evidence=evidence
+        )
+    misbound = [each for each in evidence if "ClaimMisbound" in each.source]
+    if misbound:
+        return Explanation(cause=f"the claim is not bound any more: {misbound[0].text}", evidence=evidence)
+    return unknown(f"the claim is not bound any more to its volume, {name}; why is not recorded", *evidence)
+
+
+def _named_volume(claim: ReadOnlyTree, name: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
+    evidence = [Evidence(text=f"spec.volumeName is {name}", source="spec.volumeName"), *evidence]
     if facts.is_missing(VOLUMES, "", name):
         return Explanation(
-            cause=f"the PersistentVolume {name}, which it names, does not exist", evidence=[named, *evidence]
+            cause=f"the PersistentVolume {name}, which it names, does not exist", evidence=evidence
         )
     volume = facts.find(VOLUMES, "", name)
-    reference = ((volume or {}).get("spec") or {}).get("claimRef")
-    if reference:
-        owner = f"{reference.get('namespace')}/{reference.get('name')}"
+    reference = ((volume or {}).get("spec") or {}).get("claimRef") or {}
+    owner = f"{reference.get('namespace')}/{reference.get('name')}"
+    is_own = owner == f"{meta.namespace(claim)}/{meta.name(claim)}"
+    if reference and not is_own:
         return Explanation(
             cause=f"the PersistentVolume {name}, which it names, is that of the claim {owner}",
-            evidence=[named, *evidence],
+            evidence=evidence,
         )
-    return unknown(f"the PersistentVolume {name}, which it names, is not bound to it yet", named, *evidence)
+    if is_own and reference.get("uid") not in (None, "", meta.uid(claim)):
+        return Explanation(
+            cause=f"the PersistentVolume {name}, which it names, is that of a claim of the same name, which existed before",
+            evidence=evidence,
+        )
+    mismatches = find_events(claim, facts, ("VolumeMismatch", "ClaimMisbound"), limit=1)
+    if mismatches:
+        return Explanation(
+            cause=f"the PersistentVolume {name}, which it names, does not fit: {mismatches[0].text}",
+            evidence=evidence,
+        )
+    return unknown(f"the PersistentVolume {name}, which it names, is not bound to it yet", *evidence)
 
 
 def _without_class(claim: ReadOnlyTree, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
@@ -89,8 +114,10 @@ def _without_class(claim: ReadOnlyTree, evidence: Sequence[Evidence], facts: Fac
             f"the claim was made before the default StorageClass {meta.name(default)} was there, and has not got it yet",
             *evidence,
         )
+    volumes = _from_volumes(claim, "", (), facts)
     return Explanation(
-        cause=f"the claim names no StorageClass, and there is no default one; {_from_volumes(claim, '', (), facts).cause}",
+        state=volumes.state,
+        cause=f"the claim names no StorageClass, and there is no default one; {volumes.cause}",
         evidence=[*evidence],
         remedies=[Remedy(text="Name a StorageClass in a new claim, or make one the default.")],
     )
@@ -106,9 +133,7 @@ def _by_class(claim: ReadOnlyTree, name: str, evidence: Sequence[Evidence], fact
         source=f"StorageClass {name}",
     )
     failed = find_events(claim, facts, ("ProvisioningFailed",), limit=1)
-    if waits_for_consumer(storage_class) and not (claim["metadata"].get("annotations") or {}).get(
-        "volume.kubernetes.io/selected-node"
-    ):
+    if waits_for_consumer(storage_class) and SELECTED_NODE not in meta.annotations(claim):
         return _waits_for_pod(claim, name, [facts_of_class, *evidence], facts)
     if failed:
         return Explanation(

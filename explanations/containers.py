@@ -1,25 +1,32 @@
 """Why a container does not run, or is not ready: its image, its configuration, how it ended, its probes."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from signal import Signals
 from typing import Any, Final
 
 from msgspec import Struct
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .commands import about, command, kubectl
 from .explanation import Evidence, Remedy
-from .facts import Facts
+from .facts import Facts, event_time
 from .owners import template_owner
 from .records import event_evidence, find_events
 from .volumes import SECRETS, environment_problems, volume_problems
 
 MAX_SIGNAL: Final = 64
+EVENTS_LIVE: Final = timedelta(hours=1)
+"""How long a server keeps Events by default."""
+_UNREPORTED: Final = ("Unknown", "ContainerStatusUnknown")
+"""The reasons of an end that the container runtime has not reported."""
 _SIGNALED: Final = 128
 """Exit codes above are 128 and the number of a signal, if a shell or a run-time has made them."""
-_NOT_FOUND: Final = ("not found", "notfound", "manifest unknown", "does not exist")
+_SECONDS: Final = len("2026-01-31T12:00:00")
+"""The characters of a time without fractions."""
 _DENIED: Final = ("unauthorized", "denied", "authorization failed", "forbidden", "authentication required")
 _UNREACHABLE: Final = (
     "no such host",
@@ -28,8 +35,27 @@ _UNREACHABLE: Final = (
     "i/o timeout",
     "deadline exceeded",
 )
-_AMBIGUOUS: Final = "does not exist or may require"
-"""What registries answer that do not tell who may know of a repository."""
+_PULL_PROBLEMS: Final = (
+    (
+        ("does not exist or may require",),
+        "does not exist, or needs credentials: its registry does not tell which",
+        True,
+    ),
+    (("x509",), "cannot be pulled: the certificate of its registry is not trusted", False),
+    (
+        _DENIED,
+        "cannot be pulled: its registry refuses access, as many do also if the image does not exist",
+        True,
+    ),
+    (_UNREACHABLE, "cannot be pulled: its registry cannot be reached", False),
+    (("no match for platform",), "has no variant for the platform of the node", False),
+    (
+        ("not found", "notfound", "manifest unknown", "does not exist"),
+        "does not exist in its registry",
+        False,
+    ),
+)
+"""The texts by which a failure of a pull is known, what it means, and whether credentials may help. The first one counts."""
 SIMULATION: Final = ("NotSimulated", "EndsAtOnce")
 """The Events by which mockube says what it does not know of an image."""
 
@@ -79,6 +105,12 @@ class Container(Struct, frozen=True, kw_only=True):
     @property
     def is_sidecar(self) -> bool:
         return self.is_init and self.spec.get("restartPolicy") == "Always"
+
+    @property
+    def is_restarted(self) -> bool:
+        """Whether it is started again also after it ended with exit code 0."""
+        policy = self.spec.get("restartPolicy") or self.pod["spec"].get("restartPolicy") or "Always"
+        return policy == "Always" and (self.is_sidecar or not self.is_init)
 
     @property
     def field(self) -> str:
@@ -165,17 +197,9 @@ def _image_problem(container: Container, facts: Facts, text: str) -> tuple[str, 
             command=command("mockube", "images", "load", image),
         )
         return "is not on the node, and imagePullPolicy Never forbids to pull it", True, [another, rule]
-    if _AMBIGUOUS in lower:
-        problem = "does not exist, or needs credentials: its registry does not tell which"
-        return problem, True, [another, *_credentials(pod, facts)]
-    if "x509" in lower:
-        return "cannot be pulled: the certificate of its registry is not trusted", True, [another]
-    if any(word in lower for word in _DENIED):
-        return "cannot be pulled: the registry refuses the credentials", True, [*_credentials(pod, facts)]
-    if any(word in lower for word in _UNREACHABLE):
-        return "cannot be pulled: its registry cannot be reached", True, [another]
-    if any(word in lower for word in _NOT_FOUND):
-        return "does not exist in its registry", True, [another]
+    for words, problem, needs_credentials in _PULL_PROBLEMS:
+        if any(word in lower for word in words):
+            return problem, True, [*(_credentials(pod, facts) if needs_credentials else ()), another]
     return "cannot be pulled; mockube does not know why beyond the message", False, [another]
 
 
@@ -262,6 +286,12 @@ def _other_waiting(container: Container, waiting: ReadOnlyTree) -> Finding:
 def explain_end(container: Container, facts: Facts) -> Finding:
     """Explain a container that ended, and that may be restarted."""
     end = container.last_end
+    message = (container.waiting or {}).get("message") or ""
+    if end is None and (container.waiting or {}).get("reason") == "RunContainerError" and message:
+        return Finding(
+            cause=f"the container {container.name} cannot be started: {message}",
+            evidence=[_waiting_evidence(container)],
+        )
     if end is None:
         return Finding(
             cause=f"the container {container.name} is restarted after a back-off; how it ended is not recorded",
@@ -320,13 +350,32 @@ def _ending(container: Container, end: ReadOnlyTree, facts: Facts) -> tuple[str,
         return probe
     if end.get("reason") in ("StartError", "ContainerCannotRun"):
         return f"cannot be started: {end.get('message') or 'without a message'}", (), bool(end.get("message"))
-    if code == 0:
-        return _completed(container)
+    if end.get("reason") in _UNREPORTED:
+        text = f"ended with exit code {code}, reason {end['reason']}: its node or container runtime lost it, as after a restart"
+        return text, (), False
     if isinstance(code, int) and _SIGNALED < code <= _SIGNALED + MAX_SIGNAL:
         name = _signal_name(end.get("signal") or code - _SIGNALED)
         text = f"ended with exit code {code}, as after {name}; who sent the signal is not recorded"
         return text, (), False
+    if unread := _unread_probes(container, end, facts):
+        return f"ended with exit code {code}; {unread}", (), False
+    if code == 0:
+        return _completed(container)
     return f"ended with exit code {code}: its own program failed", (), True
+
+
+def _unread_probes(container: Container, end: ReadOnlyTree, facts: Facts) -> str:
+    """Return why it is not known whether a probe ended the container; "" if no probe did."""
+    probes = [probe for probe in ("liveness", "startup") if container.spec.get(f"{probe}Probe")]
+    if not probes:
+        return ""
+    names = " or ".join(probes)
+    if not facts.may_read_events(container.pod):
+        return f"whether its {names} probe failed is not known without the right to list Events"
+    finished = end.get("finishedAt")
+    if finished and facts.now - parse_time(finished) > EVENTS_LIVE:
+        return f"whether its {names} probe failed is not known, because Events of that time have expired"
+    return ""
 
 
 def _signal_name(number: int) -> str:
@@ -359,11 +408,9 @@ def _killed_by_probe(container: Container, facts: Facts) -> tuple[str, Sequence[
     for killing in killings:
         for probe in ("liveness", "startup"):
             # An older Event is about an earlier end.
-            is_of_this_end = killing.time[:19] >= (end.get("startedAt") or "")[:19]
+            is_of_this_end = killing.time[:_SECONDS] >= (end.get("startedAt") or "")[:_SECONDS]
             if f"failed {probe} probe" in killing.text and is_of_this_end:
-                failures = find_events(
-                    container.pod, facts, ("Unhealthy",), text=f"{probe.title()} probe", limit=1
-                )
+                failures = _probe_failures(container, facts, probe, since=end.get("startedAt") or "")
                 failure = f": {failures[0].text}" if failures else ""
                 remedy = Remedy(
                     text=f"Correct {probe}Probe of the container {container.name}, or what it asks for: "
@@ -373,9 +420,21 @@ def _killed_by_probe(container: Container, facts: Facts) -> tuple[str, Sequence[
     return None
 
 
+def _probe_failures(container: Container, facts: Facts, probe: str, *, since: str) -> Sequence[Evidence]:
+    """Return the newest Events about a failure of a probe of this container, and none about an earlier run of it."""
+    field = f"spec.{'initContainers' if container.is_init else 'containers'}{{{container.name}}}"
+    return [
+        event_evidence(event)
+        for event in facts.events_of(container.pod)
+        if event.get("reason") == "Unhealthy"
+        and (event.get("involvedObject") or {}).get("fieldPath") == field
+        and f"{probe.title()} probe" in (event.get("message") or "")
+        and event_time(event)[:_SECONDS] >= since[:_SECONDS]
+    ][:2]
+
+
 def _completed(container: Container) -> tuple[str, Sequence[Remedy], bool]:
-    policy = container.pod["spec"].get("restartPolicy") or "Always"
-    if policy != "Always" or (container.is_init and not container.is_sidecar):
+    if not container.is_restarted:
         return "has ended by itself with exit code 0", (), True
     remedy = Remedy(
         text="Give it a command that runs until it is stopped, or run it as a Job if it has to end."
@@ -426,7 +485,7 @@ def _not_ready(container: Container, facts: Facts) -> Finding:
             evidence=[running],
             is_known=False,
         )
-    failures = find_events(container.pod, facts, ("Unhealthy",), text=f"{kind.title()} probe", limit=2)
+    failures = _probe_failures(container, facts, kind, since=(container.running or {}).get("startedAt") or "")
     target = probe_text(probe)
     if not failures:
         delay = probe.get("initialDelaySeconds") or 0

@@ -235,11 +235,13 @@ def explain_pod_deletion(pod: ReadOnlyTree, facts: Facts) -> Explanation:
     """Explain a pod that is being deleted: finalizers count after its containers have ended."""
     until = meta.deletion_timestamp(pod)
     grace = meta.deletion_grace_period_seconds(pod)
+    status = pod.get("status") or {}
     is_running = any(
         "running" in (each.get("state") or {})
-        for each in (pod.get("status") or {}).get("containerStatuses") or ()
+        for field in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+        for each in status.get(field) or ()
     )
-    if meta.finalizers(pod) or until is None or not is_running:
+    if until is None or not is_running:
         return explain_deletion(pod, facts)
     evidence = [
         Evidence(text=f"deletionGracePeriodSeconds is {grace}", source="metadata.deletionGracePeriodSeconds"),

@@ -5,41 +5,81 @@ from typing import Final
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.labels import from_label_selector
+from mockube.apimachinery.labels import SelectorError, from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 
 from .commands import about, explanation_command, kubectl
 from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, no_problem, unknown
 from .facts import PODS, Facts
 from .members import is_terminal
 from .pods import explain_pod
-from .records import condition_evidence, find_events
+from .records import condition_evidence, find_events, unobserved
 
 BUDGETS: Final = GroupResource("policy", "poddisruptionbudgets")
 
 
 def selected_pods(budget: ReadOnlyTree, facts: Facts) -> Sequence[ReadOnlyTree]:
-    selector = from_label_selector(budget["spec"].get("selector") or {})
+    """Return the pods of a budget; without a selector it has none."""
+    try:
+        selector = from_label_selector(budget["spec"].get("selector"))
+    except SelectorError:
+        return ()
     pods = facts.list(PODS, meta.namespace(budget))
     return [pod for pod in pods if selector.matches(meta.labels(pod)) and not is_terminal(pod)]
 
 
+def _may_evict_unready(budget: ReadOnlyTree) -> bool:
+    """Return whether pods that are not ready may be evicted although no disruption is allowed."""
+    status = budget.get("status") or {}
+    healthy, desired = status.get("currentHealthy") or 0, status.get("desiredHealthy") or 0
+    return budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow" or healthy >= desired > 0
+
+
+def _unevictable(budget: ReadOnlyTree) -> str:
+    return "no ready pod" if _may_evict_unready(budget) else "no pod"
+
+
 def explain_budget(budget: ReadOnlyTree, facts: Facts) -> Explanation:
     status = budget.get("status") or {}
-    allowed = status.get("disruptionsAllowed") or 0
     fields = ("currentHealthy", "desiredHealthy", "expectedPods", "disruptionsAllowed")
     counts = Evidence(
         text=", ".join(f"{field} {status.get(field) or 0}" for field in fields), source="status"
     )
-    if allowed:
+    judged = conditions.get(budget, "DisruptionAllowed")
+    if judged is not None and judged.get("reason") == "SyncFailed":
+        return Explanation(
+            cause=f"{_unevictable(budget)} may be evicted, because the budget cannot be computed: {judged.get('message')}",
+            evidence=[condition_evidence(judged), counts],
+        )
+    if waiting := unobserved(budget):
+        return waiting
+    if not status:
+        return unknown("it has no status: its controller has not looked at it yet, or does not run")
+    if allowed := status.get("disruptionsAllowed"):
         return no_problem(f"{allowed} pods may be evicted now", counts)
-    if not status.get("expectedPods"):
+    if not facts.may_list(PODS, meta.namespace(budget)):
+        return unknown("it allows no disruption; its pods you may not list", counts)
+    pods = selected_pods(budget, facts)
+    if not status.get("expectedPods") and not pods:
         return no_problem("it selects no pods, so that it forbids nothing", counts)
+    return _allows_nothing(budget, pods, counts, facts)
+
+
+def _allows_nothing(
+    budget: ReadOnlyTree, pods: Sequence[ReadOnlyTree], counts: Evidence, facts: Facts
+) -> Explanation:
+    status = budget["status"]
     healthy, desired = status.get("currentHealthy") or 0, status.get("desiredHealthy") or 0
-    unready = [pod for pod in selected_pods(budget, facts) if not conditions.is_true(pod, "Ready")]
+    unready = [pod for pod in pods if not conditions.is_true(pod, "Ready")]
     explained = [(pod, explain_pod(pod, facts)) for pod in unready[:3]]
+    reason = (
+        f"{healthy} pods are healthy, and {desired} must be"
+        if status.get("expectedPods")
+        else "its controller expects no pods yet"
+    )
     return Explanation(
-        cause=f"no pod may be evicted: {healthy} pods are healthy, and {desired} must be",
+        cause=f"{_unevictable(budget)} may be evicted: {reason}",
         evidence=[counts, *map(condition_evidence, conditions.of(budget))],
         remedies=[
             Remedy(
@@ -136,7 +176,19 @@ def _blocked(node: str, facts: Facts) -> Sequence[tuple[ReadOnlyTree, ReadOnlyTr
     budgets = [
         each for each in facts.list(BUDGETS) if not (each.get("status") or {}).get("disruptionsAllowed")
     ]
-    here = {meta.uid(pod) for pod in facts.list(PODS) if (pod.get("spec") or {}).get("nodeName") == node}
+    here = {
+        meta.uid(pod) for pod in facts.list(PODS) if pod["spec"].get("nodeName") == node and _is_drained(pod)
+    }
     return [
-        (pod, budget) for budget in budgets for pod in selected_pods(budget, facts) if meta.uid(pod) in here
+        (pod, budget)
+        for budget in budgets
+        for pod in selected_pods(budget, facts)
+        if meta.uid(pod) in here and (conditions.is_true(pod, "Ready") or not _may_evict_unready(budget))
     ]
+
+
+def _is_drained(pod: ReadOnlyTree) -> bool:
+    """Return whether a drain evicts a pod: it leaves those of DaemonSets, those of files of the node, and those that end."""
+    controller = meta.controller_of(pod) or {}
+    is_of_node = controller.get("kind") == "DaemonSet" or ANNOTATION_MIRROR_POD in meta.annotations(pod)
+    return not is_of_node and not meta.is_deleting(pod)

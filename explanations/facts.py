@@ -3,9 +3,9 @@
 So an explanation asks for what its case needs, and remains a pure function: of the same facts it makes the same explanation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -13,6 +13,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
+
+_T = TypeVar("_T")
 
 EVENTS: Final = GroupResource("", "events")
 PODS: Final = GroupResource("", "pods")
@@ -139,6 +141,14 @@ class Facts:
     ) -> None:
         self.now, self.gates = now, gates
         self._answers = answers
+        self._results: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """Return what is made of facts, which is made once: an explanation begins again for each fact that it lacks."""
+        if key not in self._results:
+            self._results[key] = make()
+        result: _T = self._results[key]
+        return result
 
     @property
     def unreadable(self) -> Sequence[str]:
@@ -190,15 +200,22 @@ class Facts:
         answer = self._answer(question)
         return answer if isinstance(answer, list | tuple) else ()
 
+    def may_read_events(self, obj: ReadOnlyTree) -> bool:
+        return self._answer(_events_about(obj)) is not REFUSED
+
     def events_of(self, obj: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
         """Return the Events about an object, the newest first."""
-        events = self._sequence(EventsOf(meta.namespace(obj) or "default", meta.uid(obj)))
+        events = self._sequence(_events_about(obj))
         return sorted(events, key=event_time, reverse=True)
 
     def log(self, pod: ReadOnlyTree, container: str, *, previous: bool) -> Sequence[str]:
         """Return the last lines of a log; none if there are none, or if the user may not read it."""
         answer = self._answer(LogOf(meta.namespace(pod), meta.name(pod), container, previous))
         return [str(line) for line in answer] if isinstance(answer, list | tuple) else ()
+
+
+def _events_about(obj: ReadOnlyTree) -> EventsOf:
+    return EventsOf(meta.namespace(obj) or "default", meta.uid(obj))
 
 
 def event_time(event: ReadOnlyTree) -> str:

@@ -1,6 +1,7 @@
 """Why a Job does not end, or has failed, and why a CronJob starts no Job."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -8,10 +9,13 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from .commands import about
 from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, no_problem, unknown
 from .facts import Facts
-from .members import Members, is_terminal
+from .members import Members
 from .owners import JOBS
 from .pods import explain_pod
 from .records import condition_evidence, find_events
+
+_BY_FAILED_PODS: Final = ("BackoffLimitExceeded", "MaxFailedIndexesExceeded", "FailedIndexes")
+"""The reasons of a failure that the end of the last pods explains."""
 
 
 def _counts(job: ReadOnlyTree) -> Evidence:
@@ -28,6 +32,10 @@ def explain_job(job: ReadOnlyTree, facts: Facts) -> Explanation:
         return no_problem("the Job is complete", condition_evidence(complete))
     if failed is not None and failed.get("status") == "True":
         return _failed(job, failed, facts)
+    if "managedBy" in job["spec"] and job["spec"]["managedBy"] != "kubernetes.io/job-controller":
+        return unknown(f"the Job is left to another controller, {job['spec']['managedBy']}", _counts(job))
+    if ending := _ending(job):
+        return ending
     if job["spec"].get("suspend"):
         return Explanation(
             cause="the Job is suspended: it has no pods",
@@ -36,21 +44,36 @@ def explain_job(job: ReadOnlyTree, facts: Facts) -> Explanation:
                 Remedy(text="Resume it:", command=about(job, "patch", "-p", '{"spec":{"suspend":false}}'))
             ],
         )
-    if "managedBy" in job["spec"] and job["spec"]["managedBy"] != "kubernetes.io/job-controller":
-        return unknown(f"the Job is left to another controller, {job['spec']['managedBy']}", _counts(job))
     return _running(job, facts)
 
 
+def _ending(job: ReadOnlyTree) -> Explanation | None:
+    """Explain a Job that has its outcome, and waits for the end of its pods."""
+    target, met = conditions.get(job, "FailureTarget"), conditions.get(job, "SuccessCriteriaMet")
+    if target is not None and target.get("status") == "True":
+        return Explanation(
+            cause=f"the Job fails when its pods have ended, {target.get('reason')}: {target.get('message')}",
+            evidence=[condition_evidence(target), _counts(job)],
+        )
+    if met is not None and met.get("status") == "True":
+        return no_problem(
+            "the Job is complete when its pods have ended", condition_evidence(met), _counts(job)
+        )
+    return None
+
+
 def _failed(job: ReadOnlyTree, failed: ReadOnlyTree, facts: Facts) -> Explanation:
-    evidence = [condition_evidence(failed), _counts(job)]
-    pods = [
-        pod for pod in Members(job, facts).pods if is_terminal(pod) and pod["status"]["phase"] == "Failed"
-    ]
-    explained = [(pod, explain_pod(pod, facts)) for pod in pods[-2:]]
+    reason, message = failed.get("reason"), failed.get("message") or ""
+    pods = [*Members(job, facts).failed[-2:]] if reason in _BY_FAILED_PODS else []
+    explained = [(pod, explain_pod(pod, facts)) for pod in pods]
     last = f": {explained[-1][1].cause}" if explained else ""
     return Explanation(
-        cause=f"the Job has failed, {failed.get('reason')}: {failed.get('message')}{last}",
-        evidence=[*evidence, *(each for _, found in explained[-1:] for each in found.evidence)],
+        cause=f"the Job has failed, {reason}: {message}{last}",
+        evidence=[
+            condition_evidence(failed),
+            _counts(job),
+            *(each for _, found in explained[-1:] for each in found.evidence),
+        ],
         remedies=[each for _, found in explained[-1:] for each in found.remedies],
         related=[Related(object=ObjectName.of(pod), cause=found.cause) for pod, found in explained],
     )
@@ -60,29 +83,50 @@ def _running(job: ReadOnlyTree, facts: Facts) -> Explanation:
     members, status = Members(job, facts), job.get("status") or {}
     if not members.is_readable:
         return unknown("the Job cannot be explained without the right to list its pods", _counts(job))
-    active = [pod for pod in members.pods if not is_terminal(pod)]
-    if not active:
-        return members.creation_failure(job["spec"].get("parallelism") or 1) or _between_pods(
-            job, members, facts
-        )
+    if not members.pods:
+        return _without_pods(job, members, facts)
     if members.unready:
-        return members.explain_pods(members.unready, len(active))
+        return members.explain_pods(members.unready, len(members.pods))
     failures = status.get("failed") or 0
-    return no_problem(f"{len(active)} pods run, and {failures} have failed before", _counts(job))
+    return no_problem(f"{len(members.pods)} pods run, and {failures} have failed before", _counts(job))
+
+
+def _without_pods(job: ReadOnlyTree, members: Members, facts: Facts) -> Explanation:
+    parallelism = job["spec"].get("parallelism", 1)
+    if not parallelism:
+        return Explanation(
+            cause="the Job has no pods, because spec.parallelism is 0",
+            evidence=[Evidence(text="spec.parallelism is 0", source="spec.parallelism"), _counts(job)],
+            remedies=[
+                Remedy(text="Let it run:", command=about(job, "patch", "-p", '{"spec":{"parallelism":1}}'))
+            ],
+        )
+    return members.creation_failure(parallelism) or _between_pods(job, members, facts)
 
 
 def _between_pods(job: ReadOnlyTree, members: Members, facts: Facts) -> Explanation:
-    failed = [pod for pod in members.pods if pod["status"].get("phase") == "Failed"]
-    if not failed:
+    if not members.failed:
         return unknown("the Job has no pods, and no failure is recorded", _counts(job))
-    found = explain_pod(failed[-1], facts)
-    limit = job["spec"].get("backoffLimit", 6)
+    last = members.failed[-1]
+    found = explain_pod(last, facts)
     return Explanation(
-        cause=f"the Job waits for its next attempt, {len(failed)} have failed of at most {limit} that may: {found.cause}",
+        state=found.state,
+        cause=f"the Job waits for its next attempt{_failures(job)}: {found.cause}",
         evidence=[_counts(job), *found.evidence],
         remedies=found.remedies,
-        related=[Related(object=ObjectName.of(failed[-1]), cause=found.cause)],
+        related=[Related(object=ObjectName.of(last), cause=found.cause)],
     )
+
+
+def _failures(job: ReadOnlyTree) -> str:
+    """Return how many pods have failed, with the limit only where it counts exactly those."""
+    spec, count = job["spec"], (job.get("status") or {}).get("failed") or 0
+    has_other_limits = any(
+        spec.get(field) is not None for field in ("podFailurePolicy", "backoffLimitPerIndex")
+    )
+    if has_other_limits or spec["template"]["spec"].get("restartPolicy") == "OnFailure":
+        return f", {count} pods have failed" if count else ""
+    return f", {count} have failed of at most {spec.get('backoffLimit', 6)} that may"
 
 
 # --- CronJobs
@@ -104,23 +148,43 @@ def explain_cron_job(cron_job: ReadOnlyTree, facts: Facts) -> Explanation:
                 )
             ],
         )
-    problems = find_events(
-        cron_job,
-        facts,
-        ("UnparseableSchedule", "UnknownTimeZone", "InvalidSchedule", "FailedCreate", "TooManyMissedTimes"),
-    )
-    if problems and problems[0].time >= (status.get("lastScheduleTime") or ""):
+    if not facts.may_read_events(cron_job):
+        return unknown("whether a start has failed is not known without the right to list Events", *evidence)
+    started = _last_start(cron_job, facts)
+
+    def since_start(*reasons: str) -> Sequence[Evidence]:
+        return [each for each in find_events(cron_job, facts, reasons) if each.time > started]
+
+    problems = since_start("UnparseableSchedule", "UnknownTimeZone", "InvalidSchedule", "FailedCreate")
+    if problems:
         return Explanation(cause=f"no Job is started: {problems[0].text}", evidence=[*problems, *evidence])
     active = _active_jobs(cron_job, facts)
-    if active and spec.get("concurrencyPolicy") == "Forbid":
-        return _forbidden(active, evidence, facts)
-    missed = find_events(cron_job, facts, ("MissSchedule",))
-    if missed and missed[0].time >= (status.get("lastScheduleTime") or ""):
+    waiting = since_start("JobAlreadyActive")
+    if active and waiting and spec.get("concurrencyPolicy") == "Forbid":
+        return _forbidden(active, [*waiting, *evidence], facts)
+    missed = since_start("MissSchedule")
+    if missed:
         return Explanation(
             cause=f"the deadline of a start has passed: startingDeadlineSeconds is {spec.get('startingDeadlineSeconds')}",
             evidence=[*missed, *evidence],
         )
-    return no_problem("no problem is recorded: it starts Jobs by its schedule", *evidence)
+    warnings = since_start("TooManyMissedTimes")
+    return no_problem("no problem is recorded: it starts Jobs by its schedule", *evidence, *warnings)
+
+
+def _last_start(cron_job: ReadOnlyTree, facts: Facts) -> str:
+    """Return when its last Job was created; lastScheduleTime is when that should have been."""
+    jobs = facts.list(JOBS, meta.namespace(cron_job))
+    times = [
+        *(
+            str(meta.metadata(job).get("creationTimestamp") or "")
+            for job in jobs
+            if meta.is_controlled_by(job, cron_job)
+        ),
+        *(each.time for each in find_events(cron_job, facts, ("SuccessfulCreate",), limit=1)),
+        str((cron_job.get("status") or {}).get("lastScheduleTime") or ""),
+    ]
+    return max(times)
 
 
 def _active_jobs(cron_job: ReadOnlyTree, facts: Facts) -> Sequence[ReadOnlyTree]:

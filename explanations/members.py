@@ -1,6 +1,6 @@
 """The pods of a workload: which of them are not ready, and why; and why others are not created."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mockube.apimachinery import conditions, meta
@@ -25,12 +25,19 @@ class Members:
         self.is_readable = facts.may_list(PODS, namespace)
         owned = [pod for pod in facts.list(PODS, namespace) if meta.is_controlled_by(pod, owner)]
         pods = sorted(owned, key=lambda pod: str(meta.metadata(pod).get("creationTimestamp") or ""))
-        self.pods = [pod for pod in pods if not meta.is_deleting(pod)]
-        self.ending = [pod for pod in pods if meta.is_deleting(pod)]
+        self.ended = [pod for pod in pods if is_terminal(pod)]
+        """Those that failed or succeeded, which the controllers do not count."""
+        remaining = [pod for pod in pods if not is_terminal(pod)]
+        self.pods = [pod for pod in remaining if not meta.is_deleting(pod)]
+        self.ending = [pod for pod in remaining if meta.is_deleting(pod)]
+
+    @property
+    def failed(self) -> Sequence[ReadOnlyTree]:
+        return [pod for pod in self.ended if pod["status"]["phase"] == "Failed"]
 
     @property
     def unready(self) -> Sequence[ReadOnlyTree]:
-        return [pod for pod in self.pods if not conditions.is_true(pod, "Ready") and not is_terminal(pod)]
+        return [pod for pod in self.pods if not conditions.is_true(pod, "Ready")]
 
     def explain(self, replicas: int, subject: str) -> Explanation | None:
         """Explain pods that are not ready, or that are missing; None if the pods are as they should be."""
@@ -43,19 +50,19 @@ class Members:
         if len(self.pods) < replicas:
             return unknown(
                 f"{len(self.pods)} of {replicas} pods exist, and no failure of a creation is recorded",
-                *self._ending_evidence(),
+                *self._other_pods(),
             )
         return None
 
     def explain_pods(self, pods: Sequence[ReadOnlyTree], replicas: int) -> Explanation:
-        """Explain several pods: the cause of the first one that is known is that of the workload."""
+        """Explain some of the unready pods: the cause of the first one that is known is that of the workload."""
         explained = [(pod, explain_pod(pod, self._facts)) for pod in pods[:MAX_EXPLAINED]]
         explained.sort(key=lambda pair: pair[1].state != "Explained")
         pod, first = explained[0]
         return Explanation(
             state=first.state if first.state != "NoProblem" else "Unknown",
-            cause=f"{len(pods)} of {replicas} pods are not ready; {meta.name(pod)}: {first.cause}",
-            evidence=[*first.evidence, *self._ending_evidence()],
+            cause=f"{len(self.unready)} of {replicas} pods are not ready; {meta.name(pod)}: {first.cause}",
+            evidence=[*first.evidence, *self._other_pods()],
             nodes=first.nodes,
             remedies=first.remedies,
             related=[
@@ -76,7 +83,7 @@ class Members:
         refusal = refusal_of(_said_by_server(evidence[0].text), meta.namespace(self.owner))
         return Explanation(
             cause=f"{len(self.pods)} of {replicas} pods exist: {refusal.text}",
-            evidence=evidence,
+            evidence=[*evidence, *self._other_pods()],
             remedies=refusal.remedies,
             related=[Related(object=ObjectName.of(self.owner), cause=refusal.text)],
         )
@@ -87,12 +94,11 @@ class Members:
         created = find_events(self.owner, self._facts, ("SuccessfulCreate",), limit=1)
         return failed if failed and (not created or failed[0].time >= created[0].time) else ()
 
-    def _ending_evidence(self) -> Sequence[Evidence]:
-        if not self.ending:
-            return ()
-        return [
-            Evidence(text=f"{len(self.ending)} pods are being deleted, such as {meta.name(self.ending[0])}")
-        ]
+    def _other_pods(self) -> Iterator[Evidence]:
+        """Yield how many pods do not count: those that are being deleted, and those that have ended."""
+        for pods, state in ((self.ending, "are being deleted"), (self.ended, "have ended")):
+            if pods:
+                yield Evidence(text=f"{len(pods)} pods {state}, such as {meta.name(pods[0])}")
 
 
 def _said_by_server(message: str) -> str:

@@ -20,7 +20,6 @@ OWN_SIGNERS: Final = "kubernetes.io/"
 
 
 def explain_autoscaler(autoscaler: ReadOnlyTree, facts: Facts) -> Explanation:
-    status = autoscaler.get("status") or {}
     evidence = [*map(condition_evidence, conditions.of(autoscaler))]
     target = autoscaler["spec"]["scaleTargetRef"]
     for name in ("AbleToScale", "ScalingActive"):
@@ -35,44 +34,72 @@ def explain_autoscaler(autoscaler: ReadOnlyTree, facts: Facts) -> Explanation:
         return unknown(
             "the autoscaler has no conditions: its controller has not looked at it yet, or does not run"
         )
-    limited = conditions.get(autoscaler, "ScalingLimited")
+    return _scaling(autoscaler, evidence)
+
+
+def _scaling(autoscaler: ReadOnlyTree, evidence: Sequence[Evidence]) -> Explanation:
+    """Explain an autoscaler that has metrics, by what limits it."""
+    status = autoscaler.get("status") or {}
     current, desired = status.get("currentReplicas") or 0, status.get("desiredReplicas") or 0
-    if limited is not None and limited.get("status") == "True":
+    limited = conditions.get(autoscaler, "ScalingLimited") or {}
+    limit = limited.get("reason") if limited.get("status") == "True" else None
+    said = f"{limit}: {limited.get('message')}"
+    if limit == "TooManyReplicas":
         return Explanation(
-            cause=f"it wants more or less than it may, {limited.get('reason')}: {limited.get('message')}",
+            cause=f"it wants more replicas than maxReplicas, {said}",
             evidence=evidence,
-            remedies=[
-                Remedy(
-                    text="Change minReplicas or maxReplicas:",
-                    command=kubectl(
-                        "edit", "hpa", meta.name(autoscaler), namespace=meta.namespace(autoscaler)
-                    ),
-                )
-            ],
+            remedies=[_edit(autoscaler, "Raise maxReplicas:")],
+        )
+    if limit in ("ScaleUpLimit", "ScaleDownLimit"):
+        return Explanation(
+            cause=f"it scales step by step, as fast as spec.behavior or its default allows, {said}",
+            evidence=evidence,
+            remedies=[_edit(autoscaler, "Change the policies of spec.behavior:")],
         )
     if current != desired:
         return unknown(
             f"{current} replicas are there and {desired} are wanted; the scaling goes on", *evidence
         )
+    if limit == "TooFewReplicas":
+        return no_problem(f"it has {current} replicas, its minimum, and its metrics ask for fewer", *evidence)
+    able = conditions.get(autoscaler, "AbleToScale") or {}
+    if able.get("reason") in ("ScaleDownStabilized", "ScaleUpStabilized"):
+        return no_problem(
+            f"it keeps {current} replicas for now, {able['reason']}: {able.get('message')}", *evidence
+        )
+    if limit is not None:
+        return unknown(f"its replicas are limited, {said}", *evidence)
     return no_problem(f"its metrics ask for the {current} replicas that are there", *evidence)
 
 
+def _edit(autoscaler: ReadOnlyTree, text: str) -> Remedy:
+    command = kubectl("edit", "hpa", meta.name(autoscaler), namespace=meta.namespace(autoscaler))
+    return Remedy(text=text, command=command)
+
+
+_AMOUNTS: Final = {"cpu": "100m", "memory": "128Mi"}
+
+
 def _metrics_remedies(autoscaler: ReadOnlyTree, condition: ReadOnlyTree) -> list[Remedy]:
-    if "missing request for " in (condition.get("message") or ""):
-        target = autoscaler["spec"]["scaleTargetRef"]
-        return [
-            Remedy(
-                text="Give the containers requests:",
-                command=kubectl(
-                    "set",
-                    "resources",
-                    f"{target['kind'].lower()}/{target['name']}",
-                    "--requests=cpu=100m",
-                    namespace=meta.namespace(autoscaler),
-                ),
-            )
-        ]
-    return []
+    _, found, rest = (condition.get("message") or "").partition("missing request for ")
+    if not found:
+        return []
+    resource = rest.partition(" ")[0]
+    target = autoscaler["spec"]["scaleTargetRef"]
+    if resource not in _AMOUNTS:
+        return [Remedy(text=f"Give the containers requests of {resource}.")]
+    return [
+        Remedy(
+            text="Give the containers requests, such as:",
+            command=kubectl(
+                "set",
+                "resources",
+                f"{target['kind'].lower()}/{target['name']}",
+                f"--requests={resource}={_AMOUNTS[resource]}",
+                namespace=meta.namespace(autoscaler),
+            ),
+        )
+    ]
 
 
 def explain_signing_request(request: ReadOnlyTree, _: Facts) -> Explanation:

@@ -1,11 +1,14 @@
 """Why a pod is not scheduled, not started, not ready, restarting, evicted or ended."""
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Final
 
 import orjson
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import NODES
+from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .commands import kubectl
@@ -15,6 +18,9 @@ from .facts import Facts
 from .records import condition_evidence, find_condition, find_events
 from .scheduling import explain_unscheduled
 from .volumes import volume_problems
+
+RECENT: Final = timedelta(minutes=10)
+"""How long the end of a container is a problem of a pod that is ready again: the back-off of a kubelet is reset then."""
 
 
 def explain_pod(pod: ReadOnlyTree, facts: Facts) -> Explanation:
@@ -181,11 +187,7 @@ def _waiting_containers(pod: ReadOnlyTree, facts: Facts) -> Explanation | None:
 def _is_done(container: Container) -> bool:
     """Return whether a container has ended as it should: it is not restarted."""
     end = container.terminated
-    return (
-        end is not None
-        and end.get("exitCode") == 0
-        and container.pod["spec"].get("restartPolicy") != "Always"
-    )
+    return end is not None and end.get("exitCode") == 0 and not container.is_restarted
 
 
 def _of_findings(findings: Sequence[Finding], evidence: Sequence[Evidence], prefix: str) -> Explanation:
@@ -237,7 +239,21 @@ def _set_condition(pod: ReadOnlyTree, name: str) -> str:
 
 def _ready(pod: ReadOnlyTree, facts: Facts) -> Explanation:
     restarted = [each for each in containers_of(pod) if each.restarts and each.last_end]
-    if not restarted:
-        return no_problem("the pod is ready", *find_condition(pod, "Ready"))
-    findings = [explain_end(each, facts) for each in restarted]
-    return _of_findings(findings, [*find_condition(pod, "Ready")], "the pod is ready, but ")
+    recent = [each for each in restarted if _is_recent(each.last_end or {}, facts)]
+    ready = [*find_condition(pod, "Ready")]
+    if recent:
+        return _of_findings([explain_end(each, facts) for each in recent], ready, "the pod is ready, but ")
+    ends = [
+        Evidence(
+            text=f"the container {each.name} has been restarted {each.restarts} times",
+            source=f"{each.field}.restartCount",
+            time=(each.last_end or {}).get("finishedAt") or "",
+        )
+        for each in restarted
+    ]
+    return no_problem("the pod is ready", *ready, *ends)
+
+
+def _is_recent(end: ReadOnlyTree, facts: Facts) -> bool:
+    finished = end.get("finishedAt")
+    return bool(finished) and facts.now - parse_time(finished) <= RECENT

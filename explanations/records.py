@@ -1,11 +1,11 @@
-"""Conditions, Events and logs as evidence."""
+"""Conditions and Events as evidence, and whether a controller has seen an object."""
 
 from collections.abc import Iterable, Sequence
 
-from mockube.apimachinery import conditions
+from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .explanation import Evidence
+from .explanation import Evidence, Explanation, unknown
 from .facts import Facts, event_time
 
 
@@ -42,3 +42,14 @@ def find_events(
         if event.get("reason") in names and text in (event.get("message") or "")
     ]
     return found[:limit]
+
+
+def unobserved(obj: ReadOnlyTree) -> Explanation | None:
+    """Explain an object whose controller has not seen its last change."""
+    observed = (obj.get("status") or {}).get("observedGeneration") or 0
+    if observed >= meta.generation(obj):
+        return None
+    return unknown(
+        f"its controller has not observed generation {meta.generation(obj)} yet: it does not run, or it is busy",
+        Evidence(text=f"status.observedGeneration is {observed}", source="status.observedGeneration"),
+    )

@@ -40,11 +40,18 @@ def explain_request(request: ReadOnlyTree, facts: Facts) -> Explanation:
     if code < _ERRORS_FROM:
         return no_problem(f"the request was answered with {code}", sent)
     evidence = [sent, Evidence(text=message or "the message was not recorded", source=f"response {code}")]
-    if fault := status.get("fault"):
+    fault = status.get("fault")
+    if fault and status.get("answeredByFault"):
         return Explanation(
             cause=f"the Fault {fault} was injected, which answered with {code}",
             evidence=evidence,
             remedies=[Remedy(text="Remove it:", command=command("mockube", "fault", "remove", fault))],
+        )
+    if fault:
+        evidence.append(
+            Evidence(
+                text=f"the Fault {fault} was injected, which did not give the response", source="status.fault"
+            )
         )
     if not message and code != _UNAUTHORIZED:
         return unknown(f"the request was answered with {code}, and its message was not recorded", *evidence)
@@ -77,8 +84,12 @@ def _forbidden(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], f
             evidence=evidence,
             remedies=[Remedy(text="Send the request again.")],
         )
+    reason = _reason_of_authorizer(message)
+    if reason:
+        return Explanation(cause=f"an authorizer does not let {user} {action}: {reason}", evidence=evidence)
+    rule = f"no rule lets {user} {action}" if allowed is False else f"{user} was not allowed then to {action}"
     return Explanation(
-        cause=f"no rule lets {user} {action}",
+        cause=rule,
         evidence=[*evidence, *_bindings(spec, facts)],
         remedies=[*_grant(spec)],
     )
@@ -88,6 +99,16 @@ def _is_of_authorizers(message: str, verb: str) -> bool:
     """Return whether the authorizers refused, and not a webhook or a policy that says the same."""
     is_of_admission = "denied the request" in message or "ValidatingAdmissionPolicy " in message
     return 'forbidden: User "' in message and f" cannot {verb} " in message and not is_of_admission
+
+
+def _reason_of_authorizer(message: str) -> str:
+    """Return why an authorizer refused; "" if none gave a reason, or only RBAC, which finds no rule."""
+    scope = next(
+        (scope for scope in (" in the namespace ", " at the cluster scope", ' path "') if scope in message),
+        "",
+    )
+    reason = message.partition(scope)[2].partition(": ")[2] if scope else ""
+    return "" if reason.startswith("RBAC: ") else reason
 
 
 def _question(spec: ReadOnlyTree) -> Allowed:
@@ -141,10 +162,10 @@ def _bindings(spec: ReadOnlyTree, facts: Facts) -> Iterator[Evidence]:
 
 
 def _is_subject(subject: ReadOnlyTree, user: str, groups: set[str]) -> bool:
-    name = subject.get("name") or ""
-    if "namespace" in subject and user.startswith(ACCOUNT):
-        return user == f"{ACCOUNT}{subject['namespace']}:{name}"
-    return name == user or name in groups
+    kind, name = subject.get("kind"), subject.get("name") or ""
+    if kind == "ServiceAccount":
+        return user == f"{ACCOUNT}{subject.get('namespace')}:{name}"
+    return name in groups if kind == "Group" else name == user
 
 
 def _grant(spec: ReadOnlyTree) -> Iterator[Remedy]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -10,6 +11,15 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import NAMESPACES, NODES, GroupResource
 from mockube.apimachinery.quantity import Format, Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
+    TAINT_DISK_PRESSURE,
+    TAINT_MEMORY_PRESSURE,
+    TAINT_NETWORK_UNAVAILABLE,
+    TAINT_NOT_READY,
+    TAINT_PID_PRESSURE,
+    TAINT_UNREACHABLE,
+    TAINT_UNSCHEDULABLE,
+)
 from mockube.client.cache.store import Store
 from mockube.client.component_helpers.pod_requests import CPU
 from mockube.client.component_helpers.tolerations import find_untolerated_taint
@@ -25,16 +35,16 @@ from mockube.scheduler.pods import DEFAULT_SCHEDULER, nominated_node, scheduler_
 from mockube.scheduler.profiles import DEFAULT_PROFILE
 from mockube.scheduler.volumes import INDEXES, Storage
 
-from .commands import about, kubectl
+from .commands import about, explanation_command, kubectl
 from .explanation import Evidence, Explanation, NodeVerdict, Related, Remedy, unknown
 from .facts import PODS, Facts
 from .records import condition_evidence, event_evidence
-from .volumes import CLAIMS, claim_names, claim_problems
+from .volumes import CLAIMS, CLASSES, claim_names, claim_problems
 
 STORAGE: Final[Mapping[str, GroupResource]] = {
     "claims": CLAIMS,
     "volumes": GroupResource("", "persistentvolumes"),
-    "classes": GroupResource("storage.k8s.io", "storageclasses"),
+    "classes": CLASSES,
     "csi_nodes": GroupResource("storage.k8s.io", "csinodes"),
     "drivers": GroupResource("storage.k8s.io", "csidrivers"),
     "capacities": GroupResource("storage.k8s.io", "csistoragecapacities"),
@@ -42,6 +52,21 @@ STORAGE: Final[Mapping[str, GroupResource]] = {
 }
 SCHEDULED: Final = "PodScheduled"
 MAX_REMEDIES: Final = 6
+VOLUME_BINDING: Final = "VolumeBinding"
+UNSCHEDULABLE: Final = "NodeUnschedulable"
+TAINTS: Final = "TaintToleration"
+_OF_CONTROLLERS: Final = frozenset(
+    {
+        TAINT_NOT_READY,
+        TAINT_UNREACHABLE,
+        TAINT_UNSCHEDULABLE,
+        TAINT_MEMORY_PRESSURE,
+        TAINT_DISK_PRESSURE,
+        TAINT_PID_PRESSURE,
+        TAINT_NETWORK_UNAVAILABLE,
+    }
+)
+"""The keys of taints that the node lifecycle controller adds again after they were removed."""
 
 
 def explain_unscheduled(pod: ReadOnlyTree, facts: Facts) -> Explanation:
@@ -55,7 +80,7 @@ def explain_unscheduled(pod: ReadOnlyTree, facts: Facts) -> Explanation:
     snapshot = _Snapshot(pod, facts) if scheduler == DEFAULT_SCHEDULER else None
     if snapshot is None or not snapshot.is_complete:
         return _recorded_only(pod, recorded, scheduler)
-    return snapshot.explain(recorded)
+    return facts.once(("unscheduled", meta.uid(pod)), partial(snapshot.explain, recorded))
 
 
 def _gated(pod: ReadOnlyTree, gates: Sequence[str]) -> Explanation:
@@ -120,11 +145,11 @@ class _Snapshot:
         claims = [
             *claim_problems(self._pod, self._facts)
         ]  # first: a fact that is missing ends the explanation
-        snapshot = self._make()
+        snapshot = self._facts.once(("snapshot", bool(self._claims)), self._make)
         info = PodInfo.of(PodView.of(self._pod), self._facts.gates)
         try:
             found = find_all_feasible(info, snapshot, DEFAULT_PROFILE, None)
-            rejections = rejections_by_node(info, snapshot)
+            rejections = _without_doubles(info, snapshot.nodes, rejections_by_node(info, snapshot))
         except PluginFailure as failure:
             return unknown(f"the scheduler's plugins failed: {failure}", condition_evidence(recorded))
         agrees = _agrees(found, recorded)
@@ -134,9 +159,9 @@ class _Snapshot:
         evidence += self._nomination()
         if found.feasible:
             return self._feasible(found, evidence)
-        remedies = [remedy for each in claims for remedy in each.remedies] or [
-            *_remedies(info, snapshot.nodes, rejections)
-        ]
+        remedies = [remedy for each in claims for remedy in each.remedies]
+        if not _are_claims_rejected(found, rejections, self._claims):
+            remedies = [*_remedies(info, snapshot.nodes, rejections)]
         return Explanation(
             cause=_cause(found, snapshot.nodes) if agrees else _recorded_cause(recorded),
             evidence=evidence,
@@ -201,6 +226,34 @@ class _Snapshot:
             "scheduler has not tried again, has a back-off, or has another profile",
             *evidence,
         )
+
+
+def _are_claims_rejected(
+    found: FeasibleNodes, rejections: Mapping[str, Sequence[Rejection]], claims: Sequence[str]
+) -> bool:
+    """Return whether the claims of a pod keep it from a node."""
+    rejection = found.prefilter_rejection
+    if rejection is not None:
+        is_named = any(f'"{claim}"' in reason for claim in claims for reason in rejection.reasons)
+        return is_named or rejection.plugin == VOLUME_BINDING
+    return any(each.plugin == VOLUME_BINDING for each in chain.from_iterable(rejections.values()))
+
+
+def _without_doubles(
+    pod: PodInfo, nodes: Sequence[NodeInfo], rejections: Mapping[str, Sequence[Rejection]]
+) -> Mapping[str, Sequence[Rejection]]:
+    """Return the rejections without that of the taint of a cordon: NodeUnschedulable rejects the node for the same cause."""
+    doubles = {
+        node.name
+        for node in nodes
+        if node.is_unschedulable
+        and any(each.plugin == UNSCHEDULABLE for each in rejections[node.name])
+        and _taint(pod, node) is None
+    }
+    return {
+        name: [each for each in found if name not in doubles or each.plugin != TAINTS]
+        for name, found in rejections.items()
+    }
 
 
 def _store(objects: Sequence[ReadOnlyTree]) -> Store[ReadOnlyTree]:
@@ -286,7 +339,11 @@ def _resource_detail(pod: PodInfo, node: NodeInfo) -> str:
 
 
 def _taint(pod: PodInfo, node: NodeInfo) -> ReadOnlyTree | None:
-    return find_untolerated_taint(pod.spec, node.taints, ("NoSchedule", "NoExecute"))
+    """Return the first taint that the pod does not tolerate, without that of a cordon."""
+    taints = [
+        each for each in node.taints if not (node.is_unschedulable and each["key"] == TAINT_UNSCHEDULABLE)
+    ]
+    return find_untolerated_taint(pod.spec, taints, ("NoSchedule", "NoExecute"))
 
 
 def _taint_text(taint: ReadOnlyTree) -> str:
@@ -311,7 +368,7 @@ def _label_detail(pod: PodInfo, node: NodeInfo) -> str:
 
 _DETAILS: Final[Mapping[str, Callable[[PodInfo, NodeInfo], str]]] = {
     "NodeResourcesFit": _resource_detail,
-    "TaintToleration": _taint_detail,
+    TAINTS: _taint_detail,
     "NodeAffinity": _label_detail,
 }
 
@@ -356,6 +413,12 @@ def _resource_remedies(pod: PodInfo, nodes: Sequence[NodeInfo]) -> Iterator[Reme
 def _taint_remedies(pod: PodInfo, nodes: Sequence[NodeInfo]) -> Iterator[Remedy]:
     for node in nodes:
         taint = _taint(pod, node)
+        if taint is not None and taint["key"] in _OF_CONTROLLERS:
+            yield Remedy(
+                text=f"Why a controller has set the taint {_taint_text(taint)} of {node.name}:",
+                command=explanation_command("node", "", node.name),
+            )
+            return
         if taint is not None:
             yield Remedy(text=f"Add a toleration of {_taint_text(taint)} to the pod's template.")
             yield Remedy(
@@ -386,7 +449,7 @@ def _label_remedies(pod: PodInfo, nodes: Sequence[NodeInfo]) -> Iterator[Remedy]
 
 _REMEDIES: Final[Mapping[str, Callable[[PodInfo, Sequence[NodeInfo]], Iterator[Remedy]]]] = {
     "NodeResourcesFit": _resource_remedies,
-    "TaintToleration": _taint_remedies,
-    "NodeUnschedulable": _cordon_remedies,
+    TAINTS: _taint_remedies,
+    UNSCHEDULABLE: _cordon_remedies,
     "NodeAffinity": _label_remedies,
 }

@@ -71,8 +71,14 @@ def _selected(service: ReadOnlyTree, selector: ReadOnlyTree, facts: Facts) -> Ex
         pods = facts.list(PODS, meta.namespace(service))
         return _none_matches(service, selector, [source], pods)
     unready = [pod for pod in matching if not conditions.is_true(pod, "Ready")]
-    if not unready:
-        return _missing_port(service, matching) or _unwritten(matching, source)
+    ready = len(matching) - len(unready)
+    if ready and not facts.may_list(SLICES, meta.namespace(service)):
+        return unknown(
+            f"{ready} of its {len(matching)} pods are ready; its addresses are in EndpointSlices, which you may not list",
+            source,
+        )
+    if ready:
+        return _missing_port(service, matching) or _unwritten(ready, source)
     explained = [(pod, explain_pod(pod, facts)) for pod in unready[:3]]
     explained.sort(key=lambda pair: pair[1].state != "Explained")
     pod, first = explained[0]
@@ -152,9 +158,9 @@ def _missing_port(service: ReadOnlyTree, pods: Sequence[ReadOnlyTree]) -> Explan
     )
 
 
-def _unwritten(pods: Sequence[ReadOnlyTree], source: Evidence) -> Explanation:
+def _unwritten(count: int, source: Evidence) -> Explanation:
     return unknown(
-        f"{len(pods)} ready pods have the labels of its selector, and it has no addresses: the controller of EndpointSlices "
+        f"{count} ready pods have the labels of its selector, and it has no addresses: the controller of EndpointSlices "
         "does not run, or has not finished",
         source,
     )

@@ -8,6 +8,8 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.volumes import storage_class_name
+from mockube.client.component_helpers.volumes import waits_for_consumer
 
 from .commands import explanation_command, kubectl
 from .explanation import Evidence, ObjectName, Remedy
@@ -16,6 +18,8 @@ from .facts import Facts
 CONFIG_MAPS: Final = GroupResource("", "configmaps")
 SECRETS: Final = GroupResource("", "secrets")
 CLAIMS: Final = GroupResource("", "persistentvolumeclaims")
+CLASSES: Final = GroupResource("storage.k8s.io", "storageclasses")
+SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 _CLAIM: Final = "PersistentVolumeClaim"
 
 
@@ -53,7 +57,7 @@ def claim_problems(pod: ReadOnlyTree, facts: Facts) -> Iterator[Problem]:
             continue
         claim = facts.find(CLAIMS, namespace, name)
         phase = ((claim or {}).get("status") or {}).get("phase")
-        if claim is not None and phase != "Bound":
+        if claim is not None and phase != "Bound" and not _waits_for_scheduler(pod, claim, facts):
             yield Problem(
                 subject=subject,
                 cause=f"the PersistentVolumeClaim {name} is not bound: its phase is {phase}",
@@ -64,6 +68,13 @@ def claim_problems(pod: ReadOnlyTree, facts: Facts) -> Iterator[Problem]:
                     )
                 ],
             )
+
+
+def _waits_for_scheduler(pod: ReadOnlyTree, claim: ReadOnlyTree, facts: Facts) -> bool:
+    """Return whether a claim is bound when its pod is scheduled: then it is not what the pod waits for."""
+    if pod["spec"].get("nodeName") or SELECTED_NODE in meta.annotations(claim):
+        return False
+    return waits_for_consumer(facts.find(CLASSES, "", storage_class_name(claim)))
 
 
 def volume_problems(pod: ReadOnlyTree, facts: Facts) -> Iterator[Problem]:

@@ -12,20 +12,10 @@ from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
 from .facts import Facts
 from .members import Members
 from .owners import REPLICA_SETS
-from .records import find_condition, find_events
+from .records import find_condition, find_events, unobserved
 
 REVISION: Final = "deployment.kubernetes.io/revision"
-
-
-def unobserved(obj: ReadOnlyTree) -> Explanation | None:
-    """Explain an object whose controller has not seen its last change."""
-    observed = (obj.get("status") or {}).get("observedGeneration") or 0
-    if observed >= meta.generation(obj):
-        return None
-    return unknown(
-        f"its controller has not observed generation {meta.generation(obj)} yet: it does not run, or it is busy",
-        Evidence(text=f"status.observedGeneration is {observed}", source="status.observedGeneration"),
-    )
+TEMPLATE_HASH: Final = "pod-template-hash"
 
 
 def scaled_to_zero(obj: ReadOnlyTree) -> Explanation:
@@ -91,12 +81,18 @@ def explain_deployment(deployment: ReadOnlyTree, facts: Facts) -> Explanation:
 
 
 def _is_up_to_date(deployment: ReadOnlyTree, facts: Facts) -> bool:
-    """Return whether the newest ReplicaSet is that of the template, as far as counts show: then a pause is no cause."""
+    """Return whether the newest ReplicaSet is that of the template, with its metadata: then a pause is no cause."""
     newest = _newest_replica_set(deployment, facts)
     if newest is None:
         return False
-    template, own = deployment["spec"]["template"], newest["spec"]["template"]
-    return bool(template.get("spec") == own.get("spec"))
+    return _comparable(deployment["spec"]["template"]) == _comparable(newest["spec"]["template"])
+
+
+def _comparable(template: ReadOnlyTree) -> tuple[object, object, object]:
+    """Return what a Deployment and its ReplicaSet have in common: the ReplicaSet has one more label."""
+    metadata = template.get("metadata") or {}
+    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != TEMPLATE_HASH}
+    return labels, metadata.get("annotations") or {}, template.get("spec")
 
 
 def _paused(deployment: ReadOnlyTree, counts: Evidence) -> Explanation:
@@ -189,7 +185,7 @@ def _blocked_by_first(members: Members, replicas: int, counts: Evidence) -> Expl
     """Explain a StatefulSet that handles its pods one after another."""
     first = min(members.unready, key=_ordinal)
     explanation = members.explain_pods([first], replicas)
-    waiting = replicas - len(members.pods)
+    waiting = replicas - len(members.pods) - len(members.ending) - len(members.ended)
     order = f"; {waiting} more pods are created only when it is ready" if waiting > 0 else ""
     return Explanation(
         state=explanation.state,

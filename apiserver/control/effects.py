@@ -56,6 +56,8 @@ class Effect(Struct, frozen=True, kw_only=True):
     """What it does to a matching watch that is in progress when the fault is added."""
     interrupts: Callable[[Any], bool] = _always
     """Whether it does that with these arguments."""
+    responds: bool = False
+    """Whether the response is that of the fault, and not one that the server gives or would give."""
 
 
 def _is_number(value: object, types: type | UnionType) -> bool:
@@ -360,7 +362,7 @@ async def _drop(injection: Injection, drop: Drop) -> None:
 
 EFFECTS: Final = (
     Effect(name="delay", arguments=Delay, check=_check_delay, apply=_delay),
-    Effect(name="cut", arguments=Cut, check=_check_cut, apply=_cut, interrupt=_cut_watch),
+    Effect(name="cut", arguments=Cut, check=_check_cut, apply=_cut, interrupt=_cut_watch, responds=True),
     Effect(
         name="refuse",
         arguments=Refuse,
@@ -368,12 +370,13 @@ EFFECTS: Final = (
         apply=_refuse,
         interrupt=_expire_watch,
         interrupts=_is_expiry,
+        responds=True,
     ),
     Effect(name="steal", arguments=Steal, check=_check_steal, apply=_steal),
     Effect(name="stale", arguments=Stale, check=_check_stale, apply=_read_stale, interrupt=_lag_watch),
     Effect(name="hold", arguments=Hold, check=_check_interruption, apply=_hold, interrupt=_hold_watch),
     Effect(name="drop", arguments=Drop, check=_check_interruption, apply=_drop, interrupt=_drop_events),
-    Effect(name="respond", arguments=Respond, check=_check_respond, apply=_respond),
+    Effect(name="respond", arguments=Respond, check=_check_respond, apply=_respond, responds=True),
     Effect(name="change", arguments=ChangeResponse, check=_check_change, apply=_change),
 )
 """All effects, in the order in which a fault with several of them applies them."""

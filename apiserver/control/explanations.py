@@ -4,6 +4,7 @@ The explanations are pure functions in `mockube.explanations`. They are imported
 are among them, which a server does not need otherwise.
 """
 
+import asyncio
 from functools import partial
 from typing import Final
 
@@ -16,6 +17,7 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import BadRequest, Details
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.authz.chain import forbidden
+from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
@@ -29,6 +31,11 @@ from .requests import REQUEST, Requests
 from .schemas import integer, object_of, text
 from .strategy import ControlStrategy
 
+MAX_AT_ONCE: Final = 2
+"""The explanations whose facts are in memory."""
+MAX_PENDING: Final = 50
+"""The explanations that are made, or wait for that; more are refused."""
+RETRY_AFTER: Final = 1
 _MAX_NAME: Final = 253
 _OBJECT: Final = {
     "apiVersion": text("Its apiVersion; without it, the kind of a group of Kubernetes is meant."),
@@ -131,24 +138,36 @@ class Explanations(ControlStrategy):
 
     def __init__(self, cluster: Registry, sources: FactSources, requests: Requests) -> None:
         self._cluster, self._sources, self._requests = cluster, sources, requests
+        # A worker of its own, so that large writes do not wait for explanations of large clusters.
+        self._worker = Worker()
+        self._free = asyncio.Semaphore(MAX_AT_ONCE)
+        self._pending = 0
 
     def verbs(self) -> OwnVerbs:
         return {(EXPLANATION.group_resource, ""): {"create": self.create}}
 
     async def create(self, registry: Registry, context: RequestContext) -> ObjectResult:
         tree = await read_posted(registry, context)
-        collector = FactCollector(self._cluster, self._sources, context.user)
+        if self._pending == MAX_PENDING:
+            raise status.too_many_requests(f"{MAX_PENDING} explanations are in progress", RETRY_AFTER)
+        self._pending += 1
+        try:
+            async with self._free:
+                return review.answer(tree, await self._answer(tree, context))
+        finally:
+            self._pending -= 1
+
+    async def _answer(self, tree: ReadOnlyTree, context: RequestContext) -> Tree:
+        collector = FactCollector(self._cluster, self._sources, context.user, self._worker)
         try:
             spec = tree["spec"]
             if (spec.get("object") is None) is (spec.get("request") is None):
                 raise self._invalid(required(ROOT.child("spec"), "one of object and request"))
             if spec.get("request") is not None:
-                answer = await self._explain_request(spec["request"], collector)
-            else:
-                answer = await self._explain_object(spec, context, collector)
+                return await self._explain_request(spec["request"], collector)
+            return await self._explain_object(spec, context, collector)
         except TooManyQuestions as error:
             raise BadRequest(str(error), Details()) from error
-        return review.answer(tree, answer)
 
     async def _explain_object(
         self, spec: ReadOnlyTree, context: RequestContext, collector: FactCollector

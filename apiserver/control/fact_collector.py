@@ -14,7 +14,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.secrets import masked
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.authz.chain import Attributes, AuthorizerFailed, Decision
-from mockube.apiserver.event_loop import QUICK_SLICE
+from mockube.apiserver.event_loop import QUICK_SLICE, Worker, filter_in_slices
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.simulated_operators import watching_programs
@@ -74,9 +74,11 @@ class TooManyQuestions(Exception):
 class FactCollector:
     """The facts for one request."""
 
-    def __init__(self, cluster: Registry, sources: FactSources, user: User) -> None:
+    def __init__(self, cluster: Registry, sources: FactSources, user: User, worker: Worker) -> None:
         self._cluster, self._sources, self._user = cluster, sources, user
+        self._worker = worker
         self._answers: dict[Question, Any] = {}
+        self.facts = Facts(cluster.clock.now(), cluster.gates, self._answers)
         self._bytes = _INLINE
         self._ask: dict[type[Any], Callable[[Any], Awaitable[Any]]] = {
             ObjectsOf: self._list,
@@ -89,16 +91,12 @@ class FactCollector:
             Allowed: self._allowed,
         }
 
-    @property
-    def facts(self) -> Facts:
-        return Facts(self._cluster.clock.now(), self._cluster.gates, self._answers)
-
     async def explain(self, explain: Callable[[Facts], Any]) -> Any:
         """Return what a pure function makes of facts, which are collected as it asks for them."""
         await self._cluster.watch_cache.fresh()
         for _ in range(MAX_ROUNDS):
             try:
-                return await self._cluster.worker.run(self._bytes, explain, self.facts)
+                return await self._worker.run(self._bytes, explain, self.facts)
             except NotCollected as missing:
                 self._answers[missing.question] = await self._ask[type(missing.question)](missing.question)
         raise TooManyQuestions(f"an explanation may ask for {MAX_ROUNDS} facts")
@@ -129,7 +127,10 @@ class FactCollector:
     async def _events(self, question: EventsOf) -> Answer | object:
         if not await self.may("list", EVENTS, question.namespace):
             return REFUSED
-        events = await self._decode(EVENTS, self._cluster.list_cached(EVENTS, question.namespace))
+        mark = question.uid.encode()
+        stored = self._cluster.list_cached(EVENTS, question.namespace)
+        marked = await filter_in_slices(lambda each: mark in each.text, stored)
+        events = await self._decode(EVENTS, marked)
         return [each for each in events if (each.get("involvedObject") or {}).get("uid") == question.uid]
 
     async def _log(self, question: LogOf) -> Answer | object:

@@ -258,6 +258,7 @@ class FaultInjector:
         for effect, arguments in injected.effects:
             response = await effect.apply(injection, arguments)
             if response is not None:
+                request.is_answered_by_fault = effect.responds
                 return response
             if injected.has_ended:
                 break

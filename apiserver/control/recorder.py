@@ -87,6 +87,7 @@ class _Outcome(Struct, frozen=True, gc=False):
     revision: Revision
     """The last revision that the request has written; 0 if it is not known to have written one."""
     fault: str
+    is_answered_by_fault: bool
     access: Access
     problem: bytes
     """The Status of an error as JSON; b"" of a long or old one."""
@@ -137,6 +138,7 @@ def _outcome_of(
         sent,
         revision,
         request.fault,
+        request.is_answered_by_fault,
         access_of(request),
         problem if len(problem) <= MAX_PROBLEM else b"",
     )

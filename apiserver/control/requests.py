@@ -72,6 +72,10 @@ REQUEST: Final = ControlKind(
             "bytes": integer("The bytes of the body of the response."),
             "revision": integer("The last revision of the store that the request wrote."),
             "fault": text("The name of the Fault that was injected."),
+            "answeredByFault": {
+                "type": "boolean",
+                "description": "Whether that Fault gave the response, which the server did not.",
+            },
             "message": text(
                 "The message of an error. Those that may quote a value of a Secret are left out."
             ),
@@ -250,6 +254,7 @@ def _status_of(recorded: RecordedRequest) -> Tree:
         "bytes": outcome.sent,
         "revision": outcome.revision,
         "fault": outcome.fault,
+        "answeredByFault": bool(outcome.fault) and outcome.is_answered_by_fault,
         "message": message_of(recorded),
     }
     return {field: value for field, value in status.items() if value or field == "seconds"}

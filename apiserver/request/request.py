@@ -134,6 +134,7 @@ class Request:
         "impersonated",
         "info",
         "is_aborted",
+        "is_answered_by_fault",
         "is_in_flight",
         "is_terminated",
         "method",
@@ -213,6 +214,8 @@ class Request:
         """The revision at which a get or a list reads the store."""
         self.fault = ""
         """The name of the fault that was injected into it."""
+        self.is_answered_by_fault = False
+        """Whether that fault has given the response."""
         self.context: RequestContext | None = None
         """The request for a resource, after its body was read."""
 

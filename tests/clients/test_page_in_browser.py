@@ -6,7 +6,6 @@ import pytest
 
 from tests.support.processes.page import NARROW, WIDE, one_time_token, opened, visiting
 from tests.support.server.apiserver import Client, running, running_with_roles
-from tests.support.server.control import PATH, control_object
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 

@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.apimachinery.groups import GroupResource
+from mockube.apiserver.control import explanations, fact_collector
 from mockube.apiserver.control.fact_collector import FactCollector, FactSources
 from mockube.apiserver.user import User
 from tests.support.server.apiserver import running, running_with_roles
@@ -169,3 +170,48 @@ async def test_messages_that_may_quote_secrets_are_left_out(client):
         "status"
     ]
     assert status["cause"] == "the request was answered with 422, and its message was not recorded"
+
+
+async def test_only_a_fault_that_gave_the_response_is_its_cause(client):
+    for effect, cause in (
+        ({"delay": {"seconds": 0}}, "it does not exist: configmaps "),
+        ({"refuse": {"status": 404}}, "the Fault f was injected, which answered with 404"),
+    ):
+        match = {"name": "missing"}
+        fault = control_object("Fault", "f", spec={"match": match, **effect})
+        assert (await client.post(f"{PATH}/faults", fault)).status == 201
+        assert (await client.get("/api/v1/namespaces/default/configmaps/missing")).status == 404
+        (request,) = (await client.get(f"{PATH}/requests?fieldSelector=fault=f")).body["items"][-1:]
+        newest = control_object("Explanation", spec={"request": {"name": request["metadata"]["name"]}})
+        status = (await client.post(EXPLANATIONS, newest)).body["status"]
+        assert status["cause"].startswith(cause)
+        await client.delete(f"{PATH}/faults/f")
+
+
+async def test_too_many_explanations_at_once_are_refused(client, monkeypatch):
+    monkeypatch.setattr(explanations, "MAX_PENDING", 0)
+    answer = await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))
+    assert (answer.status, answer.body["message"]) == (429, "0 explanations are in progress")
+    monkeypatch.undo()
+    assert (await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))).status == 404
+
+
+async def test_only_events_about_the_object_are_read(client, monkeypatch):
+    await add_pending_pod(client)
+    pod = (await client.get(f"{PODS}/web")).body["metadata"]
+    for name, uid in (("about-it", pod["uid"]), ("about-another", "another-uid")):
+        involved = {"kind": "Pod", "namespace": "default", "name": "web", "uid": uid}
+        event = {"metadata": {"name": name}, "involvedObject": involved, "reason": "Why", "message": name}
+        assert (await client.post("/api/v1/namespaces/default/events", event)).status == 201
+    decoded = []
+    readable = fact_collector._readable
+    monkeypatch.setattr(
+        fact_collector,
+        "_readable",
+        lambda resource, stored: decoded.append(stored) or readable(resource, stored),
+    )
+    await client.patch(f"{PODS}/web/status", {"status": {"conditions": None}})
+    await client.patch(f"{PODS}/web", {"metadata": {"finalizers": ["a.b/c"]}})
+    await client.delete(f"{PODS}/web")
+    await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))
+    assert [each.tree()["metadata"]["name"] for each in decoded] == ["about-it"]

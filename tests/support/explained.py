@@ -118,12 +118,14 @@ def with_state(state, **fields):
     return {"containerStatuses": [container], "conditions": [condition("Initialized", "True")]}
 
 
-def event(about, reason, message, time="2026-01-31T11:59:00Z"):
+def event(about, reason, message, time="2026-01-31T11:59:00Z", *, container=""):
+    """Return an Event about an object, or about a container of a pod."""
+    field = {"fieldPath": f"spec.containers{{{container}}}"} if container else {}
     return {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": f"{reason}-{time}", "namespace": "default"},
-        "involvedObject": {"uid": about["metadata"]["uid"]},
+        "involvedObject": {"uid": about["metadata"]["uid"], **field},
         "reason": reason,
         "message": message,
         "lastTimestamp": time,

@@ -81,8 +81,12 @@ def test_pods_have_a_grace_period():
     )
     late = explained(running(deletionTimestamp="2026-01-31T11:00:00Z"))
     assert late.state == "Unknown"
-    held = explained(running(deletionTimestamp="2026-01-31T11:00:00Z", finalizers=["a.b/c"]))
-    assert "waits for its finalizer a.b/c" in held.cause
+    held = running(deletionTimestamp="2026-01-31T12:00:20Z", finalizers=["a.b/c"])
+    assert explained(held).cause.startswith("its containers have until")
+    held["status"]["containerStatuses"][0]["state"] = {"terminated": {"exitCode": 0}}
+    assert "waits for its finalizer a.b/c" in explained(held).cause
+    held["status"]["initContainerStatuses"] = [{"name": "proxy", "state": {"running": {}}}]
+    assert explained(held).cause.startswith("its containers have until")
 
 
 def test_namespaces():

@@ -89,6 +89,31 @@ def test_claims(of_claim, objects, state, cause):
     assert (found.state, cause in found.cause) == (state, True), found.cause
 
 
+def test_volume_that_names_the_claim_and_is_not_bound_to_it():
+    waiting = claim(volumeName="disk")
+    own = {"namespace": "default", "name": "data"}
+    assert explained(waiting, volume(claimRef=own)).state == "Unknown"
+    old = explained(waiting, volume(claimRef={**own, "uid": "another"}))
+    assert old.cause.endswith("is that of a claim of the same name, which existed before")
+    mismatch = event(waiting, "VolumeMismatch", "requested volume size is larger")
+    assert explained(waiting, volume(), mismatch).cause.endswith(
+        "does not fit: requested volume size is larger"
+    )
+
+
+def test_lost_claim_whose_volume_exists():
+    lost = claim("Lost", volumeName="disk")
+    assert explained(lost, volume()).state == "Unknown"
+    misbound = event(lost, "ClaimMisbound", "Two claims are bound to the same volume")
+    assert explained(lost, volume(), misbound).cause.endswith("Two claims are bound to the same volume")
+
+
+@pytest.mark.parametrize("name", ["fast", None])
+def test_claim_without_class_is_not_explained_while_a_volume_may_fit(name):
+    waiting = claim(**({"storageClassName": name} if name else {}))
+    assert explained(waiting, volume("4Gi", storageClassName=name or "")).state == "Unknown"
+
+
 def test_claim_whose_provisioner_fails():
     waiting = claim(storageClassName="fast")
     failed = event(waiting, "ProvisioningFailed", "no space")
@@ -160,6 +185,16 @@ def test_service_whose_pods_are_not_ready():
     assert found.cause.startswith("none of its 1 pods is ready; p: the image nginx")
 
 
+def test_service_with_some_ready_pods():
+    waiting = with_state({"waiting": {"reason": "ErrImagePull", "message": "not found"}})
+    pods = [labelled("web", status=waiting), labelled("web", status=READY, container=HTTP)]
+    pods[1]["metadata"] = {**pods[1]["metadata"], "name": "q", "uid": "uid-q"}
+    assert explained(service(), *pods).cause.startswith("1 ready pods have the labels of its selector")
+    unread = explained(service(), *pods, refused=("endpointslices.discovery.k8s.io",))
+    assert (unread.state, "which you may not list" in unread.cause) == ("Unknown", True)
+    assert "no addresses" not in unread.cause
+
+
 def test_service_whose_port_has_no_such_name():
     cause = "no container of its pods has a port named http, which is its targetPort"
     assert explained(service(), labelled("web", status=READY)).cause == cause
@@ -197,9 +232,27 @@ def test_autoscalers():
     active = condition("ScalingActive", "True")
     limited = condition("ScalingLimited", "True", "TooManyReplicas", "more than the maximum")
     assert "TooManyReplicas" in explained(autoscaler(active, limited)).cause
+    few = condition("ScalingLimited", "True", "TooFewReplicas", "less than the minimum")
+    assert explained(autoscaler(active, few, currentReplicas=1, desiredReplicas=1)).state == "NoProblem"
+    slow = condition("ScalingLimited", "True", "ScaleUpLimit", "faster than the maximum scale rate")
+    rate = explained(autoscaler(active, slow, currentReplicas=1, desiredReplicas=4))
+    assert rate.cause.startswith("it scales step by step, as fast as spec.behavior or its default allows")
+    assert rate.remedies[0].text == "Change the policies of spec.behavior:"
+    stable = condition("AbleToScale", "True", "ScaleDownStabilized", "recent recommendations were higher")
+    kept = explained(autoscaler(active, stable, currentReplicas=3, desiredReplicas=3))
+    assert (kept.state, kept.cause.startswith("it keeps 3 replicas for now")) == ("NoProblem", True)
     assert explained(autoscaler(active, currentReplicas=2, desiredReplicas=2)).state == "NoProblem"
     assert explained(autoscaler(active, currentReplicas=1, desiredReplicas=2)).state == "Unknown"
     assert explained(autoscaler()).state == "Unknown"
+
+
+def test_requests_that_an_autoscaler_needs():
+    def remedy(resource):
+        message = f"missing request for {resource} in container c of Pod web-1"
+        return explained(autoscaler(condition("ScalingActive", "False", "No", message))).remedies[0]
+
+    assert remedy("memory").command.endswith("--requests=memory=128Mi")
+    assert remedy("example.com/gpu").command == ""
 
 
 def signing_request(*conditions, signer="example.com/a", certificate=None):

@@ -55,10 +55,16 @@ def test_ready_pod_has_no_problem():
         (
             "ImagePullBackOff",
             "pull access denied, unauthorized",
-            "the registry refuses the credentials",
+            "its registry refuses access, as many do also if the image does not exist",
             "Explained",
         ),
         ("ErrImagePull", "repository does not exist or may require auth", "does not tell which", "Explained"),
+        (
+            "ErrImagePull",
+            "no match for platform in manifest: not found",
+            "no variant for the platform",
+            "Explained",
+        ),
         ("ErrImagePull", "x509: certificate signed by unknown authority", "is not trusted", "Explained"),
         ("ErrImagePull", "dial tcp: lookup r: no such host", "its registry cannot be reached", "Explained"),
         ("InvalidImageName", "", "has an invalid name", "Explained"),
@@ -163,7 +169,7 @@ def test_signal_whose_sender_is_not_recorded():
 def test_killed_by_liveness_probe():
     pod = crashed(exitCode=0, reason="Completed", startedAt="2026-01-31T11:58:00Z")
     killing = event(pod, "Killing", "Container c failed liveness probe, will be restarted")
-    found = explained(pod, killing, event(pod, "Unhealthy", "Liveness probe failed: refused"))
+    found = explained(pod, killing, event(pod, "Unhealthy", "Liveness probe failed: refused", container="c"))
     assert "is killed because its liveness probe fails: Liveness probe failed: refused" in found.cause
 
 
@@ -180,9 +186,55 @@ def test_program_that_ends_is_started_again():
 def test_readiness_probe_that_fails():
     probe = {"readinessProbe": {"httpGet": {"path": "/ok", "port": 81}}}
     pod = pod_of(status=with_state({"running": {}}), container=probe)
-    found = explained(pod, event(pod, "Unhealthy", "Readiness probe failed: refused"))
+    failed = ("Unhealthy", "Readiness probe failed: refused")
+    found = explained(pod, event(pod, *failed, container="c"))
     assert found.cause == "the readiness probe of the container c (GET /ok at port 81) fails"
     assert explained(pod).state == "Unknown"
+    assert explained(pod, event(pod, *failed, container="other")).state == "Unknown"
+    started = with_state({"running": {"startedAt": "2026-01-31T11:59:30Z"}})
+    assert (
+        explained(pod_of(status=started, container=probe), event(pod, *failed, container="c")).state
+        == "Unknown"
+    )
+
+
+def test_end_is_not_known_if_a_probe_may_have_caused_it():
+    pod = crashed(exitCode=3, reason="Error", finishedAt="2026-01-31T11:59:30Z")
+    pod["spec"]["containers"][0]["livenessProbe"] = {"exec": {"command": ["true"]}}
+    assert explained(pod).state == "Explained"
+    unread = explained(pod, refused=("events",))
+    assert (unread.state, "without the right to list Events" in unread.cause) == ("Unknown", True)
+    pod["status"]["containerStatuses"][0]["lastState"]["terminated"]["finishedAt"] = "2026-01-31T09:00:00Z"
+    expired = explained(pod)
+    assert (expired.state, "Events of that time have expired" in expired.cause) == ("Unknown", True)
+
+
+def test_end_that_the_container_runtime_did_not_report():
+    found = explained(crashed(exitCode=255, reason="Unknown"))
+    assert (found.state, "its node or container runtime lost it" in found.cause) == ("Unknown", True)
+
+
+def test_container_that_was_never_started():
+    pod = pod_of(status=waiting("RunContainerError", "no such device"))
+    assert explained(pod).cause == "the container c cannot be started: no such device"
+
+
+def test_container_with_a_restart_policy_of_its_own():
+    pod = crashed(exitCode=0, reason="Completed")
+    pod["spec"]["containers"][0]["restartPolicy"] = "Never"
+    assert "has ended by itself with exit code 0" in explained(pod).cause
+
+
+@pytest.mark.parametrize(
+    ("finished", "state"), [("2026-01-31T11:55:00Z", "Explained"), ("2026-01-31T11:40:00Z", "NoProblem")]
+)
+def test_restart_of_a_ready_pod_is_a_problem_for_some_minutes(finished, state):
+    last = {"terminated": {"exitCode": 3, "finishedAt": finished}}
+    container = {**READY["containerStatuses"][0], "restartCount": 1, "lastState": last}
+    found = explained(pod_of(status={**READY, "containerStatuses": [container]}))
+    assert found.state == state
+    if state == "NoProblem":
+        assert "the container c has been restarted 1 times" in [each.text for each in found.evidence]
 
 
 def test_readiness_gate():

@@ -9,7 +9,7 @@ from tests.support.explained import facts_of, thing
 RBAC = "rbac.authorization.k8s.io/v1"
 
 
-def request(code, message="", *, fault="", **spec):
+def request(code, message="", *, fault="", answered=False, **spec):
     sent = {
         "user": "ada",
         "verb": "create",
@@ -18,7 +18,7 @@ def request(code, message="", *, fault="", **spec):
         "namespace": "default",
         **spec,
     }
-    status = {"code": code, "message": message, "fault": fault}
+    status = {"code": code, "message": message, "fault": fault, "answeredByFault": answered}
     return {"spec": {"uri": "/x", **sent}, "status": {name: value for name, value in status.items() if value}}
 
 
@@ -83,6 +83,9 @@ def test_bindings_that_do_not_suffice_are_named():
             "ClusterRoleBinding", name, api_version=RBAC, namespace="", roleRef=role, subjects=[*subjects]
         )
 
+    group = binding("group", {"kind": "Group", "name": "ada"})
+    texts = [each.text for each in explained(forbidden(), group).evidence]
+    assert "no binding names ada" in texts
     own = binding("own", {"kind": "User", "name": "ada"})
     other = binding("other", {"kind": "User", "name": "bob"})
     texts = [each.text for each in explained(forbidden(), own, other).evidence]
@@ -97,7 +100,16 @@ def test_rights_that_were_granted_since():
         == "no rule let ada create pods in the namespace default then; a rule does now"
     )
     unread = explained(forbidden(), allowed=REFUSED)
-    assert unread.cause == "no rule lets ada create pods in the namespace default"
+    assert unread.cause == "ada was not allowed then to create pods in the namespace default"
+
+
+def test_reason_of_an_authorizer_is_the_cause():
+    message = 'pods is forbidden: User "ada" cannot create resource "pods" in API group "" in the namespace "default"'
+    found = explained(request(403, f"{message}: the office is closed"))
+    cause = "an authorizer does not let ada create pods in the namespace default: the office is closed"
+    assert (found.cause, found.remedies) == (cause, ())
+    missing = explained(request(403, f'{message}: RBAC: role.rbac.authorization.k8s.io "a" not found'))
+    assert missing.cause == "no rule lets ada create pods in the namespace default"
 
 
 def test_question_to_the_authorizers_is_that_of_the_request():
@@ -118,9 +130,15 @@ def test_question_to_the_authorizers_is_that_of_the_request():
 
 
 def test_fault_is_the_cause():
-    found = explained(request(503, "unavailable", fault="busy"))
+    found = explained(request(503, "unavailable", fault="busy", answered=True))
     assert found.cause == "the Fault busy was injected, which answered with 503"
     assert commands(found) == ["mockube fault remove busy"]
+
+
+def test_fault_that_did_not_answer_is_only_evidence():
+    found = explained(request(404, 'pods "a" not found', fault="slow"))
+    assert found.cause == 'it does not exist: pods "a" not found'
+    assert found.evidence[-1].text == "the Fault slow was injected, which did not give the response"
 
 
 @pytest.mark.parametrize(

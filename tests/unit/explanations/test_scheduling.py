@@ -1,7 +1,9 @@
 """Explanations of pods without a node."""
 
+from mockube.explanations import scheduling
 from mockube.explanations.catalog import explain
 from mockube.explanations.facts import PODS
+from mockube.scheduler.cluster import SchedulerCache
 from tests.support.explained import condition, facts_of, node_of, pod_of, thing
 
 TAINT = {"key": "only", "value": "db", "effect": "NoSchedule"}
@@ -60,6 +62,45 @@ def test_taint_and_cordon():
     assert cordoned.remedies[0].command == "kubectl uncordon a"
 
 
+def test_cordon_is_one_change():
+    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    found = explained(waiting(), node_of(taints=[cordon], unschedulable=True))
+    assert [row.plugin for row in found.nodes] == ["NodeUnschedulable"]
+    assert [remedy.command for remedy in found.remedies] == ["kubectl uncordon a"]
+    both = explained(waiting(), node_of(taints=[cordon, TAINT], unschedulable=True))
+    assert [row.plugin for row in both.nodes] == ["NodeUnschedulable", "TaintToleration"]
+    assert both.nodes[1].detail == "only=db:NoSchedule"
+
+
+def test_taint_of_a_controller_is_not_removed():
+    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    found = explained(waiting(), node_of(taints=[taint]))
+    assert [remedy.command for remedy in found.remedies] == ["mockube why node/a"]
+
+
+def claimed(mode):
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    storage_class = thing(
+        "StorageClass",
+        "fast",
+        api_version="storage.k8s.io/v1",
+        namespace="",
+        provisioner="a.b/c",
+        volumeBindingMode=mode,
+    )
+    spec = {"storageClassName": "fast", "resources": {"requests": {"storage": "1Gi"}}, "accessModes": []}
+    claim = thing("PersistentVolumeClaim", "data", spec=spec, status={"phase": "Pending"})
+    return explained(waiting(volumes=volumes, container=requests("8")), node_of(), claim, storage_class)
+
+
+def test_claim_that_waits_for_the_pod_is_not_what_the_pod_waits_for():
+    found = claimed("WaitForFirstConsumer")
+    assert found.related == []
+    assert found.remedies[0].text == "Request at most 4 of cpu, which a has free, or end pods there."
+    immediate = claimed("Immediate")
+    assert immediate.remedies[0].command == "mockube why persistentvolumeclaim/data -n default"
+
+
 def test_recorded_verdict_that_is_no_longer_true():
     found = explained(waiting(), node_of())
     assert found.state == "Unknown"
@@ -107,3 +148,14 @@ def test_claims_of_devices_are_not_judged_again():
     found = explained(waiting(resourceClaims=[{"name": "gpu"}]), node_of())
     assert found.nodes == ()
     assert found.cause.startswith("default-scheduler found no node")
+
+
+def test_snapshot_is_made_once_although_facts_are_missing(monkeypatch):
+    made = []
+    monkeypatch.setattr(scheduling, "SchedulerCache", lambda gates: made.append(1) or SchedulerCache(gates))
+    first, second = waiting(container=requests("8")), waiting(container=requests("9"))
+    second["metadata"] = {**second["metadata"], "name": "b", "uid": "uid-b"}
+    facts = facts_of(first, second, node_of(), thing("Namespace", "default", namespace=""))
+    for pod in (first, second, first):
+        assert explain(PODS, pod, facts).nodes[0].plugin == "NodeResourcesFit"
+    assert len(made) == 1

@@ -86,6 +86,16 @@ def test_deployment_whose_pods_are_not_ready():
     assert found.remedies[0].command == "kubectl -n default set image deployment/web c=IMAGE"
 
 
+def test_pods_that_have_ended_do_not_exist_for_their_workload():
+    evicted = {"phase": "Failed", "reason": "Evicted", "message": "memory"}
+    owner = workload("ReplicaSet", replicas=2, status={"replicas": 0})
+    ended = pods_of(owner, evicted, evicted)
+    found = explained(owner, *ended, event(owner, "FailedCreate", f"Error creating: {QUOTA}"))
+    assert found.cause.startswith("0 of 2 pods exist: the ResourceQuota small is exhausted")
+    assert "2 pods have ended, such as web-0" in [each.text for each in found.evidence]
+    assert explained(owner, *ended).state == "Unknown"
+
+
 @pytest.mark.parametrize("has_condition", [True, False])
 def test_pods_that_a_quota_refuses(has_condition):
     owner = deployment({"replicas": 1})
@@ -119,7 +129,11 @@ def test_paused_deployment_whose_template_has_changed():
     changed = {"spec": {"containers": [{"name": "c", "image": "nginx:1"}]}}
     found = explained(owner, replica_set(owner, template=changed))
     assert found.cause.startswith("the Deployment is paused")
-    created = replica_set(owner)
+    labelled = {**TEMPLATE, "metadata": {"labels": {"pod-template-hash": "1"}, "annotations": {"a": "b"}}}
+    assert explained(owner, replica_set(owner, template=labelled)).cause.startswith(
+        "the Deployment is paused"
+    )
+    created = replica_set(owner, template={**TEMPLATE, "metadata": {"labels": {"pod-template-hash": "1"}}})
     unready = explained(owner, created, *pods_of(created, BAD_IMAGE, BAD_IMAGE))
     assert unready.cause.startswith("the ReplicaSet web-1: 2 of 2 pods are not ready")
 
@@ -149,6 +163,11 @@ def test_stateful_set_waits_for_its_first_pod():
     found = explained(owner, *pods_of(owner, BAD_IMAGE))
     assert found.cause.startswith("1 of 3 pods are not ready; web-0: the image nginx")
     assert found.cause.endswith("; 2 more pods are created only when it is ready")
+    first, second, third = pods_of(owner, BAD_IMAGE, BAD_IMAGE, READY)
+    third["metadata"]["deletionTimestamp"] = "2026-01-31T12:00:00Z"
+    found = explained(owner, first, second, third)
+    assert found.cause.startswith("2 of 3 pods are not ready; web-0: the image nginx")
+    assert "more pods" not in found.cause
 
 
 def test_stateful_set_with_pods_of_before():
@@ -190,6 +209,33 @@ def test_jobs():
     unready = job({"active": 1})
     assert "1 of 1 pods are not ready" in explained(unready, *pods_of(unready, BAD_IMAGE)).cause
     assert explained(job()).state == "Unknown"
+    assert explained(job(parallelism=0)).cause == "the Job has no pods, because spec.parallelism is 0"
+
+
+@pytest.mark.parametrize(
+    ("fields", "cause"),
+    [
+        ({"backoffLimit": 3}, "the Job waits for its next attempt, 2 have failed of at most 3 that may: "),
+        ({"backoffLimitPerIndex": 1}, "the Job waits for its next attempt, 2 pods have failed: "),
+        ({"podFailurePolicy": {"rules": []}}, "the Job waits for its next attempt, 2 pods have failed: "),
+    ],
+)
+def test_limit_of_failures_is_said_only_where_it_counts_pods(fields, cause):
+    retried = job({"failed": 2}, **fields)
+    end = {"phase": "Failed", **with_state({"terminated": {"exitCode": 4}})}
+    assert explained(retried, *pods_of(retried, end)).cause.startswith(cause)
+
+
+def test_job_that_fails_when_its_pods_have_ended():
+    target = condition("FailureTarget", "True", "DeadlineExceeded", "too long")
+    cause = "the Job fails when its pods have ended, DeadlineExceeded: too long"
+    assert explained(job({"conditions": [target]})).cause == cause
+
+
+def test_failure_of_a_job_by_its_deadline_has_no_cause_in_a_pod():
+    failed = job({"conditions": [condition("Failed", "True", "DeadlineExceeded", "too long")]})
+    end = {"phase": "Failed", **with_state({"terminated": {"exitCode": 4}})}
+    assert explained(failed, *pods_of(failed, end)).cause == "the Job has failed, DeadlineExceeded: too long"
 
 
 def cron_job(status=(), **spec):
@@ -200,7 +246,8 @@ def test_cron_jobs():
     assert explained(cron_job()).state == "NoProblem"
     assert "is suspended" in explained(cron_job(suspend=True)).cause
     waiting = cron_job({"active": [{"name": "web"}]}, concurrencyPolicy="Forbid")
-    found = explained(waiting, job({"active": 1}))
+    assert explained(waiting, job({"active": 1})).state == "NoProblem"
+    found = explained(waiting, job({"active": 1}), event(waiting, "JobAlreadyActive", "Not starting"))
     assert found.cause == "the Job web has not ended, and concurrencyPolicy Forbid lets no other one start"
     missed = cron_job(startingDeadlineSeconds=9)
     assert "startingDeadlineSeconds is 9" in explained(missed, event(missed, "MissSchedule", "Missed")).cause
@@ -212,6 +259,18 @@ def test_cron_job_that_has_started_a_job_since_has_no_problem():
     assert explained(job, event(job, "FailedCreate", "no")).state == "NoProblem"
 
 
+def test_failure_before_the_creation_of_a_job_is_no_problem_of_its_cron_job():
+    owner = cron_job({"lastScheduleTime": "2026-01-31T11:58:00Z"})
+    metadata = {"creationTimestamp": "2026-01-31T11:59:10Z", **owned(owner)}
+    started = workload("Job", "nightly-1", api_version="batch/v1", metadata=metadata)
+    failed = event(owner, "FailedCreate", "no")
+    assert explained(owner, started, failed).state == "NoProblem"
+    assert explained(owner, failed).cause == "no Job is started: no"
+    assert explained(owner, failed, refused=("events",)).state == "Unknown"
+    many = event(owner, "TooManyMissedTimes", "too many missed start times")
+    assert explained(owner, many).state == "NoProblem"
+
+
 def budget(**status):
     spec = {"selector": {"matchLabels": {"app": "web"}}}
     return thing("PodDisruptionBudget", "keep", api_version="policy/v1", spec=spec, status=status)
@@ -220,7 +279,11 @@ def budget(**status):
 def test_budgets_and_drains():
     assert explained(budget(disruptionsAllowed=1)).state == "NoProblem"
     strict = budget(expectedPods=1, currentHealthy=1, desiredHealthy=1)
-    assert explained(strict).cause == "no pod may be evicted: 1 pods are healthy, and 1 must be"
+    assert explained(strict).cause == "no ready pod may be evicted: 1 pods are healthy, and 1 must be"
+    few = budget(expectedPods=2, currentHealthy=1, desiredHealthy=2)
+    assert explained(few).cause == "no pod may be evicted: 1 pods are healthy, and 2 must be"
+    few["spec"]["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
+    assert explained(few).cause.startswith("no ready pod may be evicted")
     cordoned = node_of("b", unschedulable=True)
     pod = pod_of(nodeName="b", metadata={"labels": {"app": "web"}}, status=READY)
     found = explained(cordoned, strict, pod)
@@ -230,6 +293,40 @@ def test_budgets_and_drains():
         explained(cordoned, strict, pod, refused=("pods",)).cause
         == "the node is cordoned: it takes no new pods"
     )
+
+
+def test_budget_that_is_not_computed():
+    assert explained(budget()).state == "Unknown"
+    failed = condition("DisruptionAllowed", "False", "SyncFailed", "found no controller")
+    found = explained(budget(conditions=[failed]))
+    assert (found.state, found.cause.endswith("found no controller")) == ("Explained", True)
+    assert explained(budget(expectedPods=0)).state == "NoProblem"
+    selected = pod_of(metadata={"labels": {"app": "web"}}, status=READY)
+    assert explained(budget(expectedPods=0), selected).state == "Explained"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"deletionTimestamp": "2026-01-31T12:00:20Z"},
+        {"annotations": {"kubernetes.io/config.mirror": "x"}},
+        owned(workload("DaemonSet", "agent")),
+    ],
+)
+def test_pods_that_a_drain_leaves_do_not_keep_it_from_its_end(fields):
+    strict = budget(expectedPods=1, currentHealthy=1, desiredHealthy=1)
+    pod = pod_of(nodeName="b", metadata={"labels": {"app": "web"}, **fields}, status=READY)
+    assert "no PodDisruptionBudget keeps" in explained(node_of("b", unschedulable=True), strict, pod).cause
+
+
+def test_budget_without_selector_and_unready_pods_keep_no_drain_from_its_end():
+    strict = budget(expectedPods=1, currentHealthy=1, desiredHealthy=1)
+    cordoned = node_of("b", unschedulable=True)
+    unready = pod_of(nodeName="b", metadata={"labels": {"app": "web"}})
+    assert "no PodDisruptionBudget keeps" in explained(cordoned, strict, unready).cause
+    strict["spec"]["selector"] = None
+    ready = pod_of(nodeName="b", metadata={"labels": {"app": "web"}}, status=READY)
+    assert "no PodDisruptionBudget keeps" in explained(cordoned, strict, ready).cause
 
 
 def test_nodes():

@@ -7,7 +7,7 @@ import msgspec
 import orjson
 import pytest
 
-from mockube.apiserver.control.effects import EFFECTS, Cut, Delay, Drop, Hold, Refuse
+from mockube.apiserver.control.effects import EFFECTS, ChangeResponse, Cut, Delay, Drop, Hold, Refuse, Stale
 from mockube.apiserver.control.faults import Fault, FaultInjector
 from mockube.apiserver.control.matching import Match
 from mockube.apiserver.registry.selection import Selection
@@ -215,6 +215,22 @@ async def test_refused_request_is_not_executed(injector):
     assert (response.status, response.retry_after) == (429, 7)
     assert orjson.loads(response.body)["message"] == "not now"
     assert endpoint.requests == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "is_answer"),
+    [
+        (Fault(refuse=Refuse(status=503)), True),
+        (Fault(stale=Stale(revision=1)), False),
+        (Fault(change=ChangeResponse(merge_patch={"a": 1})), False),
+    ],
+    ids=str,
+)
+async def test_only_a_fault_that_responds_has_answered(injector, fault, is_answer):
+    injector.add(fault)
+    request = get_request()
+    await injector.inject(request, Endpoint())
+    assert request.is_answered_by_fault is is_answer
 
 
 @pytest.mark.parametrize(("when", "executed"), [("before", 0), ("after", 1)])
