@@ -46,11 +46,11 @@ def explain_budget(budget: ReadOnlyTree, facts: Facts) -> Explanation:
     counts = Evidence(
         text=", ".join(f"{field} {status.get(field) or 0}" for field in fields), source="status"
     )
-    judged = conditions.get(budget, "DisruptionAllowed")
-    if judged is not None and judged.get("reason") == "SyncFailed":
+    condition = conditions.get(budget, "DisruptionAllowed")
+    if condition is not None and condition.get("reason") == "SyncFailed":
         return Explanation(
-            cause=f"{_unevictable(budget)} may be evicted, because the budget cannot be computed: {judged.get('message')}",
-            evidence=[condition_evidence(judged), counts],
+            cause=f"{_unevictable(budget)} may be evicted, because the budget cannot be computed: {condition.get('message')}",
+            evidence=[condition_evidence(condition), counts],
         )
     if waiting := unobserved(budget):
         return waiting

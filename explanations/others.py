@@ -43,16 +43,16 @@ def _scaling(autoscaler: ReadOnlyTree, evidence: Sequence[Evidence]) -> Explanat
     current, desired = status.get("currentReplicas") or 0, status.get("desiredReplicas") or 0
     limited = conditions.get(autoscaler, "ScalingLimited") or {}
     limit = limited.get("reason") if limited.get("status") == "True" else None
-    said = f"{limit}: {limited.get('message')}"
+    reason = f"{limit}: {limited.get('message')}"
     if limit == "TooManyReplicas":
         return Explanation(
-            cause=f"it wants more replicas than maxReplicas, {said}",
+            cause=f"it wants more replicas than maxReplicas, {reason}",
             evidence=evidence,
             remedies=[_edit(autoscaler, "Raise maxReplicas:")],
         )
     if limit in ("ScaleUpLimit", "ScaleDownLimit"):
         return Explanation(
-            cause=f"it scales step by step, as fast as spec.behavior or its default allows, {said}",
+            cause=f"it scales step by step, as fast as spec.behavior or its default allows, {reason}",
             evidence=evidence,
             remedies=[_edit(autoscaler, "Change the policies of spec.behavior:")],
         )
@@ -68,7 +68,7 @@ def _scaling(autoscaler: ReadOnlyTree, evidence: Sequence[Evidence]) -> Explanat
             f"it keeps {current} replicas for now, {able['reason']}: {able.get('message')}", *evidence
         )
     if limit is not None:
-        return unknown(f"its replicas are limited, {said}", *evidence)
+        return unknown(f"its replicas are limited, {reason}", *evidence)
     return no_problem(f"its metrics ask for the {current} replicas that are there", *evidence)
 
 

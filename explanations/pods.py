@@ -255,5 +255,5 @@ def _ready(pod: ReadOnlyTree, facts: Facts) -> Explanation:
 
 
 def _is_recent(end: ReadOnlyTree, facts: Facts) -> bool:
-    finished = end.get("finishedAt")
+    finished = str(end.get("finishedAt") or "")
     return bool(finished) and facts.now - parse_time(finished) <= RECENT

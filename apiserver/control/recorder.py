@@ -236,11 +236,11 @@ class RequestRecorder:
 
     def _limit_problems(self, recorded: RecordedRequest) -> None:
         """Drop the Status of an old error for that of a new one: a client may fail all the time."""
-        kept = self._problems[is_controller(recorded.outcome.user)]
-        if len(kept) == MAX_PROBLEMS:
-            oldest = kept[0]
+        newest = self._problems[is_controller(recorded.outcome.user)]
+        if len(newest) == MAX_PROBLEMS:
+            oldest = newest[0]
             oldest.ended = replace(oldest.outcome, problem=b"")
-        kept.append(recorded)
+        newest.append(recorded)
 
     def _publish(self, recorded: RecordedRequest) -> None:
         self.newest = recorded.version = self.newest + 1
@@ -304,8 +304,8 @@ class RequestRecorder:
         self._user_requests.clear()
         self._controller_requests.clear()
         self._published.clear()
-        for kept in self._problems.values():
-            kept.clear()
+        for newest in self._problems.values():
+            newest.clear()
         self._dropped_until = dict.fromkeys((False, True), self._clock.now())
         self.dropped_count, self.oldest = 0, self.newest
 

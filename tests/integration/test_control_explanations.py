@@ -5,6 +5,7 @@ import pytest
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.control import explanations, fact_collector
 from mockube.apiserver.control.fact_collector import FactCollector, FactSources
+from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.user import User
 from tests.support.server.apiserver import running, running_with_roles
 from tests.support.server.control import API_VERSION, PATH, causes, control_object
@@ -60,7 +61,7 @@ async def test_resource_whose_definition_is_deleted_meanwhile_has_no_objects(cli
     registry, gone = client.server.registry, GroupResource("example.com", "widgets")
     assert registry.find_cached(gone, "default", "a") is None
     assert registry.list_cached(gone) == ()
-    collector = FactCollector(registry, FactSources(logs=None), User(name="alice"))
+    collector = FactCollector(registry, FactSources(logs=None), User(name="alice"), Worker())
     assert not await collector.may("get", gone, "default", "a")
 
 

@@ -256,7 +256,7 @@ async def bind_alice(client, *rules):
     )
 
 
-async def test_roles_are_shown_to_whoever_may_list_them():
+async def test_advice_shows_roles_that_its_user_may_list():
     lists = {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ROLES, "verbs": ["list"]}
     pods = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
     bob = {**ALICE, "name": "bob"}

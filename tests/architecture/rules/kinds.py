@@ -25,6 +25,8 @@ ALLOWED: Mapping[str, str] = {
     "controller_manager/controllers/cronjob/controller.py": "an owner reference names the kind of a controller",
     "controller_manager/controllers/disruption/scale.py": "an owner reference names the kind of a controller",
     "controller_manager/controllers/horizontalpodautoscaler/metrics_api.py": "metrics of namespaces have a path of their own",
+    "explanations/disruption.py": "kubectl drain itself treats the pods of DaemonSets in another way",
+    "explanations/refused.py": "the subject of a binding names a kind",
     "mockube/importing/cleaning.py": "it removes what another cluster has written, which no row of ours describes",
     "publisher/gateway_attachment.py": "references of routes and grants name kinds",
 }

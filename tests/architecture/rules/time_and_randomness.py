@@ -113,15 +113,16 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "apiserver/admission/webhooks/dispatch.py": _DURATION,
     "apiserver/authn/authenticators.py": _DURATION,
     "apiserver/authn/chain.py": {"*clock.real": "attempts of a request to a webhook"},
+    "apiserver/authn/page_sessions.py": {
+        "*clock.real": "how long a browser may use its tokens: an advance ends no session"
+    },
     "apiserver/authz/webhook.py": _DURATION,
     "apiserver/control/advances.py": {
         "*clock.real": "how long another process of the cluster is idle in an advance"
     },
+    "apiserver/control/changes.py": {"*clock.real": "how long a decision about a watch holds"},
     "apiserver/control/participants.py": {"*clock.real": "how long an advance waits for another program"},
     "apiserver/parts/requests.py": {"*clock.real": "deadlines, durations and connections of requests"},
-    "apiserver/parts/control.py": {
-        "*clock.real": "how long a browser may use its tokens: an advance ends no session"
-    },
     "apiserver/parts/tracing.py": {"*clock.real": "spans, beside those of other programs"},
     "client/cache/informer.py": _DURATION,
     "client/sender.py": _DURATION,
