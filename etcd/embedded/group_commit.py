@@ -103,12 +103,13 @@ class GroupCommit:
 
     def problem(self, now: float) -> str:
         """Return why nothing can be written, or "". After a failed write the disk is tried now and then: it may have space again."""
-        if self._problem is None:
+        problem = self._problem  # the thread of the log clears it when a try succeeds
+        if problem is None:
             return ""
         if self._failure is None and now >= self._next_probe:
             self._next_probe = now + PROBE_SECONDS
             self.thread.call_later(self._probe)
-        return self._problem.reason
+        return problem.reason
 
     def _probe(self) -> None:
         try:

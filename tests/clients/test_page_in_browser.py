@@ -183,6 +183,8 @@ async def test_objects_stay_while_their_list_fails(client):
         await page.go("#/objects")
         await page.text("web-1-a")
         await page.tab.route("**/api/v1/pods?*", lambda route: route.fulfill(status=503, body="{}"))
+        # The page reads all again when it has missed more than the server remembers.
+        await page.tab.route("**/changes?watch*", lambda route: route.fulfill(status=410, body="{}"), times=1)
         client.server.end_streams()
         await page.text("Not shown, because the server refused to list them: pods")
         await page.text("web-1-a")

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from posixpath import normpath
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.images import InvalidImage
+from mockube.apimachinery.regexp.matcher import contains_match
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.variables import expand_references
@@ -90,14 +90,22 @@ def mounted_texts(
 
 
 def _wrong_in_files(server: _Server, texts: Iterable[tuple[str, str]]) -> Requirement | None:
-    patterns = [_configured_path(each, server.argv) for each in server.options.configuration]
+    places = [_configured_path(each, server.argv) for each in server.options.configuration]
     for path, text in texts:
-        if not any(fnmatchcase(path, pattern) for pattern in patterns):
+        if not any(_is_at(path, place) for place in places):
             continue
         for use in file_uses(server.options, text):
             if problem := _problem(server, use, path):
                 return _requirement(server, use, problem, path)
     return None
+
+
+def _is_at(path: str, place: str) -> bool:
+    """Return whether a file is the one at a place, or one of those in a folder, as in /etc/mysql/conf.d/*.cnf."""
+    begin, star, end = place.partition("*")
+    if not star:
+        return path == place
+    return path.startswith(begin) and path.endswith(end) and "/" not in path[len(begin) :]
 
 
 def _configured_path(text: str, argv: Sequence[str]) -> str:
@@ -163,7 +171,7 @@ def _problem_of_value(options: ServerOptions, use: Use, values: Mapping[str, str
         return "" if options.syntax in ("mysql", "kingpin") else _replace(options.lacks_value, values)
     if option.values and use.value.lower() not in option.values:
         return _replace(options.other_value, {**values, "values": ", ".join(option.values)})
-    if kind is not None and not re.fullmatch(kind.values, use.value):
+    if kind is not None and not contains_match(f"^(?:{kind.values})$", use.value):
         return _replace(kind.says, values)
     return ""
 
