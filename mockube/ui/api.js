@@ -64,6 +64,15 @@ async function send(method, path, body, type, signal, accept) {
   return response;
 }
 
+/** Return whether the session has ended: another server that this one asks may answer with 401, too. */
+async function hasEnded() {
+  const body = JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" });
+  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${token}` };
+  const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+  const response = await fetch(path, { method: "POST", headers, body, cache: "no-store", credentials: "omit", redirect: "error" }).catch(() => null);
+  return response?.status === 401;
+}
+
 async function errorOf(response) {
   const text = await response.text();
   let status = {};
@@ -72,8 +81,12 @@ async function errorOf(response) {
   } catch {
     status = { message: text };
   }
-  if (response.status === 401 && token) forget();
-  return new ApiError(response.status, status.message || response.statusText, status.reason);
+  let code = response.status;
+  if (code === 401 && token) {
+    if (await hasEnded()) forget();
+    else code = 403;
+  }
+  return new ApiError(code, status.message || response.statusText, status.reason);
 }
 
 /** Send a request, and return the object of the answer. */

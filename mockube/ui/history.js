@@ -6,6 +6,8 @@ import { patched } from "./trees.js";
 
 export const TYPES = ["ADDED", "MODIFIED", "DELETED"];
 const MAX_RECORDS = 400_000;
+/** Renewals of Leases are most of the writes of a large cluster, and nothing that anybody looks for. */
+const LEASES = "leases.coordination.k8s.io";
 
 /** The lane of one object: its records, and the states that it had from a time on. */
 class Lane {
@@ -32,6 +34,7 @@ export class History {
 
   clear() {
     this.count = 0;
+    this.newest = 0; // the revision of the last change, also of one that is not kept
     this.capacity = 4096;
     this.time = new Float64Array(this.capacity);
     this.revision = new Float64Array(this.capacity);
@@ -54,10 +57,6 @@ export class History {
 
   get end() {
     return this.count ? this.time[this.count - 1] : Date.now();
-  }
-
-  get newest() {
-    return this.count ? this.revision[this.count - 1] : 0;
   }
 
   /** Return the version after which the Changes are read: those that are here already are not read again. */
@@ -95,6 +94,8 @@ export class History {
   }
 
   add(change) {
+    this.newest = change.revision;
+    if (change.object.resource === LEASES) return;
     if (this.count >= MAX_RECORDS) {
       this.isTruncated = true;
       return;

@@ -153,8 +153,9 @@ async def test_page_without_valid_token_says_so(client):
         await page.loaded()
         await page.tab.get_by_role("button", name="End").click()
         await page.text("The session has ended")
-        await page.tab.goto(f"{client.url}/mockube/ui/#token={token}")
-        await page.tab.reload()
+        await page.tab.goto(
+            f"{client.url}/mockube/ui/#token={token}"
+        )  # the page loads itself again for a token
         await page.text("No session")
 
 
@@ -188,6 +189,16 @@ async def test_objects_stay_while_their_list_fails(client):
         client.server.end_streams()
         await page.text("Not shown, because the server refused to list them: pods")
         await page.text("web-1-a")
+
+
+async def test_session_goes_on_when_another_server_refuses_it(client):
+    await create_deployment(client)
+    async with visiting(client) as page:
+        await page.tab.route("**/api/v1/pods?*", lambda route: route.fulfill(status=401, body="{}"))
+        await page.open(await one_time_token(client))
+        await page.go("#/objects")
+        await page.text("Not shown, because the server refused to list them: pods")
+        await page.text("web-1")
 
 
 async def test_moment_that_cannot_be_read_says_so(client):

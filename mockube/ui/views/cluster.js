@@ -66,8 +66,9 @@ function place(tiles, tile, perRow, gap) {
   let column = 0;
   let y = GAP;
   let zone = null;
+  const hasZones = tiles.some((each) => each.zone);
   for (const each of tiles) {
-    if (each.zone !== zone && tiles.some((other) => other.zone)) {
+    if (hasZones && each.zone !== zone) {
       if (zone !== null) y += tile.height + gap;
       zone = each.zone;
       column = 0;
