@@ -6,15 +6,16 @@ from typing import Final
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import NAMESPACES, NODES, SERVICES, GroupResource
+from mockube.apimachinery.groups import NAMESPACES, NODES, PODS, SERVICES, GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.scheduler.choice import MALFORMED_OBJECT_ERRORS
 
 from .claims import explain_claim
-from .commands import why_object
+from .commands import explanation_command
 from .deletion import explain_deletion, explain_namespace_deletion, explain_pod_deletion
 from .disruption import BUDGETS, explain_budget, explain_node
 from .explanation import Explanation, ObjectName, Related, Remedy, no_problem, unknown
-from .facts import PODS, Facts
+from .facts import Facts
 from .jobs import explain_cron_job, explain_job
 from .others import explain_autoscaler, explain_other, explain_signing_request
 from .owners import JOBS, REPLICA_SETS
@@ -70,10 +71,6 @@ DELETIONS: Final[Mapping[GroupResource, Callable[[ReadOnlyTree, Facts], Explanat
 }
 
 
-_MALFORMED: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""The exceptions that an object with fields of wrong types causes."""
-
-
 def explain(resource: GroupResource, obj: ReadOnlyTree, facts: Facts) -> Explanation:
     """Explain the state of an object; raise NotCollected for a fact that is needed."""
     try:
@@ -81,7 +78,7 @@ def explain(resource: GroupResource, obj: ReadOnlyTree, facts: Facts) -> Explana
             return DELETIONS.get(resource, explain_deletion)(obj, facts)
         explainer = EXPLAINERS.get(resource)
         return _explain_other(resource, obj, facts) if explainer is None else explainer(obj, facts)
-    except _MALFORMED as error:
+    except MALFORMED_OBJECT_ERRORS as error:
         return unknown(f"the object, or one that it needs, has fields of wrong types: {type(error).__name__}")
 
 
@@ -94,18 +91,14 @@ def _explain_other(resource: GroupResource, obj: ReadOnlyTree, facts: Facts) -> 
     if not related:
         return explanation
     first = related[0]
+    command = explanation_command(first.object.kind, first.object.namespace, first.object.name)
     return replace(
         explanation,
         cause=f"{len(related)} of its dependents are not as they should be, such as {first.object}: {first.cause}; "
         f"{explanation.cause}",
         related=related,
-        remedies=[Remedy(text="More about the first one:", command=why_object(_head(first.object)))],
+        remedies=[Remedy(text="More about the first one:", command=command)],
     )
-
-
-def _head(named: ObjectName) -> ReadOnlyTree:
-    metadata = {"name": named.name, "namespace": named.namespace}
-    return {"apiVersion": named.api_version, "kind": named.kind, "metadata": metadata}
 
 
 def _dependents(obj: ReadOnlyTree, facts: Facts) -> Iterator[Related]:

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import PODS
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import storage_class_name
 from mockube.client.component_helpers.volumes import (
     NO_PROVISIONER,
+    SELECTED_NODE,
     capacity,
     default_class,
     has_storage_class_name,
@@ -18,11 +21,10 @@ from mockube.client.component_helpers.volumes import (
 
 from .commands import why_object
 from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
-from .facts import PODS, Facts
+from .facts import Facts
 from .records import find_events
-from .volumes import CLASSES, SELECTED_NODE, claim_names
+from .volumes import CLASSES, VOLUMES, claim_names
 
-VOLUMES: Final = GroupResource("", "persistentvolumes")
 _EVENTS: Final = (
     "ProvisioningFailed",
     "FailedBinding",
@@ -53,10 +55,9 @@ def explain_claim(claim: ReadOnlyTree, facts: Facts) -> Explanation:
         return _from_volumes(claim, class_name, [state, *events], facts)
     if facts.is_missing(CLASSES, "", class_name):
         volumes = _from_volumes(claim, class_name, [state, *events], facts)
-        return Explanation(
-            state=volumes.state,
+        return replace(
+            volumes,
             cause=f"the StorageClass {class_name} does not exist, and {volumes.cause}",
-            evidence=volumes.evidence,
             remedies=[Remedy(text=f"Create the StorageClass {class_name}."), *volumes.remedies],
         )
     return _by_class(claim, class_name, [state, *events], facts)
@@ -115,8 +116,8 @@ def _without_class(claim: ReadOnlyTree, evidence: Sequence[Evidence], facts: Fac
             *evidence,
         )
     volumes = _from_volumes(claim, "", (), facts)
-    return Explanation(
-        state=volumes.state,
+    return replace(
+        volumes,
         cause=f"the claim names no StorageClass, and there is no default one; {volumes.cause}",
         evidence=[*evidence],
         remedies=[Remedy(text="Name a StorageClass in a new claim, or make one the default.")],
@@ -128,22 +129,22 @@ def _by_class(claim: ReadOnlyTree, name: str, evidence: Sequence[Evidence], fact
     if storage_class is None:
         return unknown(f"the claim waits for the StorageClass {name}, which you may not read", *evidence)
     provisioner = storage_class.get("provisioner") or ""
-    facts_of_class = Evidence(
+    class_evidence = Evidence(
         text=f"provisioner {provisioner}, volumeBindingMode {storage_class.get('volumeBindingMode') or 'Immediate'}",
         source=f"StorageClass {name}",
     )
     failed = find_events(claim, facts, ("ProvisioningFailed",), limit=1)
     if waits_for_consumer(storage_class) and SELECTED_NODE not in meta.annotations(claim):
-        return _waits_for_pod(claim, name, [facts_of_class, *evidence], facts)
+        return _waits_for_pod(claim, name, [class_evidence, *evidence], facts)
     if failed:
         return Explanation(
-            cause=f"a volume cannot be provisioned: {failed[0].text}", evidence=[facts_of_class, *evidence]
+            cause=f"a volume cannot be provisioned: {failed[0].text}", evidence=[class_evidence, *evidence]
         )
     if provisioner == NO_PROVISIONER:
-        return _from_volumes(claim, name, [facts_of_class, *evidence], facts)
+        return _from_volumes(claim, name, [class_evidence, *evidence], facts)
     return unknown(
         f"the provisioner {provisioner} has not made a volume: it does not run, or has not finished",
-        facts_of_class,
+        class_evidence,
         *evidence,
     )
 

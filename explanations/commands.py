@@ -10,10 +10,13 @@ def command(*arguments: str) -> str:
     return shlex.join(arguments)
 
 
+def namespace_flags(namespace: str) -> tuple[str, ...]:
+    return ("-n", namespace) if namespace else ()
+
+
 def kubectl(*arguments: str, namespace: str = "") -> str:
     """Return a command of kubectl, in a namespace if the object has one."""
-    scope = ("-n", namespace) if namespace else ()
-    return shlex.join(("kubectl", *scope, *arguments))
+    return command("kubectl", *namespace_flags(namespace), *arguments)
 
 
 def about(obj: ReadOnlyTree, verb: str, *arguments: str) -> str:
@@ -24,8 +27,7 @@ def about(obj: ReadOnlyTree, verb: str, *arguments: str) -> str:
 
 
 def explanation_command(kind: str, namespace: str, name: str) -> str:
-    scope = ("-n", namespace) if namespace else ()
-    return shlex.join(("mockube", "why", f"{kind.lower()}/{name}", *scope))
+    return command("mockube", "why", f"{kind.lower()}/{name}", *namespace_flags(namespace))
 
 
 def why_object(obj: ReadOnlyTree) -> str:
@@ -43,5 +45,5 @@ def kind_argument(obj: ReadOnlyTree) -> str:
 
 def blame(obj: ReadOnlyTree, field: str) -> str:
     """Return the command that prints who set a field."""
-    scope = ("-n", meta.namespace(obj)) if meta.namespace(obj) else ()
-    return command("mockube", "blame", f"{kind_argument(obj)}/{meta.name(obj)}", *scope, "--field", field)
+    named = f"{kind_argument(obj)}/{meta.name(obj)}"
+    return command("mockube", "blame", named, *namespace_flags(meta.namespace(obj)), "--field", field)

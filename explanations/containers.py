@@ -6,6 +6,7 @@ from signal import Signals
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import parse_time
@@ -158,12 +159,8 @@ def _waiting_evidence(container: Container) -> Evidence:
 
 def _image(container: Container, facts: Facts) -> Finding:
     pod, image = container.pod, container.spec.get("image") or ""
-    failures = [
-        event_evidence(event)
-        for event in facts.events_of(pod)
-        if event.get("reason") in ("Failed", "ErrImageNeverPull", "InspectFailed")
-        and f'"{image}"' in (event.get("message") or "")
-    ][:1]
+    reasons = ("Failed", "ErrImageNeverPull", "InspectFailed")
+    failures = find_events(pod, facts, reasons, text=f'"{image}"', limit=1)
     text = " ".join([*(each.text for each in failures), (container.waiting or {}).get("message") or ""])
     problem, is_known, remedies = _image_problem(container, facts, text)
     return Finding(
@@ -474,12 +471,7 @@ def _not_ready(container: Container, facts: Facts) -> Finding:
     if probe is None:
         if container.restarts:
             end = explain_end(container, facts)
-            return Finding(
-                cause=end.cause,
-                evidence=[running, *end.evidence],
-                remedies=end.remedies,
-                is_known=end.is_known,
-            )
+            return replace(end, evidence=[running, *end.evidence])
         return Finding(
             cause=f"the container {container.name} runs and is not ready, but has no probe that would say why",
             evidence=[running],

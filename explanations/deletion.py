@@ -8,21 +8,24 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import PODS, GroupResource
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import FINALIZER_PV_PROTECTION, FINALIZER_PVC_PROTECTION
+from mockube.apimachinery.wellknown import (
+    FINALIZER_FOREGROUND,
+    FINALIZER_JOB_TRACKING,
+    FINALIZER_ORPHAN,
+    FINALIZER_PV_PROTECTION,
+    FINALIZER_PVC_PROTECTION,
+)
 
 from .commands import about, why_object
 from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, unknown
-from .facts import PODS, Facts
+from .facts import Facts
 from .records import condition_evidence, find_events
 from .volumes import claim_names
 
-FOREGROUND: Final = "foregroundDeletion"
-ORPHAN: Final = "orphan"
 CUSTOM_CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
-JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
 LOAD_BALANCER: Final = "service.kubernetes.io/load-balancer-cleanup"
 NOT_FINALIZED: Final = "NotFinalized"
 
@@ -218,12 +221,12 @@ def _load_balancer(_service: ReadOnlyTree, _: Facts) -> Holder:
 
 
 _FINALIZERS: Final[Mapping[str, Callable[[ReadOnlyTree, Facts], Holder]]] = {
-    FOREGROUND: _foreground,
-    ORPHAN: _orphan,
+    FINALIZER_FOREGROUND: _foreground,
+    FINALIZER_ORPHAN: _orphan,
     FINALIZER_PVC_PROTECTION: _claim_in_use,
     FINALIZER_PV_PROTECTION: _volume_in_use,
     CUSTOM_CLEANUP: _custom_cleanup,
-    JOB_TRACKING: _job_tracking,
+    FINALIZER_JOB_TRACKING: _job_tracking,
     LOAD_BALANCER: _load_balancer,
 }
 

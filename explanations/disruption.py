@@ -4,29 +4,33 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import PODS, GroupResource
 from mockube.apimachinery.labels import SelectorError, from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 
 from .commands import about, explanation_command, kubectl
 from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, no_problem, unknown
-from .facts import PODS, Facts
-from .members import is_terminal
+from .facts import Facts
+from .members import MAX_EXPLAINED, is_terminal, related_of
 from .pods import explain_pod
 from .records import condition_evidence, find_events, unobserved
 
 BUDGETS: Final = GroupResource("policy", "poddisruptionbudgets")
 
 
-def selected_pods(budget: ReadOnlyTree, facts: Facts) -> Sequence[ReadOnlyTree]:
-    """Return the pods of a budget; without a selector it has none."""
+def selected_pods(budget: ReadOnlyTree, pods: Sequence[ReadOnlyTree]) -> Sequence[ReadOnlyTree]:
+    """Return those of some pods that a budget selects; without a selector it has none."""
     try:
         selector = from_label_selector(budget["spec"].get("selector"))
     except SelectorError:
         return ()
-    pods = facts.list(PODS, meta.namespace(budget))
-    return [pod for pod in pods if selector.matches(meta.labels(pod)) and not is_terminal(pod)]
+    namespace = meta.namespace(budget)
+    return [
+        pod
+        for pod in pods
+        if meta.namespace(pod) == namespace and selector.matches(meta.labels(pod)) and not is_terminal(pod)
+    ]
 
 
 def _may_evict_unready(budget: ReadOnlyTree) -> bool:
@@ -60,7 +64,7 @@ def explain_budget(budget: ReadOnlyTree, facts: Facts) -> Explanation:
         return no_problem(f"{allowed} pods may be evicted now", counts)
     if not facts.may_list(PODS, meta.namespace(budget)):
         return unknown("it allows no disruption; its pods you may not list", counts)
-    pods = selected_pods(budget, facts)
+    pods = selected_pods(budget, facts.list(PODS, meta.namespace(budget)))
     if not status.get("expectedPods") and not pods:
         return no_problem("it selects no pods, so that it forbids nothing", counts)
     return _allows_nothing(budget, pods, counts, facts)
@@ -72,7 +76,7 @@ def _allows_nothing(
     status = budget["status"]
     healthy, desired = status.get("currentHealthy") or 0, status.get("desiredHealthy") or 0
     unready = [pod for pod in pods if not conditions.is_true(pod, "Ready")]
-    explained = [(pod, explain_pod(pod, facts)) for pod in unready[:3]]
+    explained = [(pod, explain_pod(pod, facts)) for pod in unready[:MAX_EXPLAINED]]
     reason = (
         f"{healthy} pods are healthy, and {desired} must be"
         if status.get("expectedPods")
@@ -87,7 +91,7 @@ def _allows_nothing(
                 command=about(budget, "edit"),
             )
         ],
-        related=[Related(object=ObjectName.of(pod), cause=found.cause) for pod, found in explained],
+        related=related_of(explained),
     )
 
 
@@ -176,14 +180,12 @@ def _blocked(node: str, facts: Facts) -> Sequence[tuple[ReadOnlyTree, ReadOnlyTr
     budgets = [
         each for each in facts.list(BUDGETS) if not (each.get("status") or {}).get("disruptionsAllowed")
     ]
-    here = {
-        meta.uid(pod) for pod in facts.list(PODS) if pod["spec"].get("nodeName") == node and _is_drained(pod)
-    }
+    pods = [pod for pod in facts.list(PODS) if pod["spec"].get("nodeName") == node and _is_drained(pod)]
     return [
         (pod, budget)
         for budget in budgets
-        for pod in selected_pods(budget, facts)
-        if meta.uid(pod) in here and (conditions.is_true(pod, "Ready") or not _may_evict_unready(budget))
+        for pod in selected_pods(budget, pods)
+        if conditions.is_true(pod, "Ready") or not _may_evict_unready(budget)
     ]
 
 

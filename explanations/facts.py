@@ -17,7 +17,6 @@ from mockube.apimachinery.tree import ReadOnlyTree
 _T = TypeVar("_T")
 
 EVENTS: Final = GroupResource("", "events")
-PODS: Final = GroupResource("", "pods")
 
 
 class ObjectsOf(Struct, frozen=True):
@@ -143,7 +142,7 @@ class Facts:
         self._answers = answers
         self._results: dict[Hashable, Any] = {}
 
-    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+    def memoized(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """Return what is made of facts, which is made once: an explanation begins again for each fact that it lacks."""
         if key not in self._results:
             self._results[key] = make()

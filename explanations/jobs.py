@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Final
 
-from mockube.apimachinery import conditions, meta
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .commands import about
-from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, no_problem, unknown
+from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
 from .facts import Facts
-from .members import Members
+from .members import Members, related_of
 from .owners import JOBS
 from .pods import explain_pod
-from .records import condition_evidence, find_events
+from .records import condition_evidence, find_events, true_condition
 
 _BY_FAILED_PODS: Final = ("BackoffLimitExceeded", "MaxFailedIndexesExceeded", "FailedIndexes")
 """The reasons of a failure that the end of the last pods explains."""
@@ -27,10 +27,9 @@ def _counts(job: ReadOnlyTree) -> Evidence:
 
 
 def explain_job(job: ReadOnlyTree, facts: Facts) -> Explanation:
-    failed, complete = conditions.get(job, "Failed"), conditions.get(job, "Complete")
-    if complete is not None and complete.get("status") == "True":
+    if complete := true_condition(job, "Complete"):
         return no_problem("the Job is complete", condition_evidence(complete))
-    if failed is not None and failed.get("status") == "True":
+    if failed := true_condition(job, "Failed"):
         return _failed(job, failed, facts)
     if "managedBy" in job["spec"] and job["spec"]["managedBy"] != "kubernetes.io/job-controller":
         return unknown(f"the Job is left to another controller, {job['spec']['managedBy']}", _counts(job))
@@ -49,13 +48,12 @@ def explain_job(job: ReadOnlyTree, facts: Facts) -> Explanation:
 
 def _ending(job: ReadOnlyTree) -> Explanation | None:
     """Explain a Job that has its outcome, and waits for the end of its pods."""
-    target, met = conditions.get(job, "FailureTarget"), conditions.get(job, "SuccessCriteriaMet")
-    if target is not None and target.get("status") == "True":
+    if target := true_condition(job, "FailureTarget"):
         return Explanation(
             cause=f"the Job fails when its pods have ended, {target.get('reason')}: {target.get('message')}",
             evidence=[condition_evidence(target), _counts(job)],
         )
-    if met is not None and met.get("status") == "True":
+    if met := true_condition(job, "SuccessCriteriaMet"):
         return no_problem(
             "the Job is complete when its pods have ended", condition_evidence(met), _counts(job)
         )
@@ -75,7 +73,7 @@ def _failed(job: ReadOnlyTree, failed: ReadOnlyTree, facts: Facts) -> Explanatio
             *(each for _, found in explained[-1:] for each in found.evidence),
         ],
         remedies=[each for _, found in explained[-1:] for each in found.remedies],
-        related=[Related(object=ObjectName.of(pod), cause=found.cause) for pod, found in explained],
+        related=related_of(explained),
     )
 
 
@@ -114,7 +112,7 @@ def _between_pods(job: ReadOnlyTree, members: Members, facts: Facts) -> Explanat
         cause=f"the Job waits for its next attempt{_failures(job)}: {found.cause}",
         evidence=[_counts(job), *found.evidence],
         remedies=found.remedies,
-        related=[Related(object=ObjectName.of(last), cause=found.cause)],
+        related=related_of([(last, found)]),
     )
 
 
@@ -198,5 +196,5 @@ def _forbidden(active: Sequence[ReadOnlyTree], evidence: Sequence[Evidence], fac
         cause=f"the Job {meta.name(active[0])} has not ended, and concurrencyPolicy Forbid lets no other one start",
         evidence=[Evidence(text="concurrencyPolicy is Forbid", source="spec.concurrencyPolicy"), *evidence],
         remedies=found.remedies,
-        related=[Related(object=ObjectName.of(active[0]), cause=found.cause)],
+        related=related_of([(active[0], found)]),
     )

@@ -1,15 +1,16 @@
 """The pods of a workload: which of them are not ready, and why; and why others are not created."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.groups import PODS
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .explanation import Evidence, Explanation, ObjectName, Related, unknown
-from .facts import PODS, Facts
+from .facts import Facts
 from .pods import explain_pod
-from .records import condition_evidence, find_events
+from .records import condition_evidence, find_events, true_condition
 from .refusals import refusal_of
 
 MAX_EXPLAINED: Final = 3
@@ -56,8 +57,7 @@ class Members:
 
     def explain_pods(self, pods: Sequence[ReadOnlyTree], replicas: int) -> Explanation:
         """Explain some of the unready pods: the cause of the first one that is known is that of the workload."""
-        explained = [(pod, explain_pod(pod, self._facts)) for pod in pods[:MAX_EXPLAINED]]
-        explained.sort(key=lambda pair: pair[1].state != "Explained")
+        explained = explain_first(pods, self._facts)
         pod, first = explained[0]
         return Explanation(
             state=first.state if first.state != "NoProblem" else "Unknown",
@@ -65,19 +65,13 @@ class Members:
             evidence=[*first.evidence, *self._other_pods()],
             nodes=first.nodes,
             remedies=first.remedies,
-            related=[
-                Related(object=ObjectName.of(each), cause=explanation.cause)
-                for each, explanation in explained
-            ],
+            related=related_of(explained),
         )
 
     def creation_failure(self, replicas: int) -> Explanation | None:
         """Explain pods that the server refuses to create, by the condition or else the newest Event about that."""
-        found = conditions.get(self.owner, "ReplicaFailure")
-        if found is not None and found.get("status") == "True":
-            evidence = [condition_evidence(found)]
-        else:
-            evidence = [*self._failed_creation()]
+        failure = true_condition(self.owner, "ReplicaFailure")
+        evidence = [*self._failed_creation()] if failure is None else [condition_evidence(failure)]
         if not evidence:
             return None
         refusal = refusal_of(_said_by_server(evidence[0].text), meta.namespace(self.owner))
@@ -99,6 +93,16 @@ class Members:
         for pods, state in ((self.ending, "are being deleted"), (self.ended, "have ended")):
             if pods:
                 yield Evidence(text=f"{len(pods)} pods {state}, such as {meta.name(pods[0])}")
+
+
+def explain_first(pods: Sequence[ReadOnlyTree], facts: Facts) -> Sequence[tuple[ReadOnlyTree, Explanation]]:
+    """Explain the first pods; those whose cause is known come first."""
+    explained = [(pod, explain_pod(pod, facts)) for pod in pods[:MAX_EXPLAINED]]
+    return sorted(explained, key=lambda pair: pair[1].state != "Explained")
+
+
+def related_of(explained: Iterable[tuple[ReadOnlyTree, Explanation]]) -> Sequence[Related]:
+    return [Related(object=ObjectName.of(obj), cause=found.cause) for obj, found in explained]
 
 
 def _said_by_server(message: str) -> str:

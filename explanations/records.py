@@ -17,6 +17,12 @@ def condition_evidence(condition: ReadOnlyTree) -> Evidence:
     )
 
 
+def true_condition(obj: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
+    """Return a condition if it is True."""
+    found = conditions.get(obj, name)
+    return found if found is not None and found.get("status") == "True" else None
+
+
 def find_condition(obj: ReadOnlyTree, name: str) -> Sequence[Evidence]:
     """Return a condition as evidence, if the object has it."""
     found = conditions.get(obj, name)

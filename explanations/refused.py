@@ -6,7 +6,7 @@ from typing import Any, Final
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .commands import command, kubectl
+from .commands import command, kubectl, namespace_flags
 from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
 from .facts import Allowed, Facts
 from .refusals import Refusal, refusal_of
@@ -295,7 +295,7 @@ def _conflict(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], _:
                     "mockube",
                     "log",
                     f"{_resource(spec).partition('/')[0]}/{spec.get('name') or 'NAME'}",
-                    *_scope(spec),
+                    *namespace_flags(spec.get("namespace") or ""),
                 ),
             ),
         ]
@@ -311,10 +311,6 @@ def _conflict(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], _:
             ],
         )
     return Explanation(cause=message, evidence=evidence)
-
-
-def _scope(spec: ReadOnlyTree) -> Sequence[str]:
-    return ("-n", spec["namespace"]) if spec.get("namespace") else ()
 
 
 def _not_found(_: ReadOnlyTree, message: str, evidence: Sequence[Evidence], __: Facts) -> Explanation:

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Final
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.groups import NAMESPACES, NODES, GroupResource
+from mockube.apimachinery.groups import NAMESPACES, NODES, PODS, GroupResource
 from mockube.apimachinery.quantity import Format, Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
@@ -24,7 +24,6 @@ from mockube.client.cache.store import Store
 from mockube.client.component_helpers.pod_requests import CPU
 from mockube.client.component_helpers.tolerations import find_untolerated_taint
 from mockube.client.podview import PodView
-from mockube.client.resources import Key
 from mockube.scheduler.choice import FeasibleNodes, diagnosis, find_all_feasible, rejections_by_node
 from mockube.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.scheduler.filters.filter import Rejection
@@ -33,17 +32,17 @@ from mockube.scheduler.plugin_failure import PluginFailure
 from mockube.scheduler.podinfo import PodInfo
 from mockube.scheduler.pods import DEFAULT_SCHEDULER, nominated_node, scheduler_name, uses_resources
 from mockube.scheduler.profiles import DEFAULT_PROFILE
-from mockube.scheduler.volumes import INDEXES, Storage
+from mockube.scheduler.volumes import Storage, stored
 
 from .commands import about, explanation_command, kubectl
-from .explanation import Evidence, Explanation, NodeVerdict, Related, Remedy, unknown
-from .facts import PODS, Facts
-from .records import condition_evidence, event_evidence
-from .volumes import CLAIMS, CLASSES, claim_names, claim_problems
+from .explanation import MAX_ITEMS, Evidence, Explanation, NodeVerdict, Related, Remedy, unknown
+from .facts import Facts
+from .records import condition_evidence, find_events
+from .volumes import CLAIMS, CLASSES, VOLUMES, claim_names, claim_problems
 
 STORAGE: Final[Mapping[str, GroupResource]] = {
     "claims": CLAIMS,
-    "volumes": GroupResource("", "persistentvolumes"),
+    "volumes": VOLUMES,
     "classes": CLASSES,
     "csi_nodes": GroupResource("storage.k8s.io", "csinodes"),
     "drivers": GroupResource("storage.k8s.io", "csidrivers"),
@@ -80,7 +79,7 @@ def explain_unscheduled(pod: ReadOnlyTree, facts: Facts) -> Explanation:
     snapshot = _Snapshot(pod, facts) if scheduler == DEFAULT_SCHEDULER else None
     if snapshot is None or not snapshot.is_complete:
         return _recorded_only(pod, recorded, scheduler)
-    return facts.once(("unscheduled", meta.uid(pod)), partial(snapshot.explain, recorded))
+    return facts.memoized(("unscheduled", meta.uid(pod)), partial(snapshot.explain, recorded))
 
 
 def _gated(pod: ReadOnlyTree, gates: Sequence[str]) -> Explanation:
@@ -99,11 +98,7 @@ def _gated(pod: ReadOnlyTree, gates: Sequence[str]) -> Explanation:
 
 
 def _untried(pod: ReadOnlyTree, scheduler: str, facts: Facts) -> Explanation:
-    seen = [
-        event_evidence(event)
-        for event in facts.events_of(pod)
-        if event.get("reason") in ("FailedScheduling", "Scheduled")
-    ]
+    seen = find_events(pod, facts, ("FailedScheduling", "Scheduled"), limit=MAX_ITEMS)
     fact = Evidence(text=f"the pod has no condition {SCHEDULED}", source="status.conditions")
     if scheduler == DEFAULT_SCHEDULER:
         return unknown(
@@ -145,11 +140,13 @@ class _Snapshot:
         claims = [
             *claim_problems(self._pod, self._facts)
         ]  # first: a fact that is missing ends the explanation
-        snapshot = self._facts.once(("snapshot", bool(self._claims)), self._make)
+        snapshot = self._facts.memoized(("snapshot", bool(self._claims)), self._make)
         info = PodInfo.of(PodView.of(self._pod), self._facts.gates)
         try:
             found = find_all_feasible(info, snapshot, DEFAULT_PROFILE, None)
-            rejections = _without_doubles(info, snapshot.nodes, rejections_by_node(info, snapshot))
+            rejections = _without_cordon_taints(
+                info, snapshot.nodes, rejections_by_node(info, snapshot, DEFAULT_PROFILE)
+            )
         except PluginFailure as failure:
             return unknown(f"the scheduler's plugins failed: {failure}", condition_evidence(recorded))
         agrees = _agrees(found, recorded)
@@ -200,7 +197,7 @@ class _Snapshot:
         """Return the objects of storage, which count only for a pod with claims."""
 
         def store(field: str) -> Store[ReadOnlyTree]:
-            return _store(self._facts.list(STORAGE[field]) if self._claims else ())
+            return stored(self._facts.list(STORAGE[field]) if self._claims else ())
 
         return Storage(
             claims=store("claims"),
@@ -239,7 +236,7 @@ def _are_claims_rejected(
     return any(each.plugin == VOLUME_BINDING for each in chain.from_iterable(rejections.values()))
 
 
-def _without_doubles(
+def _without_cordon_taints(
     pod: PodInfo, nodes: Sequence[NodeInfo], rejections: Mapping[str, Sequence[Rejection]]
 ) -> Mapping[str, Sequence[Rejection]]:
     """Return the rejections without that of the taint of a cordon: NodeUnschedulable rejects the node for the same cause."""
@@ -254,15 +251,6 @@ def _without_doubles(
         name: [each for each in found if name not in doubles or each.plugin != TAINTS]
         for name, found in rejections.items()
     }
-
-
-def _store(objects: Sequence[ReadOnlyTree]) -> Store[ReadOnlyTree]:
-    store: Store[ReadOnlyTree] = Store()
-    for name, function in chain.from_iterable(INDEXES.values()):
-        store.add_index(name, function)
-    for obj in objects:
-        store.put(Key.of(obj), obj)
-    return store
 
 
 def _agrees(found: FeasibleNodes, recorded: ReadOnlyTree) -> bool:

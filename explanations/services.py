@@ -4,17 +4,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.groups import SERVICES, GroupResource
+from mockube.apimachinery.groups import PODS, SERVICES, GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_SERVICE_NAME
 
 from .commands import kubectl
-from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, no_problem, unknown
-from .facts import PODS, Facts
-from .members import is_terminal
-from .pods import explain_pod
+from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
+from .facts import Facts
+from .members import explain_first, is_terminal, related_of
 
 SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
-SERVICE_NAME: Final = "kubernetes.io/service-name"
 
 
 def explain_service(service: ReadOnlyTree, facts: Facts) -> Explanation:
@@ -24,7 +23,7 @@ def explain_service(service: ReadOnlyTree, facts: Facts) -> Explanation:
     slices = [
         each
         for each in facts.list(SLICES, namespace)
-        if meta.labels(each).get(SERVICE_NAME) == meta.name(service)
+        if meta.labels(each).get(LABEL_SERVICE_NAME) == meta.name(service)
     ]
     addresses = sum(
         len(endpoint.get("addresses") or ())
@@ -79,8 +78,7 @@ def _selected(service: ReadOnlyTree, selector: ReadOnlyTree, facts: Facts) -> Ex
         )
     if ready:
         return _missing_port(service, matching) or _unwritten(ready, source)
-    explained = [(pod, explain_pod(pod, facts)) for pod in unready[:3]]
-    explained.sort(key=lambda pair: pair[1].state != "Explained")
+    explained = explain_first(unready, facts)
     pod, first = explained[0]
     return Explanation(
         state=first.state if first.state != "NoProblem" else "Unknown",
@@ -88,7 +86,7 @@ def _selected(service: ReadOnlyTree, selector: ReadOnlyTree, facts: Facts) -> Ex
         evidence=[source, *first.evidence],
         nodes=first.nodes,
         remedies=first.remedies,
-        related=[Related(object=ObjectName.of(each), cause=found.cause) for each, found in explained],
+        related=related_of(explained),
     )
 
 
@@ -167,14 +165,14 @@ def _unwritten(count: int, source: Evidence) -> Explanation:
 
 
 def explain_slice(endpoint_slice: ReadOnlyTree, facts: Facts) -> Explanation:
-    name = meta.labels(endpoint_slice).get(SERVICE_NAME)
+    name = meta.labels(endpoint_slice).get(LABEL_SERVICE_NAME)
     namespace = meta.namespace(endpoint_slice)
     if not name:
-        return unknown("it belongs to no Service: it has no label kubernetes.io/service-name")
+        return unknown(f"it belongs to no Service: it has no label {LABEL_SERVICE_NAME}")
     if facts.is_missing(SERVICES, namespace, name):
         return Explanation(
             cause=f"the Service {name} does not exist",
-            evidence=[Evidence(text=f"{SERVICE_NAME}={name}", source="metadata.labels")],
+            evidence=[Evidence(text=f"{LABEL_SERVICE_NAME}={name}", source="metadata.labels")],
         )
     service = facts.find(SERVICES, namespace, name)
     if service is None:

@@ -7,9 +7,10 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.pods import claim_name
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import storage_class_name
-from mockube.client.component_helpers.volumes import waits_for_consumer
+from mockube.client.component_helpers.volumes import SELECTED_NODE, waits_for_consumer
 
 from .commands import explanation_command, kubectl
 from .explanation import Evidence, ObjectName, Remedy
@@ -19,7 +20,7 @@ CONFIG_MAPS: Final = GroupResource("", "configmaps")
 SECRETS: Final = GroupResource("", "secrets")
 CLAIMS: Final = GroupResource("", "persistentvolumeclaims")
 CLASSES: Final = GroupResource("storage.k8s.io", "storageclasses")
-SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+VOLUMES: Final = GroupResource("", "persistentvolumes")
 _CLAIM: Final = "PersistentVolumeClaim"
 
 
@@ -34,13 +35,11 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 def claim_names(pod: ReadOnlyTree) -> Sequence[str]:
     """Return the names of the claims of a pod's volumes, also of those that are made for the pod."""
-    names = []
-    for volume in pod["spec"].get("volumes") or ():
-        if claim := volume.get("persistentVolumeClaim"):
-            names.append(claim["claimName"])
-        elif "ephemeral" in volume:
-            names.append(f"{meta.name(pod)}-{volume['name']}")
-    return names
+    return [
+        claim_name(pod, volume)
+        for volume in pod["spec"].get("volumes") or ()
+        if volume.get("persistentVolumeClaim") or "ephemeral" in volume
+    ]
 
 
 def claim_problems(pod: ReadOnlyTree, facts: Facts) -> Iterator[Problem]:

@@ -1,11 +1,17 @@
 """Why a Deployment, a ReplicaSet, a StatefulSet or a DaemonSet does not progress."""
 
 from collections.abc import Sequence
-from typing import Final
+
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import NODES
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
+    ANNOTATION_REVISION,
+    LABEL_CONTROLLER_REVISION_HASH,
+    LABEL_POD_TEMPLATE_HASH,
+)
 
 from .commands import about, blame
 from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
@@ -13,9 +19,6 @@ from .facts import Facts
 from .members import Members
 from .owners import REPLICA_SETS
 from .records import find_condition, find_events, unobserved
-
-REVISION: Final = "deployment.kubernetes.io/revision"
-TEMPLATE_HASH: Final = "pod-template-hash"
 
 
 def scaled_to_zero(obj: ReadOnlyTree) -> Explanation:
@@ -70,13 +73,10 @@ def explain_deployment(deployment: ReadOnlyTree, facts: Facts) -> Explanation:
     explanation = Members(newest, facts).explain(pod_count, "the Deployment") if pod_count else None
     if explanation is None:
         return _rolling(deployment, newest, evidence)
-    return Explanation(
-        state=explanation.state,
+    return replace(
+        explanation,
         cause=f"the ReplicaSet {meta.name(newest)}: {explanation.cause}",
         evidence=[*explanation.evidence, *evidence],
-        nodes=explanation.nodes,
-        remedies=explanation.remedies,
-        related=explanation.related,
     )
 
 
@@ -91,7 +91,9 @@ def _is_up_to_date(deployment: ReadOnlyTree, facts: Facts) -> bool:
 def _comparable(template: ReadOnlyTree) -> tuple[object, object, object]:
     """Return what a Deployment and its ReplicaSet have in common: the ReplicaSet has one more label."""
     metadata = template.get("metadata") or {}
-    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != TEMPLATE_HASH}
+    labels = {
+        key: value for key, value in (metadata.get("labels") or {}).items() if key != LABEL_POD_TEMPLATE_HASH
+    }
     return labels, metadata.get("annotations") or {}, template.get("spec")
 
 
@@ -107,9 +109,9 @@ def _paused(deployment: ReadOnlyTree, counts: Evidence) -> Explanation:
 
 
 def _newest_replica_set(deployment: ReadOnlyTree, facts: Facts) -> ReadOnlyTree | None:
-    revision = meta.annotations(deployment).get(REVISION)
+    revision = meta.annotations(deployment).get(ANNOTATION_REVISION)
     for candidate in facts.list(REPLICA_SETS, meta.namespace(deployment)):
-        is_newest = meta.annotations(candidate).get(REVISION) == revision
+        is_newest = meta.annotations(candidate).get(ANNOTATION_REVISION) == revision
         if meta.is_controlled_by(candidate, deployment) and is_newest:
             return candidate
     return None
@@ -187,20 +189,13 @@ def _blocked_by_first(members: Members, replicas: int, counts: Evidence) -> Expl
     explanation = members.explain_pods([first], replicas)
     waiting = replicas - len(members.pods) - len(members.ending) - len(members.ended)
     order = f"; {waiting} more pods are created only when it is ready" if waiting > 0 else ""
-    return Explanation(
-        state=explanation.state,
-        cause=explanation.cause + order,
-        evidence=[*explanation.evidence, counts],
-        nodes=explanation.nodes,
-        remedies=explanation.remedies,
-        related=explanation.related,
-    )
+    return replace(explanation, cause=explanation.cause + order, evidence=[*explanation.evidence, counts])
 
 
 def _old_revision(stateful_set: ReadOnlyTree, members: Members, counts: Evidence) -> Explanation | None:
     """Explain ready pods that still have the template of before."""
     revision = (stateful_set.get("status") or {}).get("updateRevision")
-    old = [pod for pod in members.pods if meta.labels(pod).get("controller-revision-hash") != revision]
+    old = [pod for pod in members.pods if meta.labels(pod).get(LABEL_CONTROLLER_REVISION_HASH) != revision]
     strategy = stateful_set["spec"].get("updateStrategy") or {}
     partition = (strategy.get("rollingUpdate") or {}).get("partition") or 0
     if not old or not revision:

@@ -235,7 +235,7 @@ def first_rejection(checks: Iterable[NamedCheck], node: NodeInfo) -> Rejection |
 
 
 def rejections_by_node(
-    pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile = DEFAULT_PROFILE
+    pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile
 ) -> Mapping[str, Sequence[Rejection]]:
     """Return the rejections of each node by all plugins, where a decision has that of the first one.
 

@@ -28,6 +28,7 @@ from mockube.client.component_helpers.volumes import (
     request,
     waits_for_consumer,
 )
+from mockube.client.resources import Key
 
 from .podinfo import PodInfo
 
@@ -126,10 +127,13 @@ INDEXES: Final[Mapping[str, Sequence[tuple[str, Indexer]]]] = {
 """The names and the functions of the indexes that listers of Storage must have."""
 
 
-def _no_objects() -> Lister[ReadOnlyTree]:
+def stored(objects: Iterable[ReadOnlyTree] = ()) -> Store[ReadOnlyTree]:
+    """Return objects in a store that has all indexes."""
     store: Store[ReadOnlyTree] = Store()
     for name, function in chain.from_iterable(INDEXES.values()):
         store.add_index(name, function)
+    for obj in objects:
+        store.put(Key.of(obj), obj)
     return store
 
 
@@ -139,10 +143,10 @@ class Storage(Struct, frozen=True, kw_only=True):
     claims: Lister[ReadOnlyTree]
     volumes: Lister[ReadOnlyTree]
     classes: Lister[ReadOnlyTree]
-    csi_nodes: Lister[ReadOnlyTree] = field(default_factory=_no_objects)
-    drivers: Lister[ReadOnlyTree] = field(default_factory=_no_objects)
-    capacities: Lister[ReadOnlyTree] = field(default_factory=_no_objects)
-    attachments: Lister[ReadOnlyTree] = field(default_factory=_no_objects)
+    csi_nodes: Lister[ReadOnlyTree] = field(default_factory=stored)
+    drivers: Lister[ReadOnlyTree] = field(default_factory=stored)
+    capacities: Lister[ReadOnlyTree] = field(default_factory=stored)
+    attachments: Lister[ReadOnlyTree] = field(default_factory=stored)
     """VolumeAttachments."""
     assumed: AssumedBindings = field(default_factory=AssumedBindings)
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import PODS, GroupResource
 from mockube.apimachinery.secrets import masked
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.authz.chain import Attributes, AuthorizerFailed, Decision
@@ -23,7 +23,6 @@ from mockube.apiserver.user import User
 from mockube.component_base.loop import yield_to_loop
 from mockube.explanations.facts import (
     EVENTS,
-    PODS,
     REFUSED,
     Allowed,
     Answer,

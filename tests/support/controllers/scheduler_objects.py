@@ -1,12 +1,8 @@
 """Nodes and pods for tests of filters and scores, and the snapshot that these read."""
 
-from itertools import chain
-
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.schema.minors import NEWEST
-from mockube.client.cache.store import Store
 from mockube.client.podview import PodView
-from mockube.client.resources import Key
 from mockube.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.scheduler.failure import failure_of, may_preempt
 from mockube.scheduler.filters.filter import Rejection, Restriction
@@ -14,7 +10,7 @@ from mockube.scheduler.podinfo import PodInfo
 from mockube.scheduler.pods import nominated_node
 from mockube.scheduler.preemption import Preemption, find_candidates
 from mockube.scheduler.profiles import DEFAULT_PROFILE
-from mockube.scheduler.volumes import INDEXES, Storage
+from mockube.scheduler.volumes import Storage, stored
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -75,12 +71,7 @@ def info(tree, gates=None):
 
 
 def store_of(*objects):
-    store = Store()
-    for name, function in chain.from_iterable(INDEXES.values()):
-        store.add_index(name, function)
-    for obj in objects:
-        store.put(Key.of(obj), obj)
-    return store
+    return stored(objects)
 
 
 def snapshot(nodes, pods=(), *, minor=NEWEST, settings=(), namespaces=None, storage=None, **more):

@@ -2,10 +2,10 @@
 
 import pytest
 
+from mockube.apimachinery.groups import PODS
 from mockube.explanations.catalog import explain
 from mockube.explanations.explanation import MAX_TEXT, Explanation, status_of
 from mockube.explanations.facts import (
-    PODS,
     DependentsOf,
     EventsOf,
     Facts,

@@ -1,8 +1,8 @@
 """Explanations of pods without a node."""
 
+from mockube.apimachinery.groups import PODS
 from mockube.explanations import scheduling
 from mockube.explanations.catalog import explain
-from mockube.explanations.facts import PODS
 from mockube.scheduler.cluster import SchedulerCache
 from tests.support.explained import condition, facts_of, node_of, pod_of, thing
 
