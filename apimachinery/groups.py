@@ -18,7 +18,9 @@ NO_RESOURCE = GroupResource("", "")
 NAMESPACES = GroupResource("", "namespaces")
 NODES = GroupResource("", "nodes")
 PODS = GroupResource("", "pods")
+SECRETS = GroupResource("", "secrets")
 SERVICES = GroupResource("", "services")
+LEASES = GroupResource("coordination.k8s.io", "leases")
 
 CONTROL = "control.mockube.dev"
 """The group of mockube's own resources, which control a running server."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.groups import SECRETS
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
@@ -17,7 +18,7 @@ from .explanation import Evidence, Remedy
 from .facts import Facts, event_time
 from .owners import template_owner
 from .records import event_evidence, find_events
-from .volumes import SECRETS, environment_problems, volume_problems
+from .volumes import environment_problems, volume_problems
 
 MAX_SIGNAL: Final = 64
 EVENTS_LIVE: Final = timedelta(hours=1)

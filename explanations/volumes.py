@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import SECRETS, GroupResource
 from mockube.apimachinery.pods import claim_name
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import storage_class_name
@@ -17,7 +17,6 @@ from .explanation import Evidence, ObjectName, Remedy
 from .facts import Facts
 
 CONFIG_MAPS: Final = GroupResource("", "configmaps")
-SECRETS: Final = GroupResource("", "secrets")
 CLAIMS: Final = GroupResource("", "persistentvolumeclaims")
 CLASSES: Final = GroupResource("storage.k8s.io", "storageclasses")
 VOLUMES: Final = GroupResource("", "persistentvolumes")

@@ -1,6 +1,7 @@
 """The objects of the group `control.mockube.dev` for commands and for Python: requests of a client, with nothing of their own."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -37,6 +38,15 @@ _OFF: Final = "the server has no control: it is not a server of mockube, or was 
 WATCH_SECONDS: Final = 86_400.0
 
 
+@contextmanager
+def _needs_control() -> Iterator[None]:
+    """Say that the server has no control, where its answer is that the kind does not exist."""
+    try:
+        yield
+    except NotFound as error:
+        raise Missing(_OFF) from error
+
+
 def object_of(kind: str, name: str, spec: ReadOnlyTree) -> Tree:
     """Return an object to create; without a name, the server generates one."""
     metadata = {"name": name} if name else {"generateName": f"{kind.lower()}-"}
@@ -57,10 +67,8 @@ def _escape(value: str) -> str:
 async def find_table(client: Client, plural: str, field_selector: str = "") -> Sequence[Sequence[str]]:
     """Return the objects of a kind as the server prints them, with a row of names first."""
     query = f"?{urlencode({'fieldSelector': field_selector})}" if field_selector else ""
-    try:
+    with _needs_control():
         tree = await client.raw("GET", f"/apis/{API_VERSION}/{plural}{query}", accept=_TABLE)
-    except NotFound as error:
-        raise Missing(_OFF) from error
     return [*table_rows(tree)]
 
 
@@ -99,12 +107,10 @@ async def watch_requests(client: Client, field_selector: str) -> AsyncIterator[T
 async def advance_clock(client: Client, spec: ReadOnlyTree) -> ReadOnlyTree:
     """Advance the clock of the cluster, and return the status of the ClockAdvance."""
     advance = {"apiVersion": API_VERSION, "kind": "ClockAdvance", "spec": spec}
-    try:
+    with _needs_control():
         answer = await client.with_timeout(WATCH_SECONDS).create(
             CLOCKS, advance, key=CLOCK, subresource="advance"
         )
-    except NotFound as error:
-        raise Missing(_OFF) from error
     status: ReadOnlyTree = answer["status"]
     return status
 
@@ -117,8 +123,12 @@ async def rewind(client: Client, moment: str | None, *, snapshot: str | None = N
 
 async def post(client: Client, kind: Resource[Any], spec: ReadOnlyTree) -> Any:
     """Create an object that is posted as a review is, and return its status."""
+    return (await _create(client, kind, spec))["status"]
+
+
+async def _create(client: Client, kind: Resource[Any], spec: ReadOnlyTree) -> Tree:
     posted = {"apiVersion": API_VERSION, "kind": kind.kind, "metadata": {}, "spec": spec}
-    return (await client.create(kind, posted))["status"]
+    return dict(await client.create(kind, posted))
 
 
 async def explain_object(client: Client, api_version: str, kind: str, key: Key) -> Tree:
@@ -129,9 +139,8 @@ async def explain_object(client: Client, api_version: str, kind: str, key: Key) 
 
 async def explain(client: Client, spec: ReadOnlyTree) -> Tree:
     """Return the Explanation of what a spec names."""
-    posted = {"apiVersion": API_VERSION, "kind": "Explanation", "metadata": {}, "spec": spec}
     try:
-        return dict(await client.with_timeout(EXPLANATION_SECONDS).create(EXPLANATIONS, posted))
+        return await _create(client.with_timeout(EXPLANATION_SECONDS), EXPLANATIONS, spec)
     except NotFound as error:
         is_about_object = error.details is not None and error.details.name
         raise Missing(error.message if is_about_object else _OFF) from error
@@ -139,11 +148,8 @@ async def explain(client: Client, spec: ReadOnlyTree) -> Tree:
 
 async def page_path(client: Client) -> str:
     """Return the path of the page, with a new one-time token."""
-    posted = {"apiVersion": API_VERSION, "kind": "PageToken", "metadata": {}}
-    try:
-        return str((await client.create(PAGE_TOKENS, posted))["status"]["path"])
-    except NotFound as error:
-        raise Missing(_OFF) from error
+    with _needs_control():
+        return str((await post(client, PAGE_TOKENS, {}))["path"])
 
 
 async def list_changes(client: Client, criteria: Mapping[str, object]) -> Sequence[ReadOnlyTree]:

@@ -75,16 +75,13 @@ def _newly_blocking(new: Sequence[ReadOnlyTree], old: Sequence[ReadOnlyTree]) ->
 
 
 def _deletion(attributes: AdmissionAttributes) -> Attributes:
-    row = attributes.resource
-    return Attributes(
-        user=attributes.context.user,
-        verb="delete",
-        group=row.group,
-        version=row.version,
-        resource=row.name,
-        subresource=attributes.subresource,
-        namespace=attributes.namespace,
-        name=attributes.name,
+    return Attributes.of_row(
+        attributes.context.user,
+        "delete",
+        attributes.resource,
+        attributes.namespace,
+        attributes.name,
+        attributes.subresource,
     )
 
 

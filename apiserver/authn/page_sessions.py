@@ -133,6 +133,8 @@ class SessionAuthenticator:
         self._sessions, self._accounts = sessions, accounts
 
     async def authenticate(self, presented: PresentedCredentials) -> User | None:
+        if _PREFIX not in presented.authorization and not presented.websocket_token.startswith(_PREFIX):
+            return None  # before the header is parsed: each request with a token comes here
         token = presented.bearer or presented.websocket_token
         if not token.startswith(_PREFIX):
             return None

@@ -13,6 +13,7 @@ from msgspec import Struct
 from mockube.apimachinery import gotext, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Forbidden
+from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.outgoing import Send
 from mockube.apiserver.user import MASTERS, User
 from mockube.component_base.clock import Clock
@@ -35,6 +36,22 @@ class Attributes(Struct, frozen=True, kw_only=True):
     field_selector: str = ""
     """Set for list, watch and deletecollection."""
     label_selector: str = ""
+
+    @classmethod
+    def of_row(
+        cls, user: User, verb: str, row: Resource, namespace: str = "", name: str = "", subresource: str = ""
+    ) -> "Attributes":
+        """Return the attributes of a request for objects of a resource."""
+        return cls(
+            user=user,
+            verb=verb,
+            group=row.group,
+            version=row.version,
+            resource=row.name,
+            subresource=subresource,
+            namespace=namespace,
+            name=name,
+        )
 
     @property
     def is_resource(self) -> bool:

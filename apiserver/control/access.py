@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.groups import NAMESPACES, GroupResource
 from mockube.apiserver.authz.chain import Attributes, AuthorizerFailed, Decision
-from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.access import requested_impersonation
 from mockube.apiserver.request.impersonation import required_rights
@@ -57,20 +56,13 @@ class Access(NamedTuple):
     """The rights that this user needed for it."""
 
 
-def attributes_of(
-    user: User, verb: str, row: Resource, namespace: str = "", name: str = "", subresource: str = ""
-) -> Attributes:
-    """Return the attributes of a request of a user for objects of a resource."""
-    return Attributes(
-        user=user,
-        verb=verb,
-        group=row.group,
-        version=row.version,
-        resource=row.name,
-        subresource=subresource,
-        namespace=namespace,
-        name=name,
-    )
+async def decide(cluster: Registry, attributes: Attributes) -> bool | None:
+    """Return whether a request is allowed; None if no authorizer can decide."""
+    try:
+        decision, _ = await cluster.authorization.authorize(attributes)
+    except AuthorizerFailed:
+        return None
+    return decision is Decision.ALLOW
 
 
 async def is_allowed(  # noqa: PLR0913 - each is an attribute
@@ -83,16 +75,11 @@ async def is_allowed(  # noqa: PLR0913 - each is an attribute
     *,
     subresource: str = "",
 ) -> bool:
-    """Return whether a user may do something; False if the resource is not served any more, or if nobody can decide."""
+    """Return whether a user may do something; False if the resource is not served any more, or if no authorizer can decide."""
     row = cluster.rows.get(resource)
     if row is None:
         return False
-    attributes = attributes_of(user, verb, row, namespace, name, subresource)
-    try:
-        decision, _ = await cluster.authorization.authorize(attributes)
-    except AuthorizerFailed:
-        return False
-    return decision is Decision.ALLOW
+    return bool(await decide(cluster, Attributes.of_row(user, verb, row, namespace, name, subresource)))
 
 
 def access_of(request: Request) -> Access:

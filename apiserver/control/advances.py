@@ -18,7 +18,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import RequestContext
-from mockube.component_base.clock import ClusterClock, never
+from mockube.component_base.clock import ClusterClock
 
 from .access import is_allowed
 from .kind import API_VERSION, VERSION
@@ -160,13 +160,13 @@ async def advance_followed(
     arrived: Callable[[], int],
     is_busy: Callable[[], bool],
     *,
-    participants: Participants | None = None,
-    is_over: Callable[[], bool] = never,
+    participants: Participants,
+    is_over: Callable[[], bool],
 ) -> None:
     """Advance a clock that another process follows: in steps, after each of which the other one does what is due.
 
-    `arrived` counts the requests to the server. The other process is taken for idle when none arrives for a moment; `participants`
-    say when they are idle. If it `is_over` after a step, the rest is left out.
+    `arrived` counts the requests to the server. The other process is taken for idle when none arrives for a moment, and `participants`
+    are idle by their objects. If it `is_over` after a step, the rest is left out.
     """
 
     async def wait_quiet() -> None:
@@ -180,12 +180,7 @@ async def advance_followed(
 
     with clock.standing_still():
         while seconds > 0 and not is_over():
-            step = min(STEP_SECONDS, seconds)
-            if participants is not None:
-                step = participants.limit(step, clock.now())
+            step = participants.limit(min(STEP_SECONDS, seconds), clock.now())
             clock.advance(step)
             seconds -= step
-            if participants is None:
-                await wait_quiet()
-            else:
-                await participants.settle(clock, wait_quiet)
+            await participants.settle(clock, wait_quiet)

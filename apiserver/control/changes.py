@@ -16,7 +16,7 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import SECRETS, GroupResource
 from mockube.apimachinery.patch.json_difference import difference
 from mockube.apimachinery.secrets import masked
 from mockube.apimachinery.status import Expired
@@ -51,7 +51,6 @@ MAX_PATCH_BYTES: Final = 32 * 1024
 DECISION_SECONDS: Final = 60.0
 """How long a watch relies on a decision: webhooks of authorization do not report that they would decide otherwise."""
 _NAME: Final = re.compile(r"([0-9]{1,19})-[0-9a-f]{12}")
-_SECRETS: Final = GroupResource("", "secrets")
 _TYPES: Final = {(EventKind.PUT, False): "ADDED", (EventKind.PUT, True): "MODIFIED"}
 
 CHANGE: Final = ControlKind(
@@ -375,7 +374,7 @@ def _patch_of(written: _Written) -> Tree:
         patch = [{"op": "remove", "path": ""}]
     else:
         patch = difference(before, after)
-    if written.row.group_resource == _SECRETS:
+    if written.row.group_resource == SECRETS:
         patch = [_masked(operation) for operation in patch]
     if len(orjson.dumps(patch)) > MAX_PATCH_BYTES:
         return {"patchOmitted": f"it is larger than {MAX_PATCH_BYTES} bytes"}

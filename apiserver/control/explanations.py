@@ -16,14 +16,13 @@ from mockube.apimachinery.groups import CONTROL, GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import BadRequest, Details
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.authz.chain import forbidden
+from mockube.apiserver.authz.chain import Attributes, forbidden
 from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
 from mockube.apiserver.registry.reviews import review
 
-from .access import attributes_of
 from .fact_collector import FactCollector, FactSources, TooManyQuestions
 from .kind import ControlKind
 from .posted import read_posted
@@ -175,7 +174,7 @@ class Explanations(ControlStrategy):
         subject = self._find_subject(spec.get("object") or {})
         row = subject.row
         if not await collector.may("get", row.group_resource, subject.namespace, subject.name):
-            raise forbidden(attributes_of(context.user, "get", row, subject.namespace, subject.name), "")
+            raise forbidden(Attributes.of_row(context.user, "get", row, subject.namespace, subject.name), "")
         await self._cluster.watch_cache.fresh()
         stored = self._cluster.find_cached(row.group_resource, subject.namespace, subject.name)
         if stored is None:
@@ -200,6 +199,7 @@ class Explanations(ControlStrategy):
         from mockube.explanations.explanation import status_of  # noqa: PLC0415 - as above
         from mockube.explanations.refused import explain_request  # noqa: PLC0415 - as above
 
+        await self._cluster.watch_cache.fresh()
         explanation = await collector.explain(partial(explain_request, recorded))
         return status_of(explanation, recorded, collector.facts.unreadable)
 

@@ -4,17 +4,18 @@ Each question is authorized as the request would be that reads the same: what th
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import PODS, GroupResource
+from mockube.apimachinery.groups import PODS, SECRETS, GroupResource
 from mockube.apimachinery.secrets import masked
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.authz.chain import Attributes, AuthorizerFailed, Decision
-from mockube.apiserver.event_loop import QUICK_SLICE, Worker, filter_in_slices
+from mockube.apiserver.authz.chain import Attributes
+from mockube.apiserver.event_loop import QUICK_SLICE, Worker, filter_in_slices, yield_between_batches
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.simulated_operators import watching_programs
@@ -38,7 +39,7 @@ from mockube.explanations.facts import (
     WatchersOf,
 )
 
-from .access import is_allowed
+from .access import decide, is_allowed
 
 LOG_LINES: Final = 10
 MAX_ROUNDS: Final = 500
@@ -46,8 +47,6 @@ MAX_ROUNDS: Final = 500
 MAX_FOUND: Final = 1_000
 """The dependents of an object, or the contents of a namespace, that are looked at."""
 _REVIEWS: Final = GroupResource("authorization.k8s.io", "subjectaccessreviews")
-_SECRETS: Final = GroupResource("", "secrets")
-_INLINE: Final = 0
 
 
 class LogReader(Protocol):
@@ -78,7 +77,7 @@ class FactCollector:
         self._worker = worker
         self._answers: dict[Question, Any] = {}
         self.facts = Facts(cluster.clock.now(), cluster.gates, self._answers)
-        self._bytes = _INLINE
+        self._bytes = 0
         self._ask: dict[type[Any], Callable[[Any], Awaitable[Any]]] = {
             ObjectsOf: self._list,
             ObjectNamed: self._find,
@@ -91,8 +90,7 @@ class FactCollector:
         }
 
     async def explain(self, explain: Callable[[Facts], Any]) -> Any:
-        """Return what a pure function makes of facts, which are collected as it asks for them."""
-        await self._cluster.watch_cache.fresh()
+        """Return what a pure function makes of facts, which are collected as it asks for them. The watch cache has to be fresh."""
         for _ in range(MAX_ROUNDS):
             try:
                 return await self._worker.run(self._bytes, explain, self.facts)
@@ -197,22 +195,14 @@ class FactCollector:
             return REFUSED
         fields = asdict(question)
         user = User(name=fields.pop("user"), groups=fields.pop("groups"))
-        try:
-            decision, _ = await self._cluster.authorization.authorize(Attributes(user=user, **fields))
-        except AuthorizerFailed:
-            return REFUSED
-        return decision is Decision.ALLOW
+        allowed = await decide(self._cluster, Attributes(user=user, **fields))
+        return REFUSED if allowed is None else allowed
 
     async def _decode(
         self, resource: GroupResource, stored: Sequence[StoredObject]
     ) -> Sequence[ReadOnlyTree]:
-        trees = []
-        for position, each in enumerate(stored):
-            if position % QUICK_SLICE == QUICK_SLICE - 1:
-                await yield_to_loop()
-            trees.append(_readable(resource, each))
-            self._bytes += len(each.text)
-        return trees
+        self._bytes += sum(len(each.text) for each in stored)
+        return await yield_between_batches(partial(_readable, resource), stored)
 
 
 def _head(tree: ReadOnlyTree, row: Resource) -> ReadOnlyTree:
@@ -221,7 +211,7 @@ def _head(tree: ReadOnlyTree, row: Resource) -> ReadOnlyTree:
 
 def _readable(resource: GroupResource, stored: StoredObject) -> ReadOnlyTree:
     tree = stored.tree()
-    if resource == _SECRETS:
+    if resource == SECRETS:
         secret: ReadOnlyTree = masked(tree)
         return secret
     return tree

@@ -16,7 +16,7 @@ import orjson
 
 from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.groups import CONTROL, GroupResource
+from mockube.apimachinery.groups import CONTROL, LEASES, PODS, GroupResource
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.timestamps import format_micro_time
@@ -50,8 +50,6 @@ from .strategy import ControlStrategy
 
 MAX_LAST_REQUESTS: Final = 10
 _SPEC: Final = ROOT.child("spec")
-_LEASES: Final = GroupResource("coordination.k8s.io", "leases")
-_PODS: Final = GroupResource("", "pods")
 _AUTHOR: Final = Author(user=SERVER.name, verb="update", subresource="status")
 
 
@@ -243,17 +241,17 @@ def node_in(cluster: Registry, info: RequestInfo) -> str:
     """Return the node to which the object belongs that a request names; "" if it belongs to none."""
     if info.resource == "nodes" or (info.resource == "leases" and info.namespace == NAMESPACE_NODE_LEASE):
         return info.name
-    row = cluster.rows.get(_PODS)
-    if row is None or not info.name or GroupResource(info.group, info.resource) != _PODS:
+    row = cluster.rows.get(PODS)
+    if row is None or not info.name or GroupResource(info.group, info.resource) != PODS:
         return ""
-    stored = cluster.find_cached(_PODS, info.namespace, info.name)
+    stored = cluster.find_cached(PODS, info.namespace, info.name)
     return "" if stored is None else stored.tree()["spec"].get("nodeName") or ""
 
 
 async def steal_lease(cluster: Registry, request: Request, theft: Steal) -> None:
     """Let another candidate hold the Lease that a request is for, if it exists and another one holds it."""
     info = request.info
-    stored = cluster.find_cached(_LEASES, info.namespace, info.name) if info.name else None
+    stored = cluster.find_cached(LEASES, info.namespace, info.name) if info.name else None
     spec = {} if stored is None else stored.tree()["spec"]
     if stored is None or spec.get("holderIdentity") == theft.holder:
         return
@@ -268,7 +266,7 @@ async def steal_lease(cluster: Registry, request: Request, theft: Steal) -> None
         spec_of_thief["leaseDurationSeconds"] = theft.seconds
     with suppress(ApiError):  # it is deleted meanwhile, or a webhook refuses it
         await patch_as_server(
-            cluster, cluster.rows[_LEASES], info.namespace, info.name, {"spec": spec_of_thief}
+            cluster, cluster.rows[LEASES], info.namespace, info.name, {"spec": spec_of_thief}
         )
 
 
@@ -504,8 +502,8 @@ def _check_stale(fault: Fault) -> Iterator[FieldError]:
 
 
 def _check_steal(fault: Fault) -> Iterator[FieldError]:
-    if fault.steal is not None and fault.match.resource not in (_LEASES.resource, str(_LEASES)):
-        yield errors.forbidden(_SPEC.child("steal"), f"match.resource must be {_LEASES.resource}")
+    if fault.steal is not None and fault.match.resource not in (LEASES.resource, str(LEASES)):
+        yield errors.forbidden(_SPEC.child("steal"), f"match.resource must be {LEASES.resource}")
 
 
 def _status(injected: InjectedFault, hits: _Hits) -> Tree:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.randomness import Random, SystemRandom, fraction
 from mockube.apiserver.request.hooks import Proceed
-from mockube.apiserver.request.limits import is_long_running
+from mockube.apiserver.request.limits import WRITES, is_long_running
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
@@ -34,6 +34,7 @@ from .effects import (
     check_integer,
 )
 from .matching import Match
+from .recorder import is_error
 
 _IS_EXEMPT: Final = ContextVar("is_exempt", default=False)
 
@@ -149,10 +150,6 @@ def _is_for_removal(info: RequestInfo) -> bool:
     """Return whether a client such as kubectl may need a request before it can remove a fault: discovery of the group of control."""
     path = info.path.rstrip("/")
     return not info.is_resource and (path in _REMOVAL_PATHS or f"{path}/".startswith(_REMOVAL_PREFIXES))
-
-
-_WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
-_ERRORS_FROM: Final = 400
 
 
 def _is_of_same(request: Request, watching: Request) -> bool:
@@ -272,11 +269,11 @@ class FaultInjector:
     def _takes(self, injected: InjectedFault, request: Request) -> bool:
         """Return whether the request gets the fault, and count it."""
         fault, info = injected.fault, request.info
-        if info.group == CONTROL or (not fault.match.path and _is_for_removal(info)):
-            return False
-        if injected.hits == fault.times:
+        if info.group == CONTROL or injected.hits == fault.times:
             return False
         if not fault.match.matches(request.user.name, request.user_agent, info):
+            return False
+        if not fault.match.path and _is_for_removal(info):
             return False
         if fault.match.labels and not fault.match.matches_labels(self._labels_of(info)):
             return False
@@ -313,7 +310,7 @@ class FaultInjector:
             response = await proceed(request)
         finally:
             self._in_progress -= 1
-        if self._faults and request.info.verb in _WRITES and response.status < _ERRORS_FROM:
+        if self._faults and request.info.verb in WRITES and not is_error(response.status):
             for injected in [*self._faults]:
                 injected.note_write(request)
         return response

@@ -16,21 +16,18 @@ import msgspec
 
 from mockube.apimachinery import status
 from mockube.apimachinery.status import BadRequest, Conflict, Details, InternalError
-from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authz.chain import Attributes, AuthorizerFailed, Decision
+from mockube.apiserver.authz.chain import Attributes
 from mockube.apiserver.authz.rbac.rules import ALL
 from mockube.apiserver.registry.moments import NOW, Moment, Moments
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
 from mockube.apiserver.registry.reviews import review
-from mockube.apiserver.registry.revisions import pieces_at_revision
 from mockube.apiserver.user import User
 from mockube.component_base.fork_orders import ForkAnswer, ForkOrder
 from mockube.component_base.supervision import run_to_end
-from mockube.etcd.archive.write import archive
-from mockube.etcd.kv import KV
 
+from .access import decide
 from .kind import ControlKind
 from .posted import exclude_both, read_posted
 from .schemas import integer, object_of, text
@@ -103,10 +100,10 @@ class Forks(ControlStrategy):
     kind = FORK
 
     def __init__(
-        self, cluster: Registry, kv: KV, moments: Moments, snapshots: Snapshots, make: MakeFork | None
+        self, cluster: Registry, moments: Moments, snapshots: Snapshots, make: MakeFork | None
     ) -> None:
-        """`make` makes the fork; None if nobody can."""
-        self._cluster, self._kv, self._moments = cluster, kv, moments
+        """`make` makes the fork; None if none can be made."""
+        self._cluster, self._moments = cluster, moments
         self._snapshots, self._make = snapshots, make
 
     def verbs(self) -> OwnVerbs:
@@ -131,29 +128,21 @@ class Forks(ControlStrategy):
     async def _may_do_everything(self, user: User) -> bool:
         """Return whether nothing that a fork gives to a user is more than it has: keys that sign tokens, and roles of the past."""
         attributes = Attributes(user=user, verb=ALL, group=ALL, version=ALL, resource=ALL)
-        try:
-            decision, _ = await self._cluster.authorization.authorize(attributes)
-        except AuthorizerFailed:
-            return False
-        return decision is Decision.ALLOW
+        return bool(await decide(self._cluster, attributes))
 
     async def _source(self, spec: Tree) -> tuple[Moment, AsyncGenerator[bytes, None]]:
         if "snapshot" in spec:
             return self._snapshots.moment(spec["snapshot"]), _whole(self._snapshots.data(spec["snapshot"]))
         moment = await self._moments.find(spec.get("at", NOW))
-        taken_at = format_time(self._cluster.clock.now())
-        root = self._cluster.layout.root
-        pieces = archive(self._kv, root, taken_at=taken_at, revision=moment.revision)
-        return moment, pieces_at_revision(pieces)
+        return moment, self._snapshots.pieces(moment)
 
 
 def _status(moment: Moment, answer: ForkAnswer) -> Tree:
-    time = {} if moment.time is None else {"time": format_micro_time(moment.time)}
     return {
         "url": answer.url,
         "kubeconfig": answer.kubeconfig,
         "revision": moment.revision,
-        **time,
+        **moment.time_field(),
         "notForked": [*NOT_FORKED, *answer.not_forked],
     }
 

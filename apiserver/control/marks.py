@@ -7,7 +7,7 @@ from typing import Final
 from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.timestamps import format_micro_time, parse_time
+from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.fields import selectable
 from mockube.apiserver.registry.moments import Moment, is_moment
@@ -59,12 +59,7 @@ class Marks(ControlStrategy):
     def find(self, name: str) -> Moment | None:
         """Return the moment that a Mark names; None if there is no such Mark."""
         stored = self._registry.find_cached(MARK.group_resource, "", name)
-        if stored is None:
-            return None
-        spec = stored.tree()["spec"]
-        return Moment(
-            revision=int(spec["revision"]), time=parse_time(spec["time"]) if "time" in spec else None
-        )
+        return None if stored is None else Moment.of_spec(stored.tree()["spec"])
 
     async def prepare(self, new: Tree, _old: ReadOnlyTree | None) -> Tree:
         spec = new.get("spec") or {}

@@ -11,7 +11,7 @@ from typing import Final
 
 from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import NODES
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -24,7 +24,6 @@ from mockube.apiserver.storage.stored_object import StoredObject
 PARTITION: Final = "partition"
 """The field of the spec."""
 RETRY_SECONDS: Final = 1.0
-_NODES: Final = GroupResource("", "nodes")
 _SPEC: Final = ROOT.child("spec")
 _ANNOTATION: Final = STOP_HEARTBEATS.encode()
 
@@ -36,7 +35,7 @@ def check_partition(spec: ReadOnlyTree, cluster: Registry) -> Iterator[FieldErro
     path = _SPEC.child("match").child("node")
     if not node:
         yield errors.required(path, "a partition needs the name of a node")
-    elif cluster.find_cached(_NODES, "", node) is None:
+    elif cluster.find_cached(NODES, "", node) is None:
         yield errors.invalid(path, node, "there is no such node")
     for name in sorted({*match} - {"node"}):
         yield errors.forbidden(_SPEC.child("match").child(name), "a partition concerns a whole node")
@@ -84,7 +83,7 @@ class Partitions:
 
     def begin(self) -> None:
         """Begin to follow the nodes."""
-        cache = self._cluster.resource_cache(_NODES)
+        cache = self._cluster.resource_cache(NODES)
         self.prefix = cache.prefix
         cache.watchers.add(self)
 
@@ -98,7 +97,7 @@ class Partitions:
     async def compare_all(self) -> None:
         """Compare all nodes with the faults: the objects are those of another server, or of another moment."""
         await self._cluster.watch_cache.fresh()
-        nodes = self._cluster.list_cached(_NODES)
+        nodes = self._cluster.list_cached(NODES)
         annotated = {self._name(each) for each in nodes if _ANNOTATION in each.value}
         self._compare_later(self._cut_off | annotated)
 
@@ -143,7 +142,7 @@ class Partitions:
 
     async def _compare(self, node: str) -> None:
         """Annotate a node if the faults require it, or end what a fault has done that is gone."""
-        stored = self._cluster.find_cached(_NODES, "", node)
+        stored = self._cluster.find_cached(NODES, "", node)
         if stored is None:
             return
         value = meta.annotations(stored.shared_tree()).get(STOP_HEARTBEATS)
@@ -153,5 +152,5 @@ class Partitions:
             await self._annotate(node, None)
 
     async def _annotate(self, node: str, value: str | None) -> None:
-        row, annotations = self._cluster.rows[_NODES], {STOP_HEARTBEATS: value}
+        row, annotations = self._cluster.rows[NODES], {STOP_HEARTBEATS: value}
         await patch_as_server(self._cluster, row, "", node, {"metadata": {"annotations": annotations}})

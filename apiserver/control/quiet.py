@@ -32,7 +32,7 @@ class QuietTime:
 
     @property
     def is_idle(self) -> bool:
-        """The same of the writes that were requests."""
+        """Whether the last write by a request was so long ago; `restart` does not count."""
         return self._clock.monotonic() - self._written_at >= self.seconds
 
     def restart(self) -> None:

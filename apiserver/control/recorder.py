@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from mockube.apimachinery.groups import CONTROL
-from mockube.apiserver.request.limits import is_long_running
+from mockube.apiserver.request.limits import WRITES, is_long_running
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.storage.journal import MAX_TEXT, Journal
@@ -38,7 +38,6 @@ MAX_PROBLEM: Final = 4_096
 """The bytes of the longest Status of an error that is kept."""
 MAX_PROBLEMS: Final = 500
 """The newest errors whose Status is kept, of controllers and of other users."""
-_WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _ERRORS_FROM: Final = 400
 _NOT_FOUND: Final = 404
 
@@ -224,7 +223,7 @@ class RequestRecorder:
         request, revision = recorded.request, 0
         if not recorded.version and request.info.group != CONTROL:
             self.in_progress -= 1
-        is_written = request.info.verb in _WRITES and code is not None and code < _ERRORS_FROM
+        is_written = request.info.verb in WRITES and code is not None and not is_error(code)
         if is_written and self._journal is not None:
             revision = self._journal.revision_of(request.audit_id)
         problem = problem if is_error(code) else b""

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import CONTROL, GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired
-from mockube.apiserver.event_loop import QUICK_SLICE
+from mockube.apiserver.event_loop import filter_in_slices
 from mockube.apiserver.registry.read import get_version
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import (
@@ -28,7 +28,6 @@ from mockube.apiserver.registry.watch_stream import ClientWatch, OpenWatch
 from mockube.apiserver.storage.change_history import Change, ChangeKind
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
-from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.supervision import start
 
 from .strategy import ControlStrategy
@@ -123,15 +122,7 @@ class RecordStrategy(ControlStrategy):
 
 
 async def _selected(chosen: Selection, items: Sequence[StoredObject]) -> Sequence[StoredObject]:
-    if chosen.matches is None:
-        return items
-    found: list[StoredObject] = []
-    for position, stored in enumerate(items):
-        if position % QUICK_SLICE == QUICK_SLICE - 1:
-            await yield_to_loop()
-        if chosen.matches(stored):
-            found.append(stored)
-    return found
+    return items if chosen.matches is None else await filter_in_slices(chosen.matches, items)
 
 
 class RecordWatch(ClientWatch):

@@ -127,17 +127,17 @@ class Requests(RecordStrategy):
         return self._recorder.newest
 
     async def find(self, context: RequestContext) -> StoredObject | None:
-        name = context.name
+        found = self._find(context.name)
+        return None if found is None else self._stored(found)
+
+    def _find(self, name: str) -> RecordedRequest | None:
         found = self._recorder.find(int(name)) if _NAME.fullmatch(name) else None
-        return None if found is None or _name_of(found) != name else self._stored(found)
+        return None if found is None or _name_of(found) != name else found
 
     def tree_of(self, name: str) -> Tree | None:
         """Return a request by its name, or for "" the newest one that was refused; None if it is not recorded any more."""
-        if not name:
-            found = self._recorder.newest_refused()
-        else:
-            found = self._recorder.find(int(name)) if _NAME.fullmatch(name) else None
-        if found is None or (name and _name_of(found) != name):
+        found = self._find(name) if name else self._recorder.newest_refused()
+        if found is None:
             return None
         tree = self._stored(found).tree()
         tree["spec"]["groups"] = [*found.outcome.access.groups]

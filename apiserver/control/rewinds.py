@@ -15,14 +15,13 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery.status import BadRequest, Details
-from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM, PREFIXES_OF_CONTENTS
 from mockube.apiserver.registry.moments import Moment, Moments
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
 from mockube.apiserver.registry.reviews import review
-from mockube.apiserver.registry.revisions import at_revision
+from mockube.apiserver.registry.revisions import pages_at
 from mockube.apiserver.request.snapshot_endpoint import OnRestored
 from mockube.apiserver.storage.journal import Author
 from mockube.apiserver.storage.stored_object import MASTER_LEASES, read_value
@@ -31,7 +30,7 @@ from mockube.component_base.supervision import run_to_end
 from mockube.etcd.archive.read import Archive
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.errors import LeaseNotFound
-from mockube.etcd.kv import KV, NO_LEASE, EventKind, LeaseId, Put, Range, Revision, WatchRequest, prefix_end
+from mockube.etcd.kv import KV, NO_LEASE, EventKind, LeaseId, Put, Revision, WatchRequest, prefix_end
 
 from .kind import ControlKind
 from .posted import read_posted, require_one
@@ -175,15 +174,10 @@ class Rewinds(ControlStrategy):
     async def _at(self, kv: EmbeddedStore, revision: Revision) -> AsyncGenerator[Put, None]:
         """Yield the keys of a revision."""
         root, leases = self._cluster.layout.root, _Leases(kv, self._grant_lease)
-        start, end = root, prefix_end(root)
-        while True:
-            page = await at_revision(kv.range(Range(key=start, range_end=end, limit=PAGE, revision=revision)))
-            for each in page.kvs:
-                yield Put(key=each.key, value=each.value, lease=await leases.of(each.lease))
-            if not page.more:
-                return
-            start = page.kvs[-1].key + b"\x00"
-            await yield_to_loop()
+        async with aclosing(pages_at(kv, root, revision, PAGE)) as pages:
+            async for page in pages:
+                for each in page.kvs:
+                    yield Put(key=each.key, value=each.value, lease=await leases.of(each.lease))
 
     async def _in(self, snapshot: Archive) -> AsyncGenerator[Put, None]:
         """Yield the keys of a Snapshot."""
@@ -263,10 +257,9 @@ async def _count_changes(kv: KV, root: bytes, first: Revision, last: Revision) -
 def _status(
     moment: Moment, previous: Revision, revision: Revision, counts: Counter[str], replaced: int
 ) -> Tree:
-    time = {} if moment.time is None else {"time": format_micro_time(moment.time)}
     return {
         "to": moment.revision,
-        **time,
+        **moment.time_field(),
         "previousRevision": previous,
         "revision": revision,
         "created": counts["created"] - replaced,

@@ -7,11 +7,12 @@ is deleted or the server ends.
 import asyncio
 import hashlib
 import io
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
 from mockube.apimachinery import status
-from mockube.apimachinery.timestamps import format_micro_time, format_time, parse_time
+from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.moments import NOW, Moment, Moments
@@ -113,25 +114,32 @@ class Snapshots(ControlStrategy):
         moment = await self._moments.find(at)
         data = await self._take(moment)
         found = await asyncio.to_thread(check, io.BytesIO(data), "snapshot")
-        time = {} if moment.time is None else {"time": format_micro_time(moment.time)}
         digest = hashlib.sha256(data).hexdigest()
         self._data[digest] = data
         of_client = {name: value for name, value in spec.items() if name != "time"}
-        of_server = {"revision": moment.revision, **time, "objects": found.count, "bytes": len(data)}
+        of_server = {
+            "revision": moment.revision,
+            **moment.time_field(),
+            "objects": found.count,
+            "bytes": len(data),
+        }
         return {**new, "spec": {**of_client, **of_server, "sha256": digest}}
 
     async def _take(self, moment: Moment) -> bytes:
-        taken_at, parts, size = format_time(self._cluster.clock.now()), list[bytes](), 0
-        root = self._cluster.layout.root
-        archived = archive(self._kv, root, taken_at=taken_at, revision=moment.revision)
+        parts, size = list[bytes](), 0
         used = sum(map(len, self._data.values()))
-        async with aclosing(pieces_at_revision(archived)) as pieces:
+        async with aclosing(self.pieces(moment)) as pieces:
             async for piece in pieces:
                 parts.append(piece)
                 size += len(piece)
                 if used + size > MAX_BYTES:
                     raise status.forbidden(SNAPSHOT.group_resource, "", _TOO_LARGE)
         return b"".join(parts)
+
+    def pieces(self, moment: Moment) -> AsyncGenerator[bytes, None]:
+        """Yield the content of a Snapshot of a moment."""
+        taken_at, root = format_time(self._cluster.clock.now()), self._cluster.layout.root
+        return pieces_at_revision(archive(self._kv, root, taken_at=taken_at, revision=moment.revision))
 
     def handle_change(self, change: Change) -> None:
         if change.kind is ChangeKind.DELETED and not self._creating.locked():
@@ -142,9 +150,7 @@ class Snapshots(ControlStrategy):
 
     def moment(self, name: str) -> Moment:
         """Return the moment of a Snapshot; raise NotFound if there is none of this name."""
-        spec = self._spec(name)
-        time = parse_time(spec["time"]) if "time" in spec else None
-        return Moment(revision=spec["revision"], time=time)
+        return Moment.of_spec(self._spec(name))
 
     def data(self, name: str) -> bytes:
         """Return the content of a Snapshot; raise NotFound if there is none of this name."""

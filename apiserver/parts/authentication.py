@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import SECRETS, GroupResource
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import CredentialCounts
@@ -38,7 +38,7 @@ def make_authentication(
         find,
         clock=registry.clock,
         random=registry.random,
-        label=partial(patch_as_server, registry, registry.rows[GroupResource("", "secrets")]),
+        label=partial(patch_as_server, registry, registry.rows[SECRETS]),
         certificates=_authorities(environment, config.features.kubernetes_version),
         is_anonymous_limited="AlwaysAllow" in config.authorization.types,
         remote=outgoing.remote.authentication,

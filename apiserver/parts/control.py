@@ -129,23 +129,21 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     rewinds = Rewinds(cluster, kv, moments, snapshots, on_restored)
     sessions = PageSessions(clock)
     socket = config.serving.fork_socket
-    forks = Forks(cluster, kv, moments, snapshots, None if socket is None else ForkSocket(socket).make)
+    forks = Forks(cluster, moments, snapshots, None if socket is None else ForkSocket(socket).make)
     advices = RoleAdvices(cluster, recorder, moments, rights.rbac.policy)
     sources = FactSources(logs=make_kubelet_logs(config, environment, cluster), reconciled=reconciled)
     explanations = Explanations(cluster, sources, requests)
     strategies: list[ControlStrategy] = [
-        *(
-            advices,
-            changes,
-            explanations,
-            faults,
-            forks,
-            marks,
-            PageTokens(sessions),
-            requests,
-            rewinds,
-            snapshots,
-        )
+        advices,
+        changes,
+        explanations,
+        faults,
+        forks,
+        marks,
+        PageTokens(sessions),
+        requests,
+        rewinds,
+        snapshots,
     ]
     strategies += [each for each in (clocks, participants) if each is not None]
     group = ControlGroup(cluster, ControlStore(clock, first_revision), strategies)
@@ -188,7 +186,7 @@ def _make_clocks(
 ) -> Clocks | None:
     """Return the object of a clock that can be changed. The program in whose process the server runs replaces its `advance_by`."""
     clock = cluster.clock
-    if not isinstance(clock, ClusterClock):
+    if not isinstance(clock, ClusterClock) or participants is None:
         return None
 
     def advance(seconds: float, is_over: Callable[[], bool]) -> Awaitable[None]:

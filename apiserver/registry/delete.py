@@ -39,15 +39,7 @@ async def _authorize_unsafe_deletion(registry: Registry, context: RequestContext
     """Require a verb of its own for the deletion of an object that cannot be read."""
     resource = context.resource
     context.report.annotations["apiserver.k8s.io/unsafe-delete-ignore-read-error"] = ""
-    attributes = Attributes(
-        user=context.user,
-        verb=_UNSAFE_VERB,
-        group=resource.group,
-        version=resource.version,
-        resource=resource.name,
-        namespace=context.namespace,
-        name=context.name,
-    )
+    attributes = Attributes.of_row(context.user, _UNSAFE_VERB, resource, context.namespace, context.name)
     decision, reason = await registry.authorization.authorize(attributes)
     if decision is not Decision.ALLOW:
         problem = f"not permitted to do {quote(_UNSAFE_VERB)}, reason: {reason}"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import LEASES
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -24,7 +24,6 @@ from .request_context import RequestContext, WriteOptions
 from .update import guaranteed_update
 from .write import Write
 
-_LEASES: Final = GroupResource("coordination.k8s.io", "leases")
 _BATCH: Final = 50
 """The renewals that are in progress at once; a durable store commits them together."""
 _OPTIONS: Final = WriteOptions()
@@ -44,16 +43,8 @@ async def renew_leases(
     audit_id: str,
 ) -> Sequence[str]:
     """Renew the Leases of nodes that hold them; return the names of the others, which need a creation or a patch."""
-    row = registry.rows[_LEASES]
-    attributes = Attributes(
-        user=user,
-        verb="patch",
-        group=row.group,
-        version=row.version,
-        resource=row.name,
-        namespace=NAMESPACE_NODE_LEASE,
-    )
-    await registry.authorization.require(attributes)
+    row = registry.rows[LEASES]
+    await registry.authorization.require(Attributes.of_row(user, "patch", row, NAMESPACE_NODE_LEASE))
     others: list[str] = []
     for start in range(0, len(names), _BATCH):
         batch = names[start : start + _BATCH]

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.status import BadRequest, Details, Expired, NotFound
-from mockube.apimachinery.timestamps import format_time, parse_time
+from mockube.apimachinery.timestamps import format_micro_time, format_time, parse_time
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.storage.journal import JournalEntry
 from mockube.etcd.kv import Revision
 
@@ -29,6 +30,15 @@ class Moment(Struct, frozen=True, kw_only=True):
     revision: Revision
     time: datetime | None
     """When the revision was made; None if this server does not know it."""
+
+    @classmethod
+    def of_spec(cls, spec: ReadOnlyTree) -> "Moment":
+        """Return the moment of an object whose spec has a revision."""
+        return cls(revision=int(spec["revision"]), time=parse_time(spec["time"]) if "time" in spec else None)
+
+    def time_field(self) -> Tree:
+        """Return the field `time` of an object; none if the time is not known."""
+        return {} if self.time is None else {"time": format_micro_time(self.time)}
 
 
 FindMark = Callable[[str], Moment | None]
@@ -72,8 +82,7 @@ class Moments:
             return datetime.fromtimestamp(self._now() - _span(text), UTC)
         if _DATE.match(text):
             return _time(text)
-        is_mark = text != NOW and not _REVISION.fullmatch(text)
-        moment = self._marked(text) if is_mark else await self.find(text)
+        moment = await self.find(text) if is_moment(text) else self._marked(text)
         return self._backend.clock.now() if moment.time is None or text == NOW else moment.time
 
     def time_of(self, revision: Revision) -> datetime | None:

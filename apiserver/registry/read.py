@@ -1,7 +1,7 @@
 """Get and list from the watch cache, at least as new as requested, without encoding objects again."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import aclosing, closing
 from typing import Any, NamedTuple
 
 from mockube.apimachinery import errors, gotext, status
@@ -19,7 +19,7 @@ from mockube.etcd.kv import HEAD, Range, prefix_end
 from .convert import objects_for_selectors, remote_conversion
 from .registry import Registry
 from .request_context import EXACT, ListOptions, ListResult, ObjectResult, RequestContext
-from .revisions import at_revision, wait_for
+from .revisions import at_revision, pages_at, wait_for
 from .selection import Selection, select_by
 
 PAGE_AT_REVISION = 500
@@ -234,14 +234,9 @@ async def objects_at(
 ) -> Sequence[StoredObject]:
     """Return the objects below a prefix as they were at a revision of the store; other tasks run between its pages."""
     items: list[StoredObject] = []
-    start, end, more = prefix, prefix_end(prefix), True
-    while more:
-        request = Range(key=start, range_end=end, revision=revision, limit=PAGE_AT_REVISION)
-        page = await at_revision(registry.kv.range(request))
-        items += registry.readable(resource, page.kvs)
-        if more := page.more:
-            start = page.kvs[-1].key + b"\x00"
-            await yield_to_loop()
+    async with aclosing(pages_at(registry.kv, prefix, revision, PAGE_AT_REVISION)) as pages:
+        async for page in pages:
+            items += registry.readable(resource, page.kvs)
     return items
 
 

@@ -84,7 +84,7 @@ class RequestContext(Struct, kw_only=True):
     name: str = ""
     query: Mapping[str, Sequence[str]] = {}
     revision: Revision = HEAD
-    """The revision at which a get or a list reads the store, unless a list has an exact one of the client; HEAD: the newest."""
+    """The revision at which a get or a list reads the store and a watch begins, unless a list has an exact one of the client; HEAD: the newest."""
     body: Body = NO_BODY
     user: User
     authenticated: User | None = None

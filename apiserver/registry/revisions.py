@@ -7,8 +7,9 @@ from typing import Final, TypeVar
 from mockube.apimachinery import status
 from mockube.apimachinery.status import ApiError, Cause, Expired
 from mockube.apiserver.storage.watch_cache import WatchCache
+from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.errors import Compacted, FutureRevision
-from mockube.etcd.kv import FIRST_REVISION, KV, Range, Revision
+from mockube.etcd.kv import FIRST_REVISION, KV, Range, RangeResult, Revision, prefix_end
 
 T = TypeVar("T")
 
@@ -30,6 +31,20 @@ async def at_revision(reading: Awaitable[T]) -> T:
         raise Expired(TOO_OLD_TO_LIST) from error
     except FutureRevision as error:
         raise _too_large(error.requested, error.current, retry_after=0) from error
+
+
+async def pages_at(
+    kv: KV, prefix: bytes, revision: Revision, limit: int
+) -> AsyncGenerator[RangeResult, None]:
+    """Yield the keys below a prefix at a revision in pages, with the same errors; other tasks run between them."""
+    start, end = prefix, prefix_end(prefix)
+    while True:
+        page = await at_revision(kv.range(Range(key=start, range_end=end, revision=revision, limit=limit)))
+        yield page
+        if not page.more:
+            return
+        start = page.kvs[-1].key + b"\x00"
+        await yield_to_loop()
 
 
 async def pieces_at_revision(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:

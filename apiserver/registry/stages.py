@@ -286,17 +286,10 @@ async def authorize_creation(write: Write) -> None:
     if write.old is not None or context.verb == "create":
         return
     is_namespace = resource.group_resource == NAMESPACES  # a request for one is authorized in it
-    attributes = Attributes(
-        user=context.user,
-        verb="create",
-        group=resource.group,
-        version=resource.version,
-        resource=resource.name,
-        subresource=write.subresource,
-        namespace=context.name if is_namespace else context.namespace,
-        name=context.name,
+    namespace = context.name if is_namespace else context.namespace
+    await write.registry.authorization.require(
+        Attributes.of_row(context.user, "create", resource, namespace, context.name, write.subresource)
     )
-    await write.registry.authorization.require(attributes)
 
 
 async def admit_validated(write: Write) -> None:

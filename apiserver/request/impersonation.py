@@ -67,7 +67,7 @@ def read(headers: Sequence[tuple[str, str]]) -> Impersonation | None:
 def required_rights(
     request: Attributes, impersonation: Impersonation, constraint: str
 ) -> Sequence[Attributes]:
-    """Return what an impersonation was authorized by; `request.user` is the authenticated user.
+    """Return what an impersonation needs, without the wildcards that may have allowed it; `request.user` is the authenticated user.
 
     `constraint` is the verb of the mode that allowed it, "" for the legacy one.
     """
@@ -193,7 +193,7 @@ class _Permissions(Protocol):
 
 
 class _Collector(Struct, frozen=True):
-    """Collects the permissions that a check needs, and allows each by itself."""
+    """Collects the permissions that a check needs. It allows no wildcard, so that each one is listed."""
 
     required: list[Attributes]
 

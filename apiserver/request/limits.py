@@ -24,6 +24,7 @@ LONG_VERBS = frozenset({"watch", "proxy"})
 LONG_PATHS: Final = "/mockube/"
 """Requests below these paths have no deadline."""
 READS = frozenset({"get", "list", "watch"})
+WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
 def is_long_running(info: RequestInfo) -> bool:

@@ -211,7 +211,7 @@ class Request:
         self.on_watch: list[Callable[[ClientWatch], None]] = []
         """Called with its watch when that is opened."""
         self.read_revision: Revision = HEAD
-        """The revision at which a get or a list reads the store."""
+        """The revision at which a get or a list reads the store, and at which a watch begins."""
         self.fault = ""
         """The name of the fault that was injected into it."""
         self.is_answered_by_fault = False

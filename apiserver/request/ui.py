@@ -25,6 +25,7 @@ from .request import AUTHORIZATION, CONTENT_TYPE, Request
 from .response import JSON, Response
 
 ROOT: Final = "/mockube/ui"
+_BELOW: Final = f"{ROOT}/"
 SESSION: Final = f"{ROOT}/session"
 INDEX: Final = "index.html"
 _FOLDER: Final = b"{folder}"
@@ -141,7 +142,8 @@ def with_ui(handle: Handle, config: FilterConfig) -> Handle:
         return handle
 
     def filter_(request: Request) -> Awaitable[Response]:
-        is_of_page = request.path == ROOT or request.path.startswith(f"{ROOT}/")
+        path = request.path
+        is_of_page = path.startswith(ROOT) and (path == ROOT or path.startswith(_BELOW))
         return serve(request) if is_of_page else handle(request)
 
     return filter_

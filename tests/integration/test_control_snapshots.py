@@ -147,8 +147,7 @@ async def test_history_that_is_compacted_meanwhile_is_too_old(client, program, m
         yield b"begin"
         raise Compacted(1, 2)
 
-    for module in (snapshots, forks):
-        monkeypatch.setattr(module, "archive", archive)
+    monkeypatch.setattr(snapshots, "archive", archive)
     assert (await client.post(SNAPSHOTS, control_object("Snapshot", "s"))).status == 410
     async with running_in(program) as other:
         assert (await fork(other)).status == 410
