@@ -9,6 +9,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.port_probe import USER_AGENT, PortAnswer, PortProbe
+from mockube.container_runtime.simulated.connections.port_answers import CLIENT_PORT
 
 from . import predictions
 from .configured.contract import RunningServer
@@ -89,7 +90,9 @@ class ConfiguredContainers:
         address = status.get("podIP") or ""
         headers = {"host": f"{address}:{request.port}", "user-agent": USER_AGENT, "accept": "*/*"}
         client = status.get("hostIP") or address
-        received = ReceivedRequest(method="GET", path=request.path, headers=headers, client=f"{client}:40000")
+        received = ReceivedRequest(
+            method="GET", path=request.path, headers=headers, client=f"{client}:{CLIENT_PORT}"
+        )
         response = await self._responses.respond(pod, request.port, opened, received)
         body = response.body.decode("utf-8", "replace")
         return replace(answer, status=response.status, location=response.location, body=body)

@@ -70,6 +70,7 @@ from mockube.container_runtime.runtime import (
     RuntimeEvents,
     RuntimeProblem,
 )
+from mockube.container_runtime.simulated.connections.port_answers import CLIENT_PORT
 from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, StartError, message_of_start
 from mockube.container_runtime.state import NEVER_SIMULATED, ContainerKill, ContainerState
 from mockube.container_runtime.streams import ClientConnection, Streams
@@ -506,7 +507,7 @@ class SimulatedRuntime:
         address = (pod.get("status") or {}).get("podIP") or ""
         headers = {"host": f"{address}:{request.port}", "user-agent": USER_AGENT, "accept": "*/*"}
         client = (pod.get("status") or {}).get("hostIP") or address
-        received = ReceivedRequest(method="GET", path=path, headers=headers, client=f"{client}:40000")
+        received = ReceivedRequest(method="GET", path=path, headers=headers, client=f"{client}:{CLIENT_PORT}")
         response = await self._responses.respond(pod, request.port, opened, received)
         body = response.body.decode("utf-8", "replace")
         return replace(answer, status=response.status, location=response.location, body=body)

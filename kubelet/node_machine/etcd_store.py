@@ -41,7 +41,9 @@ class EtcdStore:
         context: KubeletContext,
         machines: NodeMachines,
         administrator: Callable[[], tuple[str, str] | None],
+        pods: Callable[[str], Any],
     ) -> None:
+        """Restore what etcd finds when it starts; `pods` returns the pods of a node."""
         self._client = context.client
         self._nodes = context.informers.of(NODES)
         self._recorder = context.recorder.of(ETCD)
@@ -52,9 +54,6 @@ class EtcdStore:
         """The runs of etcd whose data were read, by node."""
         self._lock = Lock()
         self._tasks = set[Task[None]]()
-
-    def watch(self, pods: Callable[[str], Any]) -> None:
-        """Restore what etcd finds when it starts; `pods` returns the pods of a node."""
         self._pods = pods
         self._programs.on_change(self._on_programs_change)
 
@@ -63,11 +62,11 @@ class EtcdStore:
         metrics = (await self._send("GET", "/metrics")).splitlines()
         namespaces = orjson.loads(await self._send("GET", "/api/v1/namespaces?limit=1"))
         running = self._programs.runs(ETCD)
-        controlled = [
-            node for node in self._nodes.lister.all() if self._etcd_pod(meta.name(node)) is not None
+        members = [
+            node
+            for node in self._nodes.lister.all()
+            if meta.name(node) in running or self._etcd_pod(meta.name(node)) is not None
         ]
-        names = {*running, *map(meta.name, controlled)}
-        members = [node for node in self._nodes.lister.all() if meta.name(node) in names]
         return {
             "members": [
                 {"name": meta.name(node), "address": internal_ip(node), "runs": meta.name(node) in running}
@@ -87,8 +86,8 @@ class EtcdStore:
 
     def _on_programs_change(self) -> None:
         runs = self._programs.runs(ETCD)
-        for node in runs.items() - self._runs.items():
-            task = start("restore the data of etcd", self._read_data(node[0]))
+        for node, _ in runs.items() - self._runs.items():
+            task = start("restore the data of etcd", self._read_data(node))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         self._runs = dict(runs)

@@ -100,8 +100,7 @@ class MachineServices:
         self._images = images
         self._machines = machines
         self._units = NodeUnits(self._context, machines, self.api_server)
-        self._etcd = EtcdStore(self._context, machines, self._find_administrator)
-        self._etcd.watch(self.pods)
+        self._etcd = EtcdStore(self._context, machines, self._find_administrator, self.pods)
 
     @property
     def units(self) -> NodeUnits:

@@ -23,13 +23,14 @@ from mockube.container_runtime.simulated.network.services import Outcome
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.network_programs.network import hosts_in, resolver_settings_in
 
+from .port_answers import CLIENT_PORT
+
 MAX_CALLS: Final = 5000
 """The calls of the network that one request of a client may cause, also by servers that send requests to each other."""
 _MAX_HOPS: Final = 8
 _HOPS: ContextVar[int] = ContextVar("hops", default=0)
 _CALLS: ContextVar[Counter[str]] = ContextVar("calls")
 _TIMEOUT: Final = 5.0
-_CLIENT_PORT: Final = 40000
 _MAX_REDIRECTS: Final = 10
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _CONNECT_PROBLEMS: Final = {
@@ -126,7 +127,7 @@ class GoClient:
         reply = await self._call(call)
         if reply.body:
             return reply.body.decode("utf-8", "replace")
-        ends = f"read {protocol} {self._address}:{_CLIENT_PORT}->{join_host_port(address, port)}:"
+        ends = f"read {protocol} {self._address}:{CLIENT_PORT}->{join_host_port(address, port)}:"
         problem = f"{ends} read: connection refused"
         if reply.problem:
             problem = f"mockube: {reply.problem.rstrip(',')} is not simulated"

@@ -49,9 +49,9 @@ from mockube.container_runtime.simulated.servers.http_paths import HTTP
 
 from .local_connections import REFUSED, connect_locally, send_locally
 from .name_servers import NameServers
-from .port_answers import OpenPort, ReceivedRequest, greeting_of
+from .port_answers import CLIENT_PORT, OpenPort, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
-from .ports import CLIENT_PORT, serve_port
+from .ports import serve_port
 
 _ADMIN_CHECK_SECONDS: Final = 60.0
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}

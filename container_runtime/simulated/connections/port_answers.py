@@ -37,6 +37,9 @@ _CONTENT_TYPES: Final = {
     "yaml": "text/yaml",
 }
 
+CLIENT_PORT: Final = 40000
+"""The port of a client whose own one nobody knows."""
+
 
 class ReceivedRequest(Struct, frozen=True, kw_only=True):
     """A request that a container receives."""

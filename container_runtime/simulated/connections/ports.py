@@ -16,7 +16,7 @@ from mockube.container_runtime.simulated.servers.http_paths import HTTP
 from mockube.container_runtime.simulated.shell.limits import MAX_SENT
 
 from .connection_limits import SPEAKS_FIRST
-from .port_answers import HttpAnswer, OpenPort, ReceivedRequest, greeting_of
+from .port_answers import CLIENT_PORT, HttpAnswer, OpenPort, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
 
 READ: Final = 16 * 1024
@@ -28,8 +28,6 @@ _BAD_REQUEST: Final = encode_response(
 _REQUEST_LINE: Final = re.compile(rb"(?:\r?\n)*[A-Za-z]+ [^\n]* HTTP/\d")
 _POSTGRES_TLS: Final = b"\0\0\0\x08\x04\xd2\x16\x2f"
 """The request of TLS with which a client of PostgreSQL begins."""
-CLIENT_PORT: Final = 40000
-"""The port of a client whose own one nobody knows."""
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 

@@ -122,10 +122,9 @@ def end_of_entrypoint(
         return end_at_start(container, wrong.exit_code, wrong.logs)
     if image is None or is_scripted:
         return None
-    needs_file = names_needed_file(container)
-    if not image.requires and not needs_file and not names_options(container):
+    reads_files = names_needed_file(container) or names_options(container)
+    if not image.requires and not reads_files:
         return None
-    reads_files = needs_file or names_options(container)
     in_volumes = referenced_names(pod, container) if reads_files else (set(), set())
     config_maps = {name: config_map(name) for name in {*_referenced(container, "configMap"), *in_volumes[0]}}
     secrets = {name: secret(name) for name in {*_referenced(container, "secret"), *in_volumes[1]}}

@@ -37,19 +37,19 @@ class _Server(NamedTuple):
 
 def wrong_option(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Requirement | None:
     """Return what the server of a container says of its first wrong option; None if all are right, as far as anybody knows."""
-    argv, image = server_argv(container), container.get("image") or ""
+    argv, image = _server_argv(container), container.get("image") or ""
     options = options_of(_program(argv), image)
     if options is None:
         return None
     argv = expand_references(argv, environment_of(pod, container, references))
     server = _Server(options, argv, image_version(image))
-    return _wrong_in_files(server, mounted_texts(pod, container, references)) or _wrong_in_arguments(server)
+    return _wrong_in_files(server, _mounted_texts(pod, container, references)) or _wrong_in_arguments(server)
 
 
 def names_options(container: ReadOnlyTree) -> bool:
     """Return whether a container's server has options, or files with options, that are checked."""
     try:
-        argv = server_argv(container)
+        argv = _server_argv(container)
         options = options_of(_program(argv), container.get("image") or "")
     except InvalidImage:  # such a container is not created
         return False
@@ -58,7 +58,7 @@ def names_options(container: ReadOnlyTree) -> bool:
     )
 
 
-def server_argv(container: ReadOnlyTree) -> Sequence[str]:
+def _server_argv(container: ReadOnlyTree) -> Sequence[str]:
     """Return the command line of a container, with the server to which its entrypoint gives options; () if it has none."""
     image = behavior_of(container)
     if image is None or image.is_guess:
@@ -74,7 +74,7 @@ def server_argv(container: ReadOnlyTree) -> Sequence[str]:
     return (server or next(iter(image.servers), name), *argv)
 
 
-def mounted_texts(
+def _mounted_texts(
     pod: ReadOnlyTree, container: ReadOnlyTree, references: References
 ) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each file that ConfigMaps give to a container."""
@@ -90,13 +90,20 @@ def mounted_texts(
 
 
 def _wrong_in_files(server: _Server, texts: Iterable[tuple[str, str]]) -> Requirement | None:
-    places = [_configured_path(each, server.argv) for each in server.options.configuration]
-    for path, text in texts:
-        if not any(_is_at(path, place) for place in places):
-            continue
-        for use in file_uses(server.options, text):
-            if problem := _problem(server, use, path):
-                return _requirement(server, use, problem, path)
+    named = [_configured_path(each, server.argv) for each in server.options.configuration]
+    places = [place for place in named if place]
+    for path, text in texts if places else ():  # the files are decoded one by one
+        if any(_is_at(path, place) for place in places):
+            wrong = _first_wrong(server, file_uses(server.options, text), path)
+            if wrong is not None:
+                return wrong
+    return None
+
+
+def _first_wrong(server: _Server, uses: Iterable[Use], path: str = "") -> Requirement | None:
+    for use in uses:
+        if problem := _problem(server, use, path):
+            return _requirement(server, use, problem, path)
     return None
 
 
@@ -123,10 +130,7 @@ def _wrong_in_arguments(server: _Server) -> Requirement | None:
     arguments = server.argv[1:]
     if not _ENDING.isdisjoint(arguments):
         return None
-    for use in SYNTAXES[server.options.syntax](server.options, arguments):
-        if problem := _problem(server, use):
-            return _requirement(server, use, problem)
-    return None
+    return _first_wrong(server, SYNTAXES[server.options.syntax](server.options, arguments))
 
 
 def _requirement(server: _Server, use: Use, problem: str, path: str = "") -> Requirement:

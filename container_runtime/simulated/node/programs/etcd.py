@@ -34,8 +34,8 @@ Command = Callable[[Process, ProgramOptions, Sequence[str]], Work]
 VERSION: Final = "3.6.5"
 _OPTIONS: Final = {
     "--endpoints": "endpoints=", "--cacert": "cacert=", "--cert": "cert=", "--key": "key=", "-w": "write-out=",
-    "--write-out": "write-out=", "--data-dir": "data-dir=", "--wal-dir": "wal-dir=", "--name": "name=", "--cluster": "cluster",
-    "--initial-cluster": "initial-cluster=", "--initial-cluster-token": "ignored=", "--initial-advertise-peer-urls": "ignored=",
+    "--write-out": "write-out=", "--data-dir": "data-dir=", "--wal-dir": "ignored=", "--name": "name=", "--cluster": "cluster",
+    "--initial-cluster": "ignored=", "--initial-cluster-token": "ignored=", "--initial-advertise-peer-urls": "ignored=",
     "--skip-hash-check": "ignored", "--bump-revision": "ignored=", "--mark-compacted": "ignored", "--command-timeout": "ignored=",
     "--dial-timeout": "ignored=", "--debug": "ignored", "--insecure-skip-tls-verify": "insecure", "--insecure-transport": "ignored",
 }  # fmt: skip
@@ -71,10 +71,7 @@ def _run(process: Process, commands: Mapping[str, Command]) -> Run:
         )
     try:
         yield from command(process, options, words[2:])
-    except EtcdError as error:
-        yield Output(2, f"Error: {error}\n".encode())
-        return 1
-    except ServiceError as error:
+    except (EtcdError, ServiceError) as error:
         yield Output(2, f"Error: {error}\n".encode())
         return 1
     return 0
@@ -102,13 +99,7 @@ def _problem_of(process: Process, options: ProgramOptions, endpoint: str, status
     """Return why an endpoint does not answer; "" if it does."""
     scheme, _, rest = endpoint.rpartition("://")
     host, _, port = rest.rpartition(":")
-    addresses = {
-        "127.0.0.1": process.host.address,
-        "localhost": process.host.address,
-        process.host.name: process.host.address,
-    }
-    address = addresses.get(host, host)
-    member = next((each for each in status["members"] if each["address"] == address), None)
+    member = _member_at(process, host, status)
     if port != _PORT or member is None or not member["runs"]:
         return f"dial tcp {rest}: connect: connection refused"
     if scheme == "http" or not (_setting(process, options, "cert") and _setting(process, options, "key")):
@@ -131,7 +122,7 @@ def _is_of_etcd(process: Process, path: str) -> bool:
 
 def _warn(endpoint: str, problem: str) -> Output:
     warning = {
-        "level": "warn", "logger": "client", "caller": "v3@v3.6.5/retry_interceptor.go:65", "msg": "retrying of unary invoker failed",
+        "level": "warn", "logger": "client", "caller": f"v3@v{VERSION}/retry_interceptor.go:65", "msg": "retrying of unary invoker failed",
         "target": f"etcd-endpoints://{endpoint}", "attempt": 0,
         "error": f'rpc error: code = DeadlineExceeded desc = latest balancer error: last connection error: connection error: desc = "transport: {problem}"',
     }  # fmt: skip
@@ -205,7 +196,9 @@ def _status(process: Process, options: ProgramOptions, _: Sequence[str]) -> Work
     rows, objects, failed = [], [], False
     for endpoint in _endpoints(process, options, status):
         problem = _problem_of(process, options, endpoint, status)
-        if problem:
+        host = endpoint.rpartition("://")[2].rpartition(":")[0]
+        member = _member_at(process, host, status)
+        if problem or member is None:
             yield Sleep(_TIMEOUT)
             yield _warn(endpoint, problem)
             yield Output(
@@ -213,7 +206,6 @@ def _status(process: Process, options: ProgramOptions, _: Sequence[str]) -> Work
             )
             failed = True
             continue
-        member = _member_at(process, endpoint, status)
         size, index = decimal_size(status["size"]), str(status["revision"])
         is_leader = str(member["name"] == leader).lower()
         rows.append((
@@ -237,14 +229,11 @@ def _status(process: Process, options: ProgramOptions, _: Sequence[str]) -> Work
         raise EtcdError("context deadline exceeded")
 
 
-def _member_at(process: Process, endpoint: str, status: Mapping[str, Any]) -> Mapping[str, Any]:
-    host = endpoint.rpartition("://")[2].rpartition(":")[0]
-    found: Mapping[str, Any] = next(
-        each
-        for each in status["members"]
-        if each["address"] == (host if host[:1].isdigit() and host != "127.0.0.1" else process.host.address)
-    )
-    return found
+def _member_at(process: Process, host: str, status: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the member at a host; None if there is none."""
+    is_own = host in ("127.0.0.1", "localhost", process.host.name)
+    address = process.host.address if is_own else host
+    return next((each for each in status["members"] if each["address"] == address), None)
 
 
 def _member_list(process: Process, options: ProgramOptions, _: Sequence[str]) -> Work:

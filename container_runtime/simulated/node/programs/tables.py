@@ -49,20 +49,23 @@ def human_duration(seconds: float) -> str:
 
 def human_size(size: float, digits: int = 4) -> str:
     """Return a size with decimal units, such as `72.3MB`."""
-    unit = 0
-    while size >= 1000 and unit < len(_UNITS) - 1:
-        size /= 1000
-        unit += 1
-    return f"{size:.{digits}g}{_UNITS[unit]}"
+    value, unit = _scaled(size)
+    return f"{value:.{digits}g}{unit}"
 
 
 def decimal_size(size: int) -> str:
-    """Return a size with decimal units and two digits at most, such as `2.1 MB`."""
+    """Return a size with decimal units, and with one decimal below 10, such as `2.1 MB`."""
+    value, unit = _scaled(size)
+    return f"{value:.1f} {unit}" if unit != _UNITS[0] and value < 10 else f"{value:.0f} {unit}"
+
+
+def _scaled(size: float) -> tuple[float, str]:
+    """Return a size in the unit in which it is less than 1000, and the unit."""
     value, unit = float(size), 0
     while value >= 1000 and unit < len(_UNITS) - 1:
         value /= 1000
         unit += 1
-    return f"{value:.1f} {_UNITS[unit]}" if unit and value < 10 else f"{value:.0f} {_UNITS[unit]}"
+    return value, _UNITS[unit]
 
 
 def boxed_table(rows: Sequence[Sequence[str]]) -> str:

@@ -12,7 +12,7 @@ from mockube.container_runtime.simulated.shell.options import (
 from mockube.container_runtime.simulated.shell.process import Effect, Output, Process, Run, UnknownProgram
 
 from .kubectl.client import ApiClient, ServerError, Work
-from .kubectl.connection import KubectlError, connection_of
+from .kubectl.connection import KubectlError, connection_of_pod
 
 _OPTIONS: Final = {
     "--host": "host=",
@@ -36,7 +36,7 @@ _BACKDATE: Final = timedelta(minutes=5)
 
 def certgen(process: Process) -> Run:
     options = simulated_options(process, _OPTIONS, strips_equals=True)
-    client = ApiClient(process, connection_of(process, ProgramOptions()), options.get("namespace"))
+    client = ApiClient(process, connection_of_pod(process), options.get("namespace"))
     commands = {"create": _create, "patch": _patch}
     if len(options.arguments) != 1 or options.arguments[0] not in commands:
         raise UnknownProgram(" ".join(process.argv[:2]))

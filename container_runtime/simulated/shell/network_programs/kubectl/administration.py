@@ -5,18 +5,17 @@ from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.container_runtime.simulated.shell.options import ProgramOptions
 from mockube.container_runtime.simulated.shell.process import Output, Process, Run, Sleep, write_text
 
 from . import output
 from .client import ApiClient, ServerError, Work
-from .connection import Kubeconfig, KubectlError, context_rows, find_kubeconfig
-from .selection import is_on
+from .connection import Kubeconfig, KubectlError, find_kubeconfig
+from .selection import is_on, wait_gone
 
-_MIRROR: Final = "kubernetes.io/config.mirror"
 _TOO_MANY: Final = 429
 _RETRY_SECONDS: Final = 5.0
-_POLL_SECONDS: Final = 1.0
 _MERGE: Final = "application/merge-patch+json"
 _DATA: Final = ("certificate-authority-data", "client-certificate-data", "client-key-data")
 _HIDDEN: Final = {**dict.fromkeys(_DATA, "DATA+OMITTED"), "token": "REDACTED"}
@@ -72,7 +71,9 @@ def drain(_: Process, client: ApiClient, options: ProgramOptions, words: Sequenc
     for name in (each.removeprefix("node/") for each in words):
         query = {"fieldSelector": f"spec.nodeName={name}"}
         listed = yield from client.send("GET", "/api/v1/pods", query=query)
-        pods = [pod for pod in listed.get("items") or () if _MIRROR not in meta.annotations(pod)]
+        pods = [
+            pod for pod in listed.get("items") or () if ANNOTATION_MIRROR_POD not in meta.annotations(pod)
+        ]
         problems = [*_obstacles(pods, options)]
         if problems:
             text = ", ".join(problems)
@@ -143,21 +144,8 @@ def _evict(client: ApiClient, pods: Sequence[ReadOnlyTree]) -> Work[None]:
                     f'error when evicting pods/"{name}" -n "{namespace}" (will retry after 5s): {error.text}\n'.encode(),
                 )
             yield Sleep(_RETRY_SECONDS)
-        yield from _wait_gone(client, path, meta.uid(pod))
+        yield from wait_gone(client, path, meta.uid(pod))
         yield write_text(f"pod/{name} evicted\n")
-
-
-def _wait_gone(client: ApiClient, path: str, uid: str) -> Work[None]:
-    while True:
-        try:
-            present = yield from client.send("GET", path)
-        except ServerError as error:
-            if error.reason == "NotFound":
-                return
-            raise
-        if meta.uid(present) != uid:
-            return
-        yield Sleep(_POLL_SECONDS)
 
 
 def config(process: Process, options: ProgramOptions, words: Sequence[str]) -> Run:
@@ -171,11 +159,7 @@ def config(process: Process, options: ProgramOptions, words: Sequence[str]) -> R
                 raise KubectlError("error: current-context is not set")
             yield write_text(f"{kubeconfig.current_context}\n")
         case ["get-contexts"]:
-            rows = context_rows(kubeconfig)
-            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-            for row in rows:
-                cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-                yield write_text("   ".join(cells).rstrip() + "\n")
+            yield write_text(output.align(_context_rows(kubeconfig)))
         case _:
             raise KubectlError(
                 f"error: kubectl config {' '.join(words)} is not simulated: view, current-context and get-contexts are"
@@ -188,3 +172,14 @@ def _hidden(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {key: _HIDDEN.get(key) or _hidden(value) for key, value in tree.items()}
     return [_hidden(each) for each in tree] if isinstance(tree, list) else tree
+
+
+def _context_rows(config: Kubeconfig) -> Sequence[Sequence[str]]:
+    """Return what `kubectl config get-contexts` shows of each context."""
+    rows: list[Sequence[str]] = [("CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE")]
+    for each in config.tree.get("contexts") or ():
+        name, context = str(each.get("name") or ""), each.get("context") or {}
+        mark = "*" if name == config.current_context else ""
+        fields = (str(context.get(field) or "") for field in ("cluster", "user", "namespace"))
+        rows.append((mark, name, *fields))
+    return rows

@@ -10,10 +10,10 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.container_runtime.simulated.shell.options import ProgramOptions
-from mockube.container_runtime.simulated.shell.process import Output, Process, Run, Sleep, write_text
+from mockube.container_runtime.simulated.shell.process import Output, Process, Run, write_text
 
 from . import output
-from .client import TABLE, ApiClient, ServerError, Work
+from .client import TABLE, ApiClient, ServerError
 from .connection import KubectlError
 from .manifests import created_object, job_of, read_manifests
 from .selection import (
@@ -25,6 +25,7 @@ from .selection import (
     object_path,
     select,
     selects_some,
+    wait_gone,
 )
 
 _APPLY: Final = "application/apply-patch+yaml"
@@ -194,7 +195,7 @@ def delete(process: Process, client: ApiClient, options: ProgramOptions, words: 
             waits.append((selection, tree))
     if is_true_by_default(options, "wait") and not is_on(options, "force"):
         for deleted_from, deleted in waits:
-            yield from _wait_gone(client, deleted_from, deleted)
+            yield from wait_gone(client, object_path(deleted_from, deleted), meta.uid(deleted))
     return 0
 
 
@@ -216,19 +217,6 @@ def _delete_options(options: ProgramOptions) -> dict[str, Any]:
     if grace.lstrip("-").isdecimal() and int(grace) >= 0:
         body["gracePeriodSeconds"] = int(grace)
     return body
-
-
-def _wait_gone(client: ApiClient, selection: SelectedObjects, tree: ReadOnlyTree) -> Work[None]:
-    while True:
-        try:
-            current = yield from client.send("GET", object_path(selection, tree))
-        except ServerError as error:
-            if error.reason == "NotFound":
-                return
-            raise
-        if meta.uid(current) != meta.uid(tree):
-            return
-        yield Sleep(_POLL_SECONDS)
 
 
 def patch(process: Process, client: ApiClient, options: ProgramOptions, words: Sequence[str]) -> Run:

@@ -1,7 +1,7 @@
 """Where kubectl sends its requests, and with which credentials: those of a kubeconfig, or those of the pod."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -110,7 +110,7 @@ def connection_of(process: Process, options: ProgramOptions) -> Connection | Non
     """Return the connection that the flags, a kubeconfig or the pod give; None if there is none."""
     config = find_kubeconfig(process, options)
     if config is None:
-        return _connection_of_pod(process)
+        return connection_of_pod(process)
     name = options.get("context") or config.current_context
     context = config.entry("context", name) if name else {}
     cluster = config.entry("cluster", str(context.get("cluster") or "")) if context else {}
@@ -143,7 +143,8 @@ def _pem(data: bytes, kind: str) -> bytes:
     return data
 
 
-def _connection_of_pod(process: Process) -> Connection | None:
+def connection_of_pod(process: Process) -> Connection | None:
+    """Return the connection with the account of a pod; None without one."""
     environment = process.environment
     host, token = environment.get("KUBERNETES_SERVICE_HOST", ""), _account(process, "token")
     if not host or not token:
@@ -162,14 +163,3 @@ def _account(process: Process, name: str) -> str:
         return files.read(path).decode("utf-8", "replace").strip() if files.exists(path) else ""
     except FileError:
         return ""
-
-
-def context_rows(config: Kubeconfig) -> Sequence[Sequence[str]]:
-    """Return what `kubectl config get-contexts` shows of each context."""
-    rows: list[Sequence[str]] = [("CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE")]
-    for each in config.tree.get("contexts") or ():
-        name, context = str(each.get("name") or ""), each.get("context") or {}
-        mark = "*" if name == config.current_context else ""
-        fields = (str(context.get(field) or "") for field in ("cluster", "user", "namespace"))
-        rows.append((mark, name, *fields))
-    return rows

@@ -75,7 +75,12 @@ def table_lines(table: ReadOnlyTree, *, is_wide: bool, has_header: bool, prefix:
     rows = [[f"{prefix}{row[0]}", *row[1:]] for row in rows if row]
     header = [str(table["columnDefinitions"][index]["name"]).upper() for index in columns]
     lines = [header, *rows] if has_header else rows
-    widths = [max(len(line[index]) for line in lines) for index in range(len(header))] if lines else []
+    return align(lines)
+
+
+def align(lines: Sequence[Sequence[str]]) -> str:
+    """Return lines of cells in columns."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=False)]
     return "".join(
         "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)).rstrip() + "\n"
         for line in lines

@@ -1,18 +1,20 @@
 """Which objects a command of kubectl is about: TYPE NAME…, TYPE/NAME…, selectors, or manifests."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.simulated.shell.options import ProgramOptions
-from mockube.container_runtime.simulated.shell.process import Process
+from mockube.container_runtime.simulated.shell.process import Process, Sleep
 
 from .client import ApiClient, ServedResource, ServerError, Work
 from .connection import KubectlError
 from .manifests import read_manifests
+
+_POLL_SECONDS: Final = 1.0
 
 
 class SelectedObjects(Struct, frozen=True, kw_only=True):
@@ -121,3 +123,17 @@ def selects_some(options: ProgramOptions, selection: SelectedObjects) -> bool:
 
 def object_path(selection: SelectedObjects, tree: ReadOnlyTree) -> str:
     return selection.resource.path(meta.namespace(tree), meta.name(tree))
+
+
+def wait_gone(client: ApiClient, path: str, uid: str) -> Work[None]:
+    """Wait until the object at a path is another one, or is not there."""
+    while True:
+        try:
+            present = yield from client.send("GET", path)
+        except ServerError as error:
+            if error.reason == "NotFound":
+                return
+            raise
+        if meta.uid(present) != uid:
+            return
+        yield Sleep(_POLL_SECONDS)
