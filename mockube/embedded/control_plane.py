@@ -63,8 +63,10 @@ _LOG_NOTE: Final = (
     "The program runs in the process of the test: `Cluster.complaints` has its warnings and errors.\n"
 )
 _UNKNOWN_FLAG: Final = re.compile(r"unrecognized arguments: (--[\w-]+)")
-SHUTDOWN_SECONDS: Final = 0.5
-"""The time in which controllers can finish their current work at the end."""
+SHUTDOWN_SECONDS: Final = 2.0
+"""The time in which controllers can finish their current work at the end.
+
+Containers whose processes ignore SIGTERM need more than half a second."""
 
 
 class ClusterOptions(LaunchOptions, frozen=True, kw_only=True):

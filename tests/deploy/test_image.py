@@ -2,6 +2,7 @@
 
 import fnmatch
 import re
+import tomllib
 
 import pytest
 
@@ -48,6 +49,11 @@ def test_copied_sources_exist_and_are_not_ignored(source):
         if line and not line.startswith("#") and fnmatch.fnmatch(source.rstrip("/"), pattern):
             ignored = not line.startswith("!")
     assert not ignored
+
+
+def test_image_has_every_package():
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert {f"{package}/" for package in wheel["packages"]} - {*copy_sources()} == set()
 
 
 def test_image_runs_as_numeric_non_root_user():

@@ -7,7 +7,8 @@ is measured again at larger sizes, where constant costs matter less.
 import gc
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import thread_time
 from typing import Any
 
@@ -36,19 +37,26 @@ def size_of_run(quick: int, full: int) -> int:
     return full if os.environ.get("MOCKUBE_FULL_SIZE") else quick
 
 
-def cost(run: Callable[[Any], object], value: Any, *, runs: int = 1) -> float:
-    """Return the least seconds of CPU time for `run(value)` in this many runs."""
-    minimum = math.inf
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """Collect no garbage: a collection costs what others have allocated."""
     enabled = gc.isenabled()
     gc.disable()
     try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def cost(run: Callable[[Any], object], value: Any, *, runs: int = 1) -> float:
+    """Return the least seconds of CPU time for `run(value)` in this many runs."""
+    minimum = math.inf
+    with without_collections():
         for _ in range(runs):
             start = thread_time()
             run(value)
             minimum = min(minimum, thread_time() - start)
-    finally:
-        if enabled:
-            gc.enable()
     return minimum
 
 
