@@ -1,5 +1,6 @@
-"""What changes or observes a running server: faults that are injected into requests, and the record of requests.
+"""What users control of a running server and see of it: the kinds of the group control.mockube.dev.
 
-A module belongs here if it adds a hook to the chain of filters, or selects the requests that a hook applies to. What it is
-told to do is plain data that JSON can hold; the methods of `mockube.Cluster` are one client of it.
+A module belongs here if it is one of these kinds (faults, requests, changes, marks, the clock, rewinds, forks, snapshots, explanations),
+or what one of them does: a hook in the chain of filters, what selects the requests for it, the tokens of the page.
+`mockube.Cluster` and the command line are clients of it.
 """

@@ -162,7 +162,7 @@ class Backend(Struct, frozen=True, kw_only=True):
             raise CorruptObject(kv.key, kv.mod_revision, error) from error
 
     def commit(self, transaction: Txn, author: Author) -> Awaitable[TxnResult]:
-        """Execute a transaction that writes; the journal notes its author. No other code of a server writes."""
+        """Execute a transaction that writes; the journal notes its author. Only a restore, a Rewind and compactions write without it."""
         return self.journal.commit(self.kv, transaction, author)
 
     def put(self, key: bytes, text: bytes, *, lease: LeaseId = NO_LEASE) -> Put:

@@ -1,6 +1,7 @@
 """The journal of a server: who made which revision of the store, and when.
 
-Every write of this server goes through `Journal.commit`, which notes its author under the revision that the store returned.
+Writes of requests go through `Journal.commit`, which notes their author under the revision that the store returned; a restore and a
+Rewind, which write many revisions at once, are noted with `record`.
 Revisions of other servers of the same etcd, and those in which keys expire, have no entry. The journal is in memory, and has
 its own limits: it neither keeps history from being compacted nor, without --history, is it shortened by that. An embedded
 store on a disk keeps the entries beside the revisions, so that they survive a restart.

@@ -6,7 +6,8 @@ from types import MappingProxyType
 import pytest
 
 from mockube.apimachinery.groups import CONTROL
-from mockube.apiserver.control.fault_objects import FAULT, Faults
+from mockube.apiserver.control.effects import EFFECTS
+from mockube.apiserver.control.fault_objects import _EFFECTS, FAULT, Faults
 from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.storage.change_history import Change, ChangeKind
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
@@ -89,3 +90,7 @@ async def test_reader_waits_for_the_hits_before_it_and_not_for_those_that_follow
     await asyncio.wait_for(faults._wait_written(), 10)
     running.cancel()
     assert objects.reads < 10
+
+
+def test_every_effect_has_a_schema():
+    assert {effect.name for effect in EFFECTS} - _EFFECTS.keys() == set()
