@@ -49,7 +49,7 @@ async def read_changes(client: Client, seconds: float) -> ChangeHistory:
     newest = [item["spec"] for item in listed.items]
     if newest:
         try:
-            await _add_before(client, history, newest[0]["revision"], seconds)
+            await _add_before(client, history, newest[0], seconds)
         except Expired:  # the store was compacted meanwhile
             history.begin = newest[0]["revision"]
     for change in newest:
@@ -57,15 +57,16 @@ async def read_changes(client: Client, seconds: float) -> ChangeHistory:
     return history
 
 
-async def _add_before(client: Client, history: ChangeHistory, until: int, seconds: float) -> None:
-    """Add the changes before a revision, which is that of a change."""
+async def _add_before(client: Client, history: ChangeHistory, first: ReadOnlyTree, seconds: float) -> None:
+    """Add the changes before one: a revision may have several, of which a list has only the last ones."""
     query = {"resourceVersion": str(max(1, history.begin - 1))}  # 0 would be that of the newest ones
     async with client.watch(CHANGES, query, timeout_seconds=seconds) as stream:
         rest = b""
         async for chunk in stream.chunks():
             *lines, rest = (rest + chunk).split(b"\n")
             for change in _changes_of(lines):
-                if change["revision"] >= until:
+                is_first = (change["revision"], change["object"]) == (first["revision"], first["object"])
+                if is_first or change["revision"] > first["revision"]:
                     return
                 history.add(change)
 

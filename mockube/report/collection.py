@@ -1,7 +1,7 @@
 """Reads what a report contains from a server: first the requests, to which those of the report are added."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 from urllib.parse import urlencode
 
@@ -15,7 +15,7 @@ from mockube.client.discovery import ACCEPT, ROOTS, DiscoveredResource, parse
 from mockube.client.kinds import PODS
 from mockube.client.resources import AnyResource, Key
 from mockube.client.verbs import Client
-from mockube.control_objects import FAULTS, MARKS, REQUESTS
+from mockube.control_objects import CLOCK, CLOCKS, FAULTS, MARKS, REQUESTS
 from mockube.failure import Missing
 
 from .candidates import Candidate, candidates, unhealthy_containers
@@ -44,11 +44,13 @@ _TEXTS: Final = frozenset({"cause", "text", "message", "detail", "note", "uri"})
 """The fields of events, requests and explanations that may quote what a program wrote."""
 
 
-async def collect(client: Client, subject: Subject) -> Recording:
+async def collect(client: Client, subject: Subject, stop_faults: Callable[[], None]) -> Recording:
     """Return what a report of the cluster of a server contains."""
     client = client.with_timeout(SECONDS)
+    begin = await _time_of(client)
     requests = await _list_control(client, REQUESTS)
     marks, faults = [sorted(await _list_control(client, kind), key=meta.name) for kind in (MARKS, FAULTS)]
+    await asyncio.to_thread(stop_faults)
     documents = [await client.raw("GET", root, accept=ACCEPT) for root in ROOTS]
     history = await read_changes(client, SECONDS)
     objects, refused = await _list_objects(client, parse(documents).resources)
@@ -61,12 +63,15 @@ async def collect(client: Client, subject: Subject) -> Recording:
         if status["state"] != _NO_PROBLEM
     ]
     logs, omitted_logs = await _read_logs(client, [candidate for candidate, _ in explained])
+    created = {change["object"].get("uid") for change in history.changes if change["type"] == "ADDED"}
+    older = sum(meta.uid(tree) not in created for trees in objects.values() for tree in trees)
+    if begin and begin == await _time_of(client):
+        requests = [*map(_without_duration, requests)]
     recording = Recording(
         version=(await client.raw("GET", "/version"))["gitVersion"],
         revision=history.revision,
-        begin=history.begin,
         discovery=documents,
-        objects=_without_managers(objects, history.changes),
+        objects=_without_managers(objects, created),
         refused=refused,
         events=sorted(events, key=_event_place),
         changes=[*history.changes],
@@ -78,9 +83,24 @@ async def collect(client: Client, subject: Subject) -> Recording:
         similar={candidate.identity: candidate.similar for candidate, _ in explained if candidate.similar},
         refusals=await _explain_refusals(client, requests),
         subject=subject,
-        notes=[*_notes(history, refused, omitted_logs, len(chosen))],
+        notes=[*_notes(history, refused, older, omitted_logs, len(chosen))],
     )
     return without_secrets(recording)
+
+
+async def _time_of(client: Client) -> str:
+    """Return the time of the cluster's clock; "" if it is not known."""
+    try:
+        clock = await client.get(CLOCKS, CLOCK)
+    except ApiError:
+        return ""
+    return str(clock["status"]["time"])
+
+
+def _without_duration(request: ReadOnlyTree) -> ReadOnlyTree:
+    """Return a request without its duration, which is the machine's: where time stands still, as with a seed, it means nothing."""
+    status = {name: value for name, value in (request.get("status") or {}).items() if name != "seconds"}
+    return {**request, "status": status}
 
 
 def without_secrets(recording: Recording) -> Recording:
@@ -97,14 +117,14 @@ def without_secrets(recording: Recording) -> Recording:
 
 
 def _notes(
-    history: ChangeHistory, refused: Mapping[str, str], omitted_logs: int, candidate_count: int
+    history: ChangeHistory, refused: Mapping[str, str], older: int, omitted_logs: int, candidate_count: int
 ) -> Iterable[str]:
     if history.ignored:
         yield f"{history.ignored} writes of Leases and Events are left out."
     if history.dropped:
         yield f"{history.dropped} changes, the oldest, are left out."
-    if history.begin > 1:
-        yield f"The history begins at revision {history.begin}: `mockube up --history=all` keeps all of it."
+    if older:
+        yield f"The history begins after the creation of {older} objects: `mockube up --history=all` keeps all of it."
     for resource, problem in sorted(refused.items()):
         yield f"{resource} could not be listed: {problem}"
     if candidate_count > MAX_EXPLANATIONS:
@@ -181,10 +201,9 @@ def _event_place(event: ReadOnlyTree) -> tuple[str, str, str]:
 
 
 def _without_managers(
-    objects: Mapping[str, Sequence[ReadOnlyTree]], changes: Iterable[ReadOnlyTree]
+    objects: Mapping[str, Sequence[ReadOnlyTree]], created: Collection[str]
 ) -> Mapping[str, Sequence[ReadOnlyTree]]:
-    """Return objects without their managed fields, if the changes have the authors of all fields."""
-    created = {change["object"].get("uid") for change in changes if change["type"] == "ADDED"}
+    """Return objects without their managed fields, if the changes have the authors of all fields: since their creation."""
     return {
         resource: [_without_managed_fields(tree) if meta.uid(tree) in created else tree for tree in trees]
         for resource, trees in objects.items()

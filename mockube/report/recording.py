@@ -1,13 +1,12 @@
 """What a report is made of: the answers of a server about its cluster, without the values of Secrets."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.client.discovery import DiscoveredResource
 
 
 class Identity(NamedTuple):
@@ -50,6 +49,9 @@ class Subject(Struct, frozen=True, kw_only=True):
     """The message of a failure."""
 
 
+NO_SUBJECT: Final = Subject()
+
+
 class Recording(Struct, frozen=True, kw_only=True):
     """The answers of a server."""
 
@@ -57,9 +59,6 @@ class Recording(Struct, frozen=True, kw_only=True):
     """The release of Kubernetes."""
     revision: int
     """The revision of the store up to which the changes reach."""
-    begin: int
-    """The first revision of the history."""
-    resources: Sequence[DiscoveredResource] = ()
     discovery: Sequence[ReadOnlyTree] = ()
     """The documents of discovery, as the page reads them."""
     objects: Mapping[str, Sequence[ReadOnlyTree]] = field(default_factory=dict)
@@ -79,11 +78,6 @@ class Recording(Struct, frozen=True, kw_only=True):
     """Objects whose state is that of an explained one."""
     refusals: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
     """The statuses of Explanations of refused requests, by the names of these."""
-    subject: Subject = Subject()
+    subject: Subject = NO_SUBJECT
     notes: Sequence[str] = ()
     """What is not in the report, and why."""
-
-    def find(self, identity: Identity) -> ReadOnlyTree | None:
-        trees = self.objects.get(identity.resource, ())
-        place = (identity.namespace, identity.name)
-        return next((tree for tree in trees if (meta.namespace(tree), meta.name(tree)) == place), None)

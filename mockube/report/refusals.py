@@ -12,8 +12,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from .authors import is_component
 
 MAX_REFUSALS: Final = 20
-_NOT_FOUND: Final = 404
-_CONFLICT: Final = 409
+_USUAL: Final = (404, 409, 410)
+"""What is not there, conflicts and expired versions belong to the usual course."""
 _ERRORS_FROM: Final = 400
 
 
@@ -27,7 +27,7 @@ class Refusal(Struct, frozen=True, kw_only=True):
 
 
 def refusals(requests: Sequence[ReadOnlyTree]) -> Sequence[Refusal]:
-    """Return the requests that were refused, the newest ones first: what was not found, and conflicts, belong to the usual course."""
+    """Return the requests that were refused, the newest ones first."""
     found: dict[tuple[object, ...], Refusal] = {}
     for request in requests:
         if not _is_refused(request):
@@ -48,4 +48,4 @@ def _is_refused(request: ReadOnlyTree) -> bool:
         return False
     if status.get("fault"):
         return True
-    return code not in (_NOT_FOUND, _CONFLICT) and not is_component(request["spec"].get("user", ""))
+    return code not in _USUAL and not is_component(request["spec"].get("user", ""))

@@ -3,7 +3,7 @@
 It is what a report has in its beginning, and all that one in Markdown or JSON has.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -64,7 +64,7 @@ def summarize(recording: Recording, limits: Limits = FULL) -> Tree:
     """Return the summary of a recording, with at most so much of each part, and how much is left out."""
     summarizer = _Summarizer(recording, limits)
     problems, refused = recording.explanations, refusals(recording.requests)
-    authors, warnings = summarizer.writes.authors(), [*_warnings(recording.events)]
+    authors, warnings = summarizer.writes.authors(), [*_other_warnings(recording)]
     tree: Tree = {
         "title": recording.subject.title,
         "result": recording.subject.result,
@@ -208,12 +208,15 @@ def _commands(tree: ReadOnlyTree | None, uid: str) -> Iterator[str]:
     )
 
 
-def _warnings(events: Iterable[ReadOnlyTree]) -> Iterator[Tree]:
-    """Yield the warnings, the newest first."""
-    for event in reversed([*events]):
-        if event.get("type") != "Warning":
-            continue
+def _other_warnings(recording: Recording) -> Iterator[Tree]:
+    """Yield the warnings about what is not explained, the newest first."""
+    explained = {(each["object"].get("namespace", ""), each["object"]["name"]) for each in recording.explanations}
+    explained |= {(each.namespace, each.name) for others in recording.similar.values() for each in others}
+    for event in reversed(recording.events):
         subject = event.get("involvedObject") or {}
+        place = (subject.get("namespace", ""), subject.get("name", ""))
+        if event.get("type") != "Warning" or place in explained:
+            continue
         yield {
             "time": event.get("lastTimestamp") or event.get("eventTime") or "",
             "kind": subject.get("kind", ""),

@@ -1,5 +1,6 @@
 """The last writes of each author and of an object, with the fields that they changed."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -14,7 +15,8 @@ from .recording import Identity
 
 MAX_FIELDS: Final = 6
 """The fields of a write that are named."""
-_NOISE: Final = ("metadata.generation", "metadata.resourceVersion", "metadata.managedFields")
+_NOISE: Final = re.compile(r"metadata\.generation|.*\.(lastProbeTime|lastTransitionTime|lastUpdateTime|observedGeneration)")
+"""Fields that change with others, and say nothing of their own."""
 _STATUS: Final = "status"
 
 
@@ -75,7 +77,7 @@ class Writes:
         states = self._states_around(change, identity)
         if states is None:
             return [_operation(each) for each in (change.get("patch") or ())[:MAX_FIELDS]], 0
-        found = [each for each in changes_of(*states) if not each.path.startswith(_NOISE)]
+        found = [each for each in changes_of(*states) if _NOISE.fullmatch(each.path) is None]
         found.sort(key=_is_of_less_interest)
         return [str(each) for each in found[:MAX_FIELDS]], max(0, len(found) - MAX_FIELDS)
 

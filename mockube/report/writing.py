@@ -15,7 +15,7 @@ from mockube.failure import UsageError
 from .collection import collect
 from .markdown import markdown_of
 from .page import page_of
-from .recording import Recording, Subject
+from .recording import NO_SUBJECT, Recording, Subject
 from .summary import fitted
 
 MAX_TEXT: Final = 20 * 1024
@@ -40,11 +40,13 @@ def check_path(path: Path) -> None:
         raise UsageError(f"{path}: a report is written to a file whose name ends with .html, .md or .json")
 
 
-async def write_report(access: Access, path: Path, subject: Subject = Subject()) -> None:  # noqa: B008 - it is frozen
-    """Write a report of the cluster of a server."""
+async def write_report(
+    access: Access, path: Path, subject: Subject = NO_SUBJECT, *, stop_faults: Callable[[], None] = lambda: None
+) -> None:
+    """Write a report of the cluster of a server; `stop_faults` is called before requests that a fault could refuse."""
     check_path(path)
     async with open_client(access, RealClock()) as client:
-        recording = await collect(client, subject)
+        recording = await collect(client, subject, stop_faults)
     text = await asyncio.to_thread(WRITERS[path.suffix], recording)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")

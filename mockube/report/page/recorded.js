@@ -55,7 +55,8 @@ function selectorOf(query) {
   return Object.fromEntries(text.split(",").filter(Boolean).map((each) => each.split("=")));
 }
 
-const listOf = (items) => ({ metadata: { resourceVersion: String(recording.revision) }, items });
+/** The version is that of the last change that the report has: up to it, the history is complete. */
+const listOf = (items) => ({ metadata: { resourceVersion: String(recording.changes.at(-1)?.revision ?? recording.revision) }, items });
 
 function controlled(plural, selector) {
   if (plural !== "changes") return listOf(recording[plural] ?? []);

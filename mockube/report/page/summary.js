@@ -2,7 +2,7 @@
 import { shortUser, timeText } from "../../ui/health.js";
 import { html } from "../../ui/html.js";
 
-const OPEN = 3;
+const OPEN = 1;
 
 /** Return whether a part of the summary has a text anywhere, and is in a namespace. */
 export function isFound(part, { text, namespace }) {
@@ -81,7 +81,7 @@ function Authors({ authors, filter, go }) {
   if (!chosen.length) return html`<p class="muted">None matches.</p>`;
   return chosen.map((each) => html`
     <details class="author" open=${!each.isComponent || Boolean(filter.text)} key=${each.author}>
-      <summary><b>${each.author}</b> <span class="muted">${each.writes} writes${each.isComponent ? ", a part of the control plane" : ""}</span></summary>
+      <summary><b>${each.author}</b> <span class="muted">${each.writes} ${each.writes === 1 ? "write" : "writes"}${each.isComponent ? ", a part of the control plane" : ""}</span></summary>
       <${WriteList} writes=${each.last} go=${go} />
     </details>`);
 }
