@@ -77,7 +77,9 @@ async def run_once(
                 )
                 if not plane.is_over:
                     code = await _run(command, plane, launch)
-                    await wait_first(reports.write_report(launch.kubeconfig, code), plane.wait_until_stopped())
+                    await wait_first(
+                        reports.write_report(launch.kubeconfig, code), plane.wait_until_stopped()
+                    )
                     lines = await asyncio.to_thread(reports.read_not_simulated, launch.kubeconfig)
                     _report_not_simulated(lines, reports.line)
         except TimeoutError:

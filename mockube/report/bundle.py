@@ -8,10 +8,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-_IMPORT: Final = re.compile(r"""^import ?(?:(?P<names>\{[^}]*\})|(?P<default>\w+)) ?from ?"(?P<path>[^"]+)";""", re.MULTILINE)
+_IMPORT: Final = re.compile(
+    r"""^import ?(?:(?P<names>\{[^}]*\})|(?P<default>\w+)) ?from ?"(?P<path>[^"]+)";""", re.MULTILINE
+)
 _EXPORT_FROM: Final = re.compile(r"""^export ?(?P<names>\{[^}]*\}) ?from ?"(?P<path>[^"]+)";""", re.MULTILINE)
 _EXPORT_NAMES: Final = re.compile(r"(?:^|(?<=;|\}))export ?(?P<names>\{[^}]*\});?", re.MULTILINE)
-_EXPORT: Final = re.compile(r"^export (?P<kind>(?:async )?function\*?|class|const) (?P<name>\w+)", re.MULTILINE)
+_EXPORT: Final = re.compile(
+    r"^export (?P<kind>(?:async )?function\*?|class|const) (?P<name>\w+)", re.MULTILINE
+)
 _EXPORT_DEFAULT: Final = re.compile(r"(?:^|(?<=;))export default (?=function\()", re.MULTILINE)
 _DEFAULT: Final = "$default"
 
@@ -25,7 +29,9 @@ def bundle(read: Callable[[str], str], entry: str, replaced: Mapping[str, str]) 
         path = replaced.get(path, path)
         name = _name_of(path)
         if path not in scripts:
-            text = _linked(read(path), lambda imported: add(posixpath.normpath(f"{posixpath.dirname(path)}/{imported}")))
+            text = _linked(
+                read(path), lambda imported: add(posixpath.normpath(f"{posixpath.dirname(path)}/{imported}"))
+            )
             scripts[path] = f"const {name} = (() => {{\n{text}\n}})();"
         return name
 

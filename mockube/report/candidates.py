@@ -105,7 +105,11 @@ def _has_too_few_pods(tree: ReadOnlyTree) -> bool:
     status, spec = tree.get("status") or {}, tree.get("spec") or {}
     desired = spec.get("replicas", 1)
     updated = status.get("updatedReplicas", desired)
-    return desired != status.get("readyReplicas", 0) or updated != desired or conditions.is_false(tree, "Progressing")
+    return (
+        desired != status.get("readyReplicas", 0)
+        or updated != desired
+        or conditions.is_false(tree, "Progressing")
+    )
 
 
 def _has_selector(tree: ReadOnlyTree) -> bool:

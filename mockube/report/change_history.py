@@ -45,7 +45,9 @@ class ChangeHistory(Struct, kw_only=True):
 async def read_changes(client: Client, seconds: float) -> ChangeHistory:
     begin = await _first_revision(client)
     listed = await client.list(CHANGES)
-    history = ChangeHistory(begin=begin, revision=int(listed.resource_version), changes=deque(maxlen=MAX_CHANGES))
+    history = ChangeHistory(
+        begin=begin, revision=int(listed.resource_version), changes=deque(maxlen=MAX_CHANGES)
+    )
     newest = [item["spec"] for item in listed.items]
     if newest:
         try:

@@ -21,7 +21,7 @@ from mockube.failure import Missing
 from .candidates import Candidate, candidates, unhealthy_containers
 from .change_history import ChangeHistory, read_changes
 from .masking import SECRETS, masked_secrets, masked_texts, text_mask
-from .recording import ContainerLog, Identity, Recording, Subject
+from .recording import ContainerLog, Recording, Subject
 from .refusals import refusals
 
 T = TypeVar("T")
@@ -196,7 +196,9 @@ async def _gather(work: Callable[[S], Awaitable[T]], values: Iterable[S]) -> lis
 
 
 def _event_place(event: ReadOnlyTree) -> tuple[str, str, str]:
-    time = event.get("lastTimestamp") or event.get("eventTime") or meta.metadata(event).get("creationTimestamp")
+    time = (
+        event.get("lastTimestamp") or event.get("eventTime") or meta.metadata(event).get("creationTimestamp")
+    )
     return time or "", meta.namespace(event), meta.name(event)
 
 
@@ -218,9 +220,7 @@ def _without_managed_fields(tree: ReadOnlyTree) -> ReadOnlyTree:
 # --- explanations and logs
 
 
-async def _explain(
-    client: Client, chosen: Sequence[Candidate]
-) -> Sequence[tuple[Candidate, ReadOnlyTree]]:
+async def _explain(client: Client, chosen: Sequence[Candidate]) -> Sequence[tuple[Candidate, ReadOnlyTree]]:
     """Return the candidates that are still there, with the statuses of their Explanations."""
 
     async def explain(candidate: Candidate) -> tuple[Candidate, ReadOnlyTree | None]:
@@ -240,9 +240,7 @@ async def _explain(
     return [(candidate, status) for candidate, status in await _gather(explain, chosen) if status is not None]
 
 
-async def _explain_refusals(
-    client: Client, requests: Sequence[ReadOnlyTree]
-) -> Mapping[str, ReadOnlyTree]:
+async def _explain_refusals(client: Client, requests: Sequence[ReadOnlyTree]) -> Mapping[str, ReadOnlyTree]:
     async def explain(name: str) -> tuple[str, ReadOnlyTree | None]:
         try:
             return name, (await control_objects.explain(client, {"request": {"name": name}}))["status"]
@@ -279,5 +277,3 @@ async def _read_logs(client: Client, chosen: Sequence[Candidate]) -> tuple[Seque
         return replace(log, lines=text.splitlines())
 
     return await _gather(read, places[:MAX_LOGS]), max(0, len(places) - MAX_LOGS)
-
-

@@ -86,7 +86,11 @@ def _authors(authors: Sequence[ReadOnlyTree]) -> Iterator[str]:
         return
     yield from ("", "## Last writes of each author")
     for author in authors:
-        yield from ("", f"{_code(author['author'])}, {author['writes']} {'write' if author['writes'] == 1 else 'writes, the last ones'}:", "")
+        yield from (
+            "",
+            f"{_code(author['author'])}, {author['writes']} {'write' if author['writes'] == 1 else 'writes, the last ones'}:",
+            "",
+        )
         yield from (f"- {_write(write, by=False)}" for write in author["last"])
 
 
@@ -123,7 +127,13 @@ def _object(subject: ReadOnlyTree) -> str:
 def _text(text: str) -> str:
     """Return a text on one line that is no markup, and mentions nobody."""
     line = " ".join(printable(text.replace("\n", " ")).split())
-    return line.replace("<", "&lt;").replace("`", "'").replace("@", "&#64;").replace("](", "]\\(").replace("|", "\\|")
+    return (
+        line.replace("<", "&lt;")
+        .replace("`", "'")
+        .replace("@", "&#64;")
+        .replace("](", "]\\(")
+        .replace("|", "\\|")
+    )
 
 
 def _code(text: str) -> str:

@@ -86,7 +86,9 @@ def max_bytes(changes: int) -> int:
 
 def data_of(recording: Recording, summary: Tree) -> Tree:
     """Return what the page shows."""
-    authors = [{**author, "isComponent": is_component(author["user"])} for author in summary.get("authors", ())]
+    authors = [
+        {**author, "isComponent": is_component(author["user"])} for author in summary.get("authors", ())
+    ]
     return {
         "summary": {**summary, "authors": authors},
         "revision": recording.revision,

@@ -37,15 +37,33 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 FULL: Final = Limits(
-    problems=100, evidence=20, nodes=50, writes=8, authors=40, refusals=20, warnings=50, log_lines=40, text=2_000
+    problems=100,
+    evidence=20,
+    nodes=50,
+    writes=8,
+    authors=40,
+    refusals=20,
+    warnings=50,
+    log_lines=40,
+    text=2_000,
 )
 """For a page, which has room."""
 LEVELS: Final = (
-    Limits(problems=20, evidence=6, nodes=8, writes=4, authors=8, refusals=8, warnings=8, log_lines=10, text=500),
-    Limits(problems=12, evidence=4, nodes=5, writes=3, authors=6, refusals=5, warnings=4, log_lines=6, text=300),
-    Limits(problems=8, evidence=2, nodes=3, writes=3, authors=4, refusals=3, warnings=2, log_lines=4, text=240),
-    Limits(problems=4, evidence=1, nodes=2, writes=2, authors=3, refusals=2, warnings=1, log_lines=2, text=160),
-    Limits(problems=1, evidence=1, nodes=1, writes=1, authors=1, refusals=1, warnings=1, log_lines=1, text=100),
+    Limits(
+        problems=20, evidence=6, nodes=8, writes=4, authors=8, refusals=8, warnings=8, log_lines=10, text=500
+    ),
+    Limits(
+        problems=12, evidence=4, nodes=5, writes=3, authors=6, refusals=5, warnings=4, log_lines=6, text=300
+    ),
+    Limits(
+        problems=8, evidence=2, nodes=3, writes=3, authors=4, refusals=3, warnings=2, log_lines=4, text=240
+    ),
+    Limits(
+        problems=4, evidence=1, nodes=2, writes=2, authors=3, refusals=2, warnings=1, log_lines=2, text=160
+    ),
+    Limits(
+        problems=1, evidence=1, nodes=1, writes=1, authors=1, refusals=1, warnings=1, log_lines=1, text=100
+    ),
 )
 """For a text of limited size: the first one that fits is taken."""
 
@@ -83,14 +101,18 @@ def summarize(recording: Recording, limits: Limits = FULL) -> Tree:
         "refused": [summarizer.refusal(each) for each in refused[: limits.refusals]],
         "authors": [summarizer.author(*each) for each in authors[: limits.authors]],
         "warnings": warnings[: limits.warnings],
-        "faults": [{"name": meta.name(fault), "spec": fault["spec"]} for fault in recording.faults[: limits.refusals]],
+        "faults": [
+            {"name": meta.name(fault), "spec": fault["spec"]} for fault in recording.faults[: limits.refusals]
+        ],
         "marks": [
             {"name": meta.name(mark), "revision": mark["spec"].get("revision")}
             for mark in recording.marks[: limits.refusals]
         ],
         "notes": [*recording.notes, *_omitted(limits, problems, refused, authors, warnings)],
     }
-    return {name: _shortened(value, limits.text) for name, value in tree.items() if value not in ("", [], None)}
+    return {
+        name: _shortened(value, limits.text) for name, value in tree.items() if value not in ("", [], None)
+    }
 
 
 def _omitted(
@@ -196,7 +218,12 @@ class _Summarizer:
 
 
 def log_head(log: ContainerLog) -> Tree:
-    return {"pod": log.pod, "namespace": log.namespace, "container": log.container, "previous": log.is_previous}
+    return {
+        "pod": log.pod,
+        "namespace": log.namespace,
+        "container": log.container,
+        "previous": log.is_previous,
+    }
 
 
 def _commands(tree: ReadOnlyTree | None, uid: str) -> Iterator[str]:
@@ -210,7 +237,9 @@ def _commands(tree: ReadOnlyTree | None, uid: str) -> Iterator[str]:
 
 def _other_warnings(recording: Recording) -> Iterator[Tree]:
     """Yield the warnings about what is not explained, the newest first."""
-    explained = {(each["object"].get("namespace", ""), each["object"]["name"]) for each in recording.explanations}
+    explained = {
+        (each["object"].get("namespace", ""), each["object"]["name"]) for each in recording.explanations
+    }
     explained |= {(each.namespace, each.name) for others in recording.similar.values() for each in others}
     for event in reversed(recording.events):
         subject = event.get("involvedObject") or {}

@@ -32,7 +32,12 @@ def _without_old_patches(count: int) -> Step:
         changes = data["changes"]
         old, new = (changes[:-count], changes[-count:]) if count else (changes, [])
         with_patch = sum(1 for change in old if "patch" in change)
-        kept = [{**change, "patchOmitted": "it is left out of the report"} if change.pop("patch", None) else change for change in map(dict, old)]
+        kept = [
+            {**change, "patchOmitted": "it is left out of the report"}
+            if change.pop("patch", None)
+            else change
+            for change in map(dict, old)
+        ]
         note = f"What the {with_patch} oldest changes changed is left out; who made them is not."
         return {**data, "changes": [*kept, *new]}, note if with_patch else ""
 
@@ -43,7 +48,10 @@ def _half_of(name: str) -> Step:
     def leave_out(data: Tree) -> tuple[Tree, str]:
         items: Sequence[object] = data[name]
         dropped = len(items) // 2
-        return {**data, name: items[dropped:]}, f"{dropped} {name}, the oldest, are left out." if dropped else ""
+        return {
+            **data,
+            name: items[dropped:],
+        }, f"{dropped} {name}, the oldest, are left out." if dropped else ""
 
     return leave_out
 

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
-
 from mockube.apimachinery.patch.json_difference import patched
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.history.field_values import ABSENT, FieldChange, changes_of
@@ -15,7 +13,9 @@ from .recording import Identity
 
 MAX_FIELDS: Final = 6
 """The fields of a write that are named."""
-_NOISE: Final = re.compile(r"metadata\.generation|.*\.(lastProbeTime|lastTransitionTime|lastUpdateTime|observedGeneration)")
+_NOISE: Final = re.compile(
+    r"metadata\.generation|.*\.(lastProbeTime|lastTransitionTime|lastUpdateTime|observedGeneration)"
+)
 """Fields that change with others, and say nothing of their own."""
 _STATUS: Final = "status"
 

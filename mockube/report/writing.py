@@ -27,10 +27,16 @@ def _markdown(recording: Recording) -> str:
 
 
 def _json(recording: Recording) -> str:
-    return fitted(recording, lambda summary: orjson.dumps(summary, option=orjson.OPT_INDENT_2).decode() + "\n", MAX_TEXT)
+    return fitted(
+        recording, lambda summary: orjson.dumps(summary, option=orjson.OPT_INDENT_2).decode() + "\n", MAX_TEXT
+    )
 
 
-WRITERS: Final[Mapping[str, Callable[[Recording], str]]] = {".html": page_of, ".md": _markdown, ".json": _json}
+WRITERS: Final[Mapping[str, Callable[[Recording], str]]] = {
+    ".html": page_of,
+    ".md": _markdown,
+    ".json": _json,
+}
 """How a report is written, by the end of the file's name."""
 
 
@@ -41,12 +47,20 @@ def check_path(path: Path) -> None:
 
 
 async def write_report(
-    access: Access, path: Path, subject: Subject = NO_SUBJECT, *, stop_faults: Callable[[], None] = lambda: None
+    access: Access,
+    path: Path,
+    subject: Subject = NO_SUBJECT,
+    *,
+    stop_faults: Callable[[], None] = lambda: None,
 ) -> None:
     """Write a report of the cluster of a server; `stop_faults` is called before requests that a fault could refuse."""
     check_path(path)
     async with open_client(access, RealClock()) as client:
         recording = await collect(client, subject, stop_faults)
-    text = await asyncio.to_thread(WRITERS[path.suffix], recording)
+    await asyncio.to_thread(_write, recording, path)
+
+
+def _write(recording: Recording, path: Path) -> None:
+    text = WRITERS[path.suffix](recording)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
