@@ -65,7 +65,7 @@ def page_of(recording: Recording) -> str:
     data = data_of(recording, summary)
     data, notes = thinned(data, lambda some: len(_packed(some)), max_bytes(len(recording.changes)) - frame)
     if notes:
-        data["summary"] = {**summary, "notes": [*summary.get("notes", ()), *notes]}
+        data["summary"] = {**data["summary"], "notes": [*summary.get("notes", ()), *notes]}
     return _PAGE.format(
         policy=_policy(script, style),
         title=escape(summary.get("title", "A cluster of mockube")),
