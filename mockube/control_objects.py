@@ -34,7 +34,7 @@ REWIND_SECONDS: Final = 300.0
 """How long a rewind may take, as the restore of a snapshot."""
 EXPLANATION_SECONDS: Final = 60.0
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
-_OFF: Final = "the server has no control: it is not a server of mockube, or was started with --control=off"
+OFF: Final = "the server has no control: it is not a server of mockube, or was started with --control=off"
 WATCH_SECONDS: Final = 86_400.0
 
 
@@ -44,7 +44,7 @@ def _needs_control() -> Iterator[None]:
     try:
         yield
     except NotFound as error:
-        raise Missing(_OFF) from error
+        raise Missing(OFF) from error
 
 
 def object_of(kind: str, name: str, spec: ReadOnlyTree) -> Tree:
@@ -143,7 +143,7 @@ async def explain(client: Client, spec: ReadOnlyTree) -> Tree:
         return await _create(client.with_timeout(EXPLANATION_SECONDS), EXPLANATIONS, spec)
     except NotFound as error:
         is_about_object = error.details is not None and error.details.name
-        raise Missing(error.message if is_about_object else _OFF) from error
+        raise Missing(error.message if is_about_object else OFF) from error
 
 
 async def page_path(client: Client) -> str:

@@ -1,38 +1,83 @@
-"""The report about the cluster of a failed test: its last requests, events of what is not healthy, warnings and errors."""
+"""The report about the cluster of a failed test: its last requests, events of what is not healthy, warnings and errors; and a file."""
 
+import asyncio
+import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from mockube.apimachinery import meta
+from mockube.client.kubeconfig import read
 from mockube.cluster import Cluster, ForkedCluster
 from mockube.component_base.printable import printable
 from mockube.embedded.calls import CallsDropped
 from mockube.objects import health
 from mockube.objects.errors import WaitFailed
 from mockube.objects.wait_report import format_event
+from mockube.report.recording import Subject
+from mockube.report.writing import write_report
 
 MAX_LINES: Final = 20
 """The number of last lines of each section."""
+
+FILE_SECONDS: Final = 60.0
+"""How long the report of a failed test may take."""
+_MAX_NAME: Final = 150
+_SEPARATORS: Final = re.compile(r"::|/")
+_UNUSUAL: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 
 AnyCluster: TypeAlias = Cluster | ForkedCluster
 LinesOf: TypeAlias = Callable[[AnyCluster], Iterable[str]]
 
 
 def failure_sections(
-    cluster: AnyCluster, error: BaseException | None = None, name: str = "mockube"
+    cluster: AnyCluster,
+    error: BaseException | None = None,
+    name: str = "mockube",
+    write_page: LinesOf | None = None,
 ) -> Sequence[tuple[str, str]]:
     """Return titles and texts of the sections that are not empty; `name` is that of the fixture.
 
     The error of a failed wait contains the events already. Injected faults are stopped before events are listed, because
     they could block that request.
     """
+    calls, *others = _SECTIONS
+    page = [] if write_page is None else [("report", write_page)]
     sections = [
         (title, _section_text(lines_of, cluster))
-        for title, lines_of in _SECTIONS
+        for title, lines_of in (calls, *page, *others)
         if not (lines_of is _events and isinstance(error, WaitFailed))
     ]
     return [(f"{name}: {title}", text) for title, text in sections if text]
+
+
+def page_writer(path: Path, subject: Subject) -> LinesOf:
+    """Return what writes a page about a cluster, and returns its path or why there is none. Injected faults are stopped."""
+
+    def write_page(cluster: AnyCluster) -> Iterable[str]:
+        async def write() -> None:
+            async with asyncio.timeout(FILE_SECONDS):
+                await write_report(read(cluster.kubeconfig), path, subject, stop_faults=cluster.stop_faults)
+
+        try:
+            with ThreadPoolExecutor(1) as thread:  # an event loop may run in this one
+                thread.submit(lambda: asyncio.run(write())).result()
+        except TimeoutError:
+            return [f"{path} was not written within {FILE_SECONDS:g} s"]
+        return [str(path)]
+
+    return write_page
+
+
+def file_name(test: str, part: str) -> str:
+    """Return the name of the file of a test: its id, with a digest if that has characters that a file's name has not."""
+    name = _SEPARATORS.sub("-", test)
+    usual = _UNUSUAL.sub("-", name)[:_MAX_NAME]
+    digest = "" if usual == name else f"-{sha256(test.encode()).hexdigest()[:8]}"
+    return f"{usual}{digest}{part}.html"
 
 
 def _section_text(lines_of: LinesOf, cluster: AnyCluster) -> str:

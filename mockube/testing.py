@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -20,6 +21,7 @@ import pytest
 
 if TYPE_CHECKING:
     from mockube.cluster import AsyncCluster, Cluster
+    from mockube.failure_report import LinesOf
     from mockube.forked_cluster import ForkedCluster
 
 MakeCluster: TypeAlias = "Callable[..., Cluster]"
@@ -52,6 +54,7 @@ class _PlainFinder(MetaPathFinder):
 
 
 _FINDER: Final = _PlainFinder()
+REPORT_OPTION: Final = "--mockube-report"
 _CLUSTERS: Final = pytest.StashKey["list[Cluster]"]()
 """The clusters that a test made."""
 
@@ -72,6 +75,11 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         "whether client libraries use the cluster of the fixture by default, instead of your own (false)",
         type="bool",
         default=False,
+    )
+    parser.getgroup("mockube").addoption(
+        REPORT_OPTION,
+        metavar="DIR",
+        help="write a page about the cluster of each failed test to this folder; clusters keep all of their history for it",
     )
     for name in NAMES:
         if pluginmanager.get_plugin(name) is None:
@@ -173,7 +181,7 @@ def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
         options["version"] = version
     marker = request.node.get_closest_marker(FIXTURE)
     if marker is None:
-        return options
+        return _with_history(options, request.config)
     unknown = [
         repr(argument)
         for argument in (*marker.args, *(name for name in marker.kwargs if name not in OPTIONS))
@@ -181,7 +189,14 @@ def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
     if unknown:
         accepted = ", ".join(OPTIONS)
         pytest.fail(f"the marker mockube takes {accepted}, not {', '.join(unknown)}", pytrace=False)
-    return {**options, **marker.kwargs}
+    return _with_history({**options, **marker.kwargs}, request.config)
+
+
+def _with_history(options: dict[str, Any], config: pytest.Config) -> dict[str, Any]:
+    """Return options with which a cluster keeps all of its history if reports are written; a flag of the user applies instead."""
+    if not config.getoption(REPORT_OPTION):
+        return options
+    return {**options, "flags": ("--history=all", *options.get("flags", ()))}
 
 
 def _check_nodes(text: str) -> str:
@@ -214,9 +229,26 @@ def pytest_runtest_makereport(
         from mockube.failure_report import failure_sections  # noqa: PLC0415 - see the top
 
         error = call.excinfo.value if call.excinfo is not None else None
-        for name, cluster in _clusters_of(item):
-            report.sections += failure_sections(cluster, error, name)
+        for number, (name, cluster) in enumerate(_clusters_of(item), 1):
+            page = _page_writer(item, report, call, number)
+            report.sections += failure_sections(cluster, error, name, page)
     return report
+
+
+def _page_writer(
+    item: pytest.Item, report: pytest.TestReport, call: pytest.CallInfo[None], number: int
+) -> "LinesOf | None":
+    """Return what writes the page of a cluster of a failed test, if that is wanted."""
+    folder = item.config.getoption(REPORT_OPTION)
+    if not folder:
+        return None
+    from mockube.failure_report import file_name, page_writer  # noqa: PLC0415 - see the top
+    from mockube.report.recording import Subject  # noqa: PLC0415 - see the top
+
+    phase = "" if report.when == "call" else f"-{report.when}"
+    path = Path(folder) / file_name(item.nodeid, f"{phase}-{number}" if number > 1 else phase)
+    text = "" if call.excinfo is None else call.excinfo.exconly()
+    return page_writer(path, Subject(title=item.nodeid, result=f"failed in its {report.when}", text=text))
 
 
 def _clusters_of(item: pytest.Item) -> "Iterator[tuple[str, Cluster | ForkedCluster]]":

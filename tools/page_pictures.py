@@ -1,4 +1,4 @@
-"""Make the pictures of the page for README.md and docs/guides/ui.md: `python -m tools.page_pictures`.
+"""Make the pictures of the page and of a report for README.md and docs/guides: `python -m tools.page_pictures`.
 
 It starts a cluster, does in it what the pictures show, and takes pictures with Chromium. `--all FOLDER` writes each view in light and dark
 colours, wide and narrow, to look at after a change of the page.
@@ -9,9 +9,10 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from playwright.sync_api import sync_playwright
@@ -40,6 +41,8 @@ SHOWN: Final = (
     ("activity", "light"),
 )
 """The views of the pages of documentation, with their colours."""
+REPORT: Final = {"summary": "#/summary?ns=shop"}
+"""The views of a report, of which the documentation has the light and wide one."""
 _LOADED_SECONDS: Final = 2.0
 
 WORKLOADS: Final = """
@@ -116,8 +119,8 @@ def fill(cluster: Connection) -> None:
     time.sleep(5)
 
 
-def take(playwright: Any, path_of: Callable[[str, str, str], Path | None]) -> None:
-    """Take the pictures that have a path, by view, colours and width."""
+def take(playwright: Any, report: Path, path_of: Callable[[str, str, str], Path | None]) -> None:
+    """Take the pictures that have a path, by view, colours and width, also of a report."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
     browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
     for scheme in ("light", "dark"):
@@ -129,15 +132,22 @@ def take(playwright: Any, path_of: Callable[[str, str, str], Path | None]) -> No
             tab.goto(mockube("ui", "--no-open", f"--name={CLUSTER}"))
             tab.get_by_role("navigation", name="Views").wait_for()
             tab.get_by_text("Reading the objects").wait_for(state="detached")
-            for view, fragment in VIEWS.items():
-                path = path_of(view, scheme, width)
-                if path is None:
-                    continue
-                tab.evaluate("fragment => { location.hash = fragment; }", fragment)
-                tab.wait_for_timeout(_LOADED_SECONDS * 1000)
-                tab.screenshot(path=path)
+            _take_views(tab, VIEWS, lambda view: path_of(view, scheme, width))  # noqa: B023 - it is called at once
+            tab.goto(f"file://{report}")
+            tab.get_by_role("navigation", name="Views").wait_for()
+            _take_views(tab, REPORT, lambda view: path_of(view, scheme, width))  # noqa: B023 - as above
             context.close()
     browser.close()
+
+
+def _take_views(tab: Any, views: Mapping[str, str], path_of: Callable[[str], Path | None]) -> None:
+    for view, fragment in views.items():
+        path = path_of(view)
+        if path is None:
+            continue
+        tab.evaluate("fragment => { location.hash = fragment; }", fragment)
+        tab.wait_for_timeout(_LOADED_SECONDS * 1000)
+        tab.screenshot(path=path)
 
 
 def main() -> None:
@@ -150,12 +160,21 @@ def main() -> None:
     def path_of(view: str, scheme: str, width: str) -> Path | None:
         if folder is not None:
             return folder / f"{view}-{scheme}-{width}.png"
+        if view in REPORT:
+            is_shown_report = (scheme, width) == ("light", "wide")
+            return IMAGES / f"report-{view}-{scheme}.png" if is_shown_report else None
         is_shown = width == "wide" and (view, scheme) in SHOWN
         return IMAGES / f"page-{view}-{scheme}.png" if is_shown else None
 
-    with running_cluster() as cluster, sync_playwright() as playwright:
+    with (
+        running_cluster() as cluster,
+        sync_playwright() as playwright,
+        TemporaryDirectory() as folder_of_report,
+    ):
         fill(cluster)
-        take(playwright, path_of)
+        report = Path(folder_of_report) / "report.html"
+        mockube("report", f"--output={report}", f"--name={CLUSTER}")
+        take(playwright, report, path_of)
 
 
 if __name__ == "__main__":

@@ -86,6 +86,7 @@ GROUPS: Final[Mapping[str, Sequence[Command]]] = {
         Command(
             name="why", summary="explain the state of an object, or the refusal of a request", module="why"
         ),
+        Command(name="report", summary="write what happened in a cluster to one file", module="report"),
         Command(name="ui", summary="open the page of a cluster in a browser", module="ui"),
         Command(name="at", summary="run a command with the cluster as it was at a moment", module="at"),
         Command(name="log", summary="print the writes of an object", module="log"),

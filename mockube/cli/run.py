@@ -7,6 +7,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -46,6 +47,13 @@ def add_flags(parser: CommandParser) -> None:
         help="file with a KubeSchedulerConfiguration (the default profile)",
     )
     parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="write what happened in the cluster to a file when the command has ended, whatever its exit code: a name with .html, .md or "
+        ".json; the cluster keeps all of its history for it (none)",
+    )
+    parser.add_argument(
         "-v",
         "--v",
         type=non_negative_int,
@@ -70,6 +78,10 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("no command: use `mockube run -- CMD ...`")
     if shutil.which(command[0]) is None and os.sep not in command[0]:
         return _report_missing(command)
+    if options.report is not None:
+        from mockube.report.writing import check_path  # noqa: PLC0415 - as below
+
+        check_path(options.report)
     check_control_planes(options, options.profile)
     check_images(options.images, has_processes=options.container_runtime == PROCESS)
     return asyncio.run(
@@ -78,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
             options=LaunchOptions(
                 nodes=options.simulate_nodes,
                 packs=options.packs,
-                flags=(*version_flags(options), *_level_flags(options)),
+                flags=(*version_flags(options), *_level_flags(options), *_history_flags(options)),
                 manager_flags=manager_flags(options),
                 profile=options.profile,
                 control_planes=options.control_planes,
@@ -89,9 +101,28 @@ def run(options: argparse.Namespace) -> int:
                 note=print_line if options.v >= START_TIMES else lambda _: None,
                 read_not_simulated=read_not_simulated,
                 print_logs=_print_logs if options.v >= DEBUG_VERBOSITY else lambda _: None,
+                write_report=partial(_write_report, options.report, command),
             ),
         )
     )
+
+
+async def _write_report(path: Path | None, command: Sequence[str], kubeconfig: Path, code: int) -> None:
+    """Write the report of a run; a problem is reported, and does not change how the run ends."""
+    if path is None:
+        return
+    from mockube.client.kubeconfig import read  # noqa: PLC0415 - few runs have a report
+    from mockube.objects.errors import EXPLAINED  # noqa: PLC0415 - as above
+    from mockube.report.recording import Subject  # noqa: PLC0415 - as above
+    from mockube.report.writing import write_report  # noqa: PLC0415 - as above
+
+    subject = Subject(title=shlex.join(["mockube", "run", "--", *command]), result=f"exit code {code}")
+    try:
+        await write_report(read(kubeconfig), path, subject)
+    except (*EXPLAINED, OSError) as error:
+        print_line(f"the report {path} was not written: {error}")
+    else:
+        print_line(f"the report of the cluster is {path}")
 
 
 def _report_missing(command: Sequence[str]) -> int:
@@ -109,6 +140,10 @@ def _print_logs(folder: Path) -> None:
     """Print the logs of both processes, which are deleted with the cluster."""
     tails = [Tail(path, path.stem) for path in sorted(folder.glob("*.log"))]
     sys.stderr.writelines(merge_lines(tails))
+
+
+def _history_flags(options: argparse.Namespace) -> Sequence[str]:
+    return () if options.report is None else ("--history=all",)
 
 
 def _level_flags(options: argparse.Namespace) -> Sequence[str]:

@@ -9,9 +9,9 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -38,6 +38,8 @@ class RunReports(Struct, frozen=True, kw_only=True):
     """Returns the programs that were not simulated, by the path of the kubeconfig; they are reported at the end."""
     print_logs: Callable[[Path], None]
     """Called with the folder of the logs before it is deleted."""
+    write_report: Callable[[Path, int], Coroutine[Any, Any, None]]
+    """Called with the path of the kubeconfig and the exit code of the command, while the cluster still runs."""
 
 
 async def run_once(
@@ -75,6 +77,9 @@ async def run_once(
                 )
                 if not plane.is_over:
                     code = await _run(command, plane, launch)
+                    await wait_first(
+                        reports.write_report(launch.kubeconfig, code), plane.wait_until_stopped()
+                    )
                     lines = await asyncio.to_thread(reports.read_not_simulated, launch.kubeconfig)
                     _report_not_simulated(lines, reports.line)
         except TimeoutError:

@@ -1,6 +1,7 @@
 """The pytest plugin, in a separate pytest process."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -114,6 +115,7 @@ def test_invalid_marker_or_setting_is_reported_in_one_line(run, settings, proble
 
 AS_DEFAULT = """
 import os
+import re
 import kubernetes.client
 import pytest
 
@@ -153,6 +155,7 @@ def test_cluster_of_fixture_can_be_default(run, monkeypatch, setting, scope, tex
 
 FORKS = """
 import os
+import re
 import pytest
 
 CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME}}"
@@ -462,3 +465,42 @@ class AwaitedTest(unittest.IsolatedAsyncioTestCase):
 """
     answer = run(text)
     assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_failed_test_has_a_page_and_its_path(run, tmp_path):
+    answer = run(
+        f"""
+import pytest
+
+POD = "{POD}"
+
+@pytest.mark.parametrize("case", ["a/b"])
+def test_it(mockube, case):
+    mockube.apply(POD)
+    assert mockube.get("Pod", "a")["metadata"]["name"] == "b"
+
+def test_that(mockube):
+    pass
+
+def test_without_cluster():
+    assert False
+""",
+        "--mockube-report=reports",
+    )
+    (page,) = (tmp_path / "reports").iterdir()
+    assert page.name.startswith("test_mine.py-test_it-a-b--")
+    assert " mockube: report -" in answer.stdout
+    assert f"\nreports/{page.name}\n" in answer.stdout
+    assert "failed in its call" in page.read_text()
+
+
+def test_page_that_cannot_be_written_is_reported_and_the_failure_stays(run, tmp_path):
+    (tmp_path / "reports").write_text("a file")
+    answer = run("def test_it(mockube):\n    assert mockube.url == 1", "--mockube-report=reports")
+    assert "AssertionError" in answer.stdout
+    assert re.search(r"mockube: report -+\n.*reports", answer.stdout)
+
+
+def test_no_page_is_written_without_the_option(run):
+    answer = run("def test_it(mockube):\n    assert mockube.url == 1")
+    assert "mockube: report" not in answer.stdout

@@ -10,13 +10,14 @@ const TABS = { overview: "Overview", yaml: "YAML", changes: "Changes", why: "Why
 const MAX_LINES = 4000;
 
 export function Detail(props) {
-  const { selected, selectedKey, select, route, change } = props;
-  const tab = Object.hasOwn(TABS, route.tab) ? route.tab : "overview";
+  const { selected, selectedKey, select, route, change, hasActions = true } = props;
+  const tabs = Object.entries(TABS).filter(([each]) => hasActions || each !== "actions");
+  const tab = tabs.some(([each]) => each === route.tab) ? route.tab : "overview";
   const [resource, namespace, name] = selectedKey.split("|");
   const kind = selected?.kind.kind ?? resource;
   const { text, level } = selected ? stateOf(kind, selected.object) : { text: "not there at this time", level: "none" };
   const onKeyDown = (event) => {
-    const names = Object.keys(TABS);
+    const names = tabs.map(([each]) => each);
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     const next = names[(names.indexOf(tab) + step + names.length) % names.length];
@@ -32,7 +33,7 @@ export function Detail(props) {
         <button class="plain" onClick=${() => select(null)} aria-label="Close" title="Close (Escape)">✕</button>
       </div>
       <div class="tabs" role="tablist" aria-label="Parts" onKeyDown=${onKeyDown}>
-        ${Object.entries(TABS).map(([each, title]) => html`
+        ${tabs.map(([each, title]) => html`
           <button key=${each} role="tab" data-tab=${each} aria-selected=${tab === each} tabindex=${tab === each ? 0 : -1} onClick=${() => change({ tab: each })}>${title}</button>`)}
       </div>
       <div class="body" role="tabpanel" tabindex="0" aria-label=${TABS[tab]}>

@@ -5,7 +5,7 @@ import { drawOn, themeColors } from "../canvas.js";
 
 const STEPS = 1000;
 
-export function TimeBar({ history, moment, isReady, change }) {
+export function TimeBar({ history, moment, isReady, change, nowName = "● Live" }) {
   const canvas = useRef(null);
   const [, update] = useState(0);
   const [dragged, setDragged] = useState(null);
@@ -32,7 +32,7 @@ export function TimeBar({ history, moment, isReady, change }) {
   const text = moment || dragged !== null ? timeText(chosen, { withDate: true }) : "now";
   return html`
     <footer class=${`timebar ${moment ? "past" : ""}`}>
-      <button class=${moment ? "" : "live"} onClick=${() => change({ at: "" })} title="Show now (n)">${moment ? "Back to now" : "● Live"}</button>
+      <button class=${moment ? "" : "live"} onClick=${() => change({ at: "" })} title="Show now (n)">${moment ? "Back to now" : nowName}</button>
       <div class="density">
         <canvas ref=${canvas} aria-hidden="true"></canvas>
         <input type="range" min="0" max=${STEPS} step="1" value=${position} aria-label="The moment that the page shows" aria-valuetext=${text}

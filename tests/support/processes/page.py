@@ -1,4 +1,4 @@
-"""The page of `mockube ui` in a real browser, driven by Playwright."""
+"""The page of `mockube ui`, and reports, in a real browser, driven by Playwright."""
 
 import contextlib
 from urllib.parse import urlsplit
@@ -55,8 +55,25 @@ async def one_time_token(client):
 
 
 @contextlib.asynccontextmanager
-async def visiting(client, *, viewport=WIDE, scheme="light"):
+async def opened_file(path, **options):
+    """A report that is opened from its file; it fails if a script failed, or if anything was requested."""
+    async with tab_of(f"file://{path}", **options) as page:
+        await page.tab.goto(page.url)
+        await page.tab.get_by_role("navigation", name="Views").wait_for()
+        yield page
+        assert page.problems == [], page.problems
+        assert page.addresses == {""}
+
+
+@contextlib.asynccontextmanager
+async def visiting(client, **options):
     """A page of a server that is not open yet."""
+    async with tab_of(client.url, **options) as page:
+        yield page
+
+
+@contextlib.asynccontextmanager
+async def tab_of(url, *, viewport=WIDE, scheme="light"):
     program = browser()
     async with async_playwright() as playwright:
         running = await playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
@@ -65,7 +82,7 @@ async def visiting(client, *, viewport=WIDE, scheme="light"):
                 viewport=viewport, color_scheme=scheme, ignore_https_errors=True
             )
             context.set_default_timeout(20_000)
-            yield Page(await context.new_page(), client.url)
+            yield Page(await context.new_page(), url)
         finally:
             await running.close()
 

@@ -1,0 +1,33 @@
+"""Who wrote: a user with a program, and whether that is a part of the control plane."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from mockube.apimachinery.tree import ReadOnlyTree
+
+_SYSTEM: Final = "system:"
+_ACCOUNTS: Final = "system:serviceaccount:"
+_OWN_ACCOUNTS: Final = "system:serviceaccount:kube-"
+
+
+class Author(NamedTuple):
+    user: str
+    program: str
+    """The field manager, or else the beginning of the User-Agent."""
+
+    @classmethod
+    def of(cls, change: ReadOnlyTree) -> "Author":
+        author: Mapping[str, str] = change.get("author") or {}
+        program = author.get("manager") or author.get("agent", "").partition(" ")[0]
+        return cls(author.get("user", ""), program)
+
+    def __str__(self) -> str:
+        if not self.user:
+            return "(not known)"
+        return f"{self.user} ({self.program})" if self.program not in ("", self.user) else self.user
+
+
+def is_component(user: str) -> bool:
+    """Return whether a user is a part of the control plane, or a node."""
+    is_account = user.startswith(_ACCOUNTS) and not user.startswith(_OWN_ACCOUNTS)
+    return not user or (user.startswith(_SYSTEM) and not is_account)

@@ -1,0 +1,94 @@
+"""Joins the modules of a page into one script, so that a file needs no other one.
+
+The modules are our own, and of a plain form: each import and export is a statement on one line, and no circle of imports exists.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+_IMPORT: Final = re.compile(
+    r"""^import ?(?:(?P<names>\{[^}]*\})|(?P<default>\w+)) ?from ?"(?P<path>[^"]+)";""", re.MULTILINE
+)
+_EXPORT_FROM: Final = re.compile(r"""^export ?(?P<names>\{[^}]*\}) ?from ?"(?P<path>[^"]+)";""", re.MULTILINE)
+_EXPORT_NAMES: Final = re.compile(r"(?:^|(?<=;|\}))export ?(?P<names>\{[^}]*\});?", re.MULTILINE)
+_EXPORT: Final = re.compile(
+    r"^export (?P<kind>(?:async )?function\*?|class|const) (?P<name>\w+)", re.MULTILINE
+)
+_EXPORT_DEFAULT: Final = re.compile(r"(?:^|(?<=;))export default (?=function\()", re.MULTILINE)
+_DEFAULT: Final = "$default"
+
+
+def bundle(read: Callable[[str], str], entry: str, replaced: Mapping[str, str]) -> str:
+    """Return a script with a module and all that it imports; `replaced` are modules that others take the place of."""
+    scripts: dict[str, str] = {}
+
+    def add(path: str) -> str:
+        """Add a module after those that it imports, and return the name of its exports."""
+        path = replaced.get(path, path)
+        name = _name_of(path)
+        if path not in scripts:
+            text = _linked(
+                read(path), lambda imported: add(posixpath.normpath(f"{posixpath.dirname(path)}/{imported}"))
+            )
+            scripts[path] = f"const {name} = (() => {{\n{text}\n}})();"
+        return name
+
+    add(entry)
+    return "\n".join(scripts.values())
+
+
+def _name_of(path: str) -> str:
+    return "$" + re.sub(r"\W", "_", path)
+
+
+def _linked(text: str, link: Callable[[str], str]) -> str:
+    """Return a module as the body of a function that returns its exports."""
+    exports: dict[str, str] = {}
+
+    def take_import(found: re.Match[str]) -> str:
+        source = link(found["path"])
+        if found["default"]:
+            return f"const {found['default']} = {source}.{_DEFAULT};"
+        return f"const {{ {', '.join(_renamed(found['names'], ': '))} }} = {source};"
+
+    def take_exports_of(found: re.Match[str]) -> str:
+        source = link(found["path"])
+        exports.update((new, f"{source}.{old}") for old, new in _names(found["names"]))
+        return ""
+
+    def take_names(found: re.Match[str]) -> str:
+        exports.update((new, old) for old, new in _names(found["names"]))
+        return ""
+
+    def take_declaration(found: re.Match[str]) -> str:
+        exports[found["name"]] = found["name"]
+        return f"{found['kind']} {found['name']}"
+
+    def take_default(_: re.Match[str]) -> str:
+        exports[_DEFAULT] = _DEFAULT
+        return f"const {_DEFAULT} = "
+
+    for pattern, take in (
+        (_IMPORT, take_import),
+        (_EXPORT_FROM, take_exports_of),
+        (_EXPORT_NAMES, take_names),
+        (_EXPORT_DEFAULT, take_default),
+        (_EXPORT, take_declaration),
+    ):
+        text = pattern.sub(take, text)
+    members = ", ".join(f"{new}: {old}" for new, old in sorted(exports.items()))
+    return f"{text.rstrip()}\nreturn {{ {members} }};"
+
+
+def _names(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the names of `{ a, b as c }`, each with the one that it gets."""
+    for part in filter(None, map(str.strip, text.strip("{}").split(","))):
+        old, _, new = part.partition(" as ")
+        yield old.strip(), (new or old).strip()
+
+
+def _renamed(text: str, separator: str) -> Iterator[str]:
+    for old, new in _names(text):
+        yield old if old == new else f"{old}{separator}{new}"

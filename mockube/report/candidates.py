@@ -1,0 +1,160 @@
+"""Which objects may have a problem, by their status: `why` is asked about these. It is cheap, and rather names too many."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.objects.health import is_healthy, pod_problem
+from mockube.scheduler.choice import MALFORMED_OBJECT_ERRORS
+
+from .recording import Identity
+
+_READINESS: Final = ("Ready", "Available", "Synced", "Healthy", "Reconciled")
+"""Conditions of objects of all kinds that are False if something is wrong."""
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """Objects of one owner in the same state, of which the first one is explained."""
+
+    identity: Identity
+    tree: ReadOnlyTree
+    similar: Sequence[Identity] = ()
+
+
+def candidates(objects: Mapping[str, Sequence[ReadOnlyTree]]) -> Sequence[Candidate]:
+    """Return the objects that may have a problem: owners before what they own, those of users before those of the cluster."""
+    found = [
+        (Identity.of(resource, tree), tree)
+        for resource, trees in objects.items()
+        for tree in trees
+        if _is_candidate(resource, tree)
+    ]
+    unhealthy = {meta.uid(tree) for _, tree in found}
+    owners = _Owners(objects)
+    groups: dict[tuple[str, ...], list[tuple[Identity, ReadOnlyTree]]] = {}
+    for identity, tree in found:
+        if identity.resource == "replicasets.apps" and owners.owner_of(tree) in unhealthy:
+            continue  # its Deployment has the same cause
+        groups.setdefault(_group_of(identity, tree), []).append((identity, tree))
+    selected = []
+    for members in groups.values():
+        (identity, tree), *others = sorted(members, key=lambda member: member[0])
+        selected.append(Candidate(identity=identity, tree=tree, similar=[other for other, _ in others]))
+    return sorted(selected, key=lambda candidate: (*owners.place_of(candidate.tree), candidate.identity))
+
+
+def _group_of(identity: Identity, tree: ReadOnlyTree) -> tuple[str, ...]:
+    """Return a key that objects share if one explanation is enough for them: pods of one owner in the same state."""
+    owner = meta.controller_of(tree)
+    if identity.resource != "pods" or owner is None:
+        return identity
+    return (identity.resource, identity.namespace, owner["uid"], pod_problem(tree))
+
+
+class _Owners:
+    """The owners of objects, for the order in which these are listed."""
+
+    def __init__(self, objects: Mapping[str, Sequence[ReadOnlyTree]]) -> None:
+        self._by_uid = {meta.uid(tree): tree for trees in objects.values() for tree in trees}
+
+    def owner_of(self, tree: ReadOnlyTree) -> str:
+        owner = meta.controller_of(tree)
+        return "" if owner is None else owner["uid"]
+
+    def place_of(self, tree: ReadOnlyTree) -> tuple[int, str, str, int]:
+        """Return the rank of the namespace, the namespace, the name of the outermost owner, and how far that is."""
+        namespace, depth = meta.namespace(tree), 0
+        while depth < _MAX_DEPTH and (owner := self._by_uid.get(self.owner_of(tree))) is not None:
+            tree, depth = owner, depth + 1
+        return _rank(namespace), namespace, meta.name(tree), depth
+
+
+_MAX_DEPTH: Final = 10
+
+
+def _rank(namespace: str) -> int:
+    return 1 if namespace.startswith("kube-") else 2 if not namespace else 0
+
+
+def _is_candidate(resource: str, tree: ReadOnlyTree) -> bool:
+    try:
+        return _may_have_problem(resource, tree)
+    except MALFORMED_OBJECT_ERRORS:
+        return True
+
+
+def _may_have_problem(resource: str, tree: ReadOnlyTree) -> bool:
+    if meta.is_deleting(tree):
+        return True
+    rule = _RULES.get(resource)
+    if rule is not None:
+        return rule(tree)
+    group = resource.partition(".")[2]
+    is_custom = "." in group and not group.endswith(".k8s.io")
+    return is_custom and any(conditions.is_false(tree, name) for name in _READINESS)
+
+
+def _is_unhealthy(tree: ReadOnlyTree) -> bool:
+    return not is_healthy(tree)
+
+
+def _has_too_few_pods(tree: ReadOnlyTree) -> bool:
+    status, spec = tree.get("status") or {}, tree.get("spec") or {}
+    desired = spec.get("replicas", 1)
+    updated = status.get("updatedReplicas", desired)
+    return (
+        desired != status.get("readyReplicas", 0)
+        or updated != desired
+        or conditions.is_false(tree, "Progressing")
+    )
+
+
+def _has_selector(tree: ReadOnlyTree) -> bool:
+    return bool((tree.get("spec") or {}).get("selector"))
+
+
+def _is_unfinished(tree: ReadOnlyTree) -> bool:
+    spec = tree.get("spec") or {}
+    return not spec.get("suspend") and not conditions.is_true(tree, "Complete")
+
+
+def _is_not_decided(tree: ReadOnlyTree) -> bool:
+    status = tree.get("status") or {}
+    return not conditions.is_true(tree, "Approved") or not status.get("certificate")
+
+
+_RULES: Final[Mapping[str, Callable[[ReadOnlyTree], bool]]] = {
+    "pods": _is_unhealthy,
+    "nodes": _is_unhealthy,
+    "persistentvolumeclaims": _is_unhealthy,
+    "deployments.apps": _has_too_few_pods,
+    "statefulsets.apps": _has_too_few_pods,
+    "replicasets.apps": _is_unhealthy,
+    "replicationcontrollers": _is_unhealthy,
+    "daemonsets.apps": _is_unhealthy,
+    "jobs.batch": _is_unfinished,
+    "services": _has_selector,
+    "horizontalpodautoscalers.autoscaling": lambda tree: any(
+        conditions.is_false(tree, name) for name in ("ScalingActive", "AbleToScale")
+    ),
+    "certificatesigningrequests.certificates.k8s.io": _is_not_decided,
+}
+
+
+def unhealthy_containers(pod: ReadOnlyTree) -> Iterator[tuple[str, bool]]:
+    """Yield the containers of a pod that are not healthy, and whether one has ended before, whose log is another one."""
+    status = pod.get("status") or {}
+    for name in ("initContainerStatuses", "containerStatuses"):
+        for container in status.get(name) or ():
+            state = container.get("state") or {}
+            has_failed = (state.get("terminated") or {}).get("exitCode", 0) != 0
+            has_restarted = bool((container.get("lastState") or {}).get("terminated"))
+            has_run = "running" in state or "terminated" in state
+            is_init = name == "initContainerStatuses"
+            if has_restarted:
+                yield container["name"], True
+            if has_failed or (has_run and not is_init and not container.get("ready")):
+                yield container["name"], False

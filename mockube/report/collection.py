@@ -1,0 +1,279 @@
+"""Reads what a report contains from a server: first the requests, to which those of the report are added."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final, TypeVar
+from urllib.parse import urlencode
+
+from msgspec.structs import replace
+
+from mockube import control_objects
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.discovery import ACCEPT, ROOTS, DiscoveredResource, parse
+from mockube.client.kinds import PODS
+from mockube.client.resources import AnyResource, Key
+from mockube.client.verbs import Client
+from mockube.control_objects import CLOCK, CLOCKS, FAULTS, MARKS, REQUESTS
+from mockube.failure import Missing
+
+from .candidates import Candidate, candidates, unhealthy_containers
+from .change_history import ChangeHistory, read_changes
+from .masking import SECRETS, masked_secrets, masked_texts, text_mask
+from .recording import ContainerLog, Recording, Subject
+from .refusals import refusals
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+SECONDS: Final = 300.0
+"""How long a list or the history may take."""
+MAX_EXPLANATIONS: Final = 100
+"""The objects that are explained: more have the same causes."""
+MAX_LOGS: Final = 60
+LOG_LINES: Final = 40
+_LOG_SECONDS: Final = 20.0
+_AT_ONCE: Final = 8
+_PAGE: Final = 500
+_NOT_LISTED: Final = frozenset({"events", "leases", "componentstatuses"})
+_GROUPS_NOT_LISTED: Final = frozenset({"control.mockube.dev", "metrics.k8s.io"})
+_EVENTS: Final = "/api/v1/events"
+_NO_PROBLEM: Final = "NoProblem"
+_TEXTS: Final = frozenset({"cause", "text", "message", "detail", "note", "uri"})
+"""The fields of events, requests and explanations that may quote what a program wrote."""
+
+
+async def collect(client: Client, subject: Subject, stop_faults: Callable[[], None]) -> Recording:
+    """Return what a report of the cluster of a server contains."""
+    client = client.with_timeout(SECONDS)
+    begin = await _time_of(client)
+    requests = await _list_control(client, REQUESTS)
+    marks, faults = [sorted(await _list_control(client, kind), key=meta.name) for kind in (MARKS, FAULTS)]
+    await asyncio.to_thread(stop_faults)
+    documents = [await client.raw("GET", root, accept=ACCEPT) for root in ROOTS]
+    history = await read_changes(client, SECONDS)
+    objects, refused = await _list_objects(client, parse(documents).resources)
+    events, problem = await _list(client, _EVENTS)
+    refused |= {"events": problem} if problem else {}
+    chosen = candidates(objects)
+    explained = [
+        (candidate, status)
+        for candidate, status in await _explain(client, chosen[:MAX_EXPLANATIONS])
+        if status["state"] != _NO_PROBLEM
+    ]
+    logs, omitted_logs = await _read_logs(client, [candidate for candidate, _ in explained])
+    created = {change["object"].get("uid") for change in history.changes if change["type"] == "ADDED"}
+    older = sum(meta.uid(tree) not in created for trees in objects.values() for tree in trees)
+    if begin and begin == await _time_of(client):
+        requests = [*map(_without_duration, requests)]
+    recording = Recording(
+        version=(await client.raw("GET", "/version"))["gitVersion"],
+        revision=history.revision,
+        discovery=documents,
+        objects=_without_managers(objects, created),
+        refused=refused,
+        events=sorted(events, key=_event_place),
+        changes=[*history.changes],
+        requests=requests,
+        marks=marks,
+        faults=faults,
+        logs=logs,
+        explanations=[status for _, status in explained],
+        similar={candidate.identity: candidate.similar for candidate, _ in explained if candidate.similar},
+        refusals=await _explain_refusals(client, requests),
+        subject=subject,
+        notes=[*_notes(history, refused, older, omitted_logs, len(chosen))],
+    )
+    return without_secrets(recording)
+
+
+async def _time_of(client: Client) -> str:
+    """Return the time of the cluster's clock; "" if it is not known."""
+    try:
+        clock = await client.get(CLOCKS, CLOCK)
+    except ApiError:
+        return ""
+    return str(clock["status"]["time"])
+
+
+def _without_duration(request: ReadOnlyTree) -> ReadOnlyTree:
+    """Return a request without its duration, which is the machine's: where time stands still, as with a seed, it means nothing."""
+    status = {name: value for name, value in (request.get("status") or {}).items() if name != "seconds"}
+    return {**request, "status": status}
+
+
+def without_secrets(recording: Recording) -> Recording:
+    """Return a recording without the values of Secrets, also where a text quotes one."""
+    secrets = recording.objects.get(SECRETS, ())
+    mask = text_mask(secrets)
+    shown = {SECRETS: masked_secrets(secrets)} if secrets else {}
+    parts = {
+        name: masked_texts(getattr(recording, name), mask, _TEXTS)
+        for name in ("events", "requests", "explanations", "refusals")
+    }
+    logs = [replace(log, lines=[*map(mask, log.lines)]) for log in recording.logs]
+    return replace(recording, objects={**recording.objects, **shown}, logs=logs, **parts)
+
+
+def _notes(
+    history: ChangeHistory, refused: Mapping[str, str], older: int, omitted_logs: int, candidate_count: int
+) -> Iterable[str]:
+    if history.ignored:
+        yield f"{history.ignored} writes of Leases and Events are left out."
+    if history.dropped:
+        yield f"{history.dropped} changes, the oldest, are left out."
+    if older:
+        yield f"The history begins after the creation of {older} objects: `mockube up --history=all` keeps all of it."
+    for resource, problem in sorted(refused.items()):
+        yield f"{resource} could not be listed: {problem}"
+    if candidate_count > MAX_EXPLANATIONS:
+        yield f"{candidate_count - MAX_EXPLANATIONS} objects that may have a problem are not explained."
+    if omitted_logs:
+        yield f"The logs of {omitted_logs} containers that are not healthy are left out."
+
+
+# --- lists
+
+
+async def _list_control(client: Client, kind: AnyResource) -> Sequence[ReadOnlyTree]:
+    try:
+        return (await client.list(kind)).items
+    except NotFound as error:
+        raise Missing(control_objects.OFF) from error
+
+
+async def _list_objects(
+    client: Client, resources: Sequence[DiscoveredResource]
+) -> tuple[dict[str, Sequence[ReadOnlyTree]], dict[str, str]]:
+    """Return the objects of all kinds by resource, and why those of some cannot be listed."""
+    rows = {
+        str(found.resource.group_resource): found.resource
+        for found in resources
+        if "list" in found.verbs
+        and found.resource.plural not in _NOT_LISTED
+        and found.resource.group not in _GROUPS_NOT_LISTED
+    }
+
+    async def read(name: str) -> tuple[str, Sequence[ReadOnlyTree], str]:
+        row = rows[name]
+        items, problem = await _list(client, row.path("", ""))
+        head = {"kind": row.kind, "apiVersion": row.api_version}
+        trees = [{**head, **item} for item in items]
+        return name, sorted(trees, key=lambda tree: (meta.namespace(tree), meta.name(tree))), problem
+
+    found = await _gather(read, sorted(rows))
+    return {name: trees for name, trees, _ in found if trees}, {
+        name: problem for name, _, problem in found if problem
+    }
+
+
+async def _list(client: Client, path: str) -> tuple[list[ReadOnlyTree], str]:
+    """Return all objects of a path, and why there are no more."""
+    items: list[ReadOnlyTree] = []
+    token = ""
+    while True:
+        query = urlencode({"limit": _PAGE, **({"continue": token} if token else {})})
+        try:
+            page = await client.raw("GET", f"{path}?{query}")
+        except ApiError as error:
+            return items, error.message
+        items += page.get("items") or ()
+        token = page["metadata"].get("continue") or ""
+        if not token:
+            return items, ""
+
+
+async def _gather(work: Callable[[S], Awaitable[T]], values: Iterable[S]) -> list[T]:
+    """Return the results of work for some values, in their order; a few run at a time."""
+    places = asyncio.Semaphore(_AT_ONCE)
+
+    async def run(value: S) -> T:
+        async with places:
+            return await work(value)
+
+    return await asyncio.gather(*map(run, values))
+
+
+def _event_place(event: ReadOnlyTree) -> tuple[str, str, str]:
+    time = (
+        event.get("lastTimestamp") or event.get("eventTime") or meta.metadata(event).get("creationTimestamp")
+    )
+    return time or "", meta.namespace(event), meta.name(event)
+
+
+def _without_managers(
+    objects: Mapping[str, Sequence[ReadOnlyTree]], created: Collection[str]
+) -> Mapping[str, Sequence[ReadOnlyTree]]:
+    """Return objects without their managed fields, if the changes have the authors of all fields: since their creation."""
+    return {
+        resource: [_without_managed_fields(tree) if meta.uid(tree) in created else tree for tree in trees]
+        for resource, trees in objects.items()
+    }
+
+
+def _without_managed_fields(tree: ReadOnlyTree) -> ReadOnlyTree:
+    metadata = {name: value for name, value in tree["metadata"].items() if name != "managedFields"}
+    return {**tree, "metadata": metadata}
+
+
+# --- explanations and logs
+
+
+async def _explain(client: Client, chosen: Sequence[Candidate]) -> Sequence[tuple[Candidate, ReadOnlyTree]]:
+    """Return the candidates that are still there, with the statuses of their Explanations."""
+
+    async def explain(candidate: Candidate) -> tuple[Candidate, ReadOnlyTree | None]:
+        tree = candidate.tree
+        try:
+            explanation = await control_objects.explain_object(
+                client, meta.api_version(tree), meta.kind(tree), Key.of(tree)
+            )
+        except Missing:
+            return candidate, None
+        except ApiError as error:
+            cause = f"the server does not explain it: {error.message}"
+            named = {"kind": meta.kind(tree), "name": meta.name(tree), "namespace": meta.namespace(tree)}
+            return candidate, {"state": "Unknown", "cause": cause, "object": named}
+        return candidate, explanation["status"]
+
+    return [(candidate, status) for candidate, status in await _gather(explain, chosen) if status is not None]
+
+
+async def _explain_refusals(client: Client, requests: Sequence[ReadOnlyTree]) -> Mapping[str, ReadOnlyTree]:
+    async def explain(name: str) -> tuple[str, ReadOnlyTree | None]:
+        try:
+            return name, (await control_objects.explain(client, {"request": {"name": name}}))["status"]
+        except (Missing, ApiError):
+            return name, None
+
+    names = [refusal.name for refusal in refusals(requests)]
+    return {name: status for name, status in await _gather(explain, names) if status is not None}
+
+
+async def _read_logs(client: Client, chosen: Sequence[Candidate]) -> tuple[Sequence[ContainerLog], int]:
+    """Return the last lines of the containers that are not healthy, and of how many there are none."""
+    places = [
+        ContainerLog(
+            namespace=candidate.identity.namespace,
+            pod=candidate.identity.name,
+            container=container,
+            is_previous=is_previous,
+        )
+        for candidate in chosen
+        if candidate.identity.resource == PODS.plural
+        for container, is_previous in unhealthy_containers(candidate.tree)
+    ]
+
+    async def read(log: ContainerLog) -> ContainerLog:
+        previous = {"previous": "true"} if log.is_previous else {}
+        query = urlencode({"container": log.container, "tailLines": LOG_LINES, **previous})
+        path = f"{PODS.path(log.namespace, log.pod, 'log')}?{query}"
+        try:
+            async with client.download(path, timeout_seconds=_LOG_SECONDS) as stream:
+                text = (await stream.read()).decode(errors="replace")
+        except ApiError as error:
+            return replace(log, problem=error.message)
+        return replace(log, lines=text.splitlines())
+
+    return await _gather(read, places[:MAX_LOGS]), max(0, len(places) - MAX_LOGS)

@@ -1,0 +1,150 @@
+"""A summary as Markdown, for a comment of a pull request or an agent."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.printable import printable
+
+_BACKTICKS: Final = re.compile("`+")
+
+
+def markdown_of(summary: ReadOnlyTree) -> str:
+    return "\n".join(_lines(summary)) + "\n"
+
+
+def _lines(summary: ReadOnlyTree) -> Iterator[str]:
+    yield f"# {_text(summary.get('title') or 'A cluster of mockube')}"
+    yield ""
+    if "result" in summary:
+        yield f"**{_text(summary['result'])}**"
+        yield ""
+    if "message" in summary:
+        yield from _fenced(summary["message"].splitlines())
+        yield ""
+    counts = summary["counts"]
+    yield (
+        f"Kubernetes {summary['kubernetes']}, revision {summary['revision']}, {summary.get('time', '')}: {counts['objects']} objects, "
+        f"{counts['notHealthy']} not healthy, {counts['changes']} changes, {counts['requests']} requests, {counts['events']} events."
+    )
+    yield from _problems(summary.get("problems", ()))
+    yield from _refusals(summary.get("refused", ()))
+    yield from _faults(summary.get("faults", ()))
+    yield from _authors(summary.get("authors", ()))
+    yield from _warnings(summary.get("warnings", ()))
+    notes = summary.get("notes", ())
+    if notes:
+        yield from ("", "## What is left out", "", *(f"- {_text(note)}" for note in notes))
+
+
+def _problems(problems: Sequence[ReadOnlyTree]) -> Iterator[str]:
+    yield from ("", "## What is not healthy, and why")
+    if not problems:
+        yield from ("", "Nothing.")
+    for problem in problems:
+        yield from ("", f"### {_object(problem['object'])}", "")
+        doubt = "Not known: " if problem["state"] == "Unknown" else ""
+        yield f"{doubt}{_text(problem['cause'])}"
+        yield ""
+        if problem.get("similarCount"):
+            names = ", ".join(map(_code, problem.get("similar", ())))
+            yield f"- the same state: {problem['similarCount']} more, {names}"
+        yield from (f"- {_text(each['text'])}" for each in problem.get("evidence", ()))
+        yield from (f"- node {_code(each['node'])}: {_node(each)}" for each in problem.get("nodes", ()))
+        for log in problem.get("logs", ()):
+            when = " before its restart" if log["previous"] else ""
+            yield from ("", f"The log of {_code(log['container'])}{when}:", "", *_fenced(log["lines"]))
+        yield from _section("Last writes", [_write(write) for write in problem.get("lastWrites", ())])
+        yield from _section("What would change it", [*map(_remedy, problem.get("remedies", ()))])
+        yield from _section("More", [*map(_code, problem.get("commands", ()))])
+
+
+def _node(verdict: ReadOnlyTree) -> str:
+    detail = f" ({verdict['detail']})" if verdict.get("detail") else ""
+    return _text(f"{verdict['plugin']}: {verdict['reason']}{detail}")
+
+
+def _refusals(refused: Sequence[ReadOnlyTree]) -> Iterator[str]:
+    if not refused:
+        return
+    yield from ("", "## Refused requests", "")
+    for each in refused:
+        times = f", {each['count']} times" if each["count"] > 1 else ""
+        fault = f", by the fault {_code(each['fault'])}" if each.get("fault") else ""
+        yield f"- {each['code']} {_code(each['verb'] + ' ' + each.get('uri', ''))} of {_code(each.get('user', ''))}{times}{fault}: {_text(each.get('cause') or each.get('message', ''))}"
+        yield from (f"  - {_remedy(remedy)}" for remedy in each.get("remedies", ()))
+        yield f"  - {_code(each['command'])}"
+
+
+def _faults(faults: Sequence[ReadOnlyTree]) -> Iterator[str]:
+    yield from _section("Faults that are injected", [_code(fault["name"]) for fault in faults])
+
+
+def _authors(authors: Sequence[ReadOnlyTree]) -> Iterator[str]:
+    if not authors:
+        return
+    yield from ("", "## Last writes of each author")
+    for author in authors:
+        yield from (
+            "",
+            f"{_code(author['author'])}, {author['writes']} {'write' if author['writes'] == 1 else 'writes, the last ones'}:",
+            "",
+        )
+        yield from (f"- {_write(write, by=False)}" for write in author["last"])
+
+
+def _warnings(warnings: Sequence[ReadOnlyTree]) -> Iterator[str]:
+    if not warnings:
+        return
+    yield from ("", "## Warnings", "")
+    for event in warnings:
+        times = f" ({event['count']} times)" if event["count"] > 1 else ""
+        yield f"- {_object(event)} {_text(event['reason'])}: {_text(event['message'])}{times}"
+
+
+def _write(write: ReadOnlyTree, *, by: bool = True) -> str:
+    author = f" by {_code(write['author'])}" if by else ""
+    kind = {"ADDED": "created ", "DELETED": "deleted "}.get(write["type"], "")
+    fields = "; ".join(map(_code, write["fields"]))
+    more = f" and {write['omittedFields']} more fields" if write.get("omittedFields") else ""
+    return f"{write['time'] or 'revision ' + str(write['revision'])} {kind}{_object(write)}{author}, {write['verb']}{': ' if fields else ''}{fields}{more}"
+
+
+def _section(title: str, lines: Sequence[str]) -> Sequence[str]:
+    return ["", f"{title}:", "", *(f"- {line}" for line in lines)] if lines else ()
+
+
+def _remedy(remedy: ReadOnlyTree) -> str:
+    return _text(remedy["text"]) + (f" {_code(remedy['command'])}" if remedy.get("command") else "")
+
+
+def _object(subject: ReadOnlyTree) -> str:
+    where = f" in {_code(subject['namespace'])}" if subject.get("namespace") else ""
+    return f"{_code(subject['kind'].lower() + '/' + subject['name'])}{where}"
+
+
+def _text(text: str) -> str:
+    """Return a text on one line that is no markup, and mentions nobody."""
+    line = " ".join(printable(text.replace("\n", " ")).split())
+    return (
+        line.replace("<", "&lt;")
+        .replace("`", "'")
+        .replace("@", "&#64;")
+        .replace("](", "]\\(")
+        .replace("|", "\\|")
+    )
+
+
+def _code(text: str) -> str:
+    """Return a text as code, in as many backticks as it needs."""
+    line = " ".join(printable(text.replace("\n", " ")).split())
+    longest = max(map(len, _BACKTICKS.findall(line)), default=0)
+    space = " " if longest else ""
+    return f"{'`' * (longest + 1)}{space}{line}{space}{'`' * (longest + 1)}" if line else ""
+
+
+def _fenced(lines: Sequence[str]) -> Sequence[str]:
+    longest = max((len(run) for line in lines for run in _BACKTICKS.findall(line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}text", *map(printable, lines), fence]

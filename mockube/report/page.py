@@ -1,0 +1,142 @@
+"""A recording as one HTML file: a summary to read without scripts, the compressed data, and the page that shows them.
+
+A policy in the file allows this one script and this one style sheet, by their hashes, and no request: whatever the names and values
+of the cluster are, they run nothing.
+"""
+
+import base64
+import gzip
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from typing import Final
+
+import orjson
+
+from mockube.apimachinery.tree import Tree
+
+from .authors import is_component
+from .bundle import bundle
+from .markdown import markdown_of
+from .recording import Recording
+from .summary import LEVELS, summarize
+from .thinning import thinned
+
+MIN_BYTES: Final = 3_000_000
+"""The largest page of an ordinary run."""
+MAX_BYTES: Final = 8_000_000
+"""The largest one of a run with `MANY_CHANGES`."""
+MANY_CHANGES: Final = 100_000
+_ENTRY: Final = "report/page/main.js"
+_REPLACED: Final = {"ui/api.js": "report/page/recorded.js"}
+_STYLES: Final = ("ui/style.css", "report/page/report.css")
+_ICON: Final = "ui/icon.svg"
+_LICENCES: Final = "The page contains Preact, https://preactjs.com (MIT), and htm, https://github.com/developit/htm (Apache-2.0)."
+
+_PAGE: Final = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<link rel="icon" href="data:image/svg+xml;base64,{icon}">
+<!-- {licences} -->
+<style>{style}</style>
+</head>
+<body><main id="app" class="plain"><pre>{text}</pre></main>
+<script type="application/octet-stream" id="data">{data}</script>
+<script type="module">{script}</script>
+</body>
+</html>
+"""
+
+
+def page_of(recording: Recording) -> str:
+    """Return the page of a recording, of limited size."""
+    script = _safe(bundle(_read, _ENTRY, _REPLACED))
+    style = "".join(map(_read, _STYLES))
+    summary = summarize(recording)
+    text = markdown_of(summarize(recording, LEVELS[0]))
+    frame = len(script.encode()) + len(style.encode()) + 2 * len(text.encode()) + len(_PAGE)
+    data = data_of(recording, summary)
+    data, notes = thinned(data, lambda some: len(_packed(some)), max_bytes(len(recording.changes)) - frame)
+    if notes:
+        data["summary"] = {**data["summary"], "notes": [*summary.get("notes", ()), *notes]}
+    return _PAGE.format(
+        policy=_policy(script, style),
+        title=escape(summary.get("title", "A cluster of mockube")),
+        icon=base64.b64encode(_read(_ICON).encode()).decode(),
+        licences=_LICENCES,
+        style=style,
+        text=escape(text),
+        data=_packed(data),
+        script=script,
+    )
+
+
+def max_bytes(changes: int) -> int:
+    """Return how large a page with a number of changes is at most."""
+    share = min(1.0, changes / MANY_CHANGES)
+    return int(MIN_BYTES + (MAX_BYTES - MIN_BYTES) * share)
+
+
+def data_of(recording: Recording, summary: Tree) -> Tree:
+    """Return what the page shows."""
+    authors = [
+        {**author, "isComponent": is_component(author["user"])} for author in summary.get("authors", ())
+    ]
+    return {
+        "summary": {**summary, "authors": authors},
+        "revision": recording.revision,
+        "discovery": recording.discovery,
+        "objects": recording.objects,
+        "refused": recording.refused,
+        "events": recording.events,
+        "changes": recording.changes,
+        "requests": recording.requests,
+        "marks": recording.marks,
+        "faults": recording.faults,
+        "logs": [
+            {
+                "namespace": log.namespace,
+                "pod": log.pod,
+                "container": log.container,
+                "previous": log.is_previous,
+                "lines": log.lines,
+                "problem": log.problem,
+            }
+            for log in recording.logs
+        ],
+        "explanations": recording.explanations,
+        "similar": [
+            {"name": identity.name, "others": [other._asdict() for other in others]}
+            for identity, others in recording.similar.items()
+        ],
+    }
+
+
+def _packed(data: Tree) -> str:
+    return base64.b64encode(gzip.compress(orjson.dumps(data), mtime=0)).decode()
+
+
+def _policy(script: str, style: str) -> str:
+    hashes = [base64.b64encode(sha256(text.encode()).digest()).decode() for text in (script, style)]
+    return (
+        f"default-src 'none'; script-src 'sha256-{hashes[0]}'; style-src 'sha256-{hashes[1]}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _safe(script: str) -> str:
+    """Check that nothing in a script of ours ends its element."""
+    assert "</script" not in script.lower()
+    assert "<!--" not in script
+    return script
+
+
+def _read(path: str) -> str:
+    return (files("mockube") / path).read_text(encoding="utf-8").replace("\r", "")

@@ -1,0 +1,160 @@
+// The answers of a server that a report has: what the page asks of a server otherwise.
+
+import { patched } from "../../ui/trees.js";
+
+export const CONTROL = "/apis/control.mockube.dev/v1alpha1";
+const PAST = /^\/mockube\/at\/([0-9]+)(\/.*)?$/;
+
+let recording = null;
+let past = { revision: 0, objects: null };
+
+/** An answer that is an error; the page knows it by its code. */
+export class ApiError extends Error {
+  constructor(code, message, reason = "") {
+    super(message);
+    this.code = code;
+    this.reason = reason;
+  }
+}
+
+/** Set what the report has. */
+export function setRecording(value) {
+  recording = value;
+  recording.kinds = kindsOf(value.discovery);
+}
+
+/** Return the paths of collections, each with its resource, such as deployments.apps. */
+function kindsOf(documents) {
+  const kinds = new Map();
+  for (const group of documents.flatMap((document) => document.items ?? [])) {
+    const name = group.metadata.name ?? "";
+    for (const { version, resources } of group.versions ?? []) {
+      const root = name ? `/apis/${name}/${version}` : `/api/${version}`;
+      for (const each of resources ?? []) kinds.set(`${root}/${each.resource}`, name ? `${each.resource}.${name}` : each.resource);
+    }
+  }
+  return kinds;
+}
+
+export async function get(path, { signal } = {}) {
+  await null;
+  if (signal?.aborted) throw Object.assign(new Error("aborted"), { name: "AbortError" });
+  const [where, query] = path.split("?");
+  const then = PAST.exec(where);
+  if (then && !then[2]) return { revision: Number(then[1]) };
+  const objects = then ? objectsAt(Number(then[1])) : recording.objects;
+  const rest = then ? then[2] : where;
+  if (rest === "/api") return recording.discovery[0];
+  if (rest === "/apis") return recording.discovery[1];
+  if (rest.startsWith(`${CONTROL}/`)) return controlled(rest.slice(CONTROL.length + 1), selectorOf(query));
+  return found(rest, objects, selectorOf(query), then ? Number(then[1]) : 0);
+}
+
+function selectorOf(query) {
+  const text = new URLSearchParams(query ?? "").get("fieldSelector") ?? "";
+  return Object.fromEntries(text.split(",").filter(Boolean).map((each) => each.split("=")));
+}
+
+/** The version is that of the last change that the report has: up to it, the history is complete. */
+const listOf = (items) => ({ metadata: { resourceVersion: String(recording.changes.at(-1)?.revision ?? recording.revision) }, items });
+
+function controlled(plural, selector) {
+  if (plural !== "changes") return listOf(recording[plural] ?? []);
+  const fields = Object.entries(selector);
+  const matches = ({ object }) => fields.every(([field, value]) => (object[field] ?? "") === value);
+  return listOf(recording.changes.filter(matches).map((spec) => ({ spec })));
+}
+
+/** Return an object, or the objects of a collection. */
+function found(path, objects, selector, revision) {
+  const parts = /^(\/api\/[^/]+|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/([^/]+)(?=\/))?\/([^/]+)(?:\/([^/]+))?$/.exec(path);
+  if (!parts) throw new ApiError(404, "The report does not have it.");
+  const [root, namespace, plural, name] = [parts[1], parts[2], parts[3], parts[4]].map((part) => (part === undefined ? undefined : decodeURIComponent(part)));
+  const resource = recording.kinds.get(`${root}/${plural}`);
+  if (resource === "events") return listOf(eventsOf(selector, namespace, revision));
+  if (recording.refused[resource]) throw new ApiError(403, recording.refused[resource]);
+  const items = (objects[resource] ?? []).filter(({ metadata }) => !namespace || metadata.namespace === namespace);
+  if (name === undefined) return listOf(items.map(copied));
+  const item = items.find(({ metadata }) => metadata.name === name);
+  if (!item) throw new ApiError(404, `${plural} "${name}" is not in the report`, "NotFound");
+  return copied(item);
+}
+
+/** The page changes the metadata of what it gets. */
+const copied = (object) => ({ ...object, metadata: { ...object.metadata } });
+
+function eventsOf(selector, namespace, revision) {
+  const uid = selector["involvedObject.uid"];
+  return recording.events.filter((event) => (!uid || event.involvedObject?.uid === uid) && (!namespace || event.metadata.namespace === namespace)
+    && (!revision || Number(event.metadata.resourceVersion) <= revision));
+}
+
+/** Return the objects of a moment by resource: those that the changes until then made, and those that did not change since. */
+function objectsAt(revision) {
+  if (past.revision !== revision) past = { revision, objects: objectsOfPast(revision) };
+  return past.objects;
+}
+
+function objectsOfPast(revision) {
+  const states = new Map();
+  for (const change of recording.changes) {
+    const { resource, namespace = "", name } = change.object;
+    const key = `${resource}|${namespace}|${name}`;
+    if (change.revision > revision) {
+      if (!states.has(key)) states.set(key, { resource, object: null }); // it was not there, or it is not known how it was
+    } else states.set(key, { resource, object: objectAfter(change, states.get(key)?.object) });
+  }
+  const objects = {};
+  const add = (resource, object) => (objects[resource] ??= []).push(object);
+  for (const { resource, object } of states.values()) if (object) add(resource, object);
+  for (const [resource, items] of Object.entries(recording.objects)) {
+    for (const object of items) {
+      const { namespace = "", name } = object.metadata;
+      if (!states.has(`${resource}|${namespace}|${name}`)) add(resource, object);
+    }
+  }
+  return objects;
+}
+
+function objectAfter({ type, patch, revision }, before) {
+  if (type === "DELETED" || !patch) return null;
+  try {
+    const object = type === "ADDED" ? patch[0].value : before && patched(before, patch);
+    return object && { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
+  } catch {
+    return null;
+  }
+}
+
+export async function list(path, onPage, options) {
+  const page = await get(path, options);
+  onPage(page.items);
+  return page.metadata.resourceVersion;
+}
+
+/** Yield all changes, as events of a watch that goes on. */
+export async function* watch(path, signal) {
+  if (path.startsWith(`${CONTROL}/changes`)) {
+    await null;
+    yield recording.changes.map((spec) => ({ type: "ADDED", object: { metadata: { resourceVersion: String(spec.revision) }, spec } }));
+  }
+  await new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(Object.assign(new Error("aborted"), { name: "AbortError" })));
+  });
+}
+
+/** The only objects that the page creates are Explanations. */
+export async function post(path, body) {
+  await null;
+  const { kind, name, namespace = "" } = body.spec.object;
+  const isSame = ({ object }) => object.kind === kind && object.name === name && (object.namespace ?? "") === namespace;
+  const status = recording.explanations.find(isSame);
+  if (status) return { status };
+  const similar = recording.similar.find(({ others }) => others.some((other) => isSame({ object: { ...other, kind: other.resource === "pods" ? "Pod" : "" } })));
+  if (similar) return { note: `Its state is that of ${similar.name}, which the report explains.` };
+  return { note: "The report has no explanation: the object was healthy, or none was asked for." };
+}
+
+export const may = async () => false;
+export const patch = async () => undefined;
+export const request = async () => undefined;

@@ -1,0 +1,111 @@
+// Summary: what is not healthy and why, who wrote last, what was refused.
+import { shortUser, timeText } from "../../ui/health.js";
+import { html } from "../../ui/html.js";
+
+const OPEN = 1;
+
+/** Return whether a part of the summary has a text anywhere, and is in a namespace. */
+export function isFound(part, { text, namespace }) {
+  const place = part.namespace ?? part.object?.namespace;
+  return (!namespace || place === undefined || place === namespace) && (!text || JSON.stringify(part).toLowerCase().includes(text));
+}
+
+/** A link to an object of the report. */
+export function ObjectLink({ subject, objectKey, go, tab }) {
+  const title = `${subject.kind} ${subject.name}`;
+  if (!objectKey || objectKey.startsWith("|")) return html`<b>${title}</b>`;
+  return html`<button class="link" onClick=${() => go(objectKey, tab)}>${title}</button>`;
+}
+
+export const shortTime = (time) => (time ? timeText(Date.parse(time)) : "");
+
+export function Summary({ recording, filter, change }) {
+  const { summary } = recording;
+  const go = (select, tab = "why") => change({ select, tab });
+  const selected = (name) => (summary[name] ?? []).filter((part) => isFound(part, filter));
+  const problems = selected("problems");
+  const { counts } = summary;
+  return html`
+    <div class="summary" tabindex="0" role="group" aria-label="Summary">
+      <div class="about">
+        <h2>${summary.title || "A cluster of mockube"}</h2>
+        ${summary.result && html`<p class="cause bad">${summary.result}</p>`}
+        ${summary.message && html`<pre class="log">${summary.message}</pre>`}
+        <p class="muted">Kubernetes ${summary.kubernetes} at ${summary.time || `revision ${summary.revision}`}: ${counts.objects} objects, ${counts.notHealthy} not healthy,${" "}
+          ${counts.changes} changes, ${counts.requests} requests, ${counts.events} events.</p>
+      </div>
+      <div class="columns">
+        <section aria-label="Not healthy"><h3>Not healthy, and why</h3>
+          ${problems.length === 0 && html`<p class="muted">${summary.problems ? "None matches." : "All objects are healthy."}</p>`}
+          ${problems.map((problem, index) => html`<${Problem} key=${problem.key} problem=${problem} isOpen=${index < OPEN} go=${go} />`)}
+        </section>
+        <section aria-label="Last writes"><h3>Who wrote last</h3><${Authors} authors=${summary.authors ?? []} filter=${filter} go=${go} /></section>
+      </div>
+      <${Refused} items=${selected("refused")} />
+      <${Warnings} items=${selected("warnings")} recording=${recording} go=${go} />
+      <${Controls} summary=${summary} />
+      ${summary.notes && html`<section aria-label="Left out"><h3>What is left out</h3><ul class="events">${summary.notes.map((note) => html`<li>${note}</li>`)}</ul></section>`}
+    </div>`;
+}
+
+function Problem({ problem, isOpen, go }) {
+  const { object, state, cause, evidence = [], nodes = [], remedies = [], similar = [], logs = [], lastWrites = [] } = problem;
+  return html`
+    <details class="problem-card" open=${isOpen}>
+      <summary><span class="kind">${object.kind}</span> <b>${object.name}</b> ${object.namespace && html`<span class="muted">in ${object.namespace}</span>`}
+        ${problem.similarCount ? html` <span class="muted">and ${problem.similarCount} more</span>` : null}
+        <p class=${`cause ${state === "Explained" ? "bad" : ""}`}>${state === "Unknown" ? "Not known: " : ""}${cause}</p></summary>
+      <p><${ObjectLink} subject=${object} objectKey=${problem.key} go=${go} /> has more: its YAML with authors, its changes, its events.</p>
+      ${similar.length > 0 && html`<p class="muted">In the same state: ${similar.join(", ")}</p>`}
+      ${evidence.length > 0 && html`<h4>Evidence</h4><ul class="events">${evidence.map((each) => html`<li>${each.text} <span class="muted">${each.source}</span></li>`)}</ul>`}
+      ${nodes.length > 0 && html`<h4>Nodes</h4><div class="scroll"><table><thead><tr><th>Node</th><th>Plugin</th><th>Reason</th></tr></thead><tbody>
+        ${nodes.map((each) => html`<tr><td>${each.node}</td><td>${each.plugin}</td><td>${each.reason}${each.detail ? html`<div class="muted">${each.detail}</div>` : null}</td></tr>`)}</tbody></table></div>`}
+      ${logs.map((log) => html`<h4>Log of ${log.container}${log.previous ? " before its restart" : ""}</h4><pre class="log">${log.lines.join("\n")}</pre>`)}
+      ${remedies.length > 0 && html`<h4>What would change it</h4><ul class="events">${remedies.map((each) => html`<li>${each.text}${each.command ? html`<div><code>${each.command}</code></div>` : null}</li>`)}</ul>`}
+      ${lastWrites.length > 0 && html`<h4>Last writes</h4><${WriteList} writes=${lastWrites} go=${go} showsAuthor=${true} />`}
+    </details>`;
+}
+
+export function WriteList({ writes, go, showsAuthor }) {
+  return html`<ul class="changes">${writes.map((write) => html`
+    <li><div><span class="muted">${shortTime(write.time)}</span> ${showsAuthor && html`<b title=${write.author}>${shortUser(write.author)}</b>`}
+      <span>${{ ADDED: "created", DELETED: "deleted" }[write.type] ?? write.verb}</span>
+      <${ObjectLink} subject=${write} objectKey=${write.key} go=${go} tab="changes" />${write.namespace && html`<span class="muted">in ${write.namespace}</span>`}</div>
+      ${write.fields.map((field) => html`<div class="operation"><code>${field}</code></div>`)}
+      ${write.omittedFields ? html`<div class="operation muted">and ${write.omittedFields} more fields</div>` : null}</li>`)}</ul>`;
+}
+
+function Authors({ authors, filter, go }) {
+  const isNamed = ({ author }) => filter.text && author.toLowerCase().includes(filter.text);
+  const chosen = authors.map((each) => ({ ...each, last: each.last.filter((write) => isFound(write, isNamed(each) ? { ...filter, text: "" } : filter)) })).filter(({ last }) => last.length);
+  if (!chosen.length) return html`<p class="muted">None matches.</p>`;
+  return chosen.map((each) => html`
+    <details class="author" open=${!each.isComponent || Boolean(filter.text)} key=${each.author}>
+      <summary><b>${each.author}</b> <span class="muted">${each.writes} ${each.writes === 1 ? "write" : "writes"}${each.isComponent ? ", a part of the control plane" : ""}</span></summary>
+      <${WriteList} writes=${each.last} go=${go} />
+    </details>`);
+}
+
+function Refused({ items }) {
+  if (!items.length) return null;
+  return html`<section aria-label="Refused requests"><h3>Refused requests, the newest first</h3><ul class="events">${items.map((each) => html`
+    <li><span class="muted">${shortTime(each.time)}</span> <b class="bad">${each.code}</b> <b>${each.user || "nobody"}</b> ${each.verb} <code>${each.uri}</code>${each.count > 1 ? html` <span class="muted">${each.count} times</span>` : null}
+      ${each.fault && html`<div class="bad">by the fault ${each.fault}</div>`}
+      <div>${each.cause || each.message}</div>
+      ${(each.remedies ?? []).map((remedy) => html`<div class="muted">${remedy.text} ${remedy.command && html`<code>${remedy.command}</code>`}</div>`)}</li>`)}</ul></section>`;
+}
+
+function Warnings({ items, recording, go }) {
+  if (!items.length) return null;
+  return html`<section aria-label="Warnings"><h3>Other warnings, the newest first</h3><ul class="events">${items.map((each) => html`
+    <li class="warning"><span class="muted">${shortTime(each.time)}</span> <${ObjectLink} subject=${each} objectKey=${recording.keyOf(each)} go=${go} tab="overview" /> <b>${each.reason}</b> ${each.message}
+      ${each.count > 1 ? html` <span class="muted">${each.count} times</span>` : null}</li>`)}</ul></section>`;
+}
+
+function Controls({ summary }) {
+  const { faults = [], marks = [] } = summary;
+  if (!faults.length && !marks.length) return null;
+  return html`<section aria-label="Faults and Marks"><h3>Faults and Marks</h3><ul class="events">
+    ${faults.map((fault) => html`<li><b>Fault ${fault.name}</b> <code>${JSON.stringify(fault.spec)}</code></li>`)}
+    ${marks.map((mark) => html`<li><b>Mark ${mark.name}</b> <span class="muted">revision ${mark.revision}</span></li>`)}</ul></section>`;
+}

@@ -1,0 +1,265 @@
+"""The summary of a recording: what is not healthy and why, what was refused, and who did what last.
+
+It is what a report has in its beginning, and all that one in Markdown or JSON has.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.explanations.commands import command, kind_argument, namespace_flags, why_object
+
+from .authors import Author
+from .recording import ContainerLog, Identity, Recording
+from .refusals import Refusal, refusals
+from .writes import Writes, key_of
+
+MAX_DEPTH: Final = 10
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How much of each part a summary has."""
+
+    problems: int
+    evidence: int
+    nodes: int
+    writes: int
+    """The last writes of a problem's object, and of an author."""
+    authors: int
+    refusals: int
+    warnings: int
+    log_lines: int
+    text: int
+    """The characters of a text."""
+
+
+FULL: Final = Limits(
+    problems=100,
+    evidence=20,
+    nodes=50,
+    writes=8,
+    authors=40,
+    refusals=20,
+    warnings=50,
+    log_lines=40,
+    text=2_000,
+)
+"""For a page, which has room."""
+LEVELS: Final = (
+    Limits(
+        problems=20, evidence=6, nodes=8, writes=4, authors=8, refusals=8, warnings=8, log_lines=10, text=500
+    ),
+    Limits(
+        problems=12, evidence=4, nodes=5, writes=3, authors=6, refusals=5, warnings=4, log_lines=6, text=300
+    ),
+    Limits(
+        problems=8, evidence=2, nodes=3, writes=3, authors=4, refusals=3, warnings=2, log_lines=4, text=240
+    ),
+    Limits(
+        problems=4, evidence=1, nodes=2, writes=2, authors=3, refusals=2, warnings=1, log_lines=2, text=160
+    ),
+    Limits(
+        problems=1, evidence=1, nodes=1, writes=1, authors=1, refusals=1, warnings=1, log_lines=1, text=100
+    ),
+)
+"""For a text of limited size: the first one that fits is taken."""
+
+
+def fitted(recording: Recording, write: Callable[[Tree], str], max_bytes: int) -> str:
+    """Return the text of the most detailed summary that is not too large."""
+    text = ""
+    for limits in LEVELS:
+        text = write(summarize(recording, limits))
+        if len(text.encode()) <= max_bytes:
+            break
+    return text
+
+
+def summarize(recording: Recording, limits: Limits = FULL) -> Tree:
+    """Return the summary of a recording, with at most so much of each part, and how much is left out."""
+    summarizer = _Summarizer(recording, limits)
+    problems, refused = recording.explanations, refusals(recording.requests)
+    authors, warnings = summarizer.writes.authors(), [*_other_warnings(recording)]
+    tree: Tree = {
+        "title": recording.subject.title,
+        "result": recording.subject.result,
+        "message": recording.subject.text,
+        "kubernetes": recording.version,
+        "revision": recording.revision,
+        "time": _last_time(recording),
+        "counts": {
+            "objects": sum(map(len, recording.objects.values())),
+            "notHealthy": len(problems) + sum(map(len, recording.similar.values())),
+            "changes": len(recording.changes),
+            "requests": len(recording.requests),
+            "events": len(recording.events),
+        },
+        "problems": [summarizer.problem(status) for status in problems[: limits.problems]],
+        "refused": [summarizer.refusal(each) for each in refused[: limits.refusals]],
+        "authors": [summarizer.author(*each) for each in authors[: limits.authors]],
+        "warnings": warnings[: limits.warnings],
+        "faults": [
+            {"name": meta.name(fault), "spec": fault["spec"]} for fault in recording.faults[: limits.refusals]
+        ],
+        "marks": [
+            {"name": meta.name(mark), "revision": mark["spec"].get("revision")}
+            for mark in recording.marks[: limits.refusals]
+        ],
+        "notes": [*recording.notes, *_omitted(limits, problems, refused, authors, warnings)],
+    }
+    return {
+        name: _shortened(value, limits.text) for name, value in tree.items() if value not in ("", [], None)
+    }
+
+
+def _omitted(
+    limits: Limits,
+    problems: Sequence[object],
+    refused: Sequence[object],
+    authors: Sequence[object],
+    warnings: Sequence[object],
+) -> Iterator[str]:
+    parts = (
+        ("objects that are not healthy", problems, limits.problems),
+        ("refused requests", refused, limits.refusals),
+        ("authors", authors, limits.authors),
+        ("warnings", warnings, limits.warnings),
+    )
+    for name, items, limit in parts:
+        if len(items) > limit:
+            yield f"{len(items) - limit} more {name} are left out: `mockube report -o run.html` has more."
+
+
+def _last_time(recording: Recording) -> str:
+    """Return the newest time of the data: that of the cluster, whose clock may be another one."""
+    times = [change.get("time", "") for change in recording.changes[-1:]]
+    times += [request["spec"].get("time", "") for request in recording.requests[-1:]]
+    return max(times, default="")
+
+
+class _Summarizer:
+    def __init__(self, recording: Recording, limits: Limits) -> None:
+        self._recording, self._limits = recording, limits
+        self.writes = Writes(recording.changes)
+        self._by_uid = {
+            meta.uid(tree): (Identity.of(resource, tree), tree)
+            for resource, trees in recording.objects.items()
+            for tree in trees
+        }
+
+    def problem(self, status: ReadOnlyTree) -> Tree:
+        """Return what is not healthy, why, and who wrote it and its owners last."""
+        subject, limits = status["object"], self._limits
+        uid = subject.get("uid", "")
+        chain = [*self._owners(uid)]
+        identity = chain[0][0] if chain else Identity("", subject.get("namespace", ""), subject["name"])
+        problem: Tree = {
+            "object": {name: subject.get(name, "") for name in ("kind", "namespace", "name")},
+            "key": key_of(identity),
+            "state": status["state"],
+            "cause": status["cause"],
+            "evidence": [*status.get("evidence", ())][: limits.evidence],
+            "nodes": [*status.get("nodes", ())][: limits.nodes],
+            "remedies": [*status.get("remedies", ())][: limits.evidence],
+            "similar": [each.name for each in self._recording.similar.get(identity, ())][: limits.nodes],
+            "similarCount": len(self._recording.similar.get(identity, ())),
+            "lastWrites": self.writes.of_objects([each for each, _ in chain], limits.writes),
+            "logs": [*self._logs(identity)],
+            "commands": [*_commands(chain[0][1] if chain else None, uid)],
+        }
+        return {name: value for name, value in problem.items() if value not in ([], 0, "")}
+
+    def _owners(self, uid: str) -> Iterator[tuple[Identity, ReadOnlyTree]]:
+        """Yield an object and its owners."""
+        for _ in range(MAX_DEPTH):
+            if uid not in self._by_uid:
+                return
+            identity, tree = self._by_uid[uid]
+            yield identity, tree
+            owner = meta.controller_of(tree)
+            uid = "" if owner is None else owner["uid"]
+
+    def _logs(self, identity: Identity) -> Iterator[Tree]:
+        if identity.resource != "pods":
+            return
+        for log in self._recording.logs:
+            if (log.namespace, log.pod) == (identity.namespace, identity.name) and log.lines:
+                yield {**log_head(log), "lines": [*log.lines[-self._limits.log_lines :]]}
+
+    def refusal(self, refusal: Refusal) -> Tree:
+        spec, status = refusal.request["spec"], refusal.request["status"]
+        explained: Mapping[str, Any] = self._recording.refusals.get(refusal.name, {})
+        tree: Tree = {
+            "time": spec["time"],
+            "user": spec.get("user", ""),
+            "agent": spec.get("agent", ""),
+            "verb": spec.get("verb", ""),
+            "uri": spec.get("uri", ""),
+            "code": status["code"],
+            "message": status.get("message", ""),
+            "fault": status.get("fault", ""),
+            "count": refusal.count,
+            "cause": explained.get("cause", ""),
+            "remedies": [*explained.get("remedies", ())][: self._limits.evidence],
+            "command": command("mockube", "why", f"request/{refusal.name}"),
+        }
+        return {name: value for name, value in tree.items() if value not in ("", [])}
+
+    def author(self, author: Author, count: int) -> Tree:
+        return {
+            "author": str(author),
+            "user": author.user,
+            "writes": count,
+            "last": self.writes.of_author(author, self._limits.writes),
+        }
+
+
+def log_head(log: ContainerLog) -> Tree:
+    return {
+        "pod": log.pod,
+        "namespace": log.namespace,
+        "container": log.container,
+        "previous": log.is_previous,
+    }
+
+
+def _commands(tree: ReadOnlyTree | None, uid: str) -> Iterator[str]:
+    if tree is None or not uid:
+        return
+    yield why_object(tree)
+    yield command(
+        "mockube", "log", f"{kind_argument(tree)}/{meta.name(tree)}", *namespace_flags(meta.namespace(tree))
+    )
+
+
+def _other_warnings(recording: Recording) -> Iterator[Tree]:
+    """Yield the warnings about what is not explained, the newest first."""
+    explained = {
+        (each["object"].get("namespace", ""), each["object"]["name"]) for each in recording.explanations
+    }
+    explained |= {(each.namespace, each.name) for others in recording.similar.values() for each in others}
+    for event in reversed(recording.events):
+        subject = event.get("involvedObject") or {}
+        place = (subject.get("namespace", ""), subject.get("name", ""))
+        if event.get("type") != "Warning" or place in explained:
+            continue
+        yield {
+            "time": event.get("lastTimestamp") or event.get("eventTime") or "",
+            "kind": subject.get("kind", ""),
+            "namespace": subject.get("namespace", ""),
+            "name": subject.get("name", ""),
+            "reason": event.get("reason", ""),
+            "message": event.get("message", ""),
+            "count": event.get("count") or 1,
+        }
+
+
+def _shortened(value: Any, limit: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= limit else f"{value[:limit]} …"
+    if isinstance(value, Mapping):
+        return {name: _shortened(member, limit) for name, member in value.items()}
+    return [_shortened(member, limit) for member in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,86 @@
+"""What is left out of a page that would be too large, step by step, and the notes that say so."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, TypeAlias
+
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+
+Step: TypeAlias = Callable[[Tree], Tree]
+
+KEPT_REQUESTS: Final = 2_000
+KEPT_PATCHES: Final = 20_000
+_READS: Final = ("get", "list", "watch")
+_ERRORS_FROM: Final = 400
+_LISTS: Final = ("changes", "requests", "events")
+_OMITTED: Final = "it is left out of the report"
+_ROUNDS: Final = 16
+"""How often all is halved: less than one of 60,000 is left then."""
+
+
+def thinned(data: Tree, size_of: Callable[[Tree], int], max_bytes: int) -> tuple[Tree, Sequence[str]]:
+    """Return data that are small enough, and notes of what is left out."""
+    thin = data
+    for step in STEPS:
+        if size_of(thin) <= max_bytes:
+            break
+        thin = step(thin)
+    return thin, [*_notes(data, thin)]
+
+
+def _notes(data: Tree, thin: Tree) -> Iterator[str]:
+    for name in _LISTS:
+        if count := len(data[name]) - len(thin[name]):
+            yield f"{count} {name} are left out, to keep the file small: the oldest, reads first."
+    if count := sum(change.get("patchOmitted") == _OMITTED for change in thin["changes"]):
+        yield f"What {count} changes changed is left out, to keep the file small: the oldest."
+    for resource, trees in data["objects"].items():
+        if count := len(trees) - len(thin["objects"][resource]):
+            yield f"{count} objects of {resource} are left out, to keep the file small."
+
+
+def _without_old_reads(data: Tree) -> Tree:
+    old, new = data["requests"][:-KEPT_REQUESTS], data["requests"][-KEPT_REQUESTS:]
+    return {**data, "requests": [*(each for each in old if not _is_usual_read(each)), *new]}
+
+
+def _is_usual_read(request: ReadOnlyTree) -> bool:
+    status = request.get("status") or {}
+    is_usual = (status.get("code") or 0) < _ERRORS_FROM and not status.get("fault")
+    return is_usual and request["spec"].get("verb") in _READS
+
+
+def _without_old_patches(count: int, data: Tree) -> Tree:
+    old, new = data["changes"][:-count], data["changes"][-count:]
+    return {**data, "changes": [*map(_without_patch, old), *new]}
+
+
+def _without_patch(change: ReadOnlyTree) -> ReadOnlyTree:
+    if "patch" not in change:
+        return change
+    return {**{name: value for name, value in change.items() if name != "patch"}, "patchOmitted": _OMITTED}
+
+
+def _without_older_half(name: str, data: Tree) -> Tree:
+    return {**data, name: data[name][(len(data[name]) + 1) // 2 :]}
+
+
+def _without_half_of_most_objects(data: Tree) -> Tree:
+    objects = data["objects"]
+    if not objects:
+        return data
+    largest = max(objects, key=lambda resource: (len(objects[resource]), resource))
+    return {**data, "objects": {**objects, largest: objects[largest][: len(objects[largest]) // 2]}}
+
+
+_HALVES: Final[Sequence[Step]] = [
+    *(partial(_without_older_half, name) for name in _LISTS),
+    _without_half_of_most_objects,
+]
+STEPS: Final[Sequence[Step]] = [
+    _without_old_reads,
+    partial(_without_old_patches, KEPT_PATCHES),
+    partial(_without_old_patches, KEPT_PATCHES // 10),
+    *(half for _ in range(_ROUNDS) for half in _HALVES),
+]
+"""What is left out, one after the other: what is missed least goes first."""

@@ -1,0 +1,66 @@
+"""Writes a report of a cluster to a file, in the format that its name has."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from mockube.client.kubeconfig import Access
+from mockube.command_client import open_client
+from mockube.component_base.clock import RealClock
+from mockube.failure import UsageError
+
+from .collection import collect
+from .markdown import markdown_of
+from .page import page_of
+from .recording import NO_SUBJECT, Recording, Subject
+from .summary import fitted
+
+MAX_TEXT: Final = 20 * 1024
+"""The bytes of a report in Markdown or JSON."""
+
+
+def _markdown(recording: Recording) -> str:
+    return fitted(recording, markdown_of, MAX_TEXT)
+
+
+def _json(recording: Recording) -> str:
+    return fitted(
+        recording, lambda summary: orjson.dumps(summary, option=orjson.OPT_INDENT_2).decode() + "\n", MAX_TEXT
+    )
+
+
+WRITERS: Final[Mapping[str, Callable[[Recording], str]]] = {
+    ".html": page_of,
+    ".md": _markdown,
+    ".json": _json,
+}
+"""How a report is written, by the end of the file's name."""
+
+
+def check_path(path: Path) -> None:
+    """Refuse a name whose end is no format."""
+    if path.suffix not in WRITERS:
+        raise UsageError(f"{path}: a report is written to a file whose name ends with .html, .md or .json")
+
+
+async def write_report(
+    access: Access,
+    path: Path,
+    subject: Subject = NO_SUBJECT,
+    *,
+    stop_faults: Callable[[], None] = lambda: None,
+) -> None:
+    """Write a report of the cluster of a server; `stop_faults` is called before requests that a fault could refuse."""
+    check_path(path)
+    async with open_client(access, RealClock()) as client:
+        recording = await collect(client, subject, stop_faults)
+    await asyncio.to_thread(_write, recording, path)
+
+
+def _write(recording: Recording, path: Path) -> None:
+    text = WRITERS[path.suffix](recording)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")

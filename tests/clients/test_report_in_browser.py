@@ -1,0 +1,165 @@
+"""A report in a real browser: opened from its file, it answers questions, and nothing in it runs."""
+
+import re
+
+import pytest
+
+from mockube.report.page import page_of
+from mockube.report.recording import ContainerLog, Subject
+from tests.support.processes.page import NARROW, WIDE, opened_file
+from tests.support.reports import ADMIN, changes_to, explanation, recording, request, tree_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+VIEWS = ("summary", "objects", "timeline", "requests", "events", "logs")
+HOSTILE = '</script><script>window.entered=1</script><img src=x onerror="window.entered=1">'
+NODES = [{"node": "node-1", "plugin": "NodeAffinity", "reason": "didn't match", "detail": "lacks disk=ssd"}]
+
+
+def group(name, *resources):
+    versions = [
+        {
+            "version": "v1",
+            "resources": [
+                {
+                    "resource": plural,
+                    "responseKind": {"kind": kind},
+                    "scope": "Namespaced",
+                    "verbs": ["get", "list"],
+                }
+                for plural, kind in resources
+            ],
+        }
+    ]
+    return {"items": [{"metadata": {"name": name}, "versions": versions}]}
+
+
+def event(name, message):
+    return {
+        "metadata": {"name": name, "namespace": "default", "uid": name, "resourceVersion": "9"},
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": "large", "uid": "large"},
+        "type": "Warning",
+        "reason": "FailedScheduling",
+        "message": message,
+        "lastTimestamp": "2026-01-01T00:00:09Z",
+    }
+
+
+@pytest.fixture
+def report(tmp_path):
+    """A report of a run in which alice scaled a Deployment to 0, and a pod is pending."""
+    before = tree_of("Deployment", "web", replicas=3)
+    after = tree_of("Deployment", "web", replicas=0)
+    pod = tree_of("Pod", "large", status={"phase": "Pending"})
+    pod["metadata"]["annotations"] = {"note": HOSTILE}
+    found = recording(
+        discovery=[
+            group("", ("pods", "Pod"), ("events", "Event")),
+            group("apps", ("deployments", "Deployment")),
+        ],
+        objects={"pods": [pod], "deployments.apps": [after]},
+        changes=[
+            *changes_to("Deployment", "web", before, after, users=[ADMIN, "alice"]),
+            *changes_to("Pod", "large", pod, first=5, users=[HOSTILE]),
+        ],
+        events=[event("a", "0/1 nodes are available"), event("b", HOSTILE)],
+        requests=[request("1", 201, user="alice"), request("2", 403, user="bob", message=HOSTILE)],
+        logs=[
+            ContainerLog(namespace="default", pod="large", container="main", lines=[HOSTILE, "the last line"])
+        ],
+        explanations=[
+            explanation(pod, "no node has the label disk=ssd", nodes=NODES, evidence=[{"text": HOSTILE}])
+        ],
+        subject=Subject(title=HOSTILE, result="exit code 3", text=HOSTILE),
+    )
+    path = tmp_path / "run.html"
+    path.write_text(page_of(found))
+    return path
+
+
+async def test_who_set_the_replicas_to_0_is_found(report):
+    async with opened_file(report) as page:
+        await page.text("spec.replicas: 3 -> 0")
+        search = page.tab.get_by_role("searchbox", name="Find in the report")
+        await search.fill("replicas")
+        await page.tab.get_by_text("no node has the label").wait_for(state="detached")
+        writes = page.tab.get_by_role("region", name="Last writes")
+        assert re.search(
+            r"alice.*Deployment web.*spec\.replicas: 3 -> 0", await writes.inner_text(), re.DOTALL
+        )
+        await writes.get_by_role("button", name="Deployment web").first.click()
+        await page.text("/spec/replicas = 0")
+        await page.tab.get_by_role("tab", name="YAML").click()
+        line = page.tab.get_by_role("listitem").filter(has_text="replicas: 0").first
+        assert await line.locator(".who").get_attribute("title") == "alice"
+
+
+async def test_why_a_pod_is_pending_is_found(report):
+    async with opened_file(report) as page:
+        await page.text("no node has the label disk=ssd")
+        await page.text("lacks disk=ssd")
+        await page.tab.get_by_role("button", name="Pod large").first.click()
+        detail = page.tab.get_by_role("complementary", name="Pod large")
+        await detail.get_by_role("tab", name="Why?", selected=True).wait_for()
+        await detail.get_by_text("no node has the label disk=ssd").wait_for()
+        assert await detail.get_by_role("tab", name="Act").count() == 0
+
+
+async def test_slider_shows_objects_of_then(report):
+    async with opened_file(report) as page:
+        await page.go("#/objects?select=deployments.apps|default|web&tab=yaml&at=1")
+        await page.text("replicas: 3")
+        await page.tab.get_by_text("large", exact=True).wait_for(state="detached")
+        await page.tab.get_by_role("button", name="Back to now").click()
+        await page.text("replicas: 0")
+        await page.text("large")
+
+
+async def test_lists_have_requests_events_and_logs(report):
+    async with opened_file(report) as page:
+        await page.go("#/requests")
+        await page.tab.get_by_label("only refused and failed").check()
+        rows = page.tab.get_by_role("row")
+        assert await rows.count() == 2
+        assert "bob" in await rows.last.inner_text()
+        await page.go("#/events")
+        await page.text("0/1 nodes are available")
+        await page.go("#/logs")
+        await page.text("the last line")
+
+
+@pytest.mark.parametrize(("viewport", "scheme"), [(WIDE, "light"), (NARROW, "dark")], ids=["wide", "narrow"])
+async def test_hostile_values_run_nothing_and_all_views_fit(report, viewport, scheme):
+    async with opened_file(report, viewport=viewport, scheme=scheme) as page:
+        fragments = [f"#/{view}" for view in VIEWS]
+        fragments += [
+            f"#/objects?select=pods|default|large&tab={tab}" for tab in ("overview", "yaml", "changes", "why")
+        ]
+        for fragment in fragments:
+            await page.go(fragment)
+            await page.tab.wait_for_timeout(200)
+            assert await page.fits(), fragment
+        await page.text("window.entered=1")
+        assert await page.tab.evaluate("window.entered") is None
+        assert await page.tab.locator("img[src=x]").count() == 0
+
+
+async def test_keyboard_reaches_views_search_and_detail(report):
+    async with opened_file(report) as page:
+        keyboard = page.tab.keyboard
+        await keyboard.press("2")
+        await page.tab.get_by_role("tree").focus()
+        for key in ("ArrowDown", "Enter"):
+            await keyboard.press(key)
+        await page.tab.get_by_role("complementary").wait_for()
+        await keyboard.press("Escape")
+        await page.tab.get_by_role("complementary").wait_for(state="detached")
+        await keyboard.press("/")
+        await keyboard.type("large")
+        await page.tab.get_by_role("treeitem").filter(has_text="web").wait_for(state="detached")
+
+
+async def test_summary_can_be_read_where_scripts_do_not_run(report):
+    text = report.read_text().partition('<script type="application')[0]
+    assert "alice (kubectl)" in text
+    assert "no node has the label disk=ssd" in text

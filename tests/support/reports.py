@@ -1,0 +1,74 @@
+"""Recordings and changes for tests of reports."""
+
+from mockube.apimachinery.patch.json_difference import difference
+from mockube.report.recording import Recording
+
+ADMIN, CONTROLLER = "kubernetes-admin", "system:serviceaccount:kube-system:deployment-controller"
+RESOURCES = {
+    "Pod": "pods",
+    "Deployment": "deployments.apps",
+    "ReplicaSet": "replicasets.apps",
+    "Secret": "secrets",
+}
+
+
+def recording(**parts):
+    return Recording(**{"version": "v1.37.2", "revision": 99, **parts})
+
+
+def tree_of(kind, name, *, owner=None, namespace="default", status=None, **spec):
+    """Return an object; its uid is its name."""
+    metadata = {"name": name, "namespace": namespace, "uid": name}
+    if owner is not None:
+        metadata["ownerReferences"] = [{"kind": "any", "name": owner, "uid": owner, "controller": True}]
+    api_version = "v1" if kind in ("Pod", "Secret") else "apps/v1"
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": metadata,
+        "spec": spec,
+        **({} if status is None else {"status": status}),
+    }
+
+
+def changes_to(kind, name, *versions, first=1, users=()):
+    """Return the changes that make each version of an object of the one before; each by the next user, or the administrator."""
+    changes, before = [], None
+    for number, version in enumerate(versions):
+        type_ = "DELETED" if version is None else "MODIFIED" if before is not None else "ADDED"
+        user = users[number] if number < len(users) else ADMIN
+        changes.append(
+            {
+                "revision": first + number,
+                "time": f"2026-01-01T00:00:{first + number:02}.000000Z",
+                "type": type_,
+                "object": {
+                    "kind": kind,
+                    "resource": RESOURCES[kind],
+                    "namespace": "default",
+                    "name": name,
+                    "uid": name,
+                },
+                "author": {"user": user, "manager": "kubectl", "verb": "patch"},
+                "patch": difference(before, version),
+            }
+        )
+        before = version
+    return changes
+
+
+def request(name, code, *, user="bob", verb="create", message="", **status):
+    spec = {
+        "time": "2026-01-01T00:00:00.000000Z",
+        "user": user,
+        "verb": verb,
+        "resource": "pods",
+        "uri": "/api/v1/pods",
+    }
+    return {"metadata": {"name": name}, "spec": spec, "status": {"code": code, "message": message, **status}}
+
+
+def explanation(tree, cause, **fields):
+    metadata = tree["metadata"]
+    subject = {"kind": tree["kind"], **{name: metadata[name] for name in ("name", "namespace", "uid")}}
+    return {"state": "Explained", "cause": cause, "object": subject, **fields}

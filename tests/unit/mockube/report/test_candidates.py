@@ -1,0 +1,89 @@
+"""Which objects `why` is asked about."""
+
+import pytest
+
+from mockube.report.candidates import candidates, unhealthy_containers
+from tests.support.reports import tree_of
+
+PENDING = {"phase": "Pending"}
+READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def names(objects):
+    return [(each.identity.name, [other.name for other in each.similar]) for each in candidates(objects)]
+
+
+def test_healthy_objects_are_no_candidates():
+    deployment = tree_of("Deployment", "web", replicas=0, status={})
+    assert names({"pods": [tree_of("Pod", "a", status=READY)], "deployments.apps": [deployment]}) == []
+
+
+def test_pods_of_one_owner_in_the_same_state_are_one_candidate():
+    pods = [tree_of("Pod", name, owner="web", status=PENDING) for name in ("b", "a", "c")]
+    failed = tree_of("Pod", "d", owner="web", status={"phase": "Failed", "reason": "Evicted"})
+    alone = tree_of("Pod", "e", status=PENDING)
+    assert names({"pods": [*pods, failed, alone]}) == [("a", ["b", "c"]), ("d", []), ("e", [])]
+
+
+def test_owners_come_first_and_a_replica_set_of_an_unhealthy_deployment_not_at_all():
+    objects = {
+        "pods": [tree_of("Pod", "a-pod", owner="a-set", status=PENDING)],
+        "replicasets.apps": [tree_of("ReplicaSet", "a-set", owner="web", replicas=1, status={})],
+        "deployments.apps": [tree_of("Deployment", "web", replicas=1, status={})],
+    }
+    assert names(objects) == [("web", []), ("a-pod", [])]
+
+
+def test_objects_of_the_cluster_come_last():
+    pods = [tree_of("Pod", "a", namespace="kube-system", status=PENDING), tree_of("Pod", "b", status=PENDING)]
+    assert names({"pods": pods}) == [("b", []), ("a", [])]
+
+
+@pytest.mark.parametrize(
+    ("resource", "kind", "fields"),
+    [
+        ("jobs.batch", "Job", {"status": {"conditions": [{"type": "Failed", "status": "True"}]}}),
+        ("persistentvolumeclaims", "PersistentVolumeClaim", {"status": PENDING}),
+        ("services", "Service", {"selector": {"app": "web"}}),
+        (
+            "tasks.example.com",
+            "Task",
+            {"status": {"conditions": [{"type": "Ready", "status": "False"}]}},
+        ),
+        ("tasks.example.com", "Task", {"status": {"conditions": [None]}}),
+        ("deployments.apps", "Deployment", {"replicas": 2, "status": {"readyReplicas": 1}}),
+    ],
+)
+def test_object_with_a_problem_is_a_candidate(resource, kind, fields):
+    assert names({resource: [tree_of(kind, "a", **fields)]}) == [("a", [])]
+
+
+@pytest.mark.parametrize(
+    ("resource", "kind", "fields"),
+    [
+        ("jobs.batch", "Job", {"suspend": True, "status": {}}),
+        ("services", "Service", {}),
+        ("tasks.example.com", "Task", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}),
+        ("configmaps", "ConfigMap", {}),
+    ],
+)
+def test_object_without_a_problem_is_none(resource, kind, fields):
+    assert names({resource: [tree_of(kind, "a", **fields)]}) == []
+
+
+def test_object_that_is_being_deleted_is_a_candidate():
+    tree = tree_of("Pod", "a", status=READY)
+    tree["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert names({"pods": [tree]}) == [("a", [])]
+
+
+def test_logs_are_those_of_containers_that_failed_or_are_not_ready():
+    statuses = [
+        {"name": "crash", "state": {"waiting": {}}, "lastState": {"terminated": {"exitCode": 3}}},
+        {"name": "slow", "state": {"running": {}}, "ready": False},
+        {"name": "good", "state": {"running": {}}, "ready": True},
+        {"name": "pulled", "state": {"waiting": {"reason": "ImagePullBackOff"}}},
+    ]
+    init = [{"name": "init", "state": {"terminated": {"exitCode": 0}}, "ready": True}]
+    pod = tree_of("Pod", "a", status={"initContainerStatuses": init, "containerStatuses": statuses})
+    assert [*unhealthy_containers(pod)] == [("crash", True), ("slow", False)]

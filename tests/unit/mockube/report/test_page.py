@@ -1,0 +1,136 @@
+"""A report as one HTML file: its script, its policy, its size."""
+
+import base64
+import gzip
+import re
+from hashlib import sha256
+
+import orjson
+
+from mockube.report.bundle import bundle
+from mockube.report.page import MAX_BYTES, MIN_BYTES, max_bytes, page_of
+from mockube.report.recording import ContainerLog, Subject
+from mockube.report.thinning import thinned
+from tests.support.reports import changes_to, recording, request, tree_of
+
+HOSTILE = '</script><script>window.entered=1</script><img src=x onerror="window.entered=1"><!--'
+
+
+def data_of(page):
+    packed = re.search(r'id="data">([^<]*)</script>', page)[1]
+    return orjson.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def hashed(text):
+    return base64.b64encode(sha256(text.encode()).digest()).decode()
+
+
+def test_policy_allows_the_script_and_the_style_of_the_page_alone():
+    page = page_of(recording())
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    script = re.search(r'<script type="module">(.*?)</script>', page, re.DOTALL)[1]
+    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)[1]
+    assert policy == (
+        f"default-src 'none'; script-src 'sha256-{hashed(script)}'; style-src 'sha256-{hashed(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_hostile_texts_are_no_markup():
+    pod = tree_of("Pod", "web")
+    pod["metadata"]["annotations"] = {"note": HOSTILE}
+    log = ContainerLog(namespace="default", pod="web", container="web", lines=[HOSTILE])
+    page = page_of(
+        recording(objects={"pods": [pod]}, logs=[log], subject=Subject(title=HOSTILE, text=HOSTILE))
+    )
+    assert page.count("<script") == 2
+    assert page.count("</script>") == 2
+    assert "<img" not in page.partition('<script type="module">')[0]
+    assert data_of(page)["objects"]["pods"][0]["metadata"]["annotations"]["note"] == HOSTILE
+
+
+def test_summary_can_be_read_without_scripts():
+    page = page_of(recording(subject=Subject(title="a <test>", result="failed")))
+    assert "<pre># a &amp;lt;test>" in page or "<pre># a &amp;lt;test&gt;" in page
+    assert "<title>a &lt;test&gt;</title>" in page
+
+
+def test_same_recording_has_the_same_bytes():
+    changes = changes_to("Pod", "web", tree_of("Pod", "web"))
+    assert page_of(recording(changes=changes)) == page_of(recording(changes=[*changes]))
+
+
+def test_modules_become_one_script_in_the_order_of_imports():
+    modules = {
+        "ui/main.js": 'import lib from "./lib.js";\nimport { b as c } from "./api.js";\nexport const main = lib(c);\n',
+        "ui/lib.js": "var x=1;export default function(s){return s+x}\n",
+        "page/other.js": 'export { b, later as d } from "../ui/b.js";\n',
+        "ui/b.js": "export async function* later() {}\nconst b = 2;\nexport { b };\n",
+    }
+    assert bundle(modules.__getitem__, "ui/main.js", {"ui/api.js": "page/other.js"}) == (
+        "const $ui_lib_js = (() => {\nvar x=1;const $default = function(s){return s+x}\nreturn { $default: $default };\n})();\n"
+        "const $ui_b_js = (() => {\nasync function* later() {}\nconst b = 2;\nreturn { b: b, later: later };\n})();\n"
+        "const $page_other_js = (() => {\n\nreturn { b: $ui_b_js.b, d: $ui_b_js.later };\n})();\n"
+        "const $ui_main_js = (() => {\nconst lib = $ui_lib_js.$default;\nconst { b: c } = $page_other_js;\n"
+        "const main = lib(c);\nreturn { main: main };\n})();"
+    )
+
+
+def test_limit_grows_with_the_changes():
+    assert [max_bytes(count) for count in (0, 100_000, 1_000_000)] == [MIN_BYTES, MAX_BYTES, MAX_BYTES]
+    assert MIN_BYTES < max_bytes(20_000) < MAX_BYTES
+
+
+def noise(number, length):
+    """Return text that does not get small: digests."""
+    digests = (sha256(f"{number} {part}".encode()).hexdigest() for part in range(length // 64 + 1))
+    return "".join(digests)[:length]
+
+
+def some_data():
+    versions = [tree_of("Pod", "a", field=noise(n, 400)) for n in range(30)]
+    return {
+        "changes": changes_to("Pod", "a", *versions),
+        "requests": [request(str(n), 200, verb="list") for n in range(2_500)],
+        "events": [],
+        "objects": {"pods": [tree_of("Pod", f"p{n}") for n in range(50)]},
+    }
+
+
+def size(data):
+    return len(orjson.dumps(data))
+
+
+def test_small_data_are_whole():
+    assert thinned(some_data(), size, 10**9) == (some_data(), [])
+
+
+def test_old_reads_are_left_out_first():
+    data, notes = thinned(some_data(), size, size(some_data()) - 1)
+    assert [len(data[name]) for name in ("changes", "requests")] == [30, 2_000]
+    assert notes == ["500 requests are left out, to keep the file small: the oldest, reads first."]
+
+
+def test_data_become_small_enough_and_each_kind_has_one_note():
+    data, notes = thinned(some_data(), size, 2_000)
+    assert size(data) <= 2_000
+    assert [note.partition(" are left out")[0] for note in notes] == [
+        f"{30 - len(data['changes'])} changes",
+        f"{2_500 - len(data['requests'])} requests",
+        f"{50 - len(data['objects']['pods'])} objects of pods",
+    ]
+
+
+def test_patches_are_left_out_before_changes():
+    data = {**some_data(), "requests": [], "objects": {}}
+    many = {**data, "changes": data["changes"] * 100}
+    thin, notes = thinned(many, size, size(many) - 1_000)
+    assert len(thin["changes"]) == 3_000
+    assert notes == ["What 1000 changes changed is left out, to keep the file small: the oldest."]
+
+
+def test_page_of_too_much_has_its_limit_and_says_so():
+    pods = [tree_of("Pod", f"p{n}", field=noise(n, 6_000)) for n in range(1_500)]
+    page = page_of(recording(objects={"pods": pods}))
+    assert len(page.encode()) <= MIN_BYTES
+    assert "objects of pods are left out" in str(data_of(page)["summary"]["notes"])

@@ -1,0 +1,121 @@
+"""The summary of a report, and its Markdown and JSON, which have a limited size."""
+
+import orjson
+import pytest
+
+from mockube.failure import UsageError
+from mockube.report.recording import ContainerLog, Identity, Subject
+from mockube.report.summary import LEVELS, summarize
+from mockube.report.writing import MAX_TEXT, WRITERS, check_path
+from tests.support.reports import ADMIN, changes_to, explanation, recording, request, tree_of
+
+POD = tree_of("Pod", "web-1", owner="web", nodeName="")
+DEPLOYMENTS = [tree_of("Deployment", "web", replicas=3), tree_of("Deployment", "web", replicas=0)]
+NODES = [
+    {"node": f"node-{n}", "plugin": "NodeAffinity", "reason": "didn't match", "detail": "lacks disk=ssd"}
+    for n in range(30)
+]
+
+
+def small():
+    changes = changes_to("Deployment", "web", *DEPLOYMENTS, users=[ADMIN, "alice"])
+    return recording(
+        objects={"pods": [POD], "deployments.apps": [DEPLOYMENTS[1]]},
+        changes=[*changes, *changes_to("Pod", "web-1", POD, first=5)],
+        explanations=[
+            explanation(
+                POD, "none of 4 nodes can take the pod", nodes=NODES, evidence=[{"text": "0/4 nodes"}]
+            )
+        ],
+        similar={Identity("pods", "default", "web-1"): [Identity("pods", "default", "web-2")]},
+        logs=[
+            ContainerLog(
+                namespace="default", pod="web-1", container="main", lines=["it ends", "```", "</script>"]
+            )
+        ],
+        requests=[request("1", 403, message="pods is forbidden")],
+        refusals={
+            "1": {
+                "cause": "no rule lets bob create pods",
+                "remedies": [{"text": "Bind it", "command": "kubectl x"}],
+            }
+        },
+        subject=Subject(title="test_web.py::test_it", result="failed in its call", text="assert 1 == 2"),
+    )
+
+
+def large():
+    """A recording of which all is too much for a text."""
+    pods = [tree_of("Pod", f"pod-{n}") for n in range(300)]
+    changes = [
+        change
+        for n, pod in enumerate(pods)
+        for change in changes_to("Pod", pod["metadata"]["name"], pod, users=[f"user-{n}"])
+    ]
+    logs = [
+        ContainerLog(namespace="default", pod=f"pod-{n}", container="a", lines=["x" * 400] * 40)
+        for n in range(300)
+    ]
+    return recording(
+        objects={"pods": pods},
+        changes=changes,
+        logs=logs,
+        explanations=[
+            explanation(pod, "y" * 2000, nodes=NODES, evidence=[{"text": "z" * 2000}] * 50) for pod in pods
+        ],
+        requests=[request(str(n), 403, message=f"{n} " + "m" * 4000) for n in range(50)],
+        subject=Subject(title="t" * 5000, text="e" * 50_000),
+    )
+
+
+def test_summary_says_why_and_who_wrote_object_and_owner_last():
+    (problem,) = summarize(small())["problems"]
+    assert problem["cause"] == "none of 4 nodes can take the pod"
+    assert problem["key"] == "pods|default|web-1"
+    assert (problem["similar"], problem["similarCount"]) == (["web-2"], 1)
+    assert problem["commands"] == ["mockube why pod/web-1 -n default", "mockube log pod/web-1 -n default"]
+    fields = {(write["author"], *write["fields"]) for write in problem["lastWrites"]}
+    assert ("alice (kubectl)", "spec.replicas: 3 -> 0") in fields
+
+
+def test_markdown_answers_who_and_why():
+    text = WRITERS[".md"](small())
+    assert text.startswith("# test_web.py::test_it\n\n**failed in its call**\n")
+    assert "### `pod/web-1` in `default`\n\nnone of 4 nodes can take the pod\n" in text
+    assert (
+        "`alice (kubectl)`, 1 write:\n\n- 2026-01-01T00:00:02.000000Z `deployment/web` in `default`, patch: `spec.replicas: 3 -> 0`"
+        in text
+    )
+    assert "no rule lets bob create pods" in text
+    assert "`mockube why pod/web-1 -n default`" in text
+
+
+def test_json_is_the_summary():
+    assert orjson.loads(WRITERS[".json"](small())) == summarize(small(), LEVELS[0])
+
+
+def test_texts_of_a_cluster_are_no_markup():
+    pod = tree_of("Pod", "web-1")
+    cause = "<img src=x> @someone [a](http://b) `c` | d\n# e"
+    text = WRITERS[".md"](recording(objects={"pods": [pod]}, explanations=[explanation(pod, cause)]))
+    assert "&lt;img src=x> &#64;someone [a]\\(http://b) 'c' \\| d # e\n" in text
+    fenced = WRITERS[".md"](small())
+    assert "````text\nit ends\n```\n</script>\n````" in fenced
+
+
+@pytest.mark.parametrize("suffix", [".md", ".json"])
+def test_text_has_at_most_20_kib_and_says_what_is_left_out(suffix):
+    text = WRITERS[suffix](large())
+    assert len(text.encode()) <= MAX_TEXT
+    assert "are left out: `mockube report -o run.html` has more" in text.replace("'", "`")
+    assert "pod-0" in text
+
+
+def test_healthy_cluster_has_an_empty_summary():
+    assert "Nothing." in WRITERS[".md"](recording())
+    assert "problems" not in summarize(recording())
+
+
+def test_name_of_an_unknown_format_is_refused(tmp_path):
+    with pytest.raises(UsageError, match=r"ends with \.html, \.md or \.json"):
+        check_path(tmp_path / "run.txt")

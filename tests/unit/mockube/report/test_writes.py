@@ -1,0 +1,80 @@
+"""Who wrote last, and what."""
+
+from mockube.report.authors import Author, is_component
+from mockube.report.recording import Identity
+from mockube.report.refusals import refusals
+from mockube.report.writes import Writes
+from tests.support.reports import ADMIN, CONTROLLER, changes_to, request, tree_of
+
+WEB = Identity("deployments.apps", "default", "web")
+
+
+def deployment(replicas, **fields):
+    return tree_of("Deployment", "web", replicas=replicas, **fields)
+
+
+def test_write_says_what_a_field_was_and_is():
+    writes = Writes(changes_to("Deployment", "web", deployment(3), deployment(0), users=[ADMIN, "alice"]))
+    (last, _) = writes.of_objects([WEB], 5)
+    assert (last["author"], last["fields"]) == ("alice (kubectl)", ["spec.replicas: 3 -> 0"])
+    assert last["key"] == "deployments.apps|default|web"
+
+
+def test_write_of_an_object_that_is_older_than_the_history_says_what_is_written():
+    changes = changes_to("Deployment", "web", deployment(3), deployment(0))[1:]
+    (write,) = Writes(changes).of_objects([WEB], 5)
+    assert write["fields"] == ["spec.replicas: 0"]
+
+
+def test_fields_without_interest_are_left_out_and_many_counted():
+    before, after = (
+        deployment(1),
+        deployment(1, status={"observedGeneration": 2, **{f"f{n}": n for n in range(9)}}),
+    )
+    write = Writes(changes_to("Deployment", "web", before, after)).of_objects([WEB], 1)[0]
+    assert len(write["fields"]) == 6
+    assert write["omittedFields"] == 3
+    assert "observedGeneration" not in str(write)
+
+
+def test_object_that_was_created_again_begins_anew():
+    versions = (deployment(3), None, deployment(1), deployment(2))
+    write = Writes(changes_to("Deployment", "web", *versions)).of_objects([WEB], 1)[0]
+    assert write["fields"] == ["spec.replicas: 1 -> 2"]
+
+
+def test_clients_come_before_components_and_those_that_wrote_last_first():
+    users = [ADMIN, "alice", CONTROLLER]
+    writes = Writes(changes_to("Deployment", "web", *map(deployment, range(3)), users=users))
+    assert [(author.user, count) for author, count in writes.authors()] == [
+        ("alice", 1),
+        (ADMIN, 1),
+        (CONTROLLER, 1),
+    ]
+
+
+def test_writes_of_clients_to_an_object_are_not_lost_among_those_of_controllers():
+    users = ["alice", *[CONTROLLER] * 20]
+    writes = Writes(changes_to("Deployment", "web", *map(deployment, range(21)), users=users))
+    assert [write["author"] for write in writes.of_objects([WEB], 3)] == [
+        f"{CONTROLLER} (kubectl)",
+        "alice (kubectl)",
+    ]
+
+
+def test_operator_is_no_component():
+    assert not is_component("system:serviceaccount:shop:operator")
+    assert is_component(CONTROLLER)
+    assert is_component("system:node:node-1")
+    assert str(Author("", "")) == "(not known)"
+
+
+def test_requests_that_were_refused_alike_are_one():
+    found = refusals([request("1", 403, message="no"), request("2", 201), request("3", 403, message="no")])
+    assert [(each.name, each.count) for each in found] == [("3", 2)]
+
+
+def test_usual_errors_and_those_of_components_are_not_refusals_unless_by_a_fault():
+    usual = [request("1", 404), request("2", 409), request("3", 403, user=CONTROLLER)]
+    by_fault = request("4", 409, user=CONTROLLER, fault="conflict")
+    assert [each.name for each in refusals([*usual, by_fault])] == ["4"]
