@@ -297,5 +297,5 @@ def test_wrong_line_of_httpd_configuration_is_reported(text, logs):
     assert problem_of_file("httpd:2.2", f"{MODULES}{text.partition('/')[0]}\n", "/etc/httpd.conf") is None
 
 
-def test_configuration_that_nobody_lists_is_right():
+def test_file_of_unlisted_version_is_right():
     assert problem_of_file("httpd:2.2", f"{MODULES}Bogus on\n", HTTPD) is None
