@@ -159,7 +159,7 @@ class ContainerRuntime(Protocol):
     ) -> PortConnection | None:
         """Return what connects a client to a port at the pod's address; None if nothing listens there.
 
-        Without `simulated`, only a program of this machine counts. `source` is the address that a simulated server sees of its client.
+        Without `simulated`, only a program of this machine counts. `source` is the address that the server sees of its client: a simulated one, or one in a network of its own.
         """
 
 

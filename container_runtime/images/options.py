@@ -47,31 +47,46 @@ class ServerOptions(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
     programs: tuple[str, ...]
     images: tuple[str, ...]
-    """The last parts of the names of images that have the program: others may have another one of its name."""
+    """The ends of the names of images that have the program: others may have another one of its name."""
     source: str
-    syntax: Literal["directives", "settings", "mysql", "letters", "flags", "kingpin"]
+    syntax: Literal["directives", "settings", "mysql", "letters", "flags", "kingpin", "overrides"]
     """How it reads its arguments: see `option_syntax`."""
+    files: Literal["", "directives", "settings", "mysql", "yaml", "properties", "ini", "httpd"] = ""
+    """How it reads its configuration files: see `configuration_lines`."""
+    subcommand: str = ""
+    """The argument before its options; its entrypoint adds it."""
+    variables: str = ""
+    """The beginning of the names of variables that set options, with _ in place of a dot."""
     options: str = ""
     """The options, each as NAME, NAME:KIND or NAME:VALUE|VALUE, with @SINCE-UNTIL behind it where not all versions have it."""
     configuration: tuple[str, ...] = ()
-    """Its configuration files: paths, with * for any name, and --NAME for the value of an option, or 1 for the first argument."""
+    """Its configuration files: paths, with * for any name, and --NAME for the value of an option, without which those that follow
+    are read, or 1 for the first argument."""
     file_unknown: str = ""
     """What it says of an option in a file that it does not have, if other words; $(file) and $(line) are replaced."""
     file_logs: tuple[str, ...] = ()
     """The lines that it logs if an option in a file is wrong, if others than `logs`."""
+    syntax_logs: tuple[str, ...] = ()
+    """The lines that it logs if a line of a file has no valid form, if others than `file_logs`."""
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """The options of modules that lines of a file load, as in `options`."""
     letters: str = ""
     """The short options as for getopt: a colon follows one that has a value."""
     others: tuple[str, ...] = ()
     """The beginnings of options that parts of the server have of which nobody knows, such as plugins."""
     has_parts: bool = False
     """Whether an option with a dot is one of such a part, too."""
+    checked_since: str = ""
+    """The first version whose options are listed; "" if all are."""
     checked_before: str = ""
     """The version from which on nobody has listed the options; "" if all are listed."""
     kinds: Mapping[str, OptionKind] = field(default_factory=dict)
     unknown: str = ""
     """What it says of an option that it does not have; "" if it ignores one. $(name), $(value) and $(text) are replaced."""
+    unknown_without_value: str = ""
+    """What it says of an unknown option without a value, if other words."""
     lacks_value: str = ""
-    """What it says of an option that has to have a value, or, for `mysql`, of an unknown one without a value."""
+    """What it says of an option that has to have a value; "" if it takes any option without one."""
     other_value: str = ""
     """What it says of a value that is none of the option's; $(values) are these."""
     unknown_letter: str = ""
@@ -85,7 +100,21 @@ class ServerOptions(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
     @cached_property
     def by_name(self) -> Mapping[str, Option]:
-        return dict(map(_option, self.options.split()))
+        return dict(map(_option, " ".join([self.options, *self.modules.values()]).split()))
+
+    @cached_property
+    def modules_of(self) -> Mapping[str, frozenset[str]]:
+        """Return for each option of modules those that have it."""
+        found: dict[str, set[str]] = {}
+        for module, options in self.modules.items():
+            for text in options.split():
+                found.setdefault(_option(text)[0], set()).add(module)
+        return {name: frozenset(modules) for name, modules in found.items()}
+
+    @cached_property
+    def by_lower_name(self) -> Mapping[str, str]:
+        """Return the names of the options by these names in small letters, where a server does not distinguish them."""
+        return {name.lower(): name for name in self.by_name}
 
     @cached_property
     def takes_value(self) -> Mapping[str, bool]:
@@ -105,6 +134,8 @@ class ServerOptions(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
         return option is not None and (version is None or option.since <= version < option.until)
 
     def _is_unlisted(self, version: Version) -> bool:
+        if self.checked_since and version < parse_version(self.checked_since):
+            return True
         return bool(self.checked_before) and parse_version(self.checked_before) <= version != NEWEST
 
 
@@ -145,5 +176,7 @@ def _programs() -> Mapping[str, tuple[ServerOptions, ...]]:
 def options_of(program: str, image: str) -> ServerOptions | None:
     """Return the options of a program of an image; None if nobody has listed them."""
     entries = _programs().get(program, ())
-    last = parse_reference(image).repository.rpartition("/")[2] if entries else ""
-    return next((entry for entry in entries if last in entry.images), None)
+    repository = f"/{parse_reference(image).repository}" if entries else ""
+    return next(
+        (entry for entry in entries if any(repository.endswith(f"/{name}") for name in entry.images)), None
+    )

@@ -3,8 +3,10 @@
 import asyncio
 import logging
 import socket
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -103,14 +105,20 @@ class PodNetwork:
             if self._live is not None:
                 await self._live.release(pod)
 
-    async def open_socket(self, pod: ReadOnlyTree, host: str) -> socket.socket:
-        """Open a socket that can connect to an address of a pod, also to its loopback address."""
+    async def open_socket(self, pod: ReadOnlyTree, host: str, source: str = "") -> socket.socket:
+        """Open a socket that can connect to an address of a pod, also to its loopback address.
+
+        The pod sees `source` as the address of its client, if it can be that of another machine; otherwise that of its gateway.
+        """
         attachment = self._live.find(pod) if self._live is not None else None
         if self._live is None or attachment is None:
             raise NetworkProblem("the pod has no network")
         link = attachment.namespace.link if is_loopback(host) else 0
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return await self._live.namespaces.open_socket(family, link=link)
+        opened = await self._live.namespaces.open_socket(family, link=link)
+        if not link and source and not is_loopback(source) and _version(source) == _version(host):
+            self._live.mark_source(opened, attachment, source)
+        return opened
 
     async def close(self) -> None:
         """End all namespaces at once, and then wait for what used them."""
@@ -224,6 +232,14 @@ class _LiveNetwork:
         self.by_link.clear()
         self.namespaces.close()
         return tasks
+
+    def mark_source(self, opened: socket.socket, attachment: _Attachment, source: str) -> None:
+        """Let the connection of a socket have a source address, where the kernel permits marks."""
+        assert self._targets is not None
+        if source not in attachment.addresses:
+            with suppress(PermissionError):
+                mark = nftables.SEEN_FROM | self._targets.number_of(source, 0)
+                opened.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, mark.to_bytes(4, sys.byteorder))
 
     # --- pods
 

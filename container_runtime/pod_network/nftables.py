@@ -18,6 +18,8 @@ REFUSED, UNREACHABLE = 1, 2
 FIRST_TARGET: Final = 16
 HAIRPIN: Final = 1 << 30
 """Added to the mark of a connection whose target is its source: its source address becomes the gateway's."""
+SEEN_FROM: Final = 1 << 31
+"""Added to the mark of a connection of this process whose source address becomes that of the target with the number."""
 TARGET_MASK: Final = HAIRPIN - 1
 _SUBSYSTEM: Final = 10
 _BATCH_BEGIN, _BATCH_END = 16, 17
@@ -100,7 +102,7 @@ def _family_rules(family: int, gateway: str, *, by_target: bool) -> list[bytes]:
         _chain(family, b"new\0", b"filter\0", _PREROUTING, -150),
         _chain(family, b"refused\0", b"filter\0", _PREROUTING, -140),
         _chain(family, b"translated\0", b"nat\0", _PREROUTING, -100),
-        _chain(family, b"hairpin\0", b"nat\0", _POSTROUTING, 100),
+        _chain(family, b"source\0", b"nat\0", _POSTROUTING, 100),
         _rule(family, b"new\0", _meta(_META_IIFNAME), _compare(b"lo".ljust(16, b"\0")), _accept()),
     ]
     if family == _IPV6:  # neighbours are found, and errors reported, without a verdict
@@ -117,8 +119,10 @@ def _family_rules(family: int, gateway: str, *, by_target: bool) -> list[bytes]:
               _and(TARGET_MASK), _look_up(), _translate(family, _TARGET_NAT)),
         _rule(family, b"translated\0", _meta(_META_MARK), _and(TARGET_MASK), _look_up(),
               _translate(family, _TARGET_NAT, port=_R1_SECOND_WORD if family == _IPV4 else _R2)),
-        _rule(family, b"hairpin\0", _meta(_META_MARK), _and(HAIRPIN), _compare(struct.pack("=I", HAIRPIN)),
+        _rule(family, b"source\0", _meta(_META_MARK), _and(HAIRPIN), _compare(struct.pack("=I", HAIRPIN)),
               _immediate(ip_address(gateway).packed), _translate(family, _SOURCE_NAT)),
+        _rule(family, b"source\0", _meta(_META_MARK), _and(SEEN_FROM), _compare(struct.pack("=I", SEEN_FROM)),
+              _meta(_META_MARK), _and(TARGET_MASK), _look_up(), _translate(family, _SOURCE_NAT)),
     ]  # fmt: skip
     return texts
 

@@ -339,11 +339,11 @@ class ProcessRuntime:
     def listener(
         self, pod: ReadOnlyTree, port: int, *, simulated: bool = True, source: str = "127.0.0.1"
     ) -> PortConnection | None:
-        del simulated, source
+        del simulated
         process_port = self.process_port(pod, port)
         if process_port is None or not self._may_connect(pod, port, process_port):
             return None
-        return partial(connect_port, process_port, self._clock)
+        return partial(connect_port, process_port.seen_from(source), self._clock)
 
     def _may_connect(self, pod: ReadOnlyTree, port: int, process_port: ProcessPort) -> bool:
         """Return whether a port is the pod's: in its own network, mapped by the file of images, or one on which a process of it listens."""

@@ -9,11 +9,10 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.port_probe import USER_AGENT, PortAnswer, PortProbe
-from mockube.container_runtime.simulated.connections.port_answers import CLIENT_PORT
 
 from . import predictions
 from .configured.contract import RunningServer
-from .connections.port_answers import ReceivedRequest
+from .connections.port_answers import CLIENT_PORT, ReceivedRequest
 from .connections.port_responses import PortResponses
 from .programs import commands
 from .servers.listeners import listeners_of

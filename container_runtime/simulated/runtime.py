@@ -70,7 +70,6 @@ from mockube.container_runtime.runtime import (
     RuntimeEvents,
     RuntimeProblem,
 )
-from mockube.container_runtime.simulated.connections.port_answers import CLIENT_PORT
 from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, StartError, message_of_start
 from mockube.container_runtime.state import NEVER_SIMULATED, ContainerKill, ContainerState
 from mockube.container_runtime.streams import ClientConnection, Streams
@@ -82,7 +81,7 @@ from .configured_containers import ConfiguredContainers
 from .connections.access_logs import AccessLogs
 from .connections.agnhost_responses import ContainerAccess
 from .connections.pod_network import PodConnections
-from .connections.port_answers import OpenPort, ReceivedRequest
+from .connections.port_answers import CLIENT_PORT, OpenPort, ReceivedRequest
 from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
 from .connections.process_connections import ProcessConnections

@@ -8,6 +8,7 @@ credentials control-plane nodes have.
 import logging
 from asyncio import Lock, Task
 from collections.abc import Callable
+from ssl import SSLError
 from typing import Any, Final
 
 import orjson
@@ -129,7 +130,7 @@ class EtcdStore:
         certificate, key = (each.encode() for each in pair)
         try:
             response = await self._client.exchange(request, certificate, key)
-        except NoResponse as error:
+        except (NoResponse, ValueError, SSLError) as error:  # the certificate may belong to another key
             raise ServiceFailed(str(error)) from error
         if not 200 <= response.status < 300:
             raise ServiceFailed(_message(response.body, response.status))

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
@@ -180,14 +181,14 @@ class StaticPods:
         desired = self._desired.get(node)
         if desired is not None:
             running = (self._running_programs(key, static.pod) for key, static in desired.items())
-            self._programs.set(node, dict(run for runs in running for run in runs))
+            self._programs.set(node, dict(chain.from_iterable(running)))
 
     def _note_programs_before(self, node: str) -> None:
         """Note what runs on a node whose kubelet was stopped before this manager began: its mirror pods show it."""
         if node not in self._desired:
             pods = (pod.object for pod in self._pods.lister.by_index(BY_NODE, node) if is_mirror(pod.object))
             running = (programs_of(pod, pod.get("status") or {}) for pod in pods)
-            self._programs.set(node, dict(run for runs in running for run in runs))
+            self._programs.set(node, dict(chain.from_iterable(running)))
 
     def _running_programs(self, key: Key, pod: Tree) -> Iterable[tuple[str, int]]:
         present = self._pods.lister.get(*key)

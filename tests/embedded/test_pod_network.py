@@ -57,6 +57,16 @@ with socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=T
 """
 )
 
+CLIENT_ADDRESS = """
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.client_address[0].encode())
+http.server.HTTPServer(("", 8080), Handler).serve_forever()
+"""
+
 
 @pytest.fixture(scope="module")
 def cluster():
@@ -293,3 +303,16 @@ print(socket.gethostbyname("kubernetes.default"))
     name = create(pods, python(script), policy="Never")
     cluster.wait("Pod", name, is_over)
     assert pods.read_namespaced_pod_log(name, "default") == "10.0.0.1\n"
+
+
+def test_process_sees_the_address_of_a_simulated_client(cluster, pods):
+    ready = {"tcpSocket": {"port": 8080}, "periodSeconds": 1}
+    server = create(pods, python(CLIENT_ADDRESS, readinessProbe=ready, ports=[{"containerPort": 8080}]))
+    address = cluster.wait("Pod", server, "Ready")["status"]["podIP"]
+    field = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    script = f"curl -s {address}:8080; echo; echo $POD_IP"
+    client = {"name": "c", "image": "example.org/client", "command": ["sh", "-c", script], "env": [field]}
+    name = create(pods, client, policy="Never")
+    cluster.wait("Pod", name, is_over)
+    seen, own = pods.read_namespaced_pod_log(name, "default").split()
+    assert seen == own

@@ -91,7 +91,7 @@ async def send_locally(port: ProcessPort, request: HttpRequest) -> Reply:
 
 async def _connector(port: ProcessPort) -> TCPConnector:
     """Return what connects to the port in its own network."""
-    opened = None if port.open_socket is None else await port.open_socket(port.host)
+    opened = await port.open_own_socket(port.host)
     return TCPConnector(socket_factory=None if opened is None else lambda _: opened)
 
 

@@ -246,7 +246,7 @@ class PodConnections:
             return await self._send_datagram(source, connect, opened, on_unknown)
         process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
         if process_port is not None:
-            return await connect_locally(process_port, connect.data, self._clock)
+            return await connect_locally(process_port.seen_from(source.address), connect.data, self._clock)
         connections, is_full = self._responses.connections, False
         if target.pod is not None:
             is_full = bool(connections.refusal(target.pod, port))
@@ -358,7 +358,7 @@ class PodConnections:
         assert target.pod is not None
         process_port = self._process_port(target.pod, target.port)
         if process_port is not None:
-            return await send_locally(process_port, request)
+            return await send_locally(process_port.seen_from(source.address), request)
         uses_tls = request.uses_tls if port.uses_tls is None else port.uses_tls
         if port.speaks not in ("", HTTP) or uses_tls is not request.uses_tls:
             return Reply(outcome=Outcome.OPEN.value, speaks=port.speaks, uses_tls=uses_tls)

@@ -1,14 +1,10 @@
-"""How known servers read the options of their command line and the lines of their configuration files. Pure."""
+"""How known servers read the options of their command line. Pure; `configuration_lines` has their files."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from mockube.container_runtime.images.options import ServerOptions
-
-_SETTING: Final = re.compile(r"([A-Za-z_][\w.$]*)(?:\s*=\s*|\s+)('(?:[^'\\]|''|\\.)*'|[^\s#']+)\s*(?:#.*)?$")
-"""A line of postgresql.conf."""
-_MYSQL_GROUPS: Final = frozenset(("mysqld", "server", "mysqld-5.7", "mysqld-8.0", "mysqld-8.4"))
 
 
 class Use(NamedTuple):
@@ -23,6 +19,10 @@ class Use(NamedTuple):
     is_letter: bool = False
     is_argument: bool = False
     """It is no option."""
+    is_absent: bool = False
+    """The module that has it is not loaded."""
+    problem: str = ""
+    """What the server says of it, if it has no valid form."""
 
 
 def _directives(_: ServerOptions, arguments: Sequence[str]) -> Iterator[Use]:
@@ -50,7 +50,7 @@ def _settings(options: ServerOptions, arguments: Sequence[str]) -> Iterator[Use]
             yield use
 
 
-def _mysql(options: ServerOptions, arguments: Sequence[str]) -> Iterator[Use]:
+def mysql_options(options: ServerOptions, arguments: Sequence[str]) -> Iterator[Use]:
     """MySQL: `--name=value`; dashes and underscores are the same, and a name may be cut where it remains clear."""
     for word in arguments:
         if not word.startswith("--") or word == "--":
@@ -60,14 +60,9 @@ def _mysql(options: ServerOptions, arguments: Sequence[str]) -> Iterator[Use]:
         for prefix in ("skip-", "disable-", "enable-", "maximum-"):
             if name not in options.by_name:
                 name = name.removeprefix(prefix)
-        is_cut = any(known.startswith(name) for known in options.by_name)
-        yield Use(
-            next(known for known in options.by_name if known.startswith(name))
-            if is_cut and name not in options.by_name
-            else name,
-            value if equals else None,
-            word[2:],
-        )
+        if name not in options.by_name:
+            name = next((known for known in options.by_name if known.startswith(name)), name)
+        yield Use(name, value if equals else None, word[2:])
 
 
 def _letters(options: ServerOptions, arguments: Sequence[str]) -> Iterator[Use]:
@@ -117,54 +112,21 @@ def _kingpin(options: ServerOptions, arguments: Sequence[str]) -> Iterator[Use]:
             yield Use(word[1], text=word, is_letter=True)
 
 
-def _directive_lines(lines: Sequence[str]) -> Iterator[Use]:
-    for number, line in enumerate(map(str.strip, lines), start=1):
-        name, _, value = line.partition(" ")
-        if line and not line.startswith("#"):
-            yield Use(name.lower(), _unquoted(value.strip()) if value.strip() else None, line, number)
-
-
-def _setting_lines(lines: Sequence[str]) -> Iterator[Use]:
-    for number, line in enumerate(map(str.strip, lines), start=1):
-        match = _SETTING.match(line)
-        if match is not None:
-            yield Use(match[1].lower(), _unquoted(match[2]), line, number)
-
-
-def _mysql_lines(lines: Sequence[str]) -> Iterator[Use]:
-    """Yield the options of the groups that the server reads."""
-    is_read = False
-    for number, line in enumerate(map(str.strip, lines), start=1):
-        if line.startswith("["):
-            is_read = line.partition("]")[0][1:].strip() in _MYSQL_GROUPS
-        elif is_read and line and line[0] not in "#;!":
-            name, equals, value = (part.strip() for part in line.partition("="))
-            option = f"--{name}{equals}{_unquoted(value.partition(' #')[0].strip())}"
-            yield Use(option, line=number)
-
-
-def _unquoted(text: str) -> str:
-    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
-    return text[1:-1] if is_quoted else text
-
-
-def file_uses(options: ServerOptions, text: str) -> Iterator[Use]:
-    """Yield the options that a configuration file sets, with their lines."""
-    lines = text.split("\n")
-    if options.syntax == "mysql":
-        for line in _mysql_lines(lines):
-            for use in _mysql(options, [line.name]):
-                yield use._replace(line=line.line)
-    else:
-        yield from (_directive_lines if options.syntax == "directives" else _setting_lines)(lines)
+def _overrides(_options: ServerOptions, arguments: Sequence[str]) -> Iterator[Use]:
+    """Kafka: `--override name=value` behind the file."""
+    for flag, word in pairwise(arguments):
+        if flag == "--override":
+            name, _, value = word.partition("=")
+            yield Use(name.strip(), value.strip(), word)
 
 
 Syntax = Callable[[ServerOptions, Sequence[str]], Iterator[Use]]
 SYNTAXES: Final[Mapping[str, Syntax]] = {
     "directives": _directives,
     "settings": _settings,
-    "mysql": _mysql,
+    "mysql": mysql_options,
     "letters": _letters,
     "flags": _flags,
     "kingpin": _kingpin,
+    "overrides": _overrides,
 }

@@ -21,9 +21,11 @@ from mockube.container_runtime.images.options import (
 from mockube.container_runtime.images.references import parse_reference
 from mockube.container_runtime.images.table import Requirement, behavior_of, without_entrypoint
 
-from .option_syntax import SYNTAXES, Use, file_uses
+from .configuration_lines import file_uses
+from .option_syntax import SYNTAXES, Use
 
 _PLACEHOLDER: Final = re.compile(r"\$\((\w+)\)")
+_NUMBER: Final = re.compile(r"\s*[-+]?[0-9]*")
 _ENDING: Final = frozenset(("--help", "--version"))
 """With one of these, a server prints something and ends."""
 
@@ -41,9 +43,13 @@ def wrong_option(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     options = options_of(_program(argv), image)
     if options is None:
         return None
-    argv = expand_references(argv, environment_of(pod, container, references))
-    server = _Server(options, argv, image_version(image))
-    return _wrong_in_files(server, _mounted_texts(pod, container, references)) or _wrong_in_arguments(server)
+    variables = environment_of(pod, container, references)
+    server = _Server(options, expand_references(argv, variables), image_version(image))
+    return (
+        _wrong_in_files(server, _mounted_texts(pod, container, references))
+        or _wrong_in_variables(server, variables)
+        or _wrong_in_arguments(server)
+    )
 
 
 def names_options(container: ReadOnlyTree) -> bool:
@@ -54,7 +60,9 @@ def names_options(container: ReadOnlyTree) -> bool:
     except InvalidImage:  # such a container is not created
         return False
     return options is not None and bool(
-        len(argv) > 1 or (options.configuration and container.get("volumeMounts"))
+        len(argv) > 1
+        or (options.configuration and container.get("volumeMounts"))
+        or (options.variables and (container.get("env") or container.get("envFrom")))
     )
 
 
@@ -69,8 +77,9 @@ def _server_argv(container: ReadOnlyTree) -> Sequence[str]:
         return argv
     if argv and not image.takes_options:
         return ()
-    name = parse_reference(container.get("image") or "").path.rpartition("/")[2]
-    server = next((each for each in image.servers if options_of(each, name) is not None), "")
+    reference = container.get("image") or ""
+    server = next((each for each in image.servers if options_of(each, reference) is not None), "")
+    name = parse_reference(reference).path.rpartition("/")[2]
     return (server or next(iter(image.servers), name), *argv)
 
 
@@ -90,8 +99,7 @@ def _mounted_texts(
 
 
 def _wrong_in_files(server: _Server, texts: Iterable[tuple[str, str]]) -> Requirement | None:
-    named = [_configured_path(each, server.argv) for each in server.options.configuration]
-    places = [place for place in named if place]
+    places = _configured_paths(server)
     for path, text in texts if places else ():  # the files are decoded one by one
         if any(_is_at(path, place) for place in places):
             wrong = _first_wrong(server, file_uses(server.options, text), path)
@@ -115,22 +123,41 @@ def _is_at(path: str, place: str) -> bool:
     return path.startswith(begin) and path.endswith(end) and "/" not in path[len(begin) :]
 
 
-def _configured_path(text: str, argv: Sequence[str]) -> str:
-    """Return the path of a configuration file that an argument names; "" if none does."""
-    if text == "1":
-        return next((word for word in argv[1:2] if not word.startswith("-")), "")
-    if not text.startswith("--"):
-        return text
-    name = text.removeprefix("--")
-    values = (word.removeprefix("--").partition("=") for word in argv)
-    return next((value for found, _, value in values if found == name), "")
+def _configured_paths(server: _Server) -> Sequence[str]:
+    """Return the paths of the configuration files that a server reads."""
+    paths = []
+    values = {use.name: use.value for use in _argument_uses(server)}
+    for text in server.options.configuration:
+        if text == "1":
+            paths += [word for word in server.argv[1:2] if not word.startswith("-")]
+        elif not text.startswith("--"):
+            paths.append(text)
+        elif path := values.get(text.removeprefix("--")):
+            return [*paths, path]
+    return paths
+
+
+def _wrong_in_variables(server: _Server, variables: Mapping[str, str]) -> Requirement | None:
+    prefix = server.options.variables
+    names = [name for name in variables if prefix and name.startswith(prefix)]
+    return _first_wrong(
+        server,
+        (
+            Use(name.removeprefix(prefix).lower().replace("_", "."), variables[name].strip(), name)
+            for name in names
+        ),
+    )
 
 
 def _wrong_in_arguments(server: _Server) -> Requirement | None:
+    return None if not _ENDING.isdisjoint(server.argv) else _first_wrong(server, _argument_uses(server))
+
+
+def _argument_uses(server: _Server) -> Iterator[Use]:
     arguments = server.argv[1:]
-    if not _ENDING.isdisjoint(arguments):
-        return None
-    return _first_wrong(server, SYNTAXES[server.options.syntax](server.options, arguments))
+    if arguments[:1] == [server.options.subcommand]:
+        arguments = arguments[1:]
+    return SYNTAXES[server.options.syntax](server.options, arguments)
 
 
 def _requirement(server: _Server, use: Use, problem: str, path: str = "") -> Requirement:
@@ -140,7 +167,7 @@ def _requirement(server: _Server, use: Use, problem: str, path: str = "") -> Req
         "command": " ".join([_program(server.argv), *server.argv[1:]]),
         "version": _version_text(server),
     }
-    lines = (path and options.file_logs) or options.logs
+    lines = (use.problem and options.syntax_logs) or (path and options.file_logs) or options.logs
     return Requirement(one_of=(), logs=_lines(lines, values), exit_code=options.exit_code)
 
 
@@ -155,14 +182,19 @@ def _problem(server: _Server, use: Use, path: str = "") -> str:
         return ""
     values = {"name": use.name, "value": use.value or "", "text": use.text}
     values |= {"file": path, "line": str(use.line), "level": "LOG" if path else "FATAL"}
+    values |= {
+        "variable": use.name.replace("-", "_"),
+        "suffix": _NUMBER.sub("", use.value or "", count=1)[:1],
+    }
+    if use.problem:
+        return _replace(use.problem, values)
     if use.is_argument or use.is_letter:
         is_known = use.is_letter and use.name in options.takes_value
         text = options.unexpected if use.is_argument else options.unknown_letter
         return "" if is_known else _replace(text, values)
-    if not options.has(use.name, server.version):
-        is_variable = use.value is not None or options.syntax != "mysql"
+    if use.is_absent or not options.has(use.name, server.version):
         unknown = (path and options.file_unknown) or options.unknown
-        return _replace(unknown if is_variable else options.lacks_value, values)
+        return _replace((use.value is None and options.unknown_without_value) or unknown, values)
     return _problem_of_value(options, use, values)
 
 
@@ -172,7 +204,7 @@ def _problem_of_value(options: ServerOptions, use: Use, values: Mapping[str, str
     if option is None or (kind is None and not option.values):
         return ""
     if use.value is None:
-        return "" if options.syntax in ("mysql", "kingpin") else _replace(options.lacks_value, values)
+        return _replace(options.lacks_value, values)
     if option.values and use.value.lower() not in option.values:
         return _replace(options.other_value, {**values, "values": ", ".join(option.values)})
     if kind is not None and not contains_match(f"^(?:{kind.values})$", use.value):

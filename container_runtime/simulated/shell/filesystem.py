@@ -92,7 +92,7 @@ class FileEntry(Struct, frozen=True, kw_only=True):
     read_only: bool = False
     modified: float = 0.0
     is_guess: bool = False
-    """Whether the owner and the mode of a folder of an image are not known: any user may use it."""
+    """Whether the owner and the mode of a folder of an image are not known, so that any user may use it; or the content of a file."""
 
     @property
     def is_directory(self) -> bool:

@@ -107,7 +107,7 @@ def start_problem(process: Process) -> str:
     entry = files.entry(path)
     if entry.is_directory:
         return is_a_directory(name)
-    is_script = bool(entry.size) or path.rpartition("/")[2] not in process.host.programs
+    is_script = bool(entry.size) or not (entry.is_guess or path.rpartition("/")[2] in process.host.programs)
     return not_executable(name) if is_script and not entry.mode & 0o111 else ""
 
 
@@ -145,7 +145,7 @@ def _script_path(process: Process, name: str) -> str:
             return ""
         entry = files.entry(path)
         is_program = entry.data == PROGRAM_DATA or (
-            path.rpartition("/")[2] in process.host.programs and not entry.data
+            not entry.data and (entry.is_guess or path.rpartition("/")[2] in process.host.programs)
         )
         return "" if is_program and not entry.is_directory else path
     if name in process.host.programs:

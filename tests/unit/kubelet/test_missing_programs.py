@@ -211,3 +211,16 @@ def test_hook_of_a_program_that_the_image_does_not_have_kills_the_container():
     lifecycle = {"postStart": {"exec": {"command": ["regster"]}}}
     subject = simulated(container(image="nginx", lifecycle=lifecycle)).pass_time(1)
     assert "FailedPostStartHook" in [event.reason for event in subject.events]
+
+
+def test_program_that_was_copied_from_an_image_runs_without_being_simulated():
+    mounts = [{"name": "v", "mountPath": "/shared"}]
+    copy = container("copy", "cp", "-n", "/usr/local/bin/argocd", "/shared/dex", image="argoproj/argocd:v3", volumeMounts=mounts)  # fmt: skip
+    subject = simulated(
+        container("c", "/shared/dex", "run", image="dexidp/dex:v2", volumeMounts=mounts),
+        initContainers=[copy],
+        volumes=[{"name": "v", "emptyDir": {}}],
+    )
+    assert subject.containers() == {"c": "running"}
+    (event,) = [each for each in subject.events if each.reason == "NotSimulated"]
+    assert event.message.startswith("/shared/dex of the image dexidp/dex:v2 is not simulated")

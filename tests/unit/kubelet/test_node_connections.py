@@ -17,7 +17,7 @@ def connections():
 
 async def opened_socket(made, node):
     port = made.port_of(node)
-    return await port.open_socket(port.host)
+    return await port.open_own_socket(port.host)
 
 
 async def test_connection_is_to_the_node_of_its_socket_once():

@@ -120,13 +120,15 @@ def _is_of_etcd(process: Process, path: str) -> bool:
         raise EtcdError(f"open {path}: no such file or directory") from None
 
 
-def _warn(endpoint: str, problem: str) -> Output:
+def _report_failure(endpoint: str, problem: str) -> Work:
+    """Log, after the time that a request may take, why an endpoint does not answer."""
+    yield Sleep(_TIMEOUT)
     warning = {
         "level": "warn", "logger": "client", "caller": f"v3@v{VERSION}/retry_interceptor.go:65", "msg": "retrying of unary invoker failed",
         "target": f"etcd-endpoints://{endpoint}", "attempt": 0,
         "error": f'rpc error: code = DeadlineExceeded desc = latest balancer error: last connection error: connection error: desc = "transport: {problem}"',
     }  # fmt: skip
-    return Output(2, orjson.dumps(warning) + b"\n")
+    yield Output(2, orjson.dumps(warning) + b"\n")
 
 
 def _connect(process: Process, options: ProgramOptions) -> Work:
@@ -135,8 +137,7 @@ def _connect(process: Process, options: ProgramOptions) -> Work:
     endpoint = _endpoints(process, options, status)[0]
     problem = _problem_of(process, options, endpoint, status)
     if problem:
-        yield Sleep(_TIMEOUT)
-        yield _warn(endpoint, problem)
+        yield from _report_failure(endpoint, problem)
         raise EtcdError("context deadline exceeded")
     return status
 
@@ -164,8 +165,7 @@ def _health(process: Process, options: ProgramOptions, _: Sequence[str]) -> Work
     for endpoint in _endpoints(process, options, status):
         problem = _problem_of(process, options, endpoint, status)
         if problem:
-            yield Sleep(_TIMEOUT)
-            yield _warn(endpoint, problem)
+            yield from _report_failure(endpoint, problem)
             is_healthy = False
         rows.append(
             (
@@ -199,8 +199,7 @@ def _status(process: Process, options: ProgramOptions, _: Sequence[str]) -> Work
         host = endpoint.rpartition("://")[2].rpartition(":")[0]
         member = _member_at(process, host, status)
         if problem or member is None:
-            yield Sleep(_TIMEOUT)
-            yield _warn(endpoint, problem)
+            yield from _report_failure(endpoint, problem)
             yield Output(
                 2, f"Failed to get the status of endpoint {endpoint} (context deadline exceeded)\n".encode()
             )

@@ -379,6 +379,8 @@ def _copy_file(
         files.change(target, mode=entry.mode if keeps else entry.mode & ~process.host.umask)
     if keeps and process.host.user == 0:
         files.change(target, user=entry.user, group=entry.group)
+    if not files.knows(source):
+        files.change(target, is_guess=True)  # nobody knows its content either
 
 
 def ln(process: Process) -> Run:

@@ -39,7 +39,7 @@ class ApiServer:
         return ""
 
 
-async def open_socket(_):
+async def open_socket(*_):
     raise AssertionError("the kernel connects")
 
 

@@ -6,6 +6,7 @@ from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.images.options import _programs, image_version, options_of, parse_version
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.simulated.programs.requirements import end_of_entrypoint, unmet_need
+from mockube.container_runtime.simulated.programs.wrong_options import names_options
 from tests.support.controllers.pods import pod
 
 UNIT_HINT = 'HINT:  Valid units for this parameter are "B", "kB", "MB", "GB", and "TB".'
@@ -62,6 +63,15 @@ def problem(image, text, **fields):
         ("nats:2", "--bogus", "flag provided but not defined: -bogus", 0),
         ("nats:2", "-p abc", 'invalid value "abc" for flag -p: parse error', 0),
         ("nats:2", "-js -p", "flag needs an argument: -p", 0),
+        ("mariadb:11", "--no-such", "\t[ERROR] mariadbd: unknown option '--no-such'", 1),
+        ("mariadb:11", "mariadbd --foo=bar", "\t[ERROR] mariadbd: unknown variable 'foo=bar'", 1),
+        ("mariadb:11", "--foo=bar", "\tcommand was: mariadbd --foo=bar --verbose --help", 1),
+        ("mongo:7", "mongod --rest", "Error parsing command line: unrecognised option '--rest'", 2),
+        ("mongo:7", "--replset rs0", "Error parsing command line: unrecognised option '--replset'", 2),
+        ("mongo:7", "--port abc", "Error parsing command line: the argument ('abc') for option '--port' is invalid", 2),
+        ("mongo:7", "--port", "Error parsing command line: the required argument for option '--port' is missing", 2),
+        ("grafana/grafana:11.0.0", "--bogus", "Error: ✗ flag provided but not defined: -bogus", 1),
+        ("grafana/grafana:11.0.0", "grafana server --bogus", "Incorrect Usage: flag provided but not defined: -bogus", 1),
     ],
 )  # fmt: skip
 def test_wrong_option_ends_server_in_its_words(image, command, line, code):
@@ -83,7 +93,11 @@ def test_wrong_option_ends_server_in_its_words(image, command, line, code):
         ("mysql:8.0", "--default-authentication-plugin=x --max_connections=1K --skip-name-resolve --innodb-buffer-pool-size=1G"),
         ("mysql:8", "--loose-group-replication-x=1 --loose_anything --character-set-server utf8mb4 --sql-mode= --log-b=x"),
         ("mysql:5.7", "--query-cache-size=0"),
-        ("mariadb:11", "--no-such"),
+        ("mariadb:11", "--character-set-server=utf8mb4 --skip-name-resolve --wsrep-on=1 --max_connections=1KB --loose-x=1 --skip-log-bin"),
+        ("mongo:7", "mongod --replSet rs0 --bind_ip_all -vvv --keyFile=/k --wiredTigerCacheSizeGB 0.25 --setParameter a=b"),
+        ("mongo:4.0", "mongod --smallfiles --noprealloc"),
+        ("grafana/grafana:11.0.0", "--config=/x cfg:default.log.mode=console"),
+        ("grafana/grafana:11.0.0", "grafana cli --bogus"),
         ("example.org/team/mysql:8", "--no-such"),
         ("redis:7", "sh -c true"),
         ("httpd:2.4", "httpd-foreground -DX -k start"),
@@ -122,8 +136,9 @@ def test_data_is_complete():
         for each in programs:
             kinds = {option.kind for option in each.by_name.values()} - {"", "bool", "real"}
             assert kinds <= each.kinds.keys()
-            assert each.unknown or each.unknown_letter
-    assert options_of("mysqld", "mariadb:11") is None
+            assert each.unknown or each.unknown_letter or each.kinds
+    assert options_of("mysqld", "example.org/team/mysql:8") is not None
+    assert options_of("mysqld", "percona:8") is None
 
 
 def problem_of_file(image, text, path, *args, sub_path=None):
@@ -180,3 +195,107 @@ def test_wrong_line_of_mysql_configuration_is_reported():
     found = problem_of_file("mysql:8", f"{text}query_cache_size = 1\n", MYSQL)
     assert "\t[ERROR] [MY-000067] [Server] unknown variable 'query_cache_size=1'." in found
     assert found[2].startswith("\tcommand was: mysqld --verbose --help")
+
+
+MONGOD = "/etc/mongo/mongod.conf"
+
+
+@pytest.mark.parametrize(
+    ("image", "line", "says"),
+    [
+        ("mongo:7", "  journal: {enabled: true}", "Unrecognized option: storage.journal.enabled"),
+        ("mongo:7", "  directoryPerDB: maybe", "Expected boolean switch but found string: maybe for option: storage.directoryPerDB"),
+        ("mongo:7", "net: {port: many}", 'Error parsing option "net.port" as int in config file: Did not consume whole string.'),
+        ("mongo:7", "security:", "Unrecognized option: security"),
+        ("mongo:4", "  journal: {enabled: true}", None),
+        ("mongo:7", "setParameter: {any: {x: 1}}\nsystemLog: {component: {query: {verbosity: 2}}}", None),
+        ("mongo:7", "\tport=1", None),
+    ],
+)  # fmt: skip
+def test_wrong_line_of_mongod_configuration_is_reported(image, line, says):
+    text = f"storage:\n  dbPath: /data/db\n{line}\n"
+    found = problem_of_file(image, text, MONGOD, "mongod", "--config", MONGOD)
+    assert found == (says and (says, "try 'mongod --help' for more information"))
+    assert problem_of_file(image, text, MONGOD, "mongod") is None
+
+
+def test_wrong_value_of_kafka_configuration_is_reported():
+    path = "/mnt/shared/config/server.properties"
+    text = "# x\nprocess.roles=broker\nnum.network.threads = \\\n  many\nunknown.name=x\n"
+    found = problem_of_file("apache/kafka:3.9.0", text, path)
+    says = "Invalid value many for configuration num.network.threads: Not a number of type INT"
+    assert found[-1] == f'Exception in thread "main" org.apache.kafka.common.config.ConfigException: {says}'
+    assert problem_of_file("apache/kafka:3.9.0", text.replace("many", "8"), path) is None
+    server = "/opt/kafka/bin/kafka-server-start.sh"
+    lines, code = problem("apache/kafka", f"{server} /x --override auto.create.topics.enable=maybe")
+    assert lines[0] == "ERROR Exiting Kafka due to fatal exception (kafka.Kafka$)"
+    assert lines[1].endswith("auto.create.topics.enable: Expected value to be either true or false")
+    assert code == 1
+
+
+@pytest.mark.parametrize(
+    ("image", "name", "value", "last"),
+    [
+        ("apache/kafka:3.9.0", "KAFKA_LOG_RETENTION_HOURS", "week", "configuration log.retention.hours: Not a number of type INT"),
+        ("bitnami/kafka:3.9", "KAFKA_CFG_NUM_PARTITIONS", "x", "kafka INFO  ==> Formatting storage directories to add metadata..."),
+        ("bitnami/kafka:3.9", "KAFKA_NUM_PARTITIONS", "x", None),
+        ("apache/kafka:3.9.0", "KAFKA_HEAP_OPTS", "-Xmx1g", None),
+        ("apache/kafka:3.9.0", "KAFKA_NUM_PARTITIONS", "3", None),
+    ],
+)  # fmt: skip
+def test_wrong_variable_of_kafka_is_reported(image, name, value, last):
+    subject = {"name": "c", "image": image, "env": [{"name": name, "value": value}]}
+    found = unmet_need(pod(subject), subject, References())
+    assert found is None if last is None else found.logs[-1].endswith(last)
+    assert names_options(subject)
+
+
+def test_line_without_value_of_grafana_configuration_is_reported():
+    path = "/etc/grafana/grafana.ini"
+    text = '[server]\ndomain = x\n; comment\nlong = """a\nb"""\nmore = a \\\n b\n[auth]\ndisable_login\n'
+    found = problem_of_file("grafana/grafana:11.0.0", text, path)
+    says = f'failed to parse \\"{path}\\": key-value delimiter not found: disable_login\\n'
+    assert found == (f'logger=settings level=error msg="{says}"',)
+    assert problem_of_file("grafana/grafana:11.0.0", "[server\n", path) == (
+        f'logger=settings level=error msg="failed to parse \\"{path}\\": unclosed section: [server"',
+    )
+    assert problem_of_file("grafana/grafana:11.0.0", text.replace("disable_login", "a: b"), path) is None
+    assert problem_of_file("grafana/grafana:11.0.0", text, path, "--config=/etc/other.ini") is None
+
+
+def test_wrong_line_of_mariadb_configuration_is_reported():
+    text = "[mariadbd]\ninnodb-anything=1\nmax_connections = lots\n"
+    found = problem_of_file("mariadb:11", text, MYSQL)
+    unknown = "Unknown suffix 'l' used for variable 'max_connections' (value 'lots')"
+    assert found[-2:] == (
+        f"\t[ERROR] Buffered error: {unknown}. Legal suffix characters are: K, M, G, T, P, E",
+        "[ERROR] Buffered error: mariadbd: Error while setting value 'lots' to 'max_connections'",
+    )
+    assert problem_of_file("mariadb:11", text.replace("lots", "1K"), MYSQL) is None
+
+
+HTTPD = "/usr/local/apache2/conf/httpd.conf"
+MODULES = "LoadModule mpm_event_module modules/mod_mpm_event.so\nLoadModule authz_core_module modules/x.so\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "logs"),
+    [
+        ("Bogus on", (f"AH00526: Syntax error on line 3 of {HTTPD}:", "Invalid command 'Bogus', perhaps misspelled or defined by a module not included in the server configuration")),
+        ("# x\n<Directory /a>\n  rewriteEngine On\n</Directory>", (f"AH00526: Syntax error on line 5 of {HTTPD}:", "Invalid command 'rewriteEngine', perhaps misspelled or defined by a module not included in the server configuration")),
+        ("KeepAlive maybe", (f"AH00526: Syntax error on line 3 of {HTTPD}:", "KeepAlive must be On or Off")),
+        ("<Directory /a>\n</Files>", (f"httpd: Syntax error on line 4 of {HTTPD}: Expected </Directory> but saw </Files>",)),
+        ("</Directory>", (f"httpd: Syntax error on line 3 of {HTTPD}: </Directory> without matching <Directory> section",)),
+        ("<Directory /a>", (f"httpd: Syntax error on line 3 of {HTTPD}: {HTTPD}:3: <Directory> was not closed.",)),
+        ("Listen 80\n<directory /a>\nRequire all \\\n  granted\n</Directory>\n<If true>\n</If>\n<IfModule x>\nBogus\n</IfModule>", None),
+        ("Include conf/extra.conf\nRewriteEngine On", None),
+        ("LoadModule php_module x.so\nBogus on", None),
+    ],
+)  # fmt: skip
+def test_wrong_line_of_httpd_configuration_is_reported(text, logs):
+    assert problem_of_file("httpd:2.4", f"{MODULES}{text}\n", HTTPD) == logs
+    assert problem_of_file("httpd:2.2", f"{MODULES}{text.partition('/')[0]}\n", "/etc/httpd.conf") is None
+
+
+def test_file_of_unlisted_version_is_right():
+    assert problem_of_file("httpd:2.2", f"{MODULES}Bogus on\n", HTTPD) is None
