@@ -2,6 +2,7 @@ package mockube
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -285,4 +286,17 @@ func (r *recorder) run(test func()) {
 		}
 	}()
 	test()
+}
+
+func TestChangeWithoutPatchTimeAndAuthorHasALine(t *testing.T) {
+	var change Change
+	content := `{"spec": {"revision": 7, "type": "MODIFIED", "object": {"kind": "ConfigMap", "namespace": "default", "name": "large"},
+		"patchOmitted": "it is larger than 32768 bytes"}}`
+	if err := json.Unmarshal([]byte(content), &change); err != nil {
+		t.Fatal(err)
+	}
+	want := "--:--:--.--- MODIFIED ConfigMap default/large (the author is not known)\n    no patch: it is larger than 32768 bytes"
+	if line := changeLine(change); line != want {
+		t.Errorf("the line is %q", line)
+	}
 }

@@ -32,6 +32,8 @@ export function readKubeconfig(path) {
 
 /** How long a request may go without an answer: longer than the server takes, which ends its requests after a minute. */
 const requestMilliseconds = 120_000;
+/** The path of an advance. */
+export const advancePath = "/apis/control.mockube.dev/v1alpha1/clocks/cluster/advance";
 /** The same for an advance, which waits until everything has happened that was due. */
 const advanceMilliseconds = 600_000;
 
@@ -81,7 +83,7 @@ export class Client {
    * @returns {Promise<{ code: number, text: string }>}
    */
   #exchange(method, path, headers, body) {
-    const timeout = path.endsWith("/advance") ? advanceMilliseconds : this.milliseconds;
+    const timeout = path === advancePath ? advanceMilliseconds : this.milliseconds;
     return new Promise((resolve, reject) => {
       const sent = request(this.server + path, { method, headers, agent: this.agent, timeout }, (response) => {
         let text = "";

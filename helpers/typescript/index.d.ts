@@ -170,9 +170,11 @@ export interface Change {
   metadata: Metadata;
   spec: {
     revision: number;
-    time: string;
+    /** When it was written; absent if another server wrote it. */
+    time?: string;
     type: "ADDED" | "MODIFIED" | "DELETED";
-    object: { apiVersion: string; kind: string; resource: string; namespace?: string; name: string; uid: string };
+    object: { apiVersion: string; kind: string; resource: string; namespace?: string; name: string; uid?: string };
+    /** Who wrote it; absent if another server did, or if it is too long ago. */
     author?: {
       user?: string;
       agent?: string;
@@ -180,9 +182,10 @@ export interface Change {
       verb?: string;
       subresource?: string;
       auditID?: string;
-      reason?: string;
     };
-    /** The JSON patch against the version before. */
-    patch: { op: string; path: string; value?: any }[];
+    /** The JSON patch against the version before; absent if it is too large. */
+    patch?: { op: string; path: string; value?: any }[];
+    /** Why there is no patch. */
+    patchOmitted?: string;
   };
 }

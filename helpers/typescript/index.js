@@ -1,4 +1,4 @@
-import { Client, StatusError, readKubeconfig } from "./client.js";
+import { Client, StatusError, advancePath, readKubeconfig } from "./client.js";
 import { startProcess, stopNamed } from "./process.js";
 import { reportText, version } from "./report.js";
 
@@ -161,7 +161,7 @@ export class Cluster {
 
   /** @param {number} seconds */
   async advance(seconds) {
-    const done = await this.request("POST", `${clock}/advance`, newObject("ClockAdvance", {}, { seconds }));
+    const done = await this.request("POST", advancePath, newObject("ClockAdvance", {}, { seconds }));
     return new Date(done.status.time);
   }
 

@@ -54,10 +54,10 @@ final class Client {
         }
     }
 
-    /** Returns the object of the response; null if it is empty. */
+    /** Returns the object of the response, which has no fields if it is empty. */
     Tree send(String method, String path, Object body) {
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(access.server() + path))
-                .timeout(path.endsWith("/advance") ? ADVANCE_TIME : time)
+                .timeout(path.equals(Cluster.ADVANCE) ? ADVANCE_TIME : time)
                 .header("Accept", "application/json")
                 .header("Authorization", "Bearer " + access.token())
                 .header("User-Agent", "mockube-helper-java")

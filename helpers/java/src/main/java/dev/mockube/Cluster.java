@@ -18,6 +18,7 @@ public final class Cluster implements AutoCloseable {
     private static final String API_VERSION = "control.mockube.dev/v1alpha1";
     static final String GROUP = "/apis/" + API_VERSION;
     private static final String CLOCK = GROUP + "/clocks/cluster";
+    static final String ADVANCE = CLOCK + "/advance";
 
     private final Path kubeconfig;
     private final Kubeconfig access;
@@ -152,7 +153,7 @@ public final class Cluster implements AutoCloseable {
     /** Advances the clock, and returns its time when everything has happened that was due by then. */
     public Instant advance(Duration by) {
         Map<String, ?> spec = Map.of("seconds", by.toMillis() / 1000.0);
-        return time(request("POST", CLOCK + "/advance", object("ClockAdvance", Map.of(), spec)));
+        return time(request("POST", ADVANCE, object("ClockAdvance", Map.of(), spec)));
     }
 
     /** Lets time stand still. It can still be advanced. */
