@@ -72,6 +72,8 @@ class Controls(Struct, frozen=True, kw_only=True):
     participants: Participants | None = None
     """The programs that an advance waits for."""
     group: ControlGroup | None = None
+    forks: Forks | None = None
+    """Makes the forks; None if the group is off."""
     find_snapshot: FindSnapshot | None = None
     """Finds the contents of Snapshots; None if the group is off."""
     sessions: PageSessions | None = None
@@ -156,6 +158,7 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
         participants=participants,
         group=group,
         sessions=sessions,
+        forks=forks,
         find_snapshot=snapshots.data,
         moments=moments,
     )

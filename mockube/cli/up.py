@@ -217,6 +217,11 @@ def _add_start_flags(parser: CommandParser) -> None:
         help="use the cluster if it runs with these flags",
     )
     start.add_argument(
+        "--one-process",
+        action="store_true",
+        help="run both programs in one process, so that forks take milliseconds",
+    )
+    start.add_argument(
         "--write-kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig to this file, too"
     )
 
@@ -354,6 +359,7 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
         store=",".join(etcd) or str(data_dir or named_cluster.MEMORY),
         data_dir=data_dir,
         profile=profile,
+        one_process=options.one_process,
         detached=options.detach,
         replaces_nodes=is_kept and "simulate_nodes" in options.set_flags,
         copy_to=copy_to,
