@@ -14,7 +14,7 @@ from mockube.apiserver.serve import RunningServer, notify_ready, serving
 from mockube.client.kubeconfig import Access, access_of
 from mockube.clusters.named_cluster import ClusterFolder
 from mockube.component_base.clock import ClusterClock
-from mockube.component_base.supervision import RestartBackoff, first_cause, start
+from mockube.component_base.supervision import RestartBackoff, start
 from mockube.controller_manager.app import Manager, components
 from mockube.controller_manager.config.settings import Config as ManagerConfig
 from mockube.controller_manager.serve import serving_status
@@ -129,9 +129,9 @@ class _Managers:
             backoff.begin()
             try:
                 await self._run_once(server)
-            except Exception as error:  # whatever ends it
+            except Exception:  # whatever ends it
                 delay = backoff.next_delay()
-                LOG.exception("The manager failed: %s; it is restarted in %g s", first_cause(error), delay)
+                LOG.exception("The manager failed, and is restarted in %g s", delay)
                 await self._clock.real.sleep(delay)
 
     async def _run_once(self, server: EmbeddedServer) -> None:

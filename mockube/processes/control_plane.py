@@ -62,7 +62,7 @@ class ControlPlane:
         self._server: Process
         self._killed = False
         self.processes = Processes()
-        self._manager = manager and SupervisedProcess(
+        self.manager = manager and SupervisedProcess(
             manager, self.processes, clock=clock, report=report, on_change=lambda: on_change(self)
         )
         self.stopped_by = 0
@@ -73,14 +73,14 @@ class ControlPlane:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run both processes during the block, which begins when the server is ready; raise NotReady if it does not become ready."""
-        if self._manager is None:
+        if self.manager is None:
             await asyncio.to_thread(self._prepare)
         with readiness_socket() as (server_ready, environment):
             async with (
                 self.processes.start_program(self._program, environment, stdin=DEVNULL) as self._server,
-                nullcontext() if self._manager is None else self._manager.running(),
+                nullcontext() if self.manager is None else self.manager.running(),
             ):
-                if self._manager is None:
+                if self.manager is None:
                     await wait_first(_result_of(server_ready), self.wait_until_stopped())
                 else:
                     preparation = asyncio.create_task(asyncio.to_thread(self._prepare))
@@ -88,19 +88,19 @@ class ControlPlane:
                     await preparation
                 if self.is_over:
                     raise NotReady
-                if self._manager is not None:
-                    self._manager.begin()
+                if self.manager is not None:
+                    self.manager.begin()
                 yield
 
     async def wait_until_stopped(self) -> None:
         """Wait until a signal is received, the server has exited, or the manager is no longer restarted."""
         ends = [self._stopping.wait(), self._server.wait()]
-        if self._manager is not None:
-            ends.append(self._manager.wait_restarts_exhausted())
+        if self.manager is not None:
+            ends.append(self.manager.wait_restarts_exhausted())
         await wait_first(*ends)
         if not self._stopping.is_set():
-            is_server = self._manager is None or self._server.returncode is not None
-            self.failed = self._program if is_server else self._manager.program
+            is_server = self.manager is None or self._server.returncode is not None
+            self.failed = self._program if is_server else self.manager.program
 
     @property
     def is_over(self) -> bool:
@@ -110,7 +110,7 @@ class ControlPlane:
     def pids(self) -> Mapping[str, tuple[int, int]]:
         """The process of each program, 0 while it does not run, and how often it was restarted."""
         server = self._server.pid
-        manager = (server, 0) if self._manager is None else (self._manager.pid, self._manager.restarts)
+        manager = (server, 0) if self.manager is None else (self.manager.pid, self.manager.restarts)
         return {SERVER: (server, 0), MANAGER: manager}
 
     def code(self, *, stopped: int) -> int:
@@ -120,8 +120,8 @@ class ControlPlane:
         server = self._server.returncode or 0
         if self._stopping.is_set():
             return stopped if server <= 0 else server
-        if self._manager is not None and self.failed is self._manager.program:
-            return self._manager.code
+        if self.manager is not None and self.failed is self.manager.program:
+            return self.manager.code
         return shell_exit_code(server) or 1
 
     def handle_signals(self) -> None:
