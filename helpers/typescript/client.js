@@ -37,6 +37,8 @@ export const advancePath = "/apis/control.mockube.dev/v1alpha1/clocks/cluster/ad
 /** The same for an advance, which waits until everything has happened that was due. */
 const advanceMilliseconds = 600_000;
 
+const userAgent = "mockube-helper-typescript";
+
 /** Sends requests in JSON. */
 export class Client {
   /**
@@ -65,7 +67,7 @@ export class Client {
     const headers = {
       accept: "application/json",
       authorization: `Bearer ${this.token}`,
-      "user-agent": "mockube-helper-typescript",
+      "user-agent": userAgent,
     };
     if (body !== undefined) {
       headers["content-type"] = method === "PATCH" ? "application/merge-patch+json" : "application/json";
@@ -73,6 +75,29 @@ export class Client {
     const { code, text } = await this.#exchange(method, path, headers, body === undefined ? "" : JSON.stringify(body));
     if (code >= 400) throw statusError(code, text);
     return text ? JSON.parse(text) : undefined;
+  }
+
+  /**
+   * Reads the lines of a response that goes on, and returns a function that ends it.
+   * @param {string} path
+   * @param {(line: string) => void} onLine
+   * @param {(error: Error) => void} onError
+   */
+  lines(path, onLine, onError) {
+    const headers = { authorization: `Bearer ${this.token}`, "user-agent": userAgent };
+    const sent = request(this.server + path, { headers, agent: this.agent }, (response) => {
+      if (response.statusCode !== 200) sent.destroy(new Error(`GET ${path}: ${response.statusCode}`));
+      let rest = "";
+      response.setEncoding("utf8").on("data", (chunk) => {
+        const lines = (rest + chunk).split("\n");
+        rest = lines.pop() ?? "";
+        lines.forEach(onLine);
+      });
+      response.on("error", () => {}); // it has been ended
+    });
+    sent.on("error", onError);
+    sent.end();
+    return () => sent.destroy();
   }
 
   /**

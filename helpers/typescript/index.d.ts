@@ -56,6 +56,9 @@ export class Cluster {
   /** Returns the time of the cluster. */
   now(): Promise<Date>;
 
+  /** Returns a clock for the code under test, until the end of `run` or its `stop`. The name is that of its object, a ClockParticipant. */
+  clock(name: string): Promise<Clock>;
+
   /** Advances the clock, and returns its time when everything has happened that was due by then. */
   advance(seconds: number): Promise<Date>;
 
@@ -67,6 +70,23 @@ export class Cluster {
 
   /** Lets so many seconds of the cluster pass in a second of the machine. */
   setRate(rate: number): Promise<void>;
+}
+
+/**
+ * The clock of the cluster, with timers for the code under test. An advance stops at each timer, and goes on when it has fired and no request
+ * arrives any more. Each function can be given to other code by itself.
+ */
+export interface Clock {
+  /** Returns the time in milliseconds, as `Date.now`. */
+  now(): number;
+  date(): Date;
+  setTimeout<T extends any[]>(callback: (...values: T) => void, milliseconds?: number, ...values: T): object;
+  setInterval<T extends any[]>(callback: (...values: T) => void, milliseconds?: number, ...values: T): object;
+  clearTimeout(timer?: object): void;
+  clearInterval(timer?: object): void;
+  sleep(milliseconds: number): Promise<void>;
+  /** Ends the clock, whose timers do not fire any more. */
+  stop(): Promise<void>;
 }
 
 /** The error that the server returned. */

@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import time
 
 import pytest
 
@@ -107,9 +106,7 @@ def test_cluster_of_one_process_starts_anew_and_advances(mockube):
     assert ask(side.kubeconfig, "POST", CONFIG_MAPS, {"metadata": {"name": "mine"}})[0] == 201
     status, body = fork(side.kubeconfig, "snapshot")
     assert (status, "The store: " in str(body["status"]["notForked"])) == (201, True), "it cannot be copied"
-    began = time.monotonic()
     assert mockube.run("clock", "advance", "1h", "--name=side").returncode == 0
-    assert time.monotonic() - began < 60, "two processes advance in steps that take a minute"
     first = mockube.processes("side")
     os.kill(first[0], signal.SIGTERM)
     wait_gone(first)
