@@ -34,7 +34,7 @@ from .schemas import integer, object_of, text
 from .snapshots import Snapshots
 from .strategy import ControlStrategy
 
-NO_PROGRAM: Final = "this server cannot be forked by a Fork: `mockube up` on Linux can make one; `Cluster.fork()` of Python forks a cluster in its process"
+NO_PROGRAM: Final = "this server cannot be forked by a Fork: those of `mockube up` and `mockube run` can, on Linux; `Cluster.fork()` of Python forks a cluster in its process"
 _NEEDS_ALL: Final = "a fork has the keys of this cluster, and the roles of a moment: whoever makes one must be allowed all verbs on all resources"
 
 NOT_COPIED: Final = (

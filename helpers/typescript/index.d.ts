@@ -48,8 +48,8 @@ export class Cluster {
   rewind(moment: string): Promise<void>;
 
   /**
-   * Starts a copy of the cluster with a name, which goes on by itself until its `stop`. An error says if the server offers no Forks, as
-   * that of `start`.
+   * Starts a copy of the cluster with a name, which goes on by itself until its `stop`. An error says if the server makes no Forks, as one
+   * that neither `mockube up` nor `mockube run` runs.
    */
   fork(name: string): Promise<Cluster>;
 

@@ -278,14 +278,14 @@ def preimport_command(python: Sequence[str], program: str, arguments: Sequence[s
     return [*python, "-m", "mockube.processes.preimport", program, *arguments]
 
 
-def temporary_launch(folder: Path, options: LaunchOptions) -> Launch:
-    """Return a launch that writes all files to the folder and uses a free port."""
+def temporary_launch(folder: Path, options: LaunchOptions, flags: Sequence[str] = ()) -> Launch:
+    """Return a launch that writes all files to the folder and uses a free port; `flags` are more ones of the server."""
     return Launch(
         kubeconfig=folder / "kubeconfig",
         logs=folder,
         nodes=options.nodes,
         packs=options.packs,
-        flags=(*temporary_server_flags(folder), *options.flags),
+        flags=(*temporary_server_flags(folder), *flags, *options.flags),
         manager_flags=options.manager_flags,
         profile=options.profile,
         control_planes=options.control_planes,

@@ -25,6 +25,7 @@ public final class Cluster implements AutoCloseable {
     private final Client client;
     private final Runnable stop;
     private final List<Fault> faults = new ArrayList<>();
+    private final List<ClusterClock> clocks = new ArrayList<>();
 
     private Cluster(Path kubeconfig, Runnable stop) {
         this.kubeconfig = kubeconfig;
@@ -90,10 +91,22 @@ public final class Cluster implements AutoCloseable {
     public void removeFaults() {
         List<Fault> created = List.copyOf(faults);
         faults.clear();
+        runAll(created.stream().<Runnable>map(fault -> fault::remove).toList());
+    }
+
+    /** Closes the clocks that were created here. */
+    public void closeClocks() {
+        List<ClusterClock> created = List.copyOf(clocks);
+        clocks.clear();
+        runAll(created.stream().<Runnable>map(clock -> clock::close).toList());
+    }
+
+    /** Runs all of the work, also if one fails. */
+    private static void runAll(List<Runnable> all) {
         RuntimeException failure = null;
-        for (Fault fault : created) {
+        for (Runnable work : all) {
             try {
-                fault.remove();
+                work.run();
             } catch (RuntimeException error) {
                 if (failure == null) {
                     failure = error;
@@ -129,8 +142,8 @@ public final class Cluster implements AutoCloseable {
     }
 
     /**
-     * Starts a copy of the cluster with a name, which goes on by itself until its close. An exception says if the server offers no
-     * Forks, as that of start.
+     * Starts a copy of the cluster with a name, which goes on by itself until its close. An exception says if the server makes no Forks,
+     * as one that neither mockube up nor mockube run runs.
      */
     public Cluster fork(String name) {
         try {
@@ -154,6 +167,16 @@ public final class Cluster implements AutoCloseable {
     public Instant advance(Duration by) {
         Map<String, ?> spec = Map.of("seconds", by.toMillis() / 1000.0);
         return time(request("POST", ADVANCE, object("ClockAdvance", Map.of(), spec)));
+    }
+
+    /**
+     * Returns a clock for the code under test, until its close; the extension closes it after the test. The name is that of its object, a
+     * ClockParticipant.
+     */
+    public ClusterClock clock(String name) {
+        ClusterClock clock = ClusterClock.start(client, name);
+        clocks.add(clock);
+        return clock;
     }
 
     /** Lets time stand still. It can still be advanced. */
@@ -186,7 +209,7 @@ public final class Cluster implements AutoCloseable {
         return Instant.parse(clock.tree("status").text("time"));
     }
 
-    private static Map<String, ?> object(String kind, Map<String, ?> metadata, Map<String, ?> spec) {
+    static Map<String, ?> object(String kind, Map<String, ?> metadata, Map<String, ?> spec) {
         return Map.of("apiVersion", API_VERSION, "kind", kind, "metadata", metadata, "spec", spec);
     }
 }
