@@ -34,7 +34,7 @@ LOG = logging.getLogger(__name__)
 SWITCH_SECONDS = 0.001
 """The longest time that the event loop waits for a thread with CPU-bound work, such as decoding a large body."""
 
-_FILE_ERRORS = (
+FILE_ERRORS = (
     BadArchive,
     BadAuditLog,
     BadFolder,
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str]) -> int:
     except OSError as error:
         LOG.critical("%s", os_problem(error))
         return 1
-    except (KVError, TaskFailed, *_FILE_ERRORS) as error:
+    except (KVError, TaskFailed, *FILE_ERRORS) as error:
         LOG.critical("%s", error)
         return 1
     return 0

@@ -61,6 +61,8 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     """How long a shutdown waits for requests in flight."""
     has_embedded_manager: bool = False
     """Whether a controller manager runs in the same process, whose controllers share one user."""
+    is_embedded: bool = False
+    """Whether the program that runs the server controls it."""
     component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES
     """The probes of that manager, by component."""
     local_ports: LocalPorts = field(default_factory=dict)
@@ -209,7 +211,7 @@ def _environment(config: Config, dependencies: Dependencies) -> ServerEnvironmen
         random=dependencies.random,
         address=lambda: f"{dependencies.address or config.serving.bind_address}:{dependencies.port}",
         identity=server_name(socket.gethostname(), dependencies.stored_port),
-        is_embedded=dependencies.has_embedded_manager,
+        is_embedded=dependencies.is_embedded or dependencies.has_embedded_manager,
         component_probes=dependencies.component_probes,
         local_ports=dependencies.local_ports,
     )

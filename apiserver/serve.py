@@ -2,18 +2,23 @@
 
 import logging
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from ipaddress import ip_address
 
-from mockube.apimachinery.randomness import SystemRandom
-from mockube.component_base.clock import ClusterClock
+from msgspec import Struct
+
+from mockube.apimachinery.randomness import Random, SystemRandom
+from mockube.component_base.clock import Clock, ClusterClock
 from mockube.component_base.loop import stop_signal_event
 from mockube.component_base.open_files import allow_many_files
 
+from .app import ApiServer
 from .config.command_line import Config
 from .config.exposure import exposure_warnings
 from .config.settings import Serving
 from .http.server import Listener, bind
+from .registry.component_statuses import NO_PROBES, EmbeddedProbe
 from .running import Dependencies, running
 from .serving_credentials import Credentials, load_credentials
 from .stored_release import change_of_release, last_minor, record_minor
@@ -26,11 +31,42 @@ _REMOTE_ADDRESS = ("192.0.2.1", 9)
 """An address that no machine has (TEST-NET-1): the source address of the route to it is this machine's address."""
 
 
+class RunningServer(Struct, frozen=True, kw_only=True):
+    """A server that accepts requests."""
+
+    server: ApiServer
+    listeners: list[Listener]
+    credentials: Credentials
+    url: str
+
+
 async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     """Serve until a signal stops it."""
-    clock, random = ClusterClock(), SystemRandom()
-    allow_many_files()
+    clock = ClusterClock()
     stopping = stop_signal_event()
+    async with serving(config, clock=clock, random=SystemRandom(), once_ready=once_ready) as running_server:
+        await stopping.wait()
+        LOG.info("Stopping: /readyz fails and requests in flight may finish; a second signal cancels them")
+        running_server.server.stopping = True
+        await clock.real.sleep(config.serving.shutdown_delay_duration)
+    LOG.info("Stopped")
+
+
+@asynccontextmanager
+async def serving(
+    config: Config,
+    *,
+    clock: Clock,
+    random: Random,
+    once_ready: Callable[[], None],
+    is_embedded: bool = False,
+    component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES,
+) -> AsyncIterator[RunningServer]:
+    """Run a server within the block. It accepts requests from the beginning of the block; `once_ready` is called when it has its roles.
+
+    `is_embedded` and `component_probes` are for a server with a manager in the same process.
+    """
+    allow_many_files()
     serving, address = config.serving, _advertised_address(config.serving)
     credentials = load_credentials(config, address, now=clock.now(), random=random)
     listeners = _bind(serving, credentials)
@@ -41,6 +77,8 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
         clock=clock,
         random=random,
         drain_seconds=serving.request_timeout,
+        is_embedded=is_embedded,
+        component_probes=component_probes,
     )
     data_dir, minor = config.store.data_dir, config.features.kubernetes_version
     change = None if data_dir is None else change_of_release(last_minor(data_dir), minor)
@@ -58,11 +96,7 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
             once_ready()
 
         server.bootstrap_roles.when_ready(ready)
-        await stopping.wait()
-        LOG.info("Stopping: /readyz fails and requests in flight may finish; a second signal cancels them")
-        server.stopping = True
-        await clock.real.sleep(serving.shutdown_delay_duration)
-    LOG.info("Stopped")
+        yield RunningServer(server=server, listeners=listeners, credentials=credentials, url=url)
 
 
 def notify_ready(environment: Mapping[str, str]) -> None:

@@ -1,29 +1,93 @@
 """Measures forks of an in-process cluster: `python benchmarks/fork.py --pods 500 --forks 100`.
 
+`--up=one` measures those of `mockube up --one-process`, `--up=two` those of `mockube up`, by Forks of their API.
+
 Wall times depend on what else the machine does; the processor time of a fork does not.
 """
 
 import argparse
+import http.client
+import json
 import os
 import resource
+import ssl
 import statistics
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
 
+import mockube
 from mockube import Cluster, ForkedCluster
+from mockube.client import kubeconfig
+
+NAME = "fork-benchmark"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pods", type=int, default=500)
     parser.add_argument("--forks", type=int, default=100)
+    parser.add_argument("--up", choices=("one", "two"), help="measure a cluster of so many processes")
     options = parser.parse_args()
+    if options.up:
+        measure_up(options.pods, options.forks, is_one=options.up == "one")
+        return
     with Cluster(nodes=max(3, options.pods // 100)) as cluster:
         fill(cluster, options.pods)
         cluster.fork().stop()  # imports what it needs
         measure_one_after_another(cluster, options.forks)
         measure_at_once(cluster, options.forks)
+
+
+def measure_up(pods: int, count: int, *, is_one: bool) -> None:
+    """Start a cluster by the command, fork it again and again, and stop all."""
+    flags = ["--one-process"] if is_one else []
+    nodes = f"--nodes={max(3, pods // 100)}"
+    run("up", "--detach", "--name", NAME, "--secure-port=0", "--profile=minimal", nodes, *flags)
+    try:
+        path = Path(run("kubeconfig", "--path", "--name", NAME).strip())
+        fill(mockube.connect(kubeconfig=path), pods)
+        forks = [measure_named(path, f"{NAME}-{number}") for number in range(count)]
+        print(f"Fork, until the answer           {report([fork for fork, _ in forks])}")
+        print(f"first request with its connection {report([first for _, first in forks])}")
+    finally:
+        run("down", "--name", NAME, "--delete")
+        for number in range(count):
+            run("down", "--name", f"{NAME}-{number}", "--delete")
+
+
+def measure_named(parent: Path, name: str) -> tuple[float, float]:
+    """Create a Fork, and return how long it and a first request to it took; stop it."""
+    body = {"apiVersion": "control.mockube.dev/v1alpha1", "kind": "Fork", "spec": {"name": name}}
+    made, fork = timed(lambda: send(parent, "POST", "/apis/control.mockube.dev/v1alpha1/forks", body))
+    path = Path(made["status"]["kubeconfig"])
+    _, first = timed(lambda: send(path, "GET", "/apis/apps/v1/namespaces/default/deployments/web"))
+    run("down", "--name", name)
+    return fork, first
+
+
+def send(path: Path, method: str, target: str, body: object = None):  # noqa: ANN201 - of any type
+    access = kubeconfig.read(path)
+    url = urlsplit(access.server)
+    trust = ssl.create_default_context(cadata=access.authority.decode())
+    connection = http.client.HTTPSConnection(url.hostname or "", url.port, context=trust, timeout=60)
+    headers = {"Authorization": f"Bearer {access.token}", "Content-Type": "application/json"}
+    connection.request(method, target, headers=headers, body=json.dumps(body) if body else None)
+    response = connection.getresponse()
+    answer = json.loads(response.read())
+    connection.close()
+    if response.status >= http.client.BAD_REQUEST:
+        raise SystemExit(answer["message"])
+    return answer
+
+
+def run(*arguments: str) -> str:
+    command = [sys.executable, "-m", "mockube", *arguments]
+    return subprocess.run(command, check=True, text=True, capture_output=True).stdout
 
 
 def fill(cluster: Cluster, pods: int) -> None:

@@ -1,6 +1,12 @@
 """What an API server and the program that runs it exchange to fork a cluster: lines of JSON on a socket."""
 
+from typing import Final
+
 from msgspec import Struct
+
+MAX_LINE: Final = 1 << 16
+NAME_PATTERN: Final = "^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"
+"""The names of clusters."""
 
 
 class ForkOrder(Struct, frozen=True, kw_only=True):

@@ -44,10 +44,14 @@ _LETTERS: Mapping[int, str] = {
 
 def attach(root: logging.Logger, settings: Logging, stream: TextIO | None = None) -> None:
     """Replace the handlers of a logger by one that writes to a stream, by default to stderr."""
+    root.handlers[:] = [new_handler(settings, stream)]
+    root.setLevel(logging.DEBUG if settings.v >= DEBUG_VERBOSITY else logging.INFO)
+
+
+def new_handler(settings: Logging, stream: TextIO | None = None) -> logging.Handler:
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_FORMATTERS[settings.logging_format]())
-    root.handlers[:] = [handler]
-    root.setLevel(logging.DEBUG if settings.v >= DEBUG_VERBOSITY else logging.INFO)
+    return handler
 
 
 class KlogFormatter(logging.Formatter):

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from typing import Any
 
@@ -33,12 +34,7 @@ async def serve(config: Config) -> None:
     clock, random = ClusterClock(), SystemRandom()
     stop_signal = stop_signal_event()
     manager = Manager(config, clock=clock, random=random, follows=clock)
-    async with serving(manager.status_sources, _ports(config.serving, clock, random)) as urls:
-        for url in urls:
-            LOG.info("Health and metrics: %s", url)
-        if urls and config.serving.write_component_urls is not None:
-            health_urls = dict.fromkeys(components(config), f"{urls[0]}/healthz")
-            write_component_urls(config.serving.write_component_urls, health_urls)
+    async with serving_status(manager, config, clock, random):
         manager_task = start("manager", manager.run(), endless=True)
         signal_task = start("signals", stop_signal.wait(), on_failure=manager.fail)
         await asyncio.wait({manager_task, signal_task}, return_when=asyncio.FIRST_COMPLETED)
@@ -50,6 +46,20 @@ async def serve(config: Config) -> None:
             with suppress(asyncio.CancelledError):
                 await _await_task(task)
     LOG.info("Stopped")
+
+
+@asynccontextmanager
+async def serving_status(
+    manager: Manager, config: Config, clock: Clock, random: Random
+) -> AsyncIterator[None]:
+    """Serve the health and the metrics of a manager within the block."""
+    async with serving(manager.status_sources, _ports(config.serving, clock, random)) as urls:
+        for url in urls:
+            LOG.info("Health and metrics: %s", url)
+        if urls and config.serving.write_component_urls is not None:
+            health_urls = dict.fromkeys(components(config), f"{urls[0]}/healthz")
+            write_component_urls(config.serving.write_component_urls, health_urls)
+        yield
 
 
 async def _await_task(task: asyncio.Task[Any]) -> None:

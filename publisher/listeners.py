@@ -1,6 +1,7 @@
 """The listeners of published ports: each has a key, and what serves its connections."""
 
 import asyncio
+import os
 from typing import NamedTuple
 
 from mockube.component_base.clock import Clock
@@ -27,6 +28,7 @@ class _Listener(NamedTuple):
 class Listeners:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._pid = os.getpid()
         self.connections = Connections(clock)
         self._listeners: dict[str, _Listener] = {}
 
@@ -47,6 +49,8 @@ class Listeners:
         if present is not None and present.request == (address, candidates):
             return present.listening
         self.close(key)
+        if self._pid != os.getpid():
+            raise NoSocket("a fork of a cluster publishes nothing")
         if len(self._listeners) >= limits.MAX_LISTENERS:
             raise NoSocket(f"{limits.MAX_LISTENERS} ports are published already")
         opened = open_socket(address, candidates)

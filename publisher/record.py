@@ -1,5 +1,6 @@
 """The ConfigMap that says where this machine publishes what: `mockube url` reads it."""
 
+import os
 from datetime import timedelta
 from typing import Final
 
@@ -22,6 +23,7 @@ class Record:
         self._client = context.client
         self._config_maps = context.informers.of(CONFIG_MAPS)
         self._loop = loop
+        self._pid = os.getpid()
         settings = context.settings
         self._data = (
             {ADDRESS: settings.address, LOAD_BALANCERS: settings.balancers} if settings.is_enabled else {}
@@ -56,7 +58,7 @@ class Record:
     async def write(self) -> timedelta | None:
         """Write the ConfigMap if it differs; delete it if nothing is published."""
         present = self._config_maps.lister.get(*RECORD)
-        if not self._data:
+        if not self._data or self._pid != os.getpid():  # a fork publishes nothing
             if present is not None:
                 await self._client.delete(CONFIG_MAPS, RECORD)
             return None

@@ -450,6 +450,14 @@ class Control(Struct, frozen=True, kw_only=True):
             metavar="N",
         ),
     ] = 5000
+    control_request_bodies: Annotated[
+        int,
+        Flag(
+            "maximum bytes of bodies that Requests of users have, and those of controllers; 0: no bodies (0)",
+            non_negative_int,
+            metavar="BYTES",
+        ),
+    ] = 0
     control_changes: Annotated[
         int,
         Flag("maximum number of Changes in a list (1000)", positive_int, metavar="N"),

@@ -7,7 +7,9 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.groups import NAMESPACES, GroupResource
 from mockube.apiserver.authz.chain import Attributes, AuthorizerFailed, Decision
+from mockube.apiserver.authz.rbac.policy import RBACPolicy
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import RequestContext
 from mockube.apiserver.request.access import requested_impersonation
 from mockube.apiserver.request.impersonation import required_rights
 from mockube.apiserver.request.request import Request
@@ -15,6 +17,8 @@ from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.storage.journal import MAX_TEXT
 from mockube.apiserver.user import User
 
+DECISION_SECONDS: Final = 60.0
+"""How long a watch relies on a decision: webhooks of authorization do not report that they would decide otherwise."""
 MAX_IMPERSONATION_RIGHTS: Final = 50
 """The rights of one impersonation that are kept: a client chooses how many groups and extras it sends."""
 _CREATED: Final = 201
@@ -80,6 +84,29 @@ async def is_allowed(  # noqa: PLR0913 - each is an attribute
     if row is None:
         return False
     return bool(await decide(cluster, Attributes.of_row(user, verb, row, namespace, name, subresource)))
+
+
+class Readers:
+    """What the user of one request may do. A decision about a kind in a namespace holds until roles change, for a minute at most."""
+
+    def __init__(self, cluster: Registry, policy: RBACPolicy, context: RequestContext) -> None:
+        self._cluster, self._user = cluster, context.user
+        self._policy, self._clock = policy, cluster.clock.real
+        self._decisions: dict[tuple[str, GroupResource, str], bool] = {}
+        self._generation, self._until = policy.generation, 0.0
+
+    async def may(self, verb: str, resource: GroupResource, namespace: str) -> bool:
+        key = verb, resource, namespace
+        self._forget_old()
+        if key not in self._decisions:
+            self._decisions[key] = await is_allowed(self._cluster, self._user, verb, resource, namespace)
+        return self._decisions[key]
+
+    def _forget_old(self) -> None:
+        now, generation = self._clock.monotonic(), self._policy.generation
+        if generation != self._generation or now >= self._until:
+            self._decisions = {}
+            self._generation, self._until = generation, now + DECISION_SECONDS
 
 
 def access_of(request: Request) -> Access:

@@ -16,7 +16,7 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import SECRETS, GroupResource
+from mockube.apimachinery.groups import SECRETS
 from mockube.apimachinery.patch.json_difference import difference
 from mockube.apimachinery.secrets import masked
 from mockube.apimachinery.status import Expired
@@ -41,15 +41,13 @@ from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.errors import Compacted, WatcherTooSlow
 from mockube.etcd.kv import Event, EventKind, KeyValue, Revision, WatchRequest, prefix_end
 
-from .access import is_allowed
+from .access import Readers
 from .kind import AGE, API_VERSION, ControlKind
 from .records import TOO_OLD, VERBS, Record, RecordStrategy
 from .schemas import column, integer, object_of, text
 
 MAX_PATCH_BYTES: Final = 32 * 1024
 """A larger patch is not shown."""
-DECISION_SECONDS: Final = 60.0
-"""How long a watch relies on a decision: webhooks of authorization do not report that they would decide otherwise."""
 _NAME: Final = re.compile(r"([0-9]{1,19})-[0-9a-f]{12}")
 _TYPES: Final = {(EventKind.PUT, False): "ADDED", (EventKind.PUT, True): "MODIFIED"}
 
@@ -157,21 +155,23 @@ class Changes(RecordStrategy):
         parts = _NAME.fullmatch(context.name)
         if parts is None:
             return None
-        revision, readers = int(parts[1]), _Readers(self._cluster, self._policy, context)
+        revision, readers = int(parts[1]), Readers(self._cluster, self._policy, context)
         if revision > await self._cluster.watch_cache.fresh():
             return None
         async with aclosing(self._history(self._whole(), revision, revision)) as history:
             async for written in history:
-                if _name_of(written) == context.name and await readers.may_list(written):
+                if _name_of(written) == context.name and await readers.may(
+                    "list", written.row.group_resource, written.namespace
+                ):
                     return self._stored(written)
         return None
 
     async def all(self, context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
         head = await self._cluster.watch_cache.fresh()
-        scope, readers = self._scope(context), _Readers(self._cluster, self._policy, context)
+        scope, readers = self._scope(context), Readers(self._cluster, self._policy, context)
         found: deque[_Written] = deque(maxlen=self._max_changes)
         async for written in self._history(scope, self._begin(scope), head):
-            if await readers.may_list(written):
+            if await readers.may("list", written.row.group_resource, written.namespace):
                 found.append(written)
         objects: list[StoredObject] = []
         for written in found:
@@ -183,7 +183,7 @@ class Changes(RecordStrategy):
     async def follow(
         self, version: int, context: RequestContext
     ) -> AsyncGenerator[tuple[int, Sequence[Record]], None]:
-        scope, readers = self._scope(context), _Readers(self._cluster, self._policy, context)
+        scope, readers = self._scope(context), Readers(self._cluster, self._policy, context)
         request = WatchRequest(
             key=scope.key, range_end=scope.range_end, start_revision=version + 1, previous=True
         )
@@ -191,7 +191,11 @@ class Changes(RecordStrategy):
             async with await self._cluster.kv.watch(request) as watch:
                 async for batch in watch:
                     await yield_to_loop()  # the writer notes its author after its revision is published
-                    written = [each for each in self._located(batch.events) if await readers.may_list(each)]
+                    written = [
+                        each
+                        for each in self._located(batch.events)
+                        if await readers.may("list", each.row.group_resource, each.namespace)
+                    ]
                     yield batch.revision, [Record(self._stored(each)) for each in written]
         except (Compacted, WatcherTooSlow) as error:
             raise Expired(TOO_OLD) from error
@@ -287,29 +291,6 @@ class Changes(RecordStrategy):
 
 
 _BUILT_AT_ONCE: Final = 20
-
-
-class _Readers:
-    """What the user of one request may list. A decision about a kind in a namespace holds until roles change, for a minute at most."""
-
-    def __init__(self, cluster: Registry, policy: RBACPolicy, context: RequestContext) -> None:
-        self._cluster, self._user = cluster, context.user
-        self._policy, self._clock = policy, cluster.clock.real
-        self._decisions: dict[tuple[GroupResource, str], bool] = {}
-        self._generation, self._until = policy.generation, 0.0
-
-    async def may_list(self, written: _Written) -> bool:
-        key = resource, namespace = written.row.group_resource, written.namespace
-        self._forget_old()
-        if key not in self._decisions:
-            self._decisions[key] = await is_allowed(self._cluster, self._user, "list", resource, namespace)
-        return self._decisions[key]
-
-    def _forget_old(self) -> None:
-        now, generation = self._clock.monotonic(), self._policy.generation
-        if generation != self._generation or now >= self._until:
-            self._decisions = {}
-            self._generation, self._until = generation, now + DECISION_SECONDS
 
 
 def _name_of(written: _Written) -> str:

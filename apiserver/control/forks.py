@@ -6,7 +6,7 @@ starts another cluster with that. `ForkSocket` sends the request to it.
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from itertools import count
 from pathlib import Path
@@ -24,7 +24,7 @@ from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
 from mockube.apiserver.registry.reviews import review
 from mockube.apiserver.user import User
-from mockube.component_base.fork_orders import ForkAnswer, ForkOrder
+from mockube.component_base.fork_orders import MAX_LINE, NAME_PATTERN, ForkAnswer, ForkOrder
 from mockube.component_base.supervision import run_to_end
 
 from .access import decide
@@ -34,12 +34,14 @@ from .schemas import integer, object_of, text
 from .snapshots import Snapshots
 from .strategy import ControlStrategy
 
-NAME_PATTERN: Final = "^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"
-"""The names of clusters."""
-NO_PROGRAM: Final = "this server cannot be forked by a Fork: `mockube up` on Linux can make one; `Cluster.fork()` of Python forks a cluster in its process"
+NO_PROGRAM: Final = "this server cannot be forked by a Fork: those of `mockube up` and `mockube run` can, on Linux; `Cluster.fork()` of Python forks a cluster in its process"
 _NEEDS_ALL: Final = "a fork has the keys of this cluster, and the roles of a moment: whoever makes one must be allowed all verbs on all resources"
-_MAX_ANSWER: Final = 1 << 16
 
+NOT_COPIED: Final = (
+    "Connections: watches, exec and port-forwards stay with this cluster",
+    "Addresses on this machine: the fork has a port of its own, and publishes no Services and Ingresses",
+)
+"""What a fork does not have that is a copy of the process."""
 NOT_FORKED: Final = (
     "Processes and files of containers outside of volumes: containers begin anew, and their logs",
     "What controllers, scheduler and kubelets have in memory, such as back-offs",
@@ -94,6 +96,8 @@ FORK: Final = ControlKind(
 
 MakeFork: TypeAlias = Callable[[str, AsyncGenerator[bytes, None]], Awaitable[ForkAnswer]]
 """Makes a fork with a name from the pieces of a snapshot."""
+CopyProcess: TypeAlias = Callable[[str], Awaitable[ForkAnswer]]
+"""Makes a fork with a name by the operating system's fork of this process."""
 
 
 class Forks(ControlStrategy):
@@ -105,6 +109,8 @@ class Forks(ControlStrategy):
         """`make` makes the fork; None if none can be made."""
         self._cluster, self._moments = cluster, moments
         self._snapshots, self._make = snapshots, make
+        self.copy_process: CopyProcess | None = None
+        """Set by the program in whose process both programs of the cluster run: it makes the forks of now, unless it cannot be copied."""
 
     def verbs(self) -> OwnVerbs:
         return {(FORK.group_resource, ""): {"create": self.create}}
@@ -118,12 +124,17 @@ class Forks(ControlStrategy):
             raise BadRequest(NO_PROGRAM, Details())
         if write_options(context, "CreateOptions").dry_run:
             raise BadRequest("a fork has no dry run", Details())
-        moment, pieces = await self._source(spec)
-        async with aclosing(pieces):
-            answer = await self._make(spec["name"], pieces)
+        if self.copy_process is not None and "snapshot" not in spec and spec.get("at", NOW) == NOW:
+            moment, left_out = await self._moments.find(NOW), NOT_COPIED
+            answer = await self.copy_process(spec["name"])
+        else:
+            left_out = NOT_FORKED
+            moment, pieces = await self._source(spec)
+            async with aclosing(pieces):
+                answer = await self._make(spec["name"], pieces)
         if answer.problem:
             raise (Conflict if answer.is_conflict else BadRequest)(answer.problem, Details())
-        return review.answer(tree, _status(moment, answer))
+        return review.answer(tree, _status(moment, answer, left_out))
 
     async def _may_do_everything(self, user: User) -> bool:
         """Return whether nothing that a fork gives to a user is more than it has: keys that sign tokens, and roles of the past."""
@@ -137,13 +148,13 @@ class Forks(ControlStrategy):
         return moment, self._snapshots.pieces(moment)
 
 
-def _status(moment: Moment, answer: ForkAnswer) -> Tree:
+def _status(moment: Moment, answer: ForkAnswer, left_out: Sequence[str]) -> Tree:
     return {
         "url": answer.url,
         "kubeconfig": answer.kubeconfig,
         "revision": moment.revision,
         **moment.time_field(),
-        "notForked": [*NOT_FORKED, *answer.not_forked],
+        "notForked": [*left_out, *answer.not_forked],
     }
 
 
@@ -176,7 +187,7 @@ class ForkSocket:
 
     async def _send(self, order: ForkOrder) -> ForkAnswer:
         try:
-            reader, writer = await asyncio.open_unix_connection(self._path, limit=_MAX_ANSWER)
+            reader, writer = await asyncio.open_unix_connection(self._path, limit=MAX_LINE)
             try:
                 writer.write(msgspec.json.encode(order) + b"\n")
                 line = await reader.readline()

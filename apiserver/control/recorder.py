@@ -25,6 +25,7 @@ from mockube.component_base.clock import Clock
 from mockube.etcd.kv import Revision
 
 from .access import Access, access_of
+from .bodies import DROPPED, NO_BODY, KeptBody, kept_body
 from .matching import Match, is_controller
 from .quiet import QuietTime
 
@@ -90,6 +91,7 @@ class _Outcome(Struct, frozen=True, gc=False):
     access: Access
     problem: bytes
     """The Status of an error as JSON; b"" of a long or old one."""
+    body: KeptBody
 
 
 class RecordedRequest(Struct, eq=False):
@@ -108,7 +110,7 @@ class RecordedRequest(Struct, eq=False):
     @property
     def outcome(self) -> _Outcome:
         """What is known of the request: without a code while it is in progress."""
-        return self.ended or _outcome_of(self.request, None, 0.0, 0, 0, b"")
+        return self.ended or _outcome_of(self.request, None, 0.0, 0, 0, problem=b"")
 
     @property
     def request(self) -> Request:
@@ -121,8 +123,15 @@ class RecordedRequest(Struct, eq=False):
         return self.ended is not None
 
 
-def _outcome_of(
-    request: Request, code: int | None, seconds: float, sent: int, revision: Revision, problem: bytes
+def _outcome_of(  # noqa: PLR0913 - each is a part of the outcome
+    request: Request,
+    code: int | None,
+    seconds: float,
+    sent: int,
+    revision: Revision,
+    *,
+    problem: bytes,
+    body: KeptBody = NO_BODY,
 ) -> _Outcome:
     context = request.context
     return _Outcome(
@@ -140,6 +149,7 @@ def _outcome_of(
         request.is_answered_by_fault,
         access_of(request),
         problem if len(problem) <= MAX_PROBLEM else b"",
+        body,
     )
 
 
@@ -151,6 +161,30 @@ def _shortened(info: RequestInfo) -> RequestInfo:
     return replace(info, **texts, rest=())
 
 
+class _KeptBodies:
+    """The newest requests whose bodies are kept, up to a number of bytes."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes, self._bytes = max_bytes, 0
+        self._requests: deque[tuple[RecordedRequest, int]] = deque()
+
+    def add(self, recorded: RecordedRequest) -> None:
+        """Keep the body of a request that has ended, and drop the oldest bodies for it."""
+        body = recorded.outcome.body.body
+        if body is None:
+            return
+        self._requests.append((recorded, len(body.data)))
+        self._bytes += len(body.data)
+        while self._bytes > self._max_bytes:
+            oldest, size = self._requests.popleft()
+            self._bytes -= size
+            oldest.ended = replace(oldest.outcome, body=KeptBody(omitted=DROPPED))
+
+    def clear(self) -> None:
+        self._requests.clear()
+        self._bytes = 0
+
+
 class RequestRecorder:
     """Records every request but those for recorded requests. The observer of requests calls it."""
 
@@ -159,11 +193,14 @@ class RequestRecorder:
         clock: Clock,
         *,
         max_calls: int = MAX_CALLS,
+        max_body_bytes: int = 0,
         first_version: int = 0,
         journal: Journal | None = None,
         quiet_time: QuietTime | None = None,
     ) -> None:
-        """`journal` knows the revisions that requests have written; `quiet_time` notes the requests that arrive."""
+        """`max_body_bytes` is of the bodies of users, and of those of controllers; `journal` knows the revisions that requests have written;
+        `quiet_time` notes the requests that arrive.
+        """
         self._quiet_time = quiet_time
         self._clock = clock
         self._journal = journal
@@ -174,6 +211,10 @@ class RequestRecorder:
             of_controllers: deque(maxlen=MAX_PROBLEMS) for of_controllers in (False, True)
         }
         """The requests whose Status is kept, of controllers by True."""
+        self._max_body_bytes = max_body_bytes
+        self._bodies: Mapping[bool, _KeptBodies] = {
+            of_controllers: _KeptBodies(max_body_bytes) for of_controllers in (False, True)
+        }
         self.in_progress = 0
         """The number of requests in progress, without streams and without those to the group of control."""
         self.dropped_count = 0
@@ -227,8 +268,13 @@ class RequestRecorder:
         if is_written and self._journal is not None:
             revision = self._journal.revision_of(request.audit_id)
         problem = problem if is_error(code) else b""
-        recorded.ended = _outcome_of(request, code, seconds, sent or 0, revision, problem)
+        body = NO_BODY
+        if self._max_body_bytes and request.context is not None:
+            body = kept_body(request.info, request.context.body)
+        recorded.ended = _outcome_of(request, code, seconds, sent or 0, revision, problem=problem, body=body)
         recorded.in_progress = None
+        if body.body is not None:
+            self._bodies[is_controller(recorded.outcome.user)].add(recorded)
         if recorded.ended.problem:
             self._limit_problems(recorded)
         self._publish(recorded)
@@ -305,6 +351,8 @@ class RequestRecorder:
         self._published.clear()
         for newest in self._problems.values():
             newest.clear()
+        for bodies in self._bodies.values():
+            bodies.clear()
         self._dropped_until = dict.fromkeys((False, True), self._clock.now())
         self.dropped_count, self.oldest = 0, self.newest
 

@@ -7,15 +7,20 @@ from typing import Final
 
 import orjson
 
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Expired
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authz.rbac.policy import RBACPolicy
 from mockube.apiserver.event_loop import QUICK_SLICE
 from mockube.apiserver.fields import selectable
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import RequestContext
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
 from mockube.component_base.loop import yield_to_loop
 
+from .access import Readers
+from .bodies import NO_BODY, fields_of
 from .kind import AGE, API_VERSION, ControlKind
 from .recorder import OWN_RESOURCE, RecordedRequest, RequestRecorder
 from .records import TOO_OLD, VERBS, Record, RecordStrategy
@@ -30,6 +35,8 @@ _FORBIDDEN: Final = 403
 _DIGITS: Final = 8
 """The digits of a name, so that names sort by arrival."""
 _NAME: Final = re.compile(r"[0-9]{1,19}")
+_NO_FIELDS: Final[Tree] = {}
+_FORBIDDEN_BODY: Final[Tree] = {"bodyOmitted": "it is for whoever may get the object"}
 
 
 REQUEST: Final = ControlKind(
@@ -56,6 +63,12 @@ REQUEST: Final = ControlKind(
             "name": text("The name of the object."),
             "uri": text("The path and the query, as they were sent."),
             "bytes": integer("The bytes of the body."),
+            "body": {
+                "x-kubernetes-preserve-unknown-fields": True,
+                "description": "The body of a request that has ended: an object, options, or a patch. Only a server with "
+                "--control-request-bodies keeps bodies, and whoever may get the object sees them. The values of Secrets are masked.",
+            },
+            "bodyOmitted": text("Why a body is not here that was kept or would have been."),
             "auditID": text(
                 "The id of the request in the audit log, and in the header Audit-Id of the response."
             ),
@@ -117,9 +130,10 @@ class Requests(RecordStrategy):
 
     kind = REQUEST
 
-    def __init__(self, recorder: RequestRecorder, root: bytes) -> None:
-        super().__init__(root)
+    def __init__(self, recorder: RequestRecorder, cluster: Registry, policy: RBACPolicy) -> None:
+        super().__init__(cluster.layout.root)
         self._recorder = recorder
+        self._cluster, self._policy = cluster, policy
         self._epoch = f"{recorder.newest:x}"
 
     @property
@@ -128,7 +142,20 @@ class Requests(RecordStrategy):
 
     async def find(self, context: RequestContext) -> StoredObject | None:
         found = self._find(context.name)
-        return None if found is None else self._stored(found)
+        return None if found is None else self._stored(found, await self._body(found, self._readers(context)))
+
+    def _readers(self, context: RequestContext) -> Readers:
+        return Readers(self._cluster, self._policy, context)
+
+    async def _body(self, recorded: RecordedRequest, readers: Readers) -> Tree:
+        """Return the fields for the body of a request; none if the user may not get the object."""
+        if recorded.ended is None or recorded.ended.body is NO_BODY:
+            return _NO_FIELDS
+        info = recorded.ended.info
+        resource = GroupResource(info.group, info.resource)
+        if not await readers.may("get", resource, info.namespace):
+            return _FORBIDDEN_BODY
+        return fields_of(recorded.ended.body, resource)
 
     def _find(self, name: str) -> RecordedRequest | None:
         found = self._recorder.find(int(name)) if _NAME.fullmatch(name) else None
@@ -139,28 +166,31 @@ class Requests(RecordStrategy):
         found = self._find(name) if name else self._recorder.newest_refused()
         if found is None:
             return None
-        tree = self._stored(found).tree()
+        tree = self._tree(found, _status_of(found))
         tree["spec"]["groups"] = [*found.outcome.access.groups]
         return tree
 
-    async def all(self, _context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
+    async def all(self, context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
         version, objects = self._recorder.newest, list[StoredObject]()
+        readers = self._readers(context)
         for recorded in self._recorder.published():
             if len(objects) % QUICK_SLICE == QUICK_SLICE - 1:
                 await yield_to_loop()
-            has_ended_since = recorded.version > version
-            objects.append(self._before(recorded) if has_ended_since else self._stored(recorded))
+            if recorded.version > version:  # it has ended since
+                objects.append(self._before(recorded))
+            else:
+                objects.append(self._stored(recorded, await self._body(recorded, readers)))
         return version, objects
 
     async def follow(
-        self, version: int, _context: RequestContext
+        self, version: int, context: RequestContext
     ) -> AsyncGenerator[tuple[int, Sequence[Record]], None]:
-        recorder, changed = self._recorder, asyncio.Event()
+        recorder, changed, readers = self._recorder, asyncio.Event(), self._readers(context)
         recorder.watchers.add(changed)
         try:
             while version >= recorder.oldest:
                 changed.clear()
-                reached, records = self._since(version)
+                reached, records = await self._since(version, readers)
                 yield reached, records
                 version = reached
                 if version >= recorder.newest:
@@ -170,11 +200,12 @@ class Requests(RecordStrategy):
         finally:
             recorder.watchers.discard(changed)
 
-    def _since(self, version: int) -> tuple[int, Sequence[Record]]:
+    async def _since(self, version: int, readers: Readers) -> tuple[int, Sequence[Record]]:
         published = self._recorder.published_since(version)[:QUICK_SLICE]
         records = [
             Record(
-                self._stored(recorded), self._before(recorded) if recorded.first_version <= version else None
+                self._stored(recorded, await self._body(recorded, readers)),
+                self._before(recorded) if recorded.first_version <= version else None,
             )
             for recorded in published
         ]
@@ -184,10 +215,17 @@ class Requests(RecordStrategy):
         """Return a request as it was while it was in progress."""
         return self._encode(recorded, {}, recorded.first_version)
 
-    def _stored(self, recorded: RecordedRequest) -> StoredObject:
-        return self._encode(recorded, _status_of(recorded), recorded.version)
+    def _stored(self, recorded: RecordedRequest, body: Tree) -> StoredObject:
+        return self._encode(recorded, _status_of(recorded), recorded.version, body)
 
-    def _encode(self, recorded: RecordedRequest, status: Tree, version: int) -> StoredObject:
+    def _encode(
+        self, recorded: RecordedRequest, status: Tree, version: int, body: Tree = _NO_FIELDS
+    ) -> StoredObject:
+        tree = self._tree(recorded, status)
+        tree["spec"] |= body
+        return StoredObject(self._prefix + _name_of(recorded).encode(), canonical_custom(tree), version)
+
+    def _tree(self, recorded: RecordedRequest, status: Tree) -> Tree:
         name = _name_of(recorded)
         metadata = {
             "name": name,
@@ -200,8 +238,7 @@ class Requests(RecordStrategy):
             "metadata": metadata,
             "spec": _spec_of(recorded),
         }
-        value = canonical_custom({**tree, "status": status} if status else tree)
-        return StoredObject(self._prefix + name.encode(), value, version)
+        return {**tree, "status": status} if status else tree
 
 
 def message_of(recorded: RecordedRequest) -> str:

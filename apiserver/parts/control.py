@@ -72,6 +72,8 @@ class Controls(Struct, frozen=True, kw_only=True):
     participants: Participants | None = None
     """The programs that an advance waits for."""
     group: ControlGroup | None = None
+    forks: Forks | None = None
+    """Makes the forks; None if the group is off."""
     find_snapshot: FindSnapshot | None = None
     """Finds the contents of Snapshots; None if the group is off."""
     sessions: PageSessions | None = None
@@ -102,6 +104,7 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
         clock,
         quiet_time=quiet_time,
         max_calls=config.control.control_requests,
+        max_body_bytes=config.control.control_request_bodies,
         first_version=first_revision,
         journal=cluster.journal,
     )
@@ -119,7 +122,7 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
         injector.on_change.append(_HookOfFaults(injector, hooks).update)
     if is_off:
         return Controls(recorder=recorder, injector=injector, quiet_time=quiet_time)
-    requests = Requests(recorder, cluster.layout.root)
+    requests = Requests(recorder, cluster, rights.rbac.policy)
     changes = Changes(cluster, config.control.control_changes, rights.rbac.policy)
     faults, marks = Faults(cluster, injector), Marks(cluster)
     moments = Moments(cluster, marks.find)
@@ -156,6 +159,7 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
         participants=participants,
         group=group,
         sessions=sessions,
+        forks=forks,
         find_snapshot=snapshots.data,
         moments=moments,
     )

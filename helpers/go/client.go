@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -67,7 +66,7 @@ func (c *client) do(method, path string, in, out any) error {
 		body = bytes.NewReader(encoded)
 	}
 	allowed := c.time
-	if strings.HasSuffix(path, "/advance") {
+	if path == advancePath {
 		allowed = advanceTime
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), allowed)

@@ -2,10 +2,12 @@ package mockube
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -127,29 +129,25 @@ func TestRequestThatIsHeldEnds(t *testing.T) {
 	}
 }
 
-func TestServerWithoutForksSaysSo(t *testing.T) {
-	log := &recorder{TB: t}
-	log.run(func() { shared.Fork(log, "go-helper-fork") })
-	if !log.failed || !strings.Contains(strings.ToLower(log.text()), "fork") {
-		t.Error(log.text())
-	}
-}
-
-// The environment variable names the kubeconfig of a cluster of mockube up whose server offers Forks.
 func TestForkGoesOnByItself(t *testing.T) {
-	kubeconfig := os.Getenv("MOCKUBE_FORKED_KUBECONFIG")
-	if kubeconfig == "" {
-		t.Skip("MOCKUBE_FORKED_KUBECONFIG is not set")
+	if runtime.GOOS != "linux" {
+		t.Skip("clusters can be forked on Linux only")
 	}
-	cluster, err := Connect(kubeconfig)
-	must(t, err)
 	t.Run("with a fork", func(t *testing.T) {
-		fork := cluster.Fork(t, "go-helper-fork")
+		fork := shared.Fork(t, fmt.Sprintf("go-helper-%d", os.Getpid()))
 		must(t, fork.Do(http.MethodPost, configMaps, configMap{Metadata: Metadata{Name: "only-in-the-fork"}}, nil))
-		if err := cluster.Do(http.MethodGet, configMaps+"/only-in-the-fork", nil, nil); !IsNotFound(err) {
+		if err := shared.Do(http.MethodGet, configMaps+"/only-in-the-fork", nil, nil); !IsNotFound(err) {
 			t.Errorf("the cluster has what was created in the fork: %v", err)
 		}
 	})
+}
+
+func TestForkThatIsRefusedEndsTheTest(t *testing.T) {
+	log := &recorder{TB: t}
+	log.run(func() { shared.Fork(log, "Not-A-Name") })
+	if !log.failed || !strings.Contains(log.text(), "Not-A-Name") {
+		t.Error(log.text())
+	}
 }
 
 func TestClockStandsStillAndIsAdvanced(t *testing.T) {
@@ -285,4 +283,17 @@ func (r *recorder) run(test func()) {
 		}
 	}()
 	test()
+}
+
+func TestChangeWithoutPatchTimeAndAuthorHasALine(t *testing.T) {
+	var change Change
+	content := `{"spec": {"revision": 7, "type": "MODIFIED", "object": {"kind": "ConfigMap", "namespace": "default", "name": "large"},
+		"patchOmitted": "it is larger than 32768 bytes"}}`
+	if err := json.Unmarshal([]byte(content), &change); err != nil {
+		t.Fatal(err)
+	}
+	want := "--:--:--.--- MODIFIED ConfigMap default/large (the author is not known)\n    no patch: it is larger than 32768 bytes"
+	if line := changeLine(change); line != want {
+		t.Errorf("the line is %q", line)
+	}
 }

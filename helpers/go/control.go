@@ -234,8 +234,9 @@ func (c *Cluster) Requests(tb testing.TB, selectors ...string) []Request {
 type Change struct {
 	Metadata Metadata `json:"metadata"`
 	Spec     struct {
-		Revision int64     `json:"revision"`
-		Time     time.Time `json:"time"`
+		Revision int64 `json:"revision"`
+		// Time is zero if another server wrote it.
+		Time time.Time `json:"time"`
 		// Type is ADDED, MODIFIED or DELETED.
 		Type   string `json:"type"`
 		Object struct {
@@ -246,6 +247,7 @@ type Change struct {
 			Name       string `json:"name"`
 			UID        string `json:"uid"`
 		} `json:"object"`
+		// Author is empty if another server wrote it, or if it is too long ago.
 		Author struct {
 			User        string `json:"user"`
 			Agent       string `json:"agent"`
@@ -253,10 +255,11 @@ type Change struct {
 			Verb        string `json:"verb"`
 			Subresource string `json:"subresource"`
 			AuditID     string `json:"auditID"`
-			Reason      string `json:"reason"`
 		} `json:"author"`
 		// Patch is the JSON patch against the version before.
 		Patch []Operation `json:"patch"`
+		// PatchOmitted is why there is no patch, such as that it is too large.
+		PatchOmitted string `json:"patchOmitted"`
 	} `json:"spec"`
 }
 
@@ -317,7 +320,10 @@ func (c *Cluster) Rewind(tb testing.TB, moment string) {
 
 // --- time
 
-const clockPath = group + "/clocks/cluster"
+const (
+	clockPath   = group + "/clocks/cluster"
+	advancePath = clockPath + "/advance"
+)
 
 type clockStatus struct {
 	Status struct {
@@ -338,7 +344,7 @@ func (c *Cluster) Advance(tb testing.TB, by time.Duration) time.Time {
 	tb.Helper()
 	spec := map[string]float64{"seconds": by.Seconds()}
 	var done clockStatus
-	must(tb, c.client.do(http.MethodPost, clockPath+"/advance", newObject("ClockAdvance", "", spec), &done))
+	must(tb, c.client.do(http.MethodPost, advancePath, newObject("ClockAdvance", "", spec), &done))
 	return done.Status.Time
 }
 

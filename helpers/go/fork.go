@@ -9,7 +9,8 @@ import (
 )
 
 // Fork starts a copy of the cluster with a name, which goes on by itself, and stops it at the end of the test. If the test fails, what
-// happened in the fork is logged. A server that offers no Forks, such as that of Start, ends the test with a message that says so.
+// happened in the fork is logged. A server that makes no Forks, such as one that neither mockube up nor mockube run runs, ends the test with a
+// message that says so.
 func (c *Cluster) Fork(tb testing.TB, name string) *Cluster {
 	tb.Helper()
 	var made struct {

@@ -119,7 +119,17 @@ func eventLine(event event) string {
 func changeLine(change Change) string {
 	spec := change.Spec
 	object := reference(spec.Object.Kind, spec.Object.Namespace, spec.Object.Name)
-	line := fmt.Sprintf("%s %s %s (%s, %s)", spec.Time.Format("15:04:05.000"), spec.Type, object, spec.Author.User, spec.Author.Manager)
+	written, author := "--:--:--.---", "the author is not known"
+	if !spec.Time.IsZero() {
+		written = spec.Time.Format("15:04:05.000")
+	}
+	if spec.Author.User != "" {
+		author = spec.Author.User + ", " + spec.Author.Manager
+	}
+	line := fmt.Sprintf("%s %s %s (%s)", written, spec.Type, object, author)
+	if spec.PatchOmitted != "" {
+		line += "\n    no patch: " + spec.PatchOmitted
+	}
 	for _, operation := range spec.Patch {
 		if spec.Type == "MODIFIED" && operation.Path != "" {
 			line += fmt.Sprintf("\n    %s %s %s", operation.Op, operation.Path, operation.Value)

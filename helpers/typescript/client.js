@@ -32,8 +32,12 @@ export function readKubeconfig(path) {
 
 /** How long a request may go without an answer: longer than the server takes, which ends its requests after a minute. */
 const requestMilliseconds = 120_000;
+/** The path of an advance. */
+export const advancePath = "/apis/control.mockube.dev/v1alpha1/clocks/cluster/advance";
 /** The same for an advance, which waits until everything has happened that was due. */
 const advanceMilliseconds = 600_000;
+
+const userAgent = "mockube-helper-typescript";
 
 /** Sends requests in JSON. */
 export class Client {
@@ -63,7 +67,7 @@ export class Client {
     const headers = {
       accept: "application/json",
       authorization: `Bearer ${this.token}`,
-      "user-agent": "mockube-helper-typescript",
+      "user-agent": userAgent,
     };
     if (body !== undefined) {
       headers["content-type"] = method === "PATCH" ? "application/merge-patch+json" : "application/json";
@@ -74,6 +78,29 @@ export class Client {
   }
 
   /**
+   * Reads the lines of a response that goes on, and returns a function that ends it.
+   * @param {string} path
+   * @param {(line: string) => void} onLine
+   * @param {(error: Error) => void} onError
+   */
+  lines(path, onLine, onError) {
+    const headers = { authorization: `Bearer ${this.token}`, "user-agent": userAgent };
+    const sent = request(this.server + path, { headers, agent: this.agent }, (response) => {
+      if (response.statusCode !== 200) sent.destroy(new Error(`GET ${path}: ${response.statusCode}`));
+      let rest = "";
+      response.setEncoding("utf8").on("data", (chunk) => {
+        const lines = (rest + chunk).split("\n");
+        rest = lines.pop() ?? "";
+        lines.forEach(onLine);
+      });
+      response.on("error", () => {}); // it has been ended
+    });
+    sent.on("error", onError);
+    sent.end();
+    return () => sent.destroy();
+  }
+
+  /**
    * @param {string} method
    * @param {string} path
    * @param {Record<string, string>} headers
@@ -81,7 +108,7 @@ export class Client {
    * @returns {Promise<{ code: number, text: string }>}
    */
   #exchange(method, path, headers, body) {
-    const timeout = path.endsWith("/advance") ? advanceMilliseconds : this.milliseconds;
+    const timeout = path === advancePath ? advanceMilliseconds : this.milliseconds;
     return new Promise((resolve, reject) => {
       const sent = request(this.server + path, { method, headers, agent: this.agent, timeout }, (response) => {
         let text = "";

@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { platform } from "node:process";
 import { after, before, mock, test } from "node:test";
 
 import { connect, start, withCluster } from "mockube";
@@ -92,7 +93,17 @@ test("a rewind brings objects back", async () => {
   assert.equal((await cluster.request("GET", `${configMaps}/kept`)).metadata.name, "kept");
 });
 
-test("a server without forks says so", () => assert.rejects(cluster.fork("node-helper-fork"), /fork/i));
+test("a fork goes on by itself", { skip: platform !== "linux" }, async () => {
+  const fork = await cluster.fork(`node-helper-${process.pid}`);
+  try {
+    await fork.request("POST", configMaps, { metadata: { name: "only-in-the-fork" } });
+    await assert.rejects(cluster.request("GET", `${configMaps}/only-in-the-fork`), { code: 404 });
+  } finally {
+    await fork.stop();
+  }
+});
+
+test("a fork that is refused throws an error", () => assert.rejects(cluster.fork("Not-A-Name"), /Not-A-Name/));
 
 test("the clock stands still and is advanced", async () => {
   await cluster.pause();

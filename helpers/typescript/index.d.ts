@@ -48,13 +48,16 @@ export class Cluster {
   rewind(moment: string): Promise<void>;
 
   /**
-   * Starts a copy of the cluster with a name, which goes on by itself until its `stop`. An error says if the server offers no Forks, as
-   * that of `start`.
+   * Starts a copy of the cluster with a name, which goes on by itself until its `stop`. An error says if the server makes no Forks, as one
+   * that neither `mockube up` nor `mockube run` runs.
    */
   fork(name: string): Promise<Cluster>;
 
   /** Returns the time of the cluster. */
   now(): Promise<Date>;
+
+  /** Returns a clock for the code under test, until the end of `run` or its `stop`. The name is that of its object, a ClockParticipant. */
+  clock(name: string): Promise<Clock>;
 
   /** Advances the clock, and returns its time when everything has happened that was due by then. */
   advance(seconds: number): Promise<Date>;
@@ -67,6 +70,23 @@ export class Cluster {
 
   /** Lets so many seconds of the cluster pass in a second of the machine. */
   setRate(rate: number): Promise<void>;
+}
+
+/**
+ * The clock of the cluster, with timers for the code under test. An advance stops at each timer, and goes on when it has fired and no request
+ * arrives any more. Each function can be given to other code by itself.
+ */
+export interface Clock {
+  /** Returns the time in milliseconds, as `Date.now`. */
+  now(): number;
+  date(): Date;
+  setTimeout<T extends any[]>(callback: (...values: T) => void, milliseconds?: number, ...values: T): object;
+  setInterval<T extends any[]>(callback: (...values: T) => void, milliseconds?: number, ...values: T): object;
+  clearTimeout(timer?: object): void;
+  clearInterval(timer?: object): void;
+  sleep(milliseconds: number): Promise<void>;
+  /** Ends the clock, whose timers do not fire any more. */
+  stop(): Promise<void>;
 }
 
 /** The error that the server returned. */
@@ -170,9 +190,11 @@ export interface Change {
   metadata: Metadata;
   spec: {
     revision: number;
-    time: string;
+    /** When it was written; absent if another server wrote it. */
+    time?: string;
     type: "ADDED" | "MODIFIED" | "DELETED";
-    object: { apiVersion: string; kind: string; resource: string; namespace?: string; name: string; uid: string };
+    object: { apiVersion: string; kind: string; resource: string; namespace?: string; name: string; uid?: string };
+    /** Who wrote it; absent if another server did, or if it is too long ago. */
     author?: {
       user?: string;
       agent?: string;
@@ -180,9 +202,10 @@ export interface Change {
       verb?: string;
       subresource?: string;
       auditID?: string;
-      reason?: string;
     };
-    /** The JSON patch against the version before. */
-    patch: { op: string; path: string; value?: any }[];
+    /** The JSON patch against the version before; absent if it is too large. */
+    patch?: { op: string; path: string; value?: any }[];
+    /** Why there is no patch. */
+    patchOmitted?: string;
   };
 }

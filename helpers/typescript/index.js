@@ -1,4 +1,5 @@
-import { Client, StatusError, readKubeconfig } from "./client.js";
+import { Clock } from "./clock.js";
+import { Client, StatusError, advancePath, readKubeconfig } from "./client.js";
 import { startProcess, stopNamed } from "./process.js";
 import { reportText, version } from "./report.js";
 
@@ -46,11 +47,21 @@ function newObject(kind, metadata, spec) {
   return { apiVersion, kind, metadata, spec };
 }
 
+/**
+ * Waits for all promises, and throws the first error.
+ * @param {Promise<unknown>[]} promises
+ */
+async function settleAll(promises) {
+  for (const done of await Promise.allSettled(promises)) if (done.status === "rejected") throw done.reason;
+}
+
 export class Cluster {
   #client;
   #stop;
   /** @type {Set<Fault>} */
   #faults = new Set();
+  /** @type {Set<Clock>} */
+  #clocks = new Set();
 
   /**
    * @param {string} kubeconfig
@@ -67,6 +78,7 @@ export class Cluster {
   }
 
   async stop() {
+    await this.#stopClocks().catch(() => {}); // the server may have ended
     this.#client.close();
     await this.#stop();
   }
@@ -82,16 +94,22 @@ export class Cluster {
       result = await body(this);
     } catch (error) {
       console.error(await this.#report(began));
-      await this.#removeFaults().catch(() => {}); // the error of the test is the one to be thrown
+      await this.#cleanUp().catch(() => {}); // the error of the test is the one to be thrown
       throw error;
     }
-    await this.#removeFaults();
+    await this.#cleanUp();
     return result;
   }
 
-  async #removeFaults() {
-    const removals = await Promise.allSettled([...this.#faults].map((fault) => fault.remove()));
-    for (const removal of removals) if (removal.status === "rejected") throw removal.reason;
+  async #cleanUp() {
+    await settleAll([...this.#faults].map((fault) => fault.remove()));
+    await this.#stopClocks();
+  }
+
+  async #stopClocks() {
+    const clocks = [...this.#clocks];
+    this.#clocks.clear();
+    await settleAll(clocks.map((each) => each.stop()));
   }
 
   /**
@@ -161,8 +179,15 @@ export class Cluster {
 
   /** @param {number} seconds */
   async advance(seconds) {
-    const done = await this.request("POST", `${clock}/advance`, newObject("ClockAdvance", {}, { seconds }));
+    const done = await this.request("POST", advancePath, newObject("ClockAdvance", {}, { seconds }));
     return new Date(done.status.time);
+  }
+
+  /** @param {string} name */
+  async clock(name) {
+    const created = await Clock.start(this.#client, name);
+    this.#clocks.add(created);
+    return created;
   }
 
   async pause() {

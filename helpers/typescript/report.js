@@ -53,8 +53,10 @@ function eventLine({ type, reason, message, involvedObject }) {
 
 /** @param {Change} change */
 function changeLine({ spec }) {
-  const line = `${time(spec.time)} ${spec.type} ${reference(spec.object)} (${spec.author?.user}, ${spec.author?.manager})`;
-  const operations = spec.type === "MODIFIED" ? spec.patch : [];
+  const author = spec.author ? `${spec.author.user}, ${spec.author.manager ?? ""}` : "the author is not known";
+  const line = `${time(spec.time)} ${spec.type} ${reference(spec.object)} (${author})`;
+  if (spec.patchOmitted) return `${line}\n        no patch: ${spec.patchOmitted}`;
+  const operations = (spec.type === "MODIFIED" && spec.patch) || [];
   return [line, ...operations.map(({ op, path, value }) => `        ${op} ${path} ${JSON.stringify(value) ?? ""}`)].join("\n");
 }
 
@@ -71,7 +73,7 @@ function reference({ kind, namespace, name }) {
   return namespace ? `${kind} ${namespace}/${name}` : `${kind} ${name}`;
 }
 
-/** @param {string} text */
+/** @param {string} [text] */
 function time(text) {
-  return text.slice(11, 23);
+  return text?.slice(11, 23) ?? "--:--:--.---";
 }

@@ -5,12 +5,10 @@ the process has exited, and its exit code is the result.
 """
 
 import asyncio
-import ctypes
 import os
 import signal
 import sys
 import traceback
-import warnings
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +16,7 @@ from typing import Final, NoReturn, TypeAlias
 
 from mockube.component_base.clock import RealClock
 from mockube.component_base.inherited_descriptors import replace_descriptors
-from mockube.component_base.launcher import PR_SET_PDEATHSIG
+from mockube.component_base.process_fork import fork_beside_threads, reset_signals, set_death_signal
 from mockube.processes.child_processes import last_error_line, shell_exit_code
 
 from .progress import Progress, is_live
@@ -83,10 +81,7 @@ async def detach_from_loop(work: Work, log: Path) -> tuple[int, Sequence[str]]:
     The child ends with this process, or if the caller is cancelled before it is ready, and shares no descriptor with it. Linux only.
     """
     reader, writer = os.pipe()
-    with warnings.catch_warnings():
-        # From Python 3.12 on, it warns of other threads. They do not exist in the child, which waits for none of them.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
+    child = fork_beside_threads()
     if not child:
         _run_in_child(work, log, writer)
     os.close(writer)
@@ -108,14 +103,9 @@ async def detach_from_loop(work: Work, log: Path) -> tuple[int, Sequence[str]]:
 def _run_in_child(work: Work, log: Path, writer: int) -> NoReturn:
     code = 1
     try:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        set_death_signal(signal.SIGTERM)
         asyncio._set_running_loop(None)  # noqa: SLF001 - Python does it itself from 3.12 on
-        signal.set_wakeup_fd(-1)
-        for number in signal.valid_signals():
-            if callable(signal.getsignal(number)):
-                signal.signal(
-                    number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
-                )
+        reset_signals()
         replace_descriptors({_STDOUT, _STDERR, writer}, ())
         _detach_output(log)
         code = work(Reports(writer))

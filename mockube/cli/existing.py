@@ -87,6 +87,8 @@ def differences(options: argparse.Namespace, folder: ClusterFolder, running: Clu
         yield from _compare("--profile", running.profile, options.profile)
     if "control_planes" in options.set_flags:
         yield from _compare("--control-planes", str(running.control_planes), str(options.control_planes))
+    if options.one_process and not running.one_process:
+        yield "--one-process is not set"
     yield from _store_differences(options, folder, running)
     for dest, texts in vars(options).items():
         _, dot, name = dest.partition(".")

@@ -7,12 +7,19 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from mockube import kubectl
+from mockube.clusters.forks import ForkSupervisor, StartedFork
 from mockube.clusters.logs import Tail, merge_lines
+from mockube.clusters.named_cluster import MEMORY, ClusterFolder
+from mockube.clusters.profiles import Profile
+from mockube.clusters.spec import ClusterSpec
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import non_negative_int
 from mockube.component_base.klog import DEBUG_VERBOSITY
@@ -21,6 +28,7 @@ from mockube.container_runtime.simulation_values import PROCESS
 from mockube.failure import UsageError
 from mockube.launch import MINIMAL, LaunchOptions
 
+from .output import program_name
 from .parsing import CommandParser
 from .progress import print_line
 from .shared_flags import (
@@ -84,18 +92,20 @@ def run(options: argparse.Namespace) -> int:
         check_path(options.report)
     check_control_planes(options, options.profile)
     check_images(options.images, has_processes=options.container_runtime == PROCESS)
+    launch = LaunchOptions(
+        nodes=options.simulate_nodes,
+        packs=options.packs,
+        flags=(*version_flags(options), *_level_flags(options), *_history_flags(options)),
+        manager_flags=manager_flags(options),
+        profile=options.profile,
+        control_planes=options.control_planes,
+    )
     return asyncio.run(
         run_once(
             command,
-            options=LaunchOptions(
-                nodes=options.simulate_nodes,
-                packs=options.packs,
-                flags=(*version_flags(options), *_level_flags(options), *_history_flags(options)),
-                manager_flags=manager_flags(options),
-                profile=options.profile,
-                control_planes=options.control_planes,
-            ),
+            options=launch,
             clock=RealClock(),
+            serve_forks=partial(_serve_forks, launch),
             reports=RunReports(
                 line=print_line,
                 note=print_line if options.v >= START_TIMES else lambda _: None,
@@ -123,6 +133,29 @@ async def _write_report(path: Path | None, command: Sequence[str], kubeconfig: P
         print_line(f"the report {path} was not written: {error}")
     else:
         print_line(f"the report of the cluster is {path}")
+
+
+def _serve_forks(launch: LaunchOptions, folder: Path) -> AbstractAsyncContextManager[Path | None]:
+    """Start forks of the cluster, which end with the command."""
+    parent = ClusterFolder(name=f"{program_name()} run", path=folder)
+    spec = ClusterSpec(
+        version="",  # it is read when there is a fork
+        nodes=launch.nodes,
+        packs=launch.packs,
+        flags=launch.flags,
+        manager_flags=launch.manager_flags,
+        store=MEMORY,
+        profile=Profile(launch.profile, launch.control_planes),
+    )
+    return ForkSupervisor(parent, spec, _start_fork).running()
+
+
+async def _start_fork(folder: ClusterFolder, spec: ClusterSpec) -> StartedFork:
+    from importlib.metadata import version  # noqa: PLC0415 - most runs have no forks
+
+    from .detached_cluster import start_fork  # noqa: PLC0415 - as above
+
+    return await start_fork(folder, replace(spec, version=version("mockube")))
 
 
 def _report_missing(command: Sequence[str]) -> int:

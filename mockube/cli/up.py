@@ -21,7 +21,6 @@ from mockube.apiserver.config.settings import ENVIRONMENT
 from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.apiserver.stored_release import change_of_release, last_minor
 from mockube.clusters import named_cluster
-from mockube.clusters.forks import StartedFork
 from mockube.clusters.kubeconfigs import check_no_other_clusters
 from mockube.clusters.logs import SUPERVISOR_LOG
 from mockube.clusters.named_cluster import ClusterFolder, ClusterRecord, ClusterState
@@ -44,15 +43,16 @@ from mockube.component_base.version import print_version
 from mockube.container_runtime.simulation_values import PROCESS
 from mockube.controller_manager.config import settings as manager
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
-from mockube.failure import Failure, UsageError
+from mockube.failure import UsageError
 from mockube.kubectl import KUBECTL, how_to_install
 from mockube.kubelet.node_pools import deprecated
 from mockube.kubelet.node_pools.pool import PoolError
 from mockube.launch import KUBEADM, MINIMAL, LaunchOptions
 
 from . import publishing
-from .detach import Reports, detach, detach_from_loop
-from .output import code_of, program_name
+from .detach import detach
+from .detached_cluster import run_detached, start_fork
+from .output import program_name
 from .parsing import ALL, PREFIX, CommandParser, FlagGroup
 from .progress import Progress, is_live
 from .run import check_images
@@ -217,6 +217,11 @@ def _add_start_flags(parser: CommandParser) -> None:
         help="use the cluster if it runs with these flags",
     )
     start.add_argument(
+        "--one-process",
+        action="store_true",
+        help="run both programs in one process, so that forks take milliseconds",
+    )
+    start.add_argument(
         "--write-kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig to this file, too"
     )
 
@@ -254,7 +259,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.detach:
         return _run_attached(folder, spec)
     folder.prepare()
-    code = detach(lambda reports: _run_detached(folder, spec, reports), folder.log(SUPERVISOR_LOG))
+    code = detach(lambda reports: run_detached(folder, spec, reports), folder.log(SUPERVISOR_LOG))
     running = named_cluster.read_record(folder.record)
     if code is None and running is not None:
         print(ready_message(folder, running))
@@ -292,29 +297,12 @@ def _run_attached(folder: ClusterFolder, spec: ClusterSpec) -> int:
             print(ready_message(folder, running), flush=True)
 
     supervisor = Supervisor(
-        folder, spec, clock=clock, report=progress.report, step=progress.step, start_fork=_start_fork
+        folder, spec, clock=clock, report=progress.report, step=progress.step, start_fork=start_fork
     )
     try:
         return asyncio.run(supervisor.run(on_ready=ready))
     finally:
         progress.done()
-
-
-def _run_detached(folder: ClusterFolder, spec: ClusterSpec, reports: Reports) -> int:
-    supervisor = Supervisor(
-        folder, spec, clock=RealClock(), report=reports.report, step=reports.step, start_fork=_start_fork
-    )
-    try:
-        return asyncio.run(supervisor.run(on_ready=lambda _: reports.ready()))
-    except Failure as failure:
-        reports.report(str(failure))
-        return code_of(failure)
-
-
-async def _start_fork(folder: ClusterFolder, spec: ClusterSpec) -> StartedFork:
-    log = folder.log(SUPERVISOR_LOG)
-    pid, reports = await detach_from_loop(lambda reports: _run_detached(folder, spec, reports), log)
-    return StartedFork(pid=pid) if pid else StartedFork(problem=f'"{folder.name}": {"; ".join(reports)}')
 
 
 def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> ClusterSpec:
@@ -354,6 +342,7 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
         store=",".join(etcd) or str(data_dir or named_cluster.MEMORY),
         data_dir=data_dir,
         profile=profile,
+        one_process=options.one_process,
         detached=options.detach,
         replaces_nodes=is_kept and "simulate_nodes" in options.set_flags,
         copy_to=copy_to,

@@ -10,8 +10,8 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -19,7 +19,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.component_base.fork_orders import ForkAnswer, ForkOrder
+from mockube.component_base.fork_orders import MAX_LINE, ForkAnswer, ForkOrder
+from mockube.component_base.process_fork import reap_at_end
 from mockube.component_base.supervision import cancel_and_wait
 from mockube.failure import Failure
 
@@ -33,7 +34,6 @@ _NOT_COPIED: Final = ("*.kubeconfig", ".lock", "component-urls.json", "installat
 _STORE_FLAGS: Final = ("--data-dir", "--etcd-", "--snapshot", "--fork-socket")
 """The flags of the store: that of a fork is in memory."""
 _AUDIT_FLAGS: Final = ("--audit-log-", "--audit-webhook-")
-_MAX_ORDER: Final = 1 << 16
 
 
 class StartedFork(Struct, frozen=True, kw_only=True):
@@ -52,13 +52,11 @@ class ForkSupervisor:
 
     def __init__(self, parent: ClusterFolder, spec: ClusterSpec, start: StartFork | None) -> None:
         self._parent, self._spec, self._start = parent, spec, start
-        self._pids: set[int] = set()
+        self._processes = ForkProcesses()
         self._starting: set[str] = set()
         """The names of the forks that are being started."""
         self._orders: set[asyncio.Task[None]] = set()
         """The tasks of the orders that are being carried out."""
-        self._all_ended = asyncio.Event()
-        self._all_ended.set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Path | None]:
@@ -68,7 +66,7 @@ class ForkSupervisor:
             return
         with tempfile.TemporaryDirectory(prefix="mockube-") as folder:
             path = Path(folder, "forks")
-            async with await asyncio.start_unix_server(self._serve, path, limit=_MAX_ORDER):
+            async with await asyncio.start_unix_server(self._serve, path, limit=MAX_LINE):
                 try:
                     yield path
                 finally:
@@ -93,7 +91,7 @@ class ForkSupervisor:
 
     async def _make(self, order: ForkOrder) -> ForkAnswer:
         folder = cluster_folder(order.name, os.environ)
-        if problem := self._name_problem(folder):
+        if problem := name_problem(folder, self._starting):
             return ForkAnswer(problem=problem, is_conflict=True)
         self._starting.add(order.name)
         try:
@@ -102,16 +100,13 @@ class ForkSupervisor:
             self._starting.discard(order.name)
 
     async def _make_in(self, folder: ClusterFolder, order: ForkOrder) -> ForkAnswer:
-        folder.prepare()
-        folder.fork_of.write_text(self._parent.name)
-        shutil.rmtree(folder.pki)  # it may have the keys of another cluster, of which an earlier fork was one
-        shutil.copytree(self._parent.pki, folder.pki, ignore=shutil.ignore_patterns(*_NOT_COPIED))
+        prepare_folder(folder, self._parent)
         shutil.move(order.snapshot, folder.snapshot)
         assert self._start is not None
         started = await self._start(folder, fork_spec(self._spec, self._parent.name, folder.snapshot))
         if started.problem:
             return ForkAnswer(problem=started.problem)
-        self._follow(started.pid)
+        self._processes.add(started.pid)
         record = read_record(folder.record)
         return ForkAnswer(
             url="" if record is None else record.url,
@@ -119,42 +114,64 @@ class ForkSupervisor:
             not_forked=(*_not_forked(self._spec),),
         )
 
-    def _name_problem(self, folder: ClusterFolder) -> str:
-        """Return why a fork cannot have a name; "" if it can. The folder of an earlier fork is used again."""
-        if folder.name in self._starting:
-            return f'"{folder.name}" is already starting: use another name'
-        if inspect_cluster(folder).state in {ClusterState.RUNNING, ClusterState.STARTING}:
-            return f'"{folder.name}" is already running: stop it with `mockube down --name={folder.name}`, or use another name'
-        if folder.path.exists() and not folder.fork_of.exists():
-            return f'there is a cluster "{folder.name}": delete it with `mockube down --name={folder.name} --delete`, or use another name'
-        return ""
+    async def wait_ended(self) -> None:
+        """Wait until no fork runs."""
+        await self._processes.wait_ended()
 
-    def _follow(self, pid: int) -> None:
+    async def _stop(self) -> None:
+        await cancel_and_wait([*self._orders])
+        await self._processes.stop()
+
+
+class ForkProcesses:
+    """The processes of forks, which are children of this one."""
+
+    def __init__(self) -> None:
+        self._pids: set[int] = set()
+        self._all_ended = asyncio.Event()
+        self._all_ended.set()
+
+    def add(self, pid: int) -> None:
         """Wait for a process when it has ended, so that nothing of it stays."""
-        loop, descriptor = asyncio.get_running_loop(), os.pidfd_open(pid)
 
-        def reap() -> None:
-            loop.remove_reader(descriptor)
-            os.close(descriptor)
-            with suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+        def note_end() -> None:
             self._pids.discard(pid)
             if not self._pids:
                 self._all_ended.set()
 
         self._pids.add(pid)
         self._all_ended.clear()
-        loop.add_reader(descriptor, reap)
+        reap_at_end(pid, note_end)
 
     async def wait_ended(self) -> None:
-        """Wait until no fork runs."""
         await self._all_ended.wait()
 
-    async def _stop(self) -> None:
-        await cancel_and_wait([*self._orders])
+    async def stop(self) -> None:
         for pid in self._pids:
             os.kill(pid, signal.SIGTERM)  # it was not waited for yet: no other process can have its id
         await self.wait_ended()
+
+
+def name_problem(folder: ClusterFolder, starting: Collection[str]) -> str:
+    """Return why a fork cannot have a name; "" if it can. The folder of an earlier fork is used again.
+
+    `starting` are the names of the forks that are being started.
+    """
+    if folder.name in starting:
+        return f'"{folder.name}" is already starting: use another name'
+    if inspect_cluster(folder).state in {ClusterState.RUNNING, ClusterState.STARTING}:
+        return f'"{folder.name}" is already running: stop it with `mockube down --name={folder.name}`, or use another name'
+    if folder.path.exists() and not folder.fork_of.exists():
+        return f'there is a cluster "{folder.name}": delete it with `mockube down --name={folder.name} --delete`, or use another name'
+    return ""
+
+
+def prepare_folder(folder: ClusterFolder, parent: ClusterFolder) -> None:
+    """Create the folder of a fork, with the keys of its parent."""
+    folder.prepare()
+    folder.fork_of.write_text(parent.name)
+    shutil.rmtree(folder.pki)  # it may have the keys of another cluster, of which an earlier fork was one
+    shutil.copytree(parent.pki, folder.pki, ignore=shutil.ignore_patterns(*_NOT_COPIED))
 
 
 def remove_secrets(folder: ClusterFolder) -> None:

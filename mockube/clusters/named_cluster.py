@@ -21,6 +21,7 @@ from msgspec import Struct
 from mockube import launch
 from mockube.apiserver.pki.private import write_private
 from mockube.component_base.clock import Clock
+from mockube.component_base.fork_orders import NAME_PATTERN
 from mockube.etcd.embedded.lock import check_private, open_lock
 from mockube.etcd.errors import UnsafeDirectory
 from mockube.failure import Failure, Missing, UsageError
@@ -29,7 +30,7 @@ MEMORY: Final = launch.MEMORY
 POLL_SECONDS: Final = 0.05
 """The polling interval of a cluster's files in seconds."""
 
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
+_NAME: Final = re.compile(NAME_PATTERN)
 _LOCK_TRIES: Final = 20
 _LOCK_PAUSE: Final = 0.01
 """Between tries to lock, because a process that checks the lock holds it for a short time."""
@@ -238,8 +239,12 @@ class ClusterRecord(msgspec.Struct, frozen=True, kw_only=True):
     """`MEMORY`, the data folder, or the endpoints of etcd."""
     fork_of: str = ""
     """The cluster of which it is a fork; "" if it is none."""
+    one_process: bool = False
+    """Whether both programs run in one process."""
+    is_copy: bool = False
+    """Whether it is a copy of a running process, which runs both programs and has no other one above it."""
     flags: tuple[str, ...] = ()
-    """The flags that were set for the two processes."""
+    """The flags that were set for the two programs."""
     ready: bool = False
     url: str = ""
     """The server's URL; "" until the cluster is ready."""

@@ -36,6 +36,8 @@ class ClusterSpec(Struct, frozen=True, kw_only=True):
     data_dir: Path | None = None
     """The folder of the store, if there is one."""
     profile: Profile = Profile(MINIMAL)
+    one_process: bool = False
+    """Whether both programs run in one process."""
     detached: bool = False
     copy_to: Path | None = None
     """The file for a copy of the cluster's kubeconfig, if any."""

@@ -77,6 +77,7 @@ class Supervisor:
             control_planes=spec.profile.control_planes if spec.profile.name == KUBEADM else 0,
             store=spec.store,
             fork_of=spec.fork_of,
+            one_process=spec.one_process,
             flags=(*spec.flags, *spec.manager_flags),
         )
 
@@ -119,6 +120,7 @@ class Supervisor:
             report=self._report,
             on_change=self._update_components,
             store=self._spec.store,
+            one_process=self._spec.one_process,
         )
         plane.handle_signals()
         asyncio.get_running_loop().add_signal_handler(RESET, self._reset, plane)
@@ -223,8 +225,7 @@ class Supervisor:
 
     def _update_components(self, plane: ControlPlane) -> None:
         components = {
-            SERVER: Component(pid=plane.server_pid),
-            MANAGER: Component(pid=plane.manager.pid, restarts=plane.manager.restarts),
+            name: Component(pid=pid, restarts=restarts) for name, (pid, restarts) in plane.pids.items()
         }
         self._record = msgspec.structs.replace(self._record, components=components)
         write_record(self._folder, self._record)
@@ -246,7 +247,11 @@ def delete_objects(folder: ClusterFolder) -> None:
 
 
 def check_resettable(cluster_record: ClusterRecord, folder: ClusterFolder) -> None:
-    """Raise Failure if the store is not in memory or in the cluster's folder."""
+    """Raise Failure for a copy of another cluster, and if the store is not in memory or in the cluster's folder."""
+    if cluster_record.is_copy:
+        raise Failure(
+            f'"{folder.name}" is a copy of the process of "{cluster_record.fork_of}", and cannot start anew: stop it, and fork again'
+        )
     if cluster_record.store not in {MEMORY, str(folder.data)}:
         raise Failure(
             f"the store {cluster_record.store} does not belong to this cluster: delete its objects there"

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import orjson
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery.randomness import Random, SeededRandom, SystemRandom
@@ -21,23 +20,14 @@ from mockube.apiserver.config.command_line import Config as ServerConfig
 from mockube.apiserver.config.command_line import parse as parse_server_flags
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
 from mockube.apiserver.control.faults import Fault, FaultInjector, InjectedFault
-from mockube.apiserver.control.participants import ParticipantIdleness
-from mockube.apiserver.control.quiet import MIN_QUIET_SECONDS, QuietTime
 from mockube.apiserver.control.recorder import MAX_CALLS, RequestRecorder
-from mockube.apiserver.registry.component_statuses import ComponentHealth, EmbeddedProbe
+from mockube.apiserver.registry.component_statuses import EmbeddedProbe
 from mockube.client.connect import ClientOptions, connect
 from mockube.client.kubeconfig import Access
 from mockube.client.verbs import Client
 from mockube.cluster_client import wait_for_pods
 from mockube.command_client import AGENT
-from mockube.component_base.clock import (
-    Clock,
-    ClusterClock,
-    Idleness,
-    QuietTurns,
-    advance_in_steps,
-    never,
-)
+from mockube.component_base.clock import Clock, ClusterClock
 from mockube.component_base.flags import flag_names, flags_of
 from mockube.component_base.suggestions import did_you_mean
 from mockube.component_base.supervision import start
@@ -54,6 +44,7 @@ from . import determinism
 from .determinism import SteppedWork
 from .fork_problems import fork_problem
 from .log_capture import CapturedLog, capture_log
+from .plane import ForkablePlane, health_of, observers
 from .serving import KUBECONFIG, EmbeddedServer, run_server
 
 T = TypeVar("T")
@@ -80,23 +71,13 @@ class ClusterOptions(LaunchOptions, frozen=True, kw_only=True):
     """The seed of a cluster whose runs are the same; None for one with the machine's time and randomness."""
 
 
-class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
+class EmbeddedControlPlane(ForkablePlane, frozen=True, kw_only=True):
     """A running control plane."""
 
-    clock: ClusterClock
-    server: EmbeddedServer
     requests: ObjectRequests
     """Requests with the administrator's credentials."""
     recorder: RequestRecorder
-    faults: FaultInjector
-    quiet_time: QuietTime
     log: CapturedLog
-    controllers: Client
-    """The client of mockube's own components."""
-    fork_problem: str
-    """Why the control plane cannot be forked; "" if it can."""
-    stepped: SteppedWork | None
-    """What runs the calls of a cluster with a seed."""
 
     async def inject(self, fault: Fault) -> InjectedFault:
         """Inject a valid fault. It is an object of the kind Fault, if the server has the group of control."""
@@ -117,21 +98,6 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
             self.faults.clear()
         else:
             await objects.clear()
-
-    async def advance(self, seconds: float, is_over: Callable[[], bool] = never) -> None:
-        """Advance the clock by some seconds, or until it `is_over`, and run everything that is due by then."""
-        self.quiet_time.restart()
-        if self.stepped is not None:
-            await self.stepped.advance(seconds, self._is_quiet, is_over)
-        else:
-            participants = self.server.api_server.controls.participants
-            idleness: Idleness = QuietTurns(lambda: self.faults.is_busy)
-            if participants is not None:
-                idleness = ParticipantIdleness(idleness, participants)
-            await advance_in_steps(self.clock, seconds, idleness, self._is_quiet, is_over)
-
-    def _is_quiet(self) -> bool:
-        return self.quiet_time.is_over
 
 
 @asynccontextmanager
@@ -161,8 +127,7 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
                 local_ports=manager_config.local_ports,
             )
         )
-        recorder, quiet_time, faults = _observers(server)
-        quiet_time.seconds = _quiet_seconds(manager_config)
+        recorder, quiet_time, faults = observers(server, manager_config)
         injectors.append(faults)
         manager = Manager(
             manager_config,
@@ -171,11 +136,11 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
             access=server.controllers,
             transport=server.transport,
         )
-        component_probes |= dict.fromkeys(components(manager_config), partial(_health_of, manager))
+        component_probes |= dict.fromkeys(components(manager_config), partial(health_of, manager))
         await stack.enter_async_context(_run_manager(manager))
         stack.callback(faults.clear)
-        manager_client = await stack.enter_async_context(_connect_client(server, server.controllers, clock))
-        client = await stack.enter_async_context(_connect_client(server, server.admin, clock))
+        manager_client = await stack.enter_async_context(connect_client(server, server.controllers, clock))
+        client = await stack.enter_async_context(connect_client(server, server.admin, clock))
         if options.is_kubeadm:
             from mockube.kubeadm.init import init  # noqa: PLC0415 - most clusters are minimal
 
@@ -212,14 +177,6 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         if server.api_server.controls.clocks is not None:
             server.api_server.controls.clocks.advance_by = plane.advance
         yield plane
-
-
-def _observers(server: EmbeddedServer) -> tuple[RequestRecorder, QuietTime, FaultInjector]:
-    controls = server.api_server.controls
-    assert controls.recorder is not None, "an embedded server records requests"
-    assert controls.quiet_time is not None, "an embedded server records requests"
-    assert controls.injector is not None, "an embedded server injects faults"
-    return controls.recorder, controls.quiet_time, controls.injector
 
 
 def _configure(options: ClusterOptions, folder: Path) -> tuple[ServerConfig, Config]:
@@ -308,19 +265,6 @@ def _image_flags(images: Mapping[str, Any] | Path | None, folder: Path) -> Seque
     return "--container-runtime=process", f"--images={path}"
 
 
-def _quiet_seconds(config: Config) -> float:
-    """Return how long after a write a node without heartbeats has been noticed, too."""
-    controllers = config.controllers
-    silent_seconds = controllers.node_monitor_grace_period + 2 * controllers.node_monitor_period
-    return max(silent_seconds, MIN_QUIET_SECONDS)
-
-
-def _health_of(manager: Manager) -> ComponentHealth:
-    if any(check() for check in [*manager.status_sources.checks.values()]):
-        return ComponentHealth(is_good=False, message="HTTP probe failed with statuscode: 500")
-    return ComponentHealth(is_good=True, message="ok")
-
-
 @asynccontextmanager
 async def _run_manager(manager: Manager) -> AsyncIterator[None]:
     """Run the manager during the block; its failure cancels the block."""
@@ -330,7 +274,7 @@ async def _run_manager(manager: Manager) -> AsyncIterator[None]:
         manager_task.cancel()
 
 
-def _connect_client(
+def connect_client(
     server: EmbeddedServer, access: Access, clock: Clock
 ) -> AbstractAsyncContextManager[Client]:
     return connect(ClientOptions(access=access, clock=clock, agent=AGENT, transport=server.transport))

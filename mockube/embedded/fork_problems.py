@@ -11,12 +11,12 @@ from mockube.container_runtime.simulation_values import PROCESS
 from mockube.controller_manager.config.settings import Config as ManagerConfig
 
 
-def fork_problem(server: ServerConfig, manager: ManagerConfig) -> str:
-    """Return why a cluster with these flags cannot be forked; "" if it can."""
-    return next(_problems(server, manager), "")
+def fork_problem(server: ServerConfig, manager: ManagerConfig, *, may_publish: bool = False) -> str:
+    """Return why a cluster with these flags cannot be forked; "" if it can. With `may_publish`, a fork publishes nothing."""
+    return next(_problems(server, manager, may_publish=may_publish), "")
 
 
-def _problems(server: ServerConfig, manager: ManagerConfig) -> Iterator[str]:
+def _problems(server: ServerConfig, manager: ManagerConfig, *, may_publish: bool) -> Iterator[str]:
     if sys.platform != "linux":
         yield "a process with threads can be forked safely on Linux only"
     if problem := _loop_problem():
@@ -31,7 +31,7 @@ def _problems(server: ServerConfig, manager: ManagerConfig) -> Iterator[str]:
         yield "--tracing-config-file: the thread that exports traces does not exist in a fork"
     if manager.simulation.container_runtime == PROCESS and manager.simulation.images is not None:
         yield "--images of processes: processes cannot be copied"
-    if manager.publishing.publish:
+    if manager.publishing.publish and not may_publish:
         yield "--publish: the fork cannot listen on the same ports"
 
 

@@ -5,17 +5,15 @@ and without what belongs to the parent: its port, its connections, its files, it
 """
 
 import asyncio
-import ctypes
 import gc
 import os
 import signal
 import socket
 import traceback
-import warnings
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apiserver.control.faults import exempt
@@ -23,8 +21,13 @@ from mockube.client.kinds import CONFIG_MAPS
 from mockube.component_base.clock import QUIET_TURNS, Clock
 from mockube.component_base.forkable_loop import ForkableLoop
 from mockube.component_base.inherited_descriptors import replace_descriptors
-from mockube.component_base.launcher import PR_SET_PDEATHSIG
 from mockube.component_base.loop import yield_to_loop
+from mockube.component_base.process_fork import (
+    fork_beside_threads,
+    reap_at_end,
+    reset_signals,
+    set_death_signal,
+)
 from mockube.component_base.supervision import start
 from mockube.failure import Failure
 from mockube.kubelet.kubelets import ENDPOINT
@@ -33,6 +36,7 @@ from . import fork_messages as messages
 from .background_loop import BackgroundContext
 from .control_plane import EmbeddedControlPlane
 from .fork_commands import CommandRunner
+from .plane import ForkablePlane
 
 BUSY_SECONDS: Final = 0.02
 """How long a fork waits until no request is in progress. It need not: one that is continues in both processes."""
@@ -52,22 +56,10 @@ async def fork(
     context: BackgroundContext[EmbeddedControlPlane], plane: EmbeddedControlPlane, theirs: socket.socket
 ) -> int:
     """Fork the process, and return the id of the new one, which gets this end of a pair of sockets."""
-    if plane.fork_problem:
-        raise Failure(f"the cluster cannot be forked: {plane.fork_problem}")
-    kubelets = await _kubelets_address(plane)
-    await _wait_until_quiet(plane)
-    with warnings.catch_warnings():
-        # From Python 3.12 on, it warns of other threads. They do not exist in the new process, which waits for none of them.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        try:
-            pid = os.fork()
-        except OSError as error:
-            raise Failure(f"the cluster cannot be forked: {error.strerror}") from error
+    pid = await fork_process(plane, lambda kubelets: ForkServer(plane, theirs).start(context, kubelets))
     if pid:
         return pid
     try:
-        server = ForkServer(plane, theirs)
-        server.start(context, kubelets)
         never: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         return await never  # nobody waits for it in this process
     finally:
@@ -75,7 +67,53 @@ async def fork(
         os._exit(1)
 
 
-async def _kubelets_address(plane: EmbeddedControlPlane) -> tuple[str, int]:
+async def fork_process(plane: ForkablePlane, begin: Callable[[tuple[str, int]], None]) -> int:
+    """Fork the process, and return the id of the new one; 0 in the new one, after `begin` was called with the address of the kubelets."""
+    if plane.fork_problem:
+        raise Failure(f"the cluster cannot be forked: {plane.fork_problem}")
+    kubelets = await _kubelets_address(plane)
+    await _wait_until_quiet(plane)
+    try:
+        pid = fork_beside_threads()
+    except OSError as error:
+        raise Failure(f"the cluster cannot be forked: {error.strerror}") from error
+    if not pid:
+        try:
+            begin(kubelets)
+        except BaseException:  # noqa: BLE001 - the frames of the parent must not be unwound
+            traceback.print_exc()
+            os._exit(1)
+    return pid
+
+
+def become_fork(
+    context: BackgroundContext[Any],
+    plane: ForkablePlane,
+    kubelets: tuple[str, int],
+    *,
+    kept: Collection[int],
+    at_death: signal.Signals,
+) -> asyncio.Task[None]:
+    """Make this process independent of its parent, and serve: at new ports, without descriptors of the parent but those that are `kept`.
+
+    `kubelets` is the address of the parent's kubelets. The process gets the signal `at_death` when its parent dies. The caller holds the
+    task that is returned.
+    """
+    gc.freeze()  # a collection would copy all memory that is shared with the parent
+    set_death_signal(at_death)
+    reset_signals()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what a terminal sends is for the parent
+    server, (host, port) = plane.server, kubelets
+    ports = replace_descriptors(kept, {server.listener.port, port})
+    context.continue_after_fork()
+    if plane.clock.rate:  # one that stands still runs callbacks only as far as it is advanced
+        for clock in plane.clock.deferrables:
+            clock.postpone(spread_seconds(os.getpid()))
+    _move(server.api_server.registry.moved_ports, ports)
+    return start("fork/kubelets", _publish(plane, host, ports.get(port, 0), os.getpid()))
+
+
+async def _kubelets_address(plane: ForkablePlane) -> tuple[str, int]:
     """Return the address and the port of the simulated kubelets; 0 if there are none."""
     try:
         with exempt():
@@ -87,7 +125,7 @@ async def _kubelets_address(plane: EmbeddedControlPlane) -> tuple[str, int]:
     return host, plane.server.api_server.registry.moved_ports.get(published, published)
 
 
-async def _wait_until_quiet(plane: EmbeddedControlPlane) -> None:
+async def _wait_until_quiet(plane: ForkablePlane) -> None:
     """Wait until no thread works, and for a short time until no request is in progress."""
     work = cast("ForkableLoop", asyncio.get_running_loop()).thread_work
     clock: Clock = plane.clock.real
@@ -117,22 +155,12 @@ class ForkServer:
         self._publishing: asyncio.Task[None]
 
     def start(self, context: BackgroundContext[EmbeddedControlPlane], kubelets: tuple[str, int]) -> None:
-        """Make this process independent of its parent, and serve; `kubelets` is the address of the parent's kubelets."""
-        gc.freeze()  # a collection would copy all memory that is shared with the parent
+        """Serve, and execute commands; `kubelets` is the address of the parent's kubelets."""
         self._pid = os.getpid()
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        _reset_signals()
-        server = self._plane.server
-        host, port = kubelets
-        ports = replace_descriptors({*_OUTPUTS, self._handle.fileno()}, {server.listener.port, port})
-        context.continue_after_fork()
+        kept = {*_OUTPUTS, self._handle.fileno()}
+        self._publishing = become_fork(context, self._plane, kubelets, kept=kept, at_death=signal.SIGKILL)
         self._context = context
-        if self._plane.clock.rate:  # one that stands still runs callbacks only as far as it is advanced
-            for clock in self._plane.clock.deferrables:
-                clock.postpone(spread_seconds(self._pid))
-        _move(server.api_server.registry.moved_ports, ports)
         self._task = start("fork", self._run())
-        self._publishing = start("fork/kubelets", self._publish(host, ports.get(port, 0)))
 
     async def _run(self) -> None:
         """Execute commands."""
@@ -145,14 +173,6 @@ class ForkServer:
             traceback.print_exc()
             os._exit(1)
 
-    async def _publish(self, host: str, port: int) -> None:
-        """Write the new address of the kubelets: later, because few forks live so long, and the server knows it already."""
-        await self._plane.clock.real.sleep(PUBLISH_SECONDS)
-        if port and self._pid == os.getpid():
-            with exempt(), suppress(ApiError):
-                body = {"data": {"address": f"{host}:{port}"}}
-                await self._plane.controllers.patch(CONFIG_MAPS, ENDPOINT, body)
-
     async def _execute(self, command: messages.ForkCommand) -> messages.Response:
         if not isinstance(command, messages.Fork):
             return await self._runner.run(command)
@@ -161,7 +181,7 @@ class ForkServer:
                 pid = await fork(self._context, self._plane, theirs)
             except Failure as error:
                 return messages.Refused(message=str(error))
-        _reap_at_end(pid)
+        reap_at_end(pid)
         return messages.result_of(pid)
 
     async def _send(self, response: messages.Response) -> None:
@@ -185,6 +205,15 @@ class ForkServer:
             self._commands.put_nowait(frame)
 
 
+async def _publish(plane: ForkablePlane, host: str, port: int, pid: int) -> None:
+    """Write the new address of the kubelets: later, because few forks live so long, and the server knows it already."""
+    await plane.clock.real.sleep(PUBLISH_SECONDS)
+    if port and pid == os.getpid():
+        with exempt(), suppress(ApiError):
+            body = {"data": {"address": f"{host}:{port}"}}
+            await plane.controllers.patch(CONFIG_MAPS, ENDPOINT, body)
+
+
 def spread_seconds(pid: int) -> float:
     """Return how much later the routine of a fork runs: all forks would renew and check at the same moments otherwise.
 
@@ -197,28 +226,3 @@ def _move(moved: dict[int, int], ports: Mapping[int, int]) -> None:
     """Add new ports to those that forks have moved already."""
     moved |= {published: ports.get(current, current) for published, current in moved.items()}
     moved |= ports
-
-
-def _reap_at_end(pid: int) -> None:
-    """Wait for a child when it has ended, so that nothing of it stays."""
-    loop = asyncio.get_running_loop()
-    try:
-        descriptor = os.pidfd_open(pid)
-    except OSError:
-        return  # a kernel without it: the child stays a zombie until this process ends
-
-    def reap() -> None:
-        loop.remove_reader(descriptor)
-        os.close(descriptor)
-        with suppress(ChildProcessError):
-            os.waitpid(pid, 0)
-
-    loop.add_reader(descriptor, reap)
-
-
-def _reset_signals() -> None:
-    """Leave what a terminal sends to the parent's handle, and end at other signals as a program does."""
-    for number in signal.valid_signals():
-        if callable(signal.getsignal(number)):
-            signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -45,21 +45,24 @@ class ControlPlane:
         self,
         *,
         server: ControlPlaneProgram,
-        manager: ControlPlaneProgram,
+        manager: ControlPlaneProgram | None,
         clock: Clock,
         report: Report,
         on_change: "Callable[[ControlPlane], None]" = lambda _: None,
         prepare: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_change` is called after each start and exit of the manager, `prepare` in a thread before its start."""
-        self._programs = (server, manager)
+        """`on_change` is called after each start and exit of the manager, `prepare` in a thread before its start.
+
+        Without a manager, the server's process runs both programs.
+        """
+        self._program = server
         self._report = report
         self._prepare = prepare
         self._stopping = asyncio.Event()
         self._server: Process
         self._killed = False
         self.processes = Processes()
-        self.manager = SupervisedProcess(
+        self.manager = manager and SupervisedProcess(
             manager, self.processes, clock=clock, report=report, on_change=lambda: on_change(self)
         )
         self.stopped_by = 0
@@ -70,34 +73,45 @@ class ControlPlane:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run both processes during the block, which begins when the server is ready; raise NotReady if it does not become ready."""
-        server, _ = self._programs
+        if self.manager is None:
+            await asyncio.to_thread(self._prepare)
         with readiness_socket() as (server_ready, environment):
             async with (
-                self.processes.start_program(server, environment, stdin=DEVNULL) as self._server,
-                self.manager.running(),
+                self.processes.start_program(self._program, environment, stdin=DEVNULL) as self._server,
+                nullcontext() if self.manager is None else self.manager.running(),
             ):
-                preparation = asyncio.create_task(asyncio.to_thread(self._prepare))
-                await wait_first(_result_of(server_ready), self.wait_until_stopped())
-                await preparation
+                if self.manager is None:
+                    await wait_first(_result_of(server_ready), self.wait_until_stopped())
+                else:
+                    preparation = asyncio.create_task(asyncio.to_thread(self._prepare))
+                    await wait_first(_result_of(server_ready), self.wait_until_stopped())
+                    await preparation
                 if self.is_over:
                     raise NotReady
-                self.manager.begin()
+                if self.manager is not None:
+                    self.manager.begin()
                 yield
 
     async def wait_until_stopped(self) -> None:
         """Wait until a signal is received, the server has exited, or the manager is no longer restarted."""
-        await wait_first(self._stopping.wait(), self._server.wait(), self.manager.wait_restarts_exhausted())
-        server, manager = self._programs
+        ends = [self._stopping.wait(), self._server.wait()]
+        if self.manager is not None:
+            ends.append(self.manager.wait_restarts_exhausted())
+        await wait_first(*ends)
         if not self._stopping.is_set():
-            self.failed = manager if self._server.returncode is None else server
+            is_server = self.manager is None or self._server.returncode is not None
+            self.failed = self._program if is_server else self.manager.program
 
     @property
     def is_over(self) -> bool:
         return self._stopping.is_set() or self.failed is not None
 
     @property
-    def server_pid(self) -> int:
-        return self._server.pid
+    def pids(self) -> Mapping[str, tuple[int, int]]:
+        """The process of each program, 0 while it does not run, and how often it was restarted."""
+        server = self._server.pid
+        manager = (server, 0) if self.manager is None else (self.manager.pid, self.manager.restarts)
+        return {SERVER: (server, 0), MANAGER: manager}
 
     def code(self, *, stopped: int) -> int:
         """Return the exit code: `stopped` if a signal ended the run and nothing failed. A process that exits by itself has failed."""
@@ -106,7 +120,9 @@ class ControlPlane:
         server = self._server.returncode or 0
         if self._stopping.is_set():
             return stopped if server <= 0 else server
-        return self.manager.code if self.failed is self._programs[1] else shell_exit_code(server) or 1
+        if self.manager is not None and self.failed is self.manager.program:
+            return self.manager.code
+        return shell_exit_code(server) or 1
 
     def handle_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -201,33 +217,51 @@ def control_plane(
     report: Report,
     on_change: Callable[[ControlPlane], None] = lambda _: None,
     store: str = MEMORY,
+    one_process: bool = False,
 ) -> ControlPlane:
-    """Return a run of both processes; `on_change` is called after each start and exit of the manager. `store` names where objects are."""
+    """Return a run of both programs; `on_change` is called after each start and exit of the manager. `store` names where objects are."""
     kubeconfig = str(launch.manager_kubeconfig)
     installation = ("--installation", str(launch.installation)) if launch.is_kubeadm else ()
     server = [
-        *(*PYTHON, "-m", "mockube.apiserver", "--write-kubeconfig", str(launch.kubeconfig)),
-        *("--write-manager-kubeconfig", kubeconfig, "--component-urls", str(launch.component_urls)),
+        *("--write-kubeconfig", str(launch.kubeconfig), "--write-manager-kubeconfig", kubeconfig),
+        *(() if one_process else ("--component-urls", str(launch.component_urls))),
         *launch.server_arguments(),
     ]
     manager = [
         *("--kubeconfig", kubeconfig, "--use-service-account-credentials", "true"),
-        *("--secure-port", "0", "--metrics-port", "0", "--write-component-urls", str(launch.component_urls)),
+        *("--secure-port", "0", "--metrics-port", "0"),
+        *(() if one_process else ("--write-component-urls", str(launch.component_urls))),
         # It keeps its caches when the machine is too busy to renew the lease, because there is no other manager.
         *("--leader-elect-sole-candidate", "true", *installation, *launch.manager_arguments()),
     ]
+    programs = (_in_one_process if one_process else _in_two_processes)(launch, server, manager)
     return ControlPlane(
-        server=ControlPlaneProgram(name=SERVER, command=server, log=launch.log(SERVER)),
-        manager=ControlPlaneProgram(
-            name=MANAGER,
-            command=preimport_command(PYTHON, "mockube.controller_manager", manager),
-            log=launch.log(MANAGER),
-        ),
+        server=programs[0],
+        manager=programs[1],
         clock=clock,
         report=report,
         on_change=on_change,
         prepare=partial(_write_installation, launch, store),
     )
+
+
+def _in_two_processes(
+    launch: Launch, server: Sequence[str], manager: Sequence[str]
+) -> tuple[ControlPlaneProgram, ControlPlaneProgram | None]:
+    command = [*PYTHON, "-m", "mockube.apiserver", *server]
+    preimport = preimport_command(PYTHON, "mockube.controller_manager", manager)
+    return (
+        ControlPlaneProgram(name=SERVER, command=command, log=launch.log(SERVER)),
+        ControlPlaneProgram(name=MANAGER, command=preimport, log=launch.log(MANAGER)),
+    )
+
+
+def _in_one_process(
+    launch: Launch, server: Sequence[str], manager: Sequence[str]
+) -> tuple[ControlPlaneProgram, ControlPlaneProgram | None]:
+    files = (str(launch.logs.parent), str(launch.log(MANAGER)))
+    command = [*PYTHON, "-m", "mockube.one_process", *files, "--", *server, "--", *manager]
+    return ControlPlaneProgram(name=SERVER, command=command, log=launch.log(SERVER)), None
 
 
 def _write_installation(launch: Launch, store: str) -> None:
@@ -244,14 +278,14 @@ def preimport_command(python: Sequence[str], program: str, arguments: Sequence[s
     return [*python, "-m", "mockube.processes.preimport", program, *arguments]
 
 
-def temporary_launch(folder: Path, options: LaunchOptions) -> Launch:
-    """Return a launch that writes all files to the folder and uses a free port."""
+def temporary_launch(folder: Path, options: LaunchOptions, flags: Sequence[str] = ()) -> Launch:
+    """Return a launch that writes all files to the folder and uses a free port; `flags` are more ones of the server."""
     return Launch(
         kubeconfig=folder / "kubeconfig",
         logs=folder,
         nodes=options.nodes,
         packs=options.packs,
-        flags=(*temporary_server_flags(folder), *options.flags),
+        flags=(*temporary_server_flags(folder), *flags, *options.flags),
         manager_flags=options.manager_flags,
         profile=options.profile,
         control_planes=options.control_planes,

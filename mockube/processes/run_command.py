@@ -10,8 +10,9 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -26,6 +27,10 @@ from .control_plane import ControlPlane, Launch, NotReady, control_plane, start_
 START_TIMEOUT: Final = 300.0
 MAX_REPORTED: Final = 10
 """The maximum number of programs that are reported at the end."""
+
+
+ServeForks: TypeAlias = Callable[[Path], AbstractAsyncContextManager[Path | None]]
+"""Returns a block in which forks of the cluster with its files in a folder are started, with the socket for that; None where there are no forks."""
 
 
 class RunReports(Struct, frozen=True, kw_only=True):
@@ -43,7 +48,12 @@ class RunReports(Struct, frozen=True, kw_only=True):
 
 
 async def run_once(
-    command: Sequence[str], *, options: LaunchOptions, clock: Clock, reports: RunReports
+    command: Sequence[str],
+    *,
+    options: LaunchOptions,
+    clock: Clock,
+    reports: RunReports,
+    serve_forks: ServeForks,
 ) -> int:
     """Run a command with a temporary cluster, and return its exit code, as in a shell."""
     began = clock.monotonic()
@@ -51,8 +61,10 @@ async def run_once(
     def note_time(milestone: str) -> None:
         reports.note(f"{milestone} after {clock.monotonic() - began:.2f} s")
 
-    with tempfile.TemporaryDirectory(prefix="mockube-") as folder:
-        launch = temporary_launch(Path(folder), options)
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mockube-")))
+        socket = await stack.enter_async_context(serve_forks(folder))
+        launch = temporary_launch(folder, options, () if socket is None else ("--fork-socket", str(socket)))
         plane = control_plane(launch, clock=clock, report=reports.line)
         plane.handle_signals()
         code = None

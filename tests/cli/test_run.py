@@ -103,6 +103,18 @@ def test_mockube_commands_inside_run_use_its_cluster(run):
     assert process.communicate() == ("2\n", "")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="clusters can be forked on Linux only")
+def test_cluster_of_run_can_be_forked(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    script = "mockube mark a && mockube fork other && mockube status --name=other && mockube list"
+    process = run("--nodes=1", "--", "sh", "-c", script.replace("mockube", f"{sys.executable} -m mockube"))
+    output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert "1 of 1 ready" in output
+    assert "fork of mockube run" in output
+    assert not (tmp_path / "data/mockube/clusters/other/pki").exists(), "it ends with the command"
+
+
 def test_run_names_command_that_does_not_exist(run):
     process = run("--", "no-such-command")
     assert process.communicate() == ("", "mockube: no-such-command: command not found\n")

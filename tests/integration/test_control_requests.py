@@ -6,10 +6,11 @@ import orjson
 import pytest
 
 from tests.support.event_loop import until
-from tests.support.server.apiserver import running
+from tests.support.server.apiserver import Client, running, running_with_roles
 from tests.support.server.control import PATH, control_object
 
 REQUESTS = f"{PATH}/requests"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
@@ -138,3 +139,43 @@ async def test_watch_ends_when_client_leaves(client):
         await anext(events)
         assert client.server.controls.recorder.watchers
     await asyncio.wait_for(until(lambda: not client.server.controls.recorder.watchers), 10)
+
+
+async def test_bodies_are_kept_if_they_are_asked_for():
+    async with running("--control-request-bodies=1000000") as client:
+        await client.post(CONFIG_MAPS, {"metadata": {"name": "a"}, "data": {"color": "red"}})
+        await client.patch(f"{CONFIG_MAPS}/a", {"data": {"color": "blue"}})
+        await client.post(CONFIG_MAPS.replace("configmaps", "secrets"), {"stringData": {"a": "hunter2"}})
+        await client.get(f"{CONFIG_MAPS}/a")
+        created, patched, read = await requests(client, "resource=configmaps")
+        assert created["spec"]["body"] == {"metadata": {"name": "a"}, "data": {"color": "red"}}
+        assert patched["spec"]["body"] == {"data": {"color": "blue"}}
+        assert "body" not in read["spec"]
+        (secret,) = await requests(client, "resource=secrets")
+        assert secret["spec"]["body"] == {"stringData": {"a": "**********"}}
+        one = await client.get(f"{REQUESTS}/{patched['metadata']['name']}")
+        assert one.body["spec"]["body"] == {"data": {"color": "blue"}}
+        async with client.watch(f"{REQUESTS}?watch=1&fieldSelector=resource=configmaps") as events:
+            assert (await anext(events))["object"]["spec"]["body"] == created["spec"]["body"]
+
+
+async def test_bodies_are_for_whoever_may_get_the_object():
+    rules = [
+        {"apiGroups": ["control.mockube.dev"], "resources": ["requests"], "verbs": ["list"]},
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]},
+    ]
+    async with running_with_roles("--control-request-bodies=1000000") as client:
+        for name in ("configmaps", "secrets"):
+            await client.post(f"/api/v1/namespaces/default/{name}", {"metadata": {"name": "a"}})
+        await client.post(f"{RBAC}/clusterroles", {"metadata": {"name": "reader"}, "rules": rules})
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"}
+        subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}
+        binding = {"metadata": {"name": "reader"}, "roleRef": role, "subjects": [subject]}
+        await client.post(f"{RBAC}/clusterrolebindings", binding)
+        await client.server.registry.watch_cache.fresh()
+        alice = Client(client.session, client.url, authorization="Bearer alice")
+        (config_map,) = await requests(alice, "resource=configmaps")
+        (secret,) = await requests(alice, "resource=secrets")
+        assert config_map["spec"]["body"] == {"metadata": {"name": "a"}}
+        assert "body" not in secret["spec"]
+        assert secret["spec"]["bodyOmitted"] == "it is for whoever may get the object"

@@ -1,6 +1,7 @@
 """Recorded requests as objects, without a server."""
 
 import asyncio
+from types import SimpleNamespace
 
 import orjson
 import pytest
@@ -31,7 +32,9 @@ async def test_list_has_no_request_that_ends_after_its_version(recorder):
     for number in range(QUICK_SLICE):
         recorder.end(recorder.begin(request_for(f"/version/{number}")), 200, 0, 0.0)
     watch = recorder.begin(request_for("/api/v1/pods", watch=True))
-    listing = asyncio.create_task(Requests(recorder, b"/").all(None))
+    cluster = SimpleNamespace(layout=SimpleNamespace(root=b"/"), clock=SteppedClock())
+    requests = Requests(recorder, cluster, SimpleNamespace(generation=0))
+    listing = asyncio.create_task(requests.all(SimpleNamespace(user=User(name="alice"))))
     await yield_to_loop(1)
     assert not listing.done()
     recorder.end(watch, 200, 0, 0.0)

@@ -131,6 +131,39 @@ async def test_processes_start_together_and_server_stops_last(program_log, numbe
     assert program_log.words[2:] == ["manager ends", "server ends"]
 
 
+async def test_program_that_runs_both_is_prepared_before_its_start(program_log):
+    def prepare():
+        assert program_log.words == []
+
+    run = Run(program_log)
+    run.plane = ControlPlane(
+        server=ControlPlaneProgram(name="server", command=program_log.program("server")),
+        manager=None,
+        clock=run.clock,
+        report=run.reports.append,
+        prepare=prepare,
+    )
+    running = asyncio.create_task(run())
+    await until(lambda: run.became_ready)
+    pids = run.plane.pids
+    assert pids["apiserver"] == pids["controller-manager"] != (0, 0)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert await running == 0
+    assert program_log.words == ["server begins", "server ends"]
+
+
+async def test_program_that_runs_both_and_exits_ends_run(program_log):
+    run = Run(program_log)
+    run.plane = ControlPlane(
+        server=ControlPlaneProgram(name="server", command=program_log.program("server", "leaves")),
+        manager=None,
+        clock=run.clock,
+        report=run.reports.append,
+    )
+    assert await run() == 1
+    assert run.plane.failed.name == "server"
+
+
 async def test_server_that_does_not_become_ready_ends_run(program_log):
     run = Run(program_log, server=["fails"])
     assert await run() == 3

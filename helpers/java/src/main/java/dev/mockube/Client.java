@@ -2,12 +2,14 @@ package dev.mockube;
 
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandler;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
@@ -22,6 +24,8 @@ final class Client {
     private static final Duration REQUEST_TIME = Duration.ofMinutes(2);
     /** The same for an advance, which waits until everything has happened that was due. */
     private static final Duration ADVANCE_TIME = Duration.ofMinutes(10);
+
+    private static final String AGENT = "mockube-helper-java";
 
     private final Kubeconfig access;
     private final Duration time;
@@ -54,27 +58,40 @@ final class Client {
         }
     }
 
-    /** Returns the object of the response; null if it is empty. */
+    /** Returns the object of the response, which has no fields if it is empty. */
     Tree send(String method, String path, Object body) {
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(access.server() + path))
-                .timeout(path.endsWith("/advance") ? ADVANCE_TIME : time)
+                .timeout(path.equals(Cluster.ADVANCE) ? ADVANCE_TIME : time)
                 .header("Accept", "application/json")
                 .header("Authorization", "Bearer " + access.token())
-                .header("User-Agent", "mockube-helper-java")
+                .header("User-Agent", AGENT)
                 .method(method, body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(Json.write(body)));
         if (body != null) {
             request.header("Content-Type", method.equals("PATCH") ? "application/merge-patch+json" : "application/json");
         }
-        HttpResponse<String> response = exchange(request.build());
+        HttpResponse<String> response = exchange(request.build(), BodyHandlers.ofString());
         if (response.statusCode() >= 400) {
             throw statusException(response.statusCode(), response.body());
         }
         return response.body().isBlank() ? Tree.EMPTY : Tree.parse(response.body());
     }
 
-    private HttpResponse<String> exchange(HttpRequest request) {
+    /** Returns the body of a response that goes on. */
+    InputStream stream(String path) {
+        HttpRequest request = HttpRequest.newBuilder(URI.create(access.server() + path))
+                .header("Authorization", "Bearer " + access.token())
+                .header("User-Agent", AGENT)
+                .build();
+        HttpResponse<InputStream> response = exchange(request, BodyHandlers.ofInputStream());
+        if (response.statusCode() != 200) {
+            throw new StatusException(response.statusCode(), "", "GET " + path + ": " + response.statusCode());
+        }
+        return response.body();
+    }
+
+    private <T> HttpResponse<T> exchange(HttpRequest request, BodyHandler<T> handler) {
         try {
-            return http.send(request, BodyHandlers.ofString());
+            return http.send(request, handler);
         } catch (IOException error) {
             throw new UncheckedIOException(error);
         } catch (InterruptedException error) {

@@ -18,12 +18,14 @@ public final class Cluster implements AutoCloseable {
     private static final String API_VERSION = "control.mockube.dev/v1alpha1";
     static final String GROUP = "/apis/" + API_VERSION;
     private static final String CLOCK = GROUP + "/clocks/cluster";
+    static final String ADVANCE = CLOCK + "/advance";
 
     private final Path kubeconfig;
     private final Kubeconfig access;
     private final Client client;
     private final Runnable stop;
     private final List<Fault> faults = new ArrayList<>();
+    private final List<ClusterClock> clocks = new ArrayList<>();
 
     private Cluster(Path kubeconfig, Runnable stop) {
         this.kubeconfig = kubeconfig;
@@ -89,10 +91,22 @@ public final class Cluster implements AutoCloseable {
     public void removeFaults() {
         List<Fault> created = List.copyOf(faults);
         faults.clear();
+        runAll(created.stream().<Runnable>map(fault -> fault::remove).toList());
+    }
+
+    /** Closes the clocks that were created here. */
+    public void closeClocks() {
+        List<ClusterClock> created = List.copyOf(clocks);
+        clocks.clear();
+        runAll(created.stream().<Runnable>map(clock -> clock::close).toList());
+    }
+
+    /** Runs all of the work, also if one fails. */
+    private static void runAll(List<Runnable> all) {
         RuntimeException failure = null;
-        for (Fault fault : created) {
+        for (Runnable work : all) {
             try {
-                fault.remove();
+                work.run();
             } catch (RuntimeException error) {
                 if (failure == null) {
                     failure = error;
@@ -128,8 +142,8 @@ public final class Cluster implements AutoCloseable {
     }
 
     /**
-     * Starts a copy of the cluster with a name, which goes on by itself until its close. An exception says if the server offers no
-     * Forks, as that of start.
+     * Starts a copy of the cluster with a name, which goes on by itself until its close. An exception says if the server makes no Forks,
+     * as one that neither mockube up nor mockube run runs.
      */
     public Cluster fork(String name) {
         try {
@@ -152,7 +166,17 @@ public final class Cluster implements AutoCloseable {
     /** Advances the clock, and returns its time when everything has happened that was due by then. */
     public Instant advance(Duration by) {
         Map<String, ?> spec = Map.of("seconds", by.toMillis() / 1000.0);
-        return time(request("POST", CLOCK + "/advance", object("ClockAdvance", Map.of(), spec)));
+        return time(request("POST", ADVANCE, object("ClockAdvance", Map.of(), spec)));
+    }
+
+    /**
+     * Returns a clock for the code under test, until its close; the extension closes it after the test. The name is that of its object, a
+     * ClockParticipant.
+     */
+    public ClusterClock clock(String name) {
+        ClusterClock clock = ClusterClock.start(client, name);
+        clocks.add(clock);
+        return clock;
     }
 
     /** Lets time stand still. It can still be advanced. */
@@ -185,7 +209,7 @@ public final class Cluster implements AutoCloseable {
         return Instant.parse(clock.tree("status").text("time"));
     }
 
-    private static Map<String, ?> object(String kind, Map<String, ?> metadata, Map<String, ?> spec) {
+    static Map<String, ?> object(String kind, Map<String, ?> metadata, Map<String, ?> spec) {
         return Map.of("apiVersion", API_VERSION, "kind", kind, "metadata", metadata, "spec", spec);
     }
 }

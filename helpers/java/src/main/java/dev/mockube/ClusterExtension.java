@@ -43,7 +43,11 @@ final class ClusterExtension implements BeforeEachCallback, AfterEachCallback, P
         if (report != null && context.getExecutionException().isPresent()) {
             System.err.println(report.text());
         }
-        cluster(context).removeFaults();
+        try {
+            cluster(context).closeClocks();
+        } finally {
+            cluster(context).removeFaults();
+        }
     }
 
     /** Returns the cluster of the nearest annotation, and starts it if nobody has. */

@@ -71,18 +71,20 @@ final class Report {
                 event.text("message"));
     }
 
-    private static String line(Change change) {
+    static String line(Change change) {
         StringBuilder line = new StringBuilder(String.format(
-                "%s %s %s (%s, %s)",
-                time(change.time()),
+                "%s %s %s (%s)",
+                change.time() == null ? "--:--:--.---" : time(change.time()),
                 change.type(),
                 reference(change.kind(), change.namespace(), change.name()),
-                change.user(),
-                change.manager()));
+                change.user().isEmpty() ? "the author is not known" : change.user() + ", " + change.manager()));
+        if (!change.patchOmitted().isEmpty()) {
+            line.append("\n        no patch: ").append(change.patchOmitted());
+        }
         if (change.type().equals("MODIFIED")) {
             for (Tree operation : change.patch()) {
                 String value = operation.fields().containsKey("value") ? Json.write(operation.get("value")) : "";
-                line.append(String.format("%n        %s %s %s", operation.text("op"), operation.text("path"), value));
+                line.append(String.format("\n        %s %s %s", operation.text("op"), operation.text("path"), value));
             }
         }
         return line.toString();

@@ -13,6 +13,8 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 @WithCluster("--nodes=1")
@@ -97,9 +99,20 @@ class ClusterTest {
     }
 
     @Test
-    void serverWithoutForksSaysSo(Cluster cluster) {
-        RuntimeException error = assertThrows(RuntimeException.class, () -> cluster.fork("java-helper-fork"));
-        assertTrue(error.getMessage().toLowerCase().contains("fork"), error.getMessage());
+    @EnabledOnOs(OS.LINUX)
+    void forkGoesOnByItself(Cluster cluster) {
+        try (Cluster fork = cluster.fork("java-helper-" + ProcessHandle.current().pid())) {
+            create(fork, "only-in-the-fork");
+            String path = CONFIG_MAPS + "/only-in-the-fork";
+            StatusException error = assertThrows(StatusException.class, () -> cluster.request("GET", path, null));
+            assertEquals(404, error.code());
+        }
+    }
+
+    @Test
+    void forkThatIsRefusedIsReported(Cluster cluster) {
+        StatusException error = assertThrows(StatusException.class, () -> cluster.fork("Not-A-Name"));
+        assertTrue(error.getMessage().contains("Not-A-Name"), error.getMessage());
     }
 
     @Test
