@@ -37,6 +37,7 @@ from .bootstrap.manager_roles import (
 from .bootstrap.required_object import RequiredObject
 from .bootstrap.trust_controller import TrustController
 from .config.command_line import Config
+from .control.controllers import ReadControllers
 from .http.server import Listener, listening
 from .parts.environment import ServerEnvironment
 from .registry.component_statuses import NO_PROBES, EmbeddedProbe
@@ -63,6 +64,8 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     """Whether a controller manager runs in the same process, whose controllers share one user."""
     component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES
     """The probes of that manager, by component."""
+    read_controllers: ReadControllers | None = None
+    """Reads the queues of that manager."""
     local_ports: LocalPorts = field(default_factory=dict)
     """The listeners of that manager."""
 
@@ -211,6 +214,7 @@ def _environment(config: Config, dependencies: Dependencies) -> ServerEnvironmen
         identity=server_name(socket.gethostname(), dependencies.stored_port),
         is_embedded=dependencies.has_embedded_manager,
         component_probes=dependencies.component_probes,
+        read_controllers=dependencies.read_controllers,
         local_ports=dependencies.local_ports,
     )
 
