@@ -87,6 +87,7 @@ GROUPS: Final[Mapping[str, Sequence[Command]]] = {
             name="why", summary="explain the state of an object, or the refusal of a request", module="why"
         ),
         Command(name="ui", summary="open the page of a cluster in a browser", module="ui"),
+        Command(name="top", summary="show nodes, pods, queues and requests in a terminal", module="top"),
         Command(name="at", summary="run a command with the cluster as it was at a moment", module="at"),
         Command(name="log", summary="print the writes of an object", module="log"),
         Command(name="blame", summary="print who set each field of an object", module="blame"),
