@@ -41,7 +41,7 @@ class Reconciliation(Struct, frozen=True, gc=False):
             "actions": self.actions,
             "error": self.error,
         }
-        return {field: value for field, value in tree.items() if value or field == "seconds"}
+        return {field: value for field, value in tree.items() if value or field in ("name", "seconds")}
 
 
 class RecentReconciliations:

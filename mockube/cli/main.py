@@ -92,6 +92,7 @@ GROUPS: Final[Mapping[str, Sequence[Command]]] = {
         Command(name="log", summary="print the writes of an object", module="log"),
         Command(name="blame", summary="print who set each field of an object", module="blame"),
         Command(name="diff", summary="print the objects that differ between two moments", module="diff"),
+        Command(name="trace", summary="write the history of a cluster for Perfetto", module="trace"),
         Command(name="rewind", summary="go back to the objects of a moment", module="rewind"),
         Command(name="fork", summary="start another cluster with the objects of this one", module="fork"),
         Command(name="mark", summary="give a revision of the store a name", module="mark"),

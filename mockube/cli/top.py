@@ -86,15 +86,15 @@ async def _refresh(
     """Paint until the user quits: at each reading, and when the size of the terminal changes."""
     before: Reading | None = None
     problem = ""
-    while not shown.is_ended:
+    while True:
         title = f"mockube top  {server}  {format_time(_CLOCK.now())}  {problem or f'every {interval:g} s'}, q quits"
-        _paint(shown, title, _sections(reading, before, follower))
+        sections = _sections(reading, before, follower)
         next_at = _CLOCK.monotonic() + interval
-        while not shown.is_ended and (seconds := next_at - _CLOCK.monotonic()) > 0:
-            if await _wait(shown, seconds):
-                _paint(shown, title, _sections(reading, before, follower))
-        if shown.is_ended:
-            return
+        _paint(shown, title, sections)
+        while await _wait(shown, next_at - _CLOCK.monotonic()):
+            if shown.is_ended:
+                return
+            _paint(shown, title, sections)
         began = _CLOCK.monotonic()
         try:
             before, reading, problem = reading, await read(client, _CLOCK), ""
@@ -112,7 +112,7 @@ def _paint(shown: terminal.Screen, title: str, sections: Sequence[screen.Section
 async def _wait(shown: terminal.Screen, seconds: float) -> bool:
     """Wait until the user quits or resizes the terminal, or for a time; return whether there was something before its end."""
     try:
-        async with timeout(_CLOCK, seconds):
+        async with timeout(_CLOCK, max(seconds, 0.0)):
             await shown.woken.wait()
     except TimeoutError:
         return False

@@ -15,10 +15,9 @@ from mockube.client.kinds import NODES, PODS
 from mockube.client.resources import row
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
-from mockube.control_objects import API_VERSION
+from mockube.control_objects import CONTROLLERS
 
 T = TypeVar("T")
-CONTROLLERS: Final = row(API_VERSION, "controllers", "Controller", namespaced=False)
 NODE_METRICS: Final = row("metrics.k8s.io/v1beta1", "nodes", "NodeMetrics", namespaced=False)
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 _NOT_SERVED: Final = "the server does not serve it"

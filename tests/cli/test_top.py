@@ -24,7 +24,10 @@ ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 @pytest.fixture(scope="module")
 def mockube(tmp_path_factory):
     commands = Mockube(tmp_path_factory.mktemp("top"))
-    assert commands.run("up", "--detach", "--name=top", "--simulate-nodes=2").returncode == 0
+    assert (
+        commands.run("up", "--detach", "--name=top", "--profile=minimal", "--simulate-nodes=2").returncode
+        == 0
+    )
     yield commands
     commands.close()
 
