@@ -5,12 +5,14 @@ import { html, render, useEffect, useLayoutEffect, useMemo, useReducer, useRef, 
 import { Objects } from "./objects.js";
 import { Activity } from "./views/activity.js";
 import { Cluster } from "./views/cluster.js";
+import { Controllers } from "./views/controllers.js";
 import { Detail } from "./views/detail.js";
 import { ObjectTree } from "./views/objects.js";
 import { TimeBar } from "./views/timebar.js";
 import { Timeline } from "./views/timeline.js";
 
-const VIEWS = { cluster: ["Cluster", Cluster], objects: ["Objects", ObjectTree], timeline: ["Timeline", Timeline], activity: ["Activity", Activity] };
+const VIEWS = { cluster: ["Cluster", Cluster], objects: ["Objects", ObjectTree], timeline: ["Timeline", Timeline], activity: ["Activity", Activity], controllers: ["Controllers", Controllers] };
+const CLOCK_MS = 5000;
 const THEMES = ["auto", "light", "dark"];
 
 /** Return the state that the fragment of the URL has, and a function that changes parts of it. */
@@ -40,6 +42,16 @@ function useCluster(moment) {
   const history = useMemo(() => new History(), []);
   const [live, setLive] = useState(null);
   const [past, setPast] = useState(null);
+  useEffect(() => {
+    const abort = new AbortController();
+    const readClock = () => history.clock.read(abort.signal).then(update, () => undefined); // without control, it is that of the machine
+    readClock();
+    const timer = setInterval(readClock, CLOCK_MS);
+    return () => {
+      abort.abort();
+      clearInterval(timer);
+    };
+  }, []);
   useEffect(() => {
     const objects = new Objects({ history, onChange: update });
     setLive(objects);
@@ -91,7 +103,7 @@ function App() {
       else if (event.key === "/") {
         event.preventDefault();
         search.current?.focus();
-      } else if (/^[1-4]$/.test(event.key)) change({ view: Object.keys(VIEWS)[Number(event.key) - 1] });
+      } else if (/^[1-5]$/.test(event.key)) change({ view: Object.keys(VIEWS)[Number(event.key) - 1] });
       else if (event.key === "n") change({ at: "" });
     };
     addEventListener("keydown", onKey);

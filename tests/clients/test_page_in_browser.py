@@ -14,7 +14,7 @@ REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
-VIEWS = ("cluster", "objects", "timeline", "activity")
+VIEWS = ("cluster", "objects", "timeline", "activity", "controllers")
 HOSTILE = '<img src=x onerror="window.entered=1"><script>window.entered=1</script>'
 
 

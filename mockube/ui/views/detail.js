@@ -1,29 +1,34 @@
 // One object: its state, events and fields with their authors, its changes, why it is so, and what can be done with it.
-import { CONTROL, get, list, post } from "../api.js";
+import { API_VERSION, CONTROL, get, list, post } from "../api.js";
 import { ageText, hueOf, shortUser, stateOf, timeText } from "../health.js";
-import { html, useEffect, useState } from "../html.js";
+import { html, useEffect, useRef, useState } from "../html.js";
 import { pathOf } from "../objects.js";
 import { Note, noted, notesOfManagers, patched, yamlLines } from "../trees.js";
 import { Actions } from "./actions.js";
+import { Logs, Shell } from "./containers.js";
 
-const TABS = { overview: "Overview", yaml: "YAML", changes: "Changes", why: "Why?", actions: "Act" };
+const TABS = { overview: ["Overview", Overview], yaml: ["YAML", Yaml], changes: ["Changes", Changes], why: ["Why?", Why], actions: ["Act", Actions] };
+const OF_PODS = { logs: ["Logs", Logs], shell: ["Shell", Shell] };
+/** How long an explanation is shown before a change of the object lets it be asked for again. */
+const WHY_MS = 2000;
 const MAX_LINES = 4000;
 
 export function Detail(props) {
   const { selected, selectedKey, select, route, change } = props;
-  const tab = Object.hasOwn(TABS, route.tab) ? route.tab : "overview";
   const [resource, namespace, name] = selectedKey.split("|");
+  const tabs = resource === "pods" ? { ...TABS, ...OF_PODS } : TABS;
+  const tab = Object.hasOwn(tabs, route.tab) ? route.tab : "overview";
   const kind = selected?.kind.kind ?? resource;
   const { text, level } = selected ? stateOf(kind, selected.object) : { text: "not there at this time", level: "none" };
   const onKeyDown = (event) => {
-    const names = Object.keys(TABS);
+    const names = Object.keys(tabs);
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     const next = names[(names.indexOf(tab) + step + names.length) % names.length];
     change({ tab: next });
     event.currentTarget.querySelector(`[data-tab="${next}"]`).focus();
   };
-  const View = { overview: Overview, yaml: Yaml, changes: Changes, why: Why, actions: Actions }[tab];
+  const [title, View] = tabs[tab];
   return html`
     <aside class="detail" aria-label=${`${kind} ${name}`}>
       <div class="title">
@@ -32,22 +37,30 @@ export function Detail(props) {
         <button class="plain" onClick=${() => select(null)} aria-label="Close" title="Close (Escape)">✕</button>
       </div>
       <div class="tabs" role="tablist" aria-label="Parts" onKeyDown=${onKeyDown}>
-        ${Object.entries(TABS).map(([each, title]) => html`
-          <button key=${each} role="tab" data-tab=${each} aria-selected=${tab === each} tabindex=${tab === each ? 0 : -1} onClick=${() => change({ tab: each })}>${title}</button>`)}
+        ${Object.entries(tabs).map(([each, [label]]) => html`
+          <button key=${each} role="tab" data-tab=${each} aria-selected=${tab === each} tabindex=${tab === each ? 0 : -1} onClick=${() => change({ tab: each })}>${label}</button>`)}
       </div>
-      <div class="body" role="tabpanel" tabindex="0" aria-label=${TABS[tab]}>
+      <div class="body" role="tabpanel" tabindex="0" aria-label=${title}>
         ${selected || tab === "changes" ? html`<${View} ...${props} resource=${resource} namespace=${namespace} name=${name} />` : html`<p class="empty">The object does not exist at this time. Its changes may.</p>`}
       </div>
     </aside>`;
 }
 
-/** Return what a function that sends requests returns, `{ value, error }`, again when an input changes. */
-function useLoaded(load, inputs) {
+/** Return what a function that sends requests returns, `{ value, error }`, again when an input changes: at the earliest some time after the last request. */
+function useLoaded(load, inputs, pause = 0) {
   const [state, setState] = useState({});
+  const sentAt = useRef(-Infinity);
   useEffect(() => {
     const abort = new AbortController();
-    load(abort.signal).then((value) => setState({ value }), (error) => error.name === "AbortError" || setState((old) => ({ ...old, error })));
-    return () => abort.abort();
+    const send = () => {
+      sentAt.current = performance.now();
+      load(abort.signal).then((value) => setState({ value }), (error) => error.name === "AbortError" || setState((old) => ({ ...old, error })));
+    };
+    const timer = setTimeout(send, Math.max(0, sentAt.current + pause - performance.now()));
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
   }, inputs);
   return state;
 }
@@ -266,14 +279,14 @@ function Why({ selected, namespace, name, moment }) {
   const { value, error } = useLoaded(async () => {
     if (moment) return { note: "An explanation is of now: go back to now to ask." };
     const subject = { apiVersion: selected.object.apiVersion ?? `${selected.kind.group ? `${selected.kind.group}/` : ""}${selected.kind.version}`, kind: selected.kind.kind, namespace: namespace || undefined, name };
-    const body = { apiVersion: "control.mockube.dev/v1alpha1", kind: "Explanation", metadata: {}, spec: { object: subject } };
+    const body = { apiVersion: API_VERSION, kind: "Explanation", metadata: {}, spec: { object: subject } };
     try {
       return await post(`${CONTROL}/explanations`, body);
     } catch (problem) {
       if (problem.code === 404 && /could not find the requested resource|page not found/.test(problem.message)) return { note: "This server does not explain objects: it has no kind Explanation." };
       throw problem;
     }
-  }, [selected.key, selected.object.metadata.resourceVersion, moment]);
+  }, [selected.key, selected.object.metadata.resourceVersion, moment], WHY_MS);
   if (error) return html`<${Failed} error=${error} />`;
   if (!value) return html`<p class="muted">Reading …</p>`;
   if (value.note) return html`<p class="muted">${value.note}</p>`;

@@ -64,7 +64,7 @@ async def visiting(client, *, viewport=WIDE, scheme="light"):
             context = await running.new_context(
                 viewport=viewport, color_scheme=scheme, ignore_https_errors=True
             )
-            context.set_default_timeout(20_000)
+            context.set_default_timeout(60_000)
             yield Page(await context.new_page(), client.url)
         finally:
             await running.close()
