@@ -44,12 +44,20 @@ function useCluster(moment) {
   const [past, setPast] = useState(null);
   useEffect(() => {
     const abort = new AbortController();
-    const readClock = () => history.clock.read(abort.signal).then(update, () => undefined); // without control, it is that of the machine
+    let timer = 0;
+    const readClock = async () => {
+      try {
+        await history.clock.read(abort.signal);
+        update();
+      } catch (error) {
+        if (error.code !== 0) return; // it may not be read, and is that of the machine
+      }
+      timer = setTimeout(readClock, CLOCK_MS);
+    };
     readClock();
-    const timer = setInterval(readClock, CLOCK_MS);
     return () => {
       abort.abort();
-      clearInterval(timer);
+      clearTimeout(timer);
     };
   }, []);
   useEffect(() => {

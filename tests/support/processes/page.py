@@ -23,8 +23,10 @@ class Page:
         tab.on("dialog", lambda dialog: self.problems.append(dialog.message))
 
     def _note(self, message):
-        # A browser reports the answers by which the page finds where the history begins, and that nothing is explained.
-        expected = message.location["url"].endswith(("/mockube/at/1", "/explanations"))
+        # A browser reports the answers by which the page finds where the history begins, that nothing is explained, and what budgets refuse.
+        expected = urlsplit(message.location["url"]).path.endswith(
+            ("/mockube/at/1", "/explanations", "/eviction")
+        )
         if message.type == "error" and not expected:
             self.problems.append(f"{message.text} {message.location['url']}")
 
