@@ -5,7 +5,6 @@ colours, wide and narrow, to look at after a change of the page.
 """
 
 import argparse
-import shutil
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from typing import Any, Final
 from playwright.sync_api import sync_playwright
 
 from mockube.connection import Connection, connect
+from tools.browser import find_browser
 from tools.packages import ROOT
 
 IMAGES: Final = ROOT / "docs/images"
@@ -118,7 +118,8 @@ def fill(cluster: Connection) -> None:
 
 def take(playwright: Any, path_of: Callable[[str, str, str], Path | None]) -> None:
     """Take the pictures that have a path, by view, colours and width."""
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    program = find_browser()
+    assert program is not None, "there is no browser: run `make browser`"
     browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
     for scheme in ("light", "dark"):
         for width, (x, y) in SIZES.items():

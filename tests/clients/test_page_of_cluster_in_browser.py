@@ -1,15 +1,8 @@
 """The page of a whole cluster in a real browser: what needs controllers and nodes."""
 
-import contextlib
-
 import pytest
 
-from mockube import Cluster
-from mockube.client.kubeconfig import read
-from mockube.command_client import open_client
-from mockube.component_base.clock import RealClock
-from mockube.control_objects import page_path
-from tests.support.processes.page import visiting
+from tests.support.processes.page import opened_cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -36,19 +29,6 @@ kind: PodDisruptionBudget
 metadata: {name: web}
 spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}
 """
-
-
-@contextlib.asynccontextmanager
-async def opened_cluster(manifest):
-    """A cluster with objects, and its page; it fails if a script failed."""
-    async with Cluster(nodes=2) as cluster:
-        await cluster.apply(manifest)
-        async with open_client(read(cluster.kubeconfig), RealClock()) as client:
-            path = await page_path(client)
-        async with visiting(cluster) as page:
-            await page.open(path.partition("#token=")[2])
-            yield cluster, page
-            assert page.problems == [], page.problems
 
 
 async def test_controllers_show_queues_and_what_was_reconciled():

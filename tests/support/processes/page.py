@@ -5,6 +5,11 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import async_playwright
 
+from mockube import Cluster
+from mockube.client.kubeconfig import read
+from mockube.command_client import open_client
+from mockube.component_base.clock import RealClock
+from mockube.control_objects import page_path
 from tests.support.processes.browser import browser
 from tests.support.server.control import PATH, control_object
 
@@ -80,3 +85,16 @@ async def opened(client, **options):
         yield page
         assert page.problems == [], page.problems
         assert page.addresses == {urlsplit(client.url).netloc}
+
+
+@contextlib.asynccontextmanager
+async def opened_cluster(manifest, **options):
+    """A cluster of two nodes with objects, and its page; it fails if a script failed."""
+    async with Cluster(nodes=2) as cluster:
+        await cluster.apply(manifest)
+        async with open_client(read(cluster.kubeconfig), RealClock()) as client:
+            path = await page_path(client)
+        async with visiting(cluster, **options) as page:
+            await page.open(path.partition("#token=")[2])
+            yield cluster, page
+            assert page.problems == [], page.problems
