@@ -31,6 +31,10 @@ VIEWS: Final = {
     "act": "#/objects?ns=shop&select=deployments.apps|shop|web&tab=actions",
     "timeline": "#/timeline?ns=shop",
     "activity": "#/activity",
+    "controllers": "#/controllers",
+    "logs": "#/objects?ns=shop&select=pods|shop|printer&tab=logs",
+    "shell": "#/objects?ns=shop&select=pods|shop|printer&tab=shell",
+    "node": "#/cluster?select=nodes||node-1&tab=actions",
 }
 SHOWN: Final = (
     ("cluster", "dark"),
@@ -38,6 +42,7 @@ SHOWN: Final = (
     ("timeline", "light"),
     ("timeline", "dark"),
     ("activity", "light"),
+    ("controllers", "light"),
 )
 """The views of the pages of documentation, with their colours."""
 _LOADED_SECONDS: Final = 2.0
@@ -77,6 +82,11 @@ spec:
   template:
     metadata: {labels: {app: cart}}
     spec: {containers: [{name: cart, image: "nginx:1.27", resources: {requests: {cpu: "500"}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: printer, namespace: shop}
+spec: {containers: [{name: main, image: busybox, command: [sh, -c, "while true; do date; sleep 1; done"]}]}
 ---
 apiVersion: batch/v1
 kind: Job

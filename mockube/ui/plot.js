@@ -52,7 +52,7 @@ export function Plot({ title, series, name, from, to, unit = "/s" }) {
   useEffect(() => drawOn(canvas.current, (context, width, height) => drawBars(context, width, height, { series, styleOf, from, to, unit })));
   const text = series.map((each) => `${each.name} ${Math.round(each.total)}`).join(", ");
   return html`
-    <div class="panel"><h3>${title}</h3><div class="plot"><canvas ref=${canvas} role="img" aria-label=${`${title}: ${text || "none"}`}></canvas></div>
+    <div class="panel"><h2>${title}</h2><div class="plot"><canvas ref=${canvas} role="img" aria-label=${`${title}: ${text || "none"}`}></canvas></div>
       <div class="legend">${series.map((each) => html`<span key=${each.name}><i class=${`swatch hue-${styleOf(each)}`}></i>${each.name} ${Math.round(each.total)}</span>`)}</div></div>`;
 }
 

@@ -1,6 +1,6 @@
 // Activity: the requests to the server as plots that move, what each client and controller does, and what was slow or refused.
 import { milliseconds, shortUser, timeText } from "../health.js";
-import { html, useEffect, useMemo, useState } from "../html.js";
+import { html, Scrolled, useEffect, useMemo, useState } from "../html.js";
 import { Plot, seriesOf } from "../plot.js";
 import { Requests } from "../requests.js";
 
@@ -64,12 +64,12 @@ export function Activity({ filter, history, moment }) {
     </div>
     <div class="panels" tabindex="0" role="group" aria-label="Activity">
       ${Object.entries(BY).map(([name, key]) => html`<${Plot} key=${name} title=${`Requests by ${name}`} series=${seriesOf(items, key, from, to + 1)} name=${name} from=${from} to=${to} />`)}
-      <div class="panel wide"><h3>Clients and controllers</h3><div class="scroll"><table>
+      <div class="panel wide"><h2>Clients and controllers</h2><${Scrolled}><table>
         <thead><tr><th>User</th><th class="number">Requests</th><th class="number">Writes</th><th class="number">Conflicts</th><th class="number">Refused</th><th class="number">Mean</th><th class="number">Slowest</th></tr></thead>
         <tbody>${clients.map((client) => html`<tr key=${client.name}><td>${client.name}</td><td class="number">${client.requests}</td><td class="number">${client.writes}</td>
           <td class="number">${client.conflicts || ""}</td><td class=${`number ${client.refused ? "problem" : ""}`}>${client.refused || ""}</td>
           <td class="number">${client.timed ? milliseconds(client.seconds / client.timed) : ""}</td><td class="number">${client.timed ? milliseconds(client.slowest) : ""}</td></tr>`)}</tbody>
-      </table></div></div>
+      </table><//></div>
       <${Table} title="Slowest requests" items=${slowest} />
       <${Table} title="Refused and failed, the newest first" items=${failed} />
     </div>`;
@@ -77,11 +77,11 @@ export function Activity({ filter, history, moment }) {
 
 function Table({ title, items }) {
   return html`
-    <div class="panel wide"><h3>${title}</h3>
-      ${items.length === 0 ? html`<p class="muted">None.</p>` : html`<div class="scroll"><table>
+    <div class="panel wide"><h2>${title}</h2>
+      ${items.length === 0 ? html`<p class="muted">None.</p>` : html`<${Scrolled}><table>
         <thead><tr><th>Time</th><th>User</th><th>Verb</th><th>Request</th><th class="number">Code</th><th class="number">Took</th></tr></thead>
         <tbody>${items.map((item) => html`<tr><td>${timeText(item.time)}</td><td>${shortUser(item.user || "nobody")}</td><td>${item.verb}</td><td><code>${item.uri}</code>${item.fault ? html` <span class="problem">fault ${item.fault}</span>` : null}</td>
-          <td class=${`number ${item.code >= 400 ? "problem" : ""}`}>${item.code}</td><td class="number">${milliseconds(item.seconds)}</td></tr>`)}</tbody></table></div>`}
+          <td class=${`number ${item.code >= 400 ? "problem" : ""}`}>${item.code}</td><td class="number">${milliseconds(item.seconds)}</td></tr>`)}</tbody></table><//>`}
     </div>`;
 }
 

@@ -1,7 +1,7 @@
 // Controllers: the queues of the controller manager as plots that move, and what was reconciled last.
 import { CONTROL, get } from "../api.js";
 import { milliseconds, timeText } from "../health.js";
-import { html, useEffect, useState } from "../html.js";
+import { html, Scrolled, useEffect, useState } from "../html.js";
 import { Plot, seriesOfSamples } from "../plot.js";
 
 const POLL_MS = 2000;
@@ -76,11 +76,11 @@ export function Controllers({ filter, moment, change, route }) {
       <${Plot} title="Keys that wait" series=${series("depths", { max: true })} name="queues" from=${from} to=${to} unit="" />
       <${Plot} title="Retries of failed keys" series=${series("retries")} name="queues" from=${from} to=${to} />
       <${Queues} queues=${shown} samples=${samples} chosen=${chosen} change=${change} />
-      <div class="panel wide"><h3>The newest reconciliations of ${chosen ? `the queue ${chosen}` : "each queue"}, the slowest first</h3><div class="scroll" tabindex="0" role="group" aria-label="Reconciliations"><table>
+      <div class="panel wide"><h2>The newest reconciliations of ${chosen ? `the queue ${chosen}` : "each queue"}, the slowest first</h2><${Scrolled}><table>
         <thead><tr><th class="number">Took</th><th>Time</th><th>Queue</th><th>Object</th><th>Result</th><th>Did</th></tr></thead>
         <tbody>${found.slice(0, ROWS).map((each) => html`<tr><td class="number">${milliseconds(each.seconds)}</td><td>${timeText(Date.parse(each.time))}</td><td>${each.queue}</td>
           <td>${each.namespace ? `${each.namespace}/` : ""}${each.name}</td><td class=${each.error ? "problem" : ""}>${each.result}</td>
-          <td>${each.error ? html`<span class="problem">${each.error}</span>` : (each.actions ?? []).join(", ") || html`<span class="muted">nothing, or not known</span>`}</td></tr>`)}</tbody></table></div></div>
+          <td>${each.error ? html`<span class="problem">${each.error}</span>` : (each.actions ?? []).join(", ") || html`<span class="muted">nothing, or not known</span>`}</td></tr>`)}</tbody></table><//></div>
     </div>`;
 }
 
@@ -94,7 +94,7 @@ function Queues({ queues, samples, chosen, change }) {
   };
   const sorted = queues.toSorted((a, b) => b.status.depth - a.status.depth || b.status.reconciliations - a.status.reconciliations);
   return html`
-    <div class="panel wide"><h3>Queues</h3><div class="scroll" tabindex="0" role="group" aria-label="Queues"><table>
+    <div class="panel wide"><h2>Queues</h2><${Scrolled}><table>
       <thead><tr><th>Queue</th><th class="number">Wait</th><th class="number">Running</th><th class="number">Adds /s</th><th class="number">Retries /s</th><th class="number">Retries</th>
         <th class="number">Reconciliations</th><th class="number">Mean</th><th class="number">Mean wait</th><th class="number">Longest now</th></tr></thead>
       <tbody>${sorted.map(({ metadata: { name }, status }) => html`<tr key=${name}>
@@ -103,5 +103,5 @@ function Queues({ queues, samples, chosen, change }) {
         <td class=${`number ${status.retries ? "problem" : ""}`}>${status.retries || ""}</td><td class="number">${status.reconciliations || ""}</td>
         <td class="number">${status.reconciliations ? milliseconds(status.seconds / status.reconciliations) : ""}</td>
         <td class="number">${status.reconciliations ? milliseconds(status.waitSeconds / status.reconciliations) : ""}</td>
-        <td class="number">${status.running ? milliseconds(status.longestRunningSeconds) : ""}</td></tr>`)}</tbody></table></div></div>`;
+        <td class="number">${status.running ? milliseconds(status.longestRunningSeconds) : ""}</td></tr>`)}</tbody></table><//></div>`;
 }

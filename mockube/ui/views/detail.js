@@ -1,7 +1,7 @@
 // One object: its state, events and fields with their authors, its changes, why it is so, and what can be done with it.
 import { API_VERSION, CONTROL, get, list, post } from "../api.js";
 import { ageText, hueOf, shortUser, stateOf, timeText } from "../health.js";
-import { html, useEffect, useRef, useState } from "../html.js";
+import { html, Scrolled, useEffect, useRef, useState } from "../html.js";
 import { pathOf } from "../objects.js";
 import { Note, noted, notesOfManagers, patched, yamlLines } from "../trees.js";
 import { Actions } from "./actions.js";
@@ -88,11 +88,11 @@ function Overview({ selected, objects, history, moment, select }) {
     <${Containers} object=${object} />
     ${conditions.length > 0 && html`
       <h3>Conditions</h3>
-      <div class="scroll"><table><thead><tr><th>Type</th><th>Status</th><th>Since</th><th>Reason</th></tr></thead><tbody>
+      <${Scrolled}><table><thead><tr><th>Type</th><th>Status</th><th>Since</th><th>Reason</th></tr></thead><tbody>
         ${conditions.map((each) => html`<tr><td>${each.type}</td><td>${each.status}</td>
           <td>${each.lastTransitionTime ? ageText(now - Date.parse(each.lastTransitionTime)) : ""}</td>
           <td title=${each.message}>${each.reason}${each.message ? html`<div class="muted">${each.message}</div>` : null}</td></tr>`)}
-      </tbody></table></div>`}
+      </tbody></table><//>`}
     ${children.length > 0 && html`
       <h3>Owns</h3><ul class="plainlist">${children.slice(0, 50).map((child) => {
         const { text, level } = stateOf(child.kind.kind, child.object);
@@ -111,12 +111,12 @@ function Containers({ object }) {
   if (!statuses.length) return null;
   return html`
     <h3>Containers</h3>
-    <div class="scroll"><table><thead><tr><th>Name</th><th>State</th><th>Restarts</th><th>Image</th></tr></thead><tbody>
+    <${Scrolled}><table><thead><tr><th>Name</th><th>State</th><th>Restarts</th><th>Image</th></tr></thead><tbody>
       ${statuses.map((each) => {
         const [name, details] = Object.entries(each.state ?? {})[0] ?? ["unknown", {}];
         return html`<tr><td>${each.name}</td><td>${details?.reason ?? name}${details?.message ? html`<div class="muted">${details.message}</div>` : null}</td><td>${each.restartCount}</td><td>${each.image}</td></tr>`;
       })}
-    </tbody></table></div>`;
+    </tbody></table><//>`;
 }
 
 function Events({ selected, objects, now }) {
@@ -181,7 +181,7 @@ function Yaml(props) {
   return html`
     <p class="muted">${value.isFromManagers ? "The authors are the field managers: the history does not reach back to the creation." : "A line shows who wrote it. Choose one for its time and request."}</p>
     ${shown && html`<p class="blame" role="status">${describe(shown)}</p>`}
-    <div class="yaml" role="list" aria-label="YAML with authors">${lines.slice(0, MAX_LINES).map((line, index) => {
+    <div class="yaml" role="list" tabindex="0" aria-label="YAML with authors">${lines.slice(0, MAX_LINES).map((line, index) => {
       const user = line.author?.user;
       const isFirst = index === 0 || lines[index - 1].author !== line.author;
       return html`<div key=${index} role="listitem" class=${`line ${chosen === index ? "chosen" : ""}`} onClick=${() => setChosen(index)}>
@@ -235,7 +235,7 @@ function Diff({ revision, selected, objects }) {
   if (error) return html`<${Failed} error=${error} />`;
   if (!value) return html`<p class="muted">Reading …</p>`;
   if (!value.some((line) => line.sign)) return html`<p class="muted">Nothing differs from revision ${revision}.</p>`;
-  return html`<div class="yaml diff" aria-label=${`Difference from revision ${revision}`}>${value.map((line) => html`
+  return html`<div class="yaml diff" role="group" tabindex="0" aria-label=${`Difference from revision ${revision}`}>${value.map((line) => html`
     <div class=${`line ${line.sign === "+" ? "added" : line.sign === "-" ? "removed" : ""}`}><code>${line.sign || " "} ${line.text}</code></div>`)}</div>`;
 }
 
@@ -294,8 +294,8 @@ function Why({ selected, namespace, name, moment }) {
   return html`
     <p class=${`cause ${state === "NoProblem" ? "good" : state === "Explained" ? "bad" : ""}`}>${cause}</p>
     ${evidence.length > 0 && html`<h3>Evidence</h3><ul class="events">${evidence.map((each) => html`<li>${each.text}<div class="muted">${each.source} ${each.time ?? ""}</div></li>`)}</ul>`}
-    ${nodes.length > 0 && html`<h3>Nodes</h3><div class="scroll"><table><thead><tr><th>Node</th><th>Plugin</th><th>Reason</th></tr></thead><tbody>
-      ${nodes.map((each) => html`<tr><td>${each.node}</td><td>${each.plugin}</td><td>${each.reason}${each.detail ? html`<div class="muted">${each.detail}</div>` : null}</td></tr>`)}</tbody></table></div>`}
+    ${nodes.length > 0 && html`<h3>Nodes</h3><${Scrolled}><table><thead><tr><th>Node</th><th>Plugin</th><th>Reason</th></tr></thead><tbody>
+      ${nodes.map((each) => html`<tr><td>${each.node}</td><td>${each.plugin}</td><td>${each.reason}${each.detail ? html`<div class="muted">${each.detail}</div>` : null}</td></tr>`)}</tbody></table><//>`}
     ${remedies.length > 0 && html`<h3>What would change it</h3><ul class="events">${remedies.map((each) => html`<li>${each.text}${each.command ? html`<div><code>${each.command}</code></div>` : null}</li>`)}</ul>`}
     ${related.length > 0 && html`<h3>Related</h3><ul class="events">${related.map((each) => html`<li><b>${each.object?.kind} ${each.object?.name}</b> ${each.cause}</li>`)}</ul>`}
     ${unreadable.length > 0 && html`<p class="muted">You may not read: ${unreadable.join(", ")}</p>`}`;
