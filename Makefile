@@ -66,6 +66,12 @@ compose-test: environment ## Run compose.yaml on a Docker engine, start an engin
 compose-packages: environment # What `make compose-test` would fetch, which mostly waits for the network
 	@"$(BIN)/python" -m tools.compose_test "$(CACHE)/compose-test" --fetch
 
+browser: environment ## Install a Chromium for the tests of the page, if the machine has none, and axe: from npm, without root
+	@"$(BIN)/python" -m tools.browser $(ARGS)
+
+browser-if-possible: environment # As above; without it, the tests name what is missing
+	@"$(BIN)/python" -m tools.browser || true
+
 fuzz: environment ## Run the fuzzer; MINUTES=60 SEED=7 ARGS="--targets yaml,patches --jobs 2"
 	@"$(BIN)/python" -m tests.fuzz --minutes "$(or $(MINUTES),5)" --seed "$(or $(SEED),1)" $(ARGS)
 
@@ -162,4 +168,4 @@ lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade 
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment runtime up check test compile-tests test-all conformance compose-test compose-packages cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean
+.PHONY: help setup environment runtime up check test browser browser-if-possible compile-tests test-all conformance compose-test compose-packages cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean

@@ -37,6 +37,7 @@ from .bootstrap.manager_roles import (
 from .bootstrap.required_object import RequiredObject
 from .bootstrap.trust_controller import TrustController
 from .config.command_line import Config
+from .control.controllers import ReadControllers
 from .http.server import Listener, listening
 from .parts.environment import ServerEnvironment
 from .registry.component_statuses import NO_PROBES, EmbeddedProbe
@@ -65,6 +66,8 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     """Whether the program that runs the server controls it."""
     component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES
     """The probes of that manager, by component."""
+    read_controllers: ReadControllers | None = None
+    """Reads the queues of that manager."""
     local_ports: LocalPorts = field(default_factory=dict)
     """The listeners of that manager."""
 
@@ -213,6 +216,7 @@ def _environment(config: Config, dependencies: Dependencies) -> ServerEnvironmen
         identity=server_name(socket.gethostname(), dependencies.stored_port),
         is_embedded=dependencies.is_embedded or dependencies.has_embedded_manager,
         component_probes=dependencies.component_probes,
+        read_controllers=dependencies.read_controllers,
         local_ports=dependencies.local_ports,
     )
 

@@ -1,4 +1,4 @@
-"""The file with the health URLs of a control plane's components: the manager writes it, the API server reads it."""
+"""The file with the URLs of a control plane's components, of their health and of the queues of controllers: the manager writes it, the API server reads it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +8,8 @@ import msgspec
 
 CONTROLLER_MANAGER: Final = "controller-manager"
 SCHEDULER: Final = "scheduler"
+CONTROLLERS_PAGE: Final = "controllers-page"
+"""What the file calls the page with the queues of the controllers."""
 
 
 def write_component_urls(path: Path, urls: Mapping[str, str]) -> None:

@@ -60,6 +60,7 @@ from .control.followed_server import (
     report,
 )
 from .control.runnable import Runnable
+from .controllers_page import controllers_page
 from .http_endpoints import Check, StatusSources
 from .running import Dependencies, ManagerRun
 
@@ -100,7 +101,10 @@ class Manager:
         self._informer_metrics = InformerMetrics(self._metrics.registry)
         self._checks: dict[str, Check] = {"ping": _no_problem}
         self.status_sources = StatusSources(
-            checks=self._checks, registry=self._metrics.registry, settings=configz(config)
+            checks=self._checks,
+            registry=self._metrics.registry,
+            settings=configz(config),
+            controllers=partial(controllers_page, self._metrics),
         )
 
     def fail(self, name: str, error: Exception) -> None:

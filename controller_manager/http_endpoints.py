@@ -1,4 +1,4 @@
-"""Serve the manager's health, metrics and configuration over HTTP or HTTPS, with a given or a self-signed certificate."""
+"""Serve the manager's health, metrics, queues and configuration over HTTP or HTTPS, with a given or a self-signed certificate."""
 
 import asyncio
 import logging
@@ -15,6 +15,8 @@ from mockube.apimachinery.hosts import is_local_or_address, is_loopback, join_ho
 from mockube.component_base.exposition import CONTENT_TYPE, metrics_text
 from mockube.component_base.metrics import MetricsRegistry
 
+from . import controllers_page
+
 LOG: Final = logging.getLogger(__name__)
 
 Check = Callable[[], str]
@@ -29,6 +31,8 @@ class StatusSources(Struct, frozen=True, kw_only=True):
     registry: MetricsRegistry
     settings: Any
     """The JSON value of `/configz`."""
+    controllers: Callable[[], bytes]
+    """Returns the queues of the controllers as JSON."""
 
 
 class ListenAddress(Struct, frozen=True, kw_only=True):
@@ -80,6 +84,8 @@ class _Endpoints:
                 body=await asyncio.to_thread(metrics_text, self._sources.registry.collect()),
                 headers={"Content-Type": CONTENT_TYPE},
             )
+        if request.path == controllers_page.PATH:
+            return web.Response(body=self._sources.controllers(), content_type="application/json")
         if request.path == "/configz":
             return web.Response(body=orjson.dumps(self._sources.settings), content_type="application/json")
         return _text("404 page not found\n", 404)

@@ -11,10 +11,11 @@ from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.client.kubeconfig import KubeconfigError
 from mockube.component_base import serving_certificates
 from mockube.component_base.clock import Clock, ClusterClock
-from mockube.component_base.component_urls import write_component_urls
+from mockube.component_base.component_urls import CONTROLLERS_PAGE, write_component_urls
 from mockube.component_base.loop import stop_signal_event
 from mockube.component_base.supervision import first_cause, start
 
+from . import controllers_page
 from .app import Manager, components
 from .config.settings import Config, SecureServing
 from .control.followed_server import UnusableFlags
@@ -58,7 +59,9 @@ async def serving_status(
             LOG.info("Health and metrics: %s", url)
         if urls and config.serving.write_component_urls is not None:
             health_urls = dict.fromkeys(components(config), f"{urls[0]}/healthz")
-            write_component_urls(config.serving.write_component_urls, health_urls)
+            # The last port needs no certificate.
+            pages = {CONTROLLERS_PAGE: f"{urls[-1]}{controllers_page.PATH}"}
+            write_component_urls(config.serving.write_component_urls, health_urls | pages)
         yield
 
 

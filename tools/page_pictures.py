@@ -5,7 +5,6 @@ colours, wide and narrow, to look at after a change of the page.
 """
 
 import argparse
-import shutil
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from typing import Any, Final
 from playwright.sync_api import sync_playwright
 
 from mockube.connection import Connection, connect
+from tools.browser import find_browser
 from tools.packages import ROOT
 
 IMAGES: Final = ROOT / "docs/images"
@@ -32,6 +32,10 @@ VIEWS: Final = {
     "act": "#/objects?ns=shop&select=deployments.apps|shop|web&tab=actions",
     "timeline": "#/timeline?ns=shop",
     "activity": "#/activity",
+    "controllers": "#/controllers",
+    "logs": "#/objects?ns=shop&select=pods|shop|printer&tab=logs",
+    "shell": "#/objects?ns=shop&select=pods|shop|printer&tab=shell",
+    "node": "#/cluster?select=nodes||node-1&tab=actions",
 }
 SHOWN: Final = (
     ("cluster", "dark"),
@@ -39,6 +43,7 @@ SHOWN: Final = (
     ("timeline", "light"),
     ("timeline", "dark"),
     ("activity", "light"),
+    ("controllers", "light"),
 )
 """The views of the pages of documentation, with their colours."""
 REPORT: Final = {"summary": "#/summary?ns=shop"}
@@ -81,6 +86,11 @@ spec:
     metadata: {labels: {app: cart}}
     spec: {containers: [{name: cart, image: "nginx:1.27", resources: {requests: {cpu: "500"}}}]}
 ---
+apiVersion: v1
+kind: Pod
+metadata: {name: printer, namespace: shop}
+spec: {containers: [{name: main, image: busybox, command: [sh, -c, "while true; do date; sleep 1; done"]}]}
+---
 apiVersion: batch/v1
 kind: Job
 metadata: {name: import, namespace: shop}
@@ -121,7 +131,8 @@ def fill(cluster: Connection) -> None:
 
 def take(playwright: Any, report: Path, path_of: Callable[[str, str, str], Path | None]) -> None:
     """Take the pictures that have a path, by view, colours and width, also of a report."""
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    program = find_browser()
+    assert program is not None, "there is no browser: run `make browser`"
     browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
     for scheme in ("light", "dark"):
         for width, (x, y) in SIZES.items():

@@ -17,6 +17,7 @@ from mockube.component_base.task_supervisor import TaskSupervisor
 
 from .changes import CHANGE
 from .clock import CLOCK
+from .controllers import CONTROLLER
 from .explanations import EXPLANATION
 from .fault_objects import FAULT
 from .forks import FORK
@@ -34,6 +35,7 @@ from .strategy import ControlAdmission, ControlStrategy
 KINDS: Final[Sequence[ControlKind]] = (
     CHANGE,
     CLOCK,
+    CONTROLLER,
     PARTICIPANT,
     EXPLANATION,
     FAULT,

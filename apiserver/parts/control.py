@@ -14,6 +14,7 @@ from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.control.advances import advance_followed
 from mockube.apiserver.control.changes import Changes
 from mockube.apiserver.control.clock import Clocks
+from mockube.apiserver.control.controllers import Controllers
 from mockube.apiserver.control.explanations import Explanations
 from mockube.apiserver.control.fact_collector import FactSources
 from mockube.apiserver.control.fault_objects import Faults, labels_in, node_in, steal_lease
@@ -33,6 +34,7 @@ from mockube.apiserver.control.snapshots import Snapshots
 from mockube.apiserver.control.store import ControlStore
 from mockube.apiserver.control.strategy import ControlStrategy
 from mockube.apiserver.customresources.catalog import Catalog
+from mockube.apiserver.http.controllers_page import ManagerPage
 from mockube.apiserver.registry.moments import Moments
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.hooks import HookPoints, RequestHook
@@ -139,6 +141,7 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     strategies: list[ControlStrategy] = [
         advices,
         changes,
+        Controllers(environment.read_controllers or ManagerPage(config.serving.component_urls).read),
         explanations,
         faults,
         forks,

@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.control.controllers import ReadControllers
 from mockube.apiserver.registry.component_statuses import NO_PROBES, EmbeddedProbe
 from mockube.apiserver.serving_credentials import Credentials
 from mockube.component_base.clock import Clock, ClusterClock
@@ -27,5 +28,7 @@ class ServerEnvironment(Struct, frozen=True, kw_only=True):
     """Whether the program that runs the server controls it: then it records requests whatever the flags."""
     component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES
     """The probes of a controller manager in the same process, by component."""
+    read_controllers: ReadControllers | None = None
+    """Reads the queues of that manager; None if the manager is another process."""
     local_ports: LocalPorts = field(default_factory=dict)
     """The listeners of that manager."""

@@ -9,6 +9,7 @@ from mockube.component_base.task_supervisor import TASK_RESTARTS
 
 from . import families
 from .queues import WorkQueueMetrics
+from .recent_reconciliations import RecentByQueue
 from .reconciliations import ReconcileMetrics
 
 
@@ -27,5 +28,6 @@ class Metrics:
         self.registry = MetricsRegistry()
         self.queues = WorkQueueMetrics(clock, self.registry)
         self.reconciles = ReconcileMetrics(clock, self.registry)
+        self.recent = RecentByQueue()
         self.task_restarts = self.registry.numbers(TASK_RESTARTS)
         count_process(self.registry)

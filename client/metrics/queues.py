@@ -1,6 +1,6 @@
 """Work queues. Every key is counted, so counting is a few additions to plain numbers."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from mockube.component_base.clock import Clock
 from mockube.component_base.metrics import MetricsRegistry
@@ -64,6 +64,9 @@ class WorkQueueMetrics:
         if name not in self._queues:
             self._queues[name] = QueueStats(name, self._clock, self._metrics)
         return self._queues[name]
+
+    def by_name(self) -> Mapping[str, QueueStats]:
+        return self._queues
 
     @property
     def is_idle(self) -> bool:

@@ -50,7 +50,9 @@ class ReconcileLoop:
         self._reconcile = reconcile
         self._workers = workers
         self._observer = observer
+        self._clock = clock
         self._stats = metrics.queues.of(name)
+        self._recent = metrics.recent.of(name)
         self._queue = WorkQueue[Key](self._stats)
         self._delaying = DelayingQueue[Key](self._add_due, clock)
         self._requeues = (
@@ -112,15 +114,18 @@ class ReconcileLoop:
             await yield_to_loop()  # many keys without actions must not delay the renewal of the lease
 
     async def _process(self, key: Key) -> None:
-        started_at, result = self._observer.start(), reconciliations.ERROR
+        started_at, result, problem = self._observer.start(), reconciliations.ERROR, ""
+        began, since = self._clock.now(), self._clock.real.monotonic()
         try:
             requeue_after = await self._reconcile(key)
             result = reconciliations.REQUEUE_AFTER if requeue_after else reconciliations.SUCCESS
         except Exception as error:  # noqa: BLE001 - a failure of one key does not affect others
+            problem = _text_of(error)
             self._fail(key, error)
             return
         finally:
             self._observer.finish(started_at, result)
+            self._recent.finish(key, began, self._clock.real.monotonic() - since, result, problem)
         self.limiter.forget(key)
         if requeue_after is not None:
             self._add_after(self._requeues, key, requeue_after)
@@ -135,6 +140,14 @@ class ReconcileLoop:
             self._observer.record_panic()
             LOG.error("%s: %s: reconciling failed", self.name, key, exc_info=error)
         self._delaying.add_after(key, self.limiter.when(key))
+
+
+def _text_of(error: Exception) -> str:
+    """Return an error for people who read the newest reconciliations: it quotes no value of a Secret."""
+    is_about_secret = (
+        isinstance(error, ApiError) and error.details is not None and error.details.kind == "secrets"
+    )
+    return type(error).__name__ if is_about_secret else f"{type(error).__name__}: {error}"
 
 
 def _is_gone(error: Exception, key: Key) -> bool:

@@ -17,6 +17,7 @@ from mockube.client.queue.workqueue import RateLimiter
 from mockube.client.resources import Key
 from mockube.component_base.supervision import start_in, timeout
 
+from .action_summary import summarize
 from .actions import Plan, PlanResult
 from .controller import Controller, OutcomeMetrics, ToKeys, Watch
 from .executor import Executor, ignore
@@ -48,6 +49,7 @@ class ControllerRunner:
         self._memories: dict[Key, object] = {}
         self._counted: dict[Key, int] = {}
         """How many objects the last reconciliation of a key looked at."""
+        self._recent = context.metrics.recent.of(controller.queue)
         make_metrics, registry = controller.outcome_metrics, context.metrics.registry
         self._outcome_metrics = make_metrics(registry) if make_metrics else None
         self.loop = ReconcileLoop(
@@ -102,9 +104,13 @@ class ControllerRunner:
             self._counted[key] = plan.counted
         else:
             self._counted.pop(key, None)
-        observe = (
-            ignore if self._outcome_metrics is None else self._observe_outcome(key, self._outcome_metrics)
-        )
+        count = ignore if self._outcome_metrics is None else self._observe_outcome(key, self._outcome_metrics)
+
+        def observe(outcome: PlanResult) -> None:
+            count(outcome)
+            if actions := summarize(plan, outcome):
+                self._recent.note_actions(key, actions)
+
         writes, remember = self._own_writes.of(key), partial(self._store_memory, key)
         await self._executor.execute(plan, writes, remember, observe)
         return plan.requeue_after

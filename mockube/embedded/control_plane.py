@@ -117,6 +117,10 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         options = _with_files(options, folder)
         config, manager_config = _configure(options, folder)
         component_probes: dict[str, EmbeddedProbe] = {}
+
+        async def read_controllers() -> bytes:
+            return manager.status_sources.controllers()
+
         server = await stack.enter_async_context(
             run_server(
                 config,
@@ -124,6 +128,7 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
                 clock=clock,
                 random=random.stream("server"),
                 component_probes=component_probes,
+                read_controllers=read_controllers,
                 local_ports=manager_config.local_ports,
             )
         )

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.randomness import Random
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.control.controllers import ReadControllers
 from mockube.apiserver.control.matching import CONTROLLERS
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
@@ -57,16 +58,17 @@ class EmbeddedServer(Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def run_server(
+async def run_server(  # noqa: PLR0913 - each argument is a part
     config: Config,
     folder: Path,
     *,
     clock: Clock,
     random: Random,
     component_probes: Mapping[str, EmbeddedProbe],
+    read_controllers: ReadControllers,
     local_ports: LocalPorts | None = None,
 ) -> AsyncIterator[EmbeddedServer]:
-    """Run an API server; `component_probes` are called at requests for ComponentStatuses.
+    """Run an API server; `component_probes` are called at requests for ComponentStatuses, `read_controllers` for Controllers.
 
     With `local_ports`, those of listeners of a cluster with a seed, objects and certificates are the same in each run.
 
@@ -85,6 +87,7 @@ async def run_server(
             drain_seconds=GRACE_SECONDS,
             has_embedded_manager=True,
             component_probes=component_probes,
+            read_controllers=read_controllers,
             port_in_objects=0 if local_ports is None else PORT,
             local_ports={} if local_ports is None else local_ports,
         )

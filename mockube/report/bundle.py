@@ -5,7 +5,7 @@ The modules are our own, and of a plain form: each import and export is a statem
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 _IMPORT: Final = re.compile(
@@ -23,19 +23,27 @@ _DEFAULT: Final = "$default"
 def bundle(read: Callable[[str], str], entry: str, replaced: Mapping[str, str]) -> str:
     """Return a script with a module and all that it imports; `replaced` are modules that others take the place of."""
     scripts: dict[str, str] = {}
+    exported: dict[str, Collection[str]] = {}
 
-    def add(path: str) -> str:
+    def add(path: str, needed: Collection[str]) -> str:
         """Add a module after those that it imports, and return the name of its exports."""
         path = replaced.get(path, path)
         name = _name_of(path)
         if path not in scripts:
-            text = _linked(
-                read(path), lambda imported: add(posixpath.normpath(f"{posixpath.dirname(path)}/{imported}"))
+            text, exports = _linked(
+                read(path),
+                lambda imported, names: add(
+                    posixpath.normpath(f"{posixpath.dirname(path)}/{imported}"), names
+                ),
             )
-            scripts[path] = f"const {name} = (() => {{\n{text}\n}})();"
+            exported[path] = exports
+            members = ", ".join(f"{new}: {old}" for new, old in sorted(exports.items()))
+            scripts[path] = f"const {name} = (() => {{\n{text}\nreturn {{ {members} }};\n}})();"
+        if missing := {*needed} - {*exported[path]}:
+            raise ValueError(f"{path} does not export {', '.join(sorted(missing))}")
         return name
 
-    add(entry)
+    add(entry, ())
     return "\n".join(scripts.values())
 
 
@@ -43,18 +51,18 @@ def _name_of(path: str) -> str:
     return "$" + re.sub(r"\W", "_", path)
 
 
-def _linked(text: str, link: Callable[[str], str]) -> str:
-    """Return a module as the body of a function that returns its exports."""
+def _linked(text: str, link: Callable[[str, Collection[str]], str]) -> tuple[str, Mapping[str, str]]:
+    """Return a module without imports and exports, and its exports. `link` gets a path and the names that are needed of it."""
     exports: dict[str, str] = {}
 
     def take_import(found: re.Match[str]) -> str:
-        source = link(found["path"])
         if found["default"]:
-            return f"const {found['default']} = {source}.{_DEFAULT};"
+            return f"const {found['default']} = {link(found['path'], (_DEFAULT,))}.{_DEFAULT};"
+        source = link(found["path"], [old for old, _ in _names(found["names"])])
         return f"const {{ {', '.join(_renamed(found['names'], ': '))} }} = {source};"
 
     def take_exports_of(found: re.Match[str]) -> str:
-        source = link(found["path"])
+        source = link(found["path"], [old for old, _ in _names(found["names"])])
         exports.update((new, f"{source}.{old}") for old, new in _names(found["names"]))
         return ""
 
@@ -78,8 +86,7 @@ def _linked(text: str, link: Callable[[str], str]) -> str:
         (_EXPORT, take_declaration),
     ):
         text = pattern.sub(take, text)
-    members = ", ".join(f"{new}: {old}" for new, old in sorted(exports.items()))
-    return f"{text.rstrip()}\nreturn {{ {members} }};"
+    return text.rstrip(), exports
 
 
 def _names(text: str) -> Iterator[tuple[str, str]]:

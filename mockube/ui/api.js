@@ -2,7 +2,10 @@
 
 const SESSION = "/mockube/ui/session";
 const STORED = "mockube-session";
-export const CONTROL = "/apis/control.mockube.dev/v1alpha1";
+export const API_VERSION = "control.mockube.dev/v1alpha1";
+export const CONTROL = `/apis/${API_VERSION}`;
+
+export const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 let token = "";
 const listeners = new Set();
@@ -100,32 +103,43 @@ export const get = (path, options) => request("GET", `${path}${path.includes("?"
 export const post = (path, body) => request("POST", path, body);
 export const patch = (path, body, type = "application/merge-patch+json") => request("PATCH", path, body, { type });
 
-export async function getText(path, signal) {
-  return (await send("GET", path, undefined, undefined, signal, "*/*")).text();
-}
-
-/** Yield the events of a watch in batches, as they arrive. */
-export async function* watch(path, signal) {
-  const response = await send("GET", path, undefined, undefined, signal);
+/** Yield the text of a response as it arrives. */
+export async function* textOf(path, signal, accept = "*/*") {
+  const response = await send("GET", path, undefined, undefined, signal, accept);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      const lines = (rest + value).split("\n");
-      rest = lines.pop();
-      const events = lines.filter(Boolean).map((line) => JSON.parse(line));
-      const failed = events.find((event) => event.type === "ERROR");
-      if (failed) throw new ApiError(failed.object.code, failed.object.message, failed.object.reason);
-      if (events.length) yield events;
+      yield value;
     }
   } catch (error) {
-    if (error instanceof ApiError || error.name === "AbortError") throw error;
+    if (error.name === "AbortError") throw error;
     throw new ApiError(0, "The server does not respond.");
   } finally {
     reader.cancel().catch(() => undefined);
   }
+}
+
+/** Yield the events of a watch in batches, as they arrive. */
+export async function* watch(path, signal) {
+  let rest = "";
+  for await (const text of textOf(path, signal, "application/json")) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop();
+    const events = lines.filter(Boolean).map((line) => JSON.parse(line));
+    const failed = events.find((event) => event.type === "ERROR");
+    if (failed) throw new ApiError(failed.object.code, failed.object.message, failed.object.reason);
+    if (events.length) yield events;
+  }
+}
+
+/** Open the streams of a container: a WebSocket has its credentials as a subprotocol, as it has no headers. */
+export function openStreams(path) {
+  const bearer = btoa(token).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  const socket = new WebSocket(path, ["v5.channel.k8s.io", "v4.channel.k8s.io", `base64url.bearer.authorization.k8s.io.${bearer}`]);
+  socket.binaryType = "arraybuffer";
+  return socket;
 }
 
 /** List all pages of a collection; `onPage` gets the items of each one. Return the version of the list. */

@@ -67,3 +67,26 @@ export function drawing(canvas, draw) {
   };
   return { redraw: request, stop };
 }
+
+/** Return where an event is, in the pixels of an element. */
+export function pointIn(element, event) {
+  const box = element.getBoundingClientRect();
+  return [event.clientX - box.left, event.clientY - box.top];
+}
+
+/** Add the handlers of events, by their names; return the function that removes them. */
+export function handle(element, handlers) {
+  for (const [name, handler] of Object.entries(handlers)) element.addEventListener(name, handler, { passive: false });
+  return () => {
+    for (const [name, handler] of Object.entries(handlers)) element.removeEventListener(name, handler);
+  };
+}
+
+/** Return the style of a tip beside a point of an element: on the side that has more room. */
+export function tipStyle(element, x, y) {
+  const { clientWidth: width, clientHeight: height } = element;
+  return {
+    [x > width / 2 ? "right" : "left"]: `${x > width / 2 ? width - x + 13 : x + 13}px`,
+    [y > height / 2 ? "bottom" : "top"]: `${y > height / 2 ? height - y + 10 : y + 10}px`,
+  };
+}

@@ -80,6 +80,8 @@ export function timeText(milliseconds, { withDate = false, digits = 3 } = {}) {
   return (withDate ? `${text.slice(0, 10)} ` : "") + text.slice(11, 19 + (digits ? digits + 1 : 0));
 }
 
+export const milliseconds = (seconds) => `${(seconds * 1000).toFixed(seconds < 0.01 ? 2 : 0)} ms`;
+
 /** Return a short form of a user: the last part of the name of a service account or a component. */
 export function shortUser(user) {
   if (!user) return "unknown";

@@ -1,5 +1,5 @@
 // The Changes of a cluster in columns: when, what, by whom; and the states that objects went through.
-import { get } from "./api.js";
+import { CONTROL, get } from "./api.js";
 import { rankHues, stateOf } from "./health.js";
 import { keyOf } from "./objects.js";
 import { patched } from "./trees.js";
@@ -19,15 +19,37 @@ class Lane {
     this.name = object.name;
     this.key = keyOf(object.resource, object.namespace, object.name);
     this.owner = "";
-    this.uid = object.uid ?? "";
     this.records = [];
     this.states = [];
     this.object = null;
   }
 }
 
+/** The clock of the cluster, which may stand still, run faster, and be ahead; until it is read, that of the machine. */
+class ClusterClock {
+  constructor() {
+    this.time = Date.now();
+    this.rate = 1;
+    this.readAt = performance.now();
+  }
+
+  now() {
+    return this.time + (performance.now() - this.readAt) * this.rate;
+  }
+
+  async read(signal) {
+    const [found] = (await get(`${CONTROL}/clocks`, { signal })).items;
+    if (!found?.status) return; // the server follows the time of its machine
+    const { spec, status } = found;
+    this.time = Date.parse(status.time);
+    this.rate = spec.paused ? 0 : spec.rate ?? 1;
+    this.readAt = performance.now();
+  }
+}
+
 export class History {
   constructor() {
+    this.clock = new ClusterClock();
     this.clear();
     this.listeners = new Set();
   }
@@ -52,11 +74,11 @@ export class History {
   }
 
   get begin() {
-    return this.count ? this.time[0] : Date.now();
+    return this.count ? this.time[0] : this.clock.now();
   }
 
   get end() {
-    return this.count ? this.time[this.count - 1] : Date.now();
+    return this.count ? this.time[this.count - 1] : this.clock.now();
   }
 
   /** Return the version after which the Changes are read: those that are here already are not read again. */
@@ -125,7 +147,6 @@ export class History {
       this.laneByKey.set(key, lane);
     }
     if (uid && !this.laneByUid.has(uid)) this.laneByUid.set(uid, lane);
-    if (uid) lane.uid = uid;
     return lane;
   }
 
@@ -168,14 +189,7 @@ export class History {
 
   /** Return the number of records before a time. */
   indexAt(time) {
-    let low = 0;
-    let high = this.count;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.time[middle] < time) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return firstIndex(0, this.count, (index) => this.time[index] >= time);
   }
 
   /** Return the newest revision at a time; 0 if that is before the history. */
@@ -184,17 +198,11 @@ export class History {
     return index ? this.revision[index - 1] : 0;
   }
 
-  /** Return the time of a revision; without one, that of now by the clock of the cluster, which may be ahead. */
+  /** Return the time of a revision; without one, that of now by the clock of the cluster. */
   timeOf(revision) {
-    if (!revision) return Math.max(Date.now(), this.end);
-    let low = 0;
-    let high = this.count;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.revision[middle] <= revision) low = middle + 1;
-      else high = middle;
-    }
-    return low ? this.time[low - 1] : this.begin;
+    if (!revision) return Math.max(this.clock.now(), this.end);
+    const index = firstIndex(0, this.count, (each) => this.revision[each] > revision);
+    return index ? this.time[index - 1] : this.begin;
   }
 
   grow() {
@@ -205,6 +213,16 @@ export class History {
       this[name] = larger;
     }
   }
+}
+
+/** Return the first index from `low` on, below `high`, from which on a test holds: it holds for all that follow, too. */
+export function firstIndex(low, high, test) {
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (test(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /** Date.parse has milliseconds: return what a time has besides them. */

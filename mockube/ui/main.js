@@ -5,12 +5,13 @@ import { html, render, useRef } from "./html.js";
 import { NamespaceSelect, Navigation, Search, ThemeButton, useCluster, useKeys, useRoute, useTheme } from "./shell.js";
 import { Activity } from "./views/activity.js";
 import { Cluster } from "./views/cluster.js";
+import { Controllers } from "./views/controllers.js";
 import { Detail } from "./views/detail.js";
 import { ObjectTree } from "./views/objects.js";
 import { TimeBar } from "./views/timebar.js";
 import { Timeline } from "./views/timeline.js";
 
-const VIEWS = { cluster: ["Cluster", Cluster], objects: ["Objects", ObjectTree], timeline: ["Timeline", Timeline], activity: ["Activity", Activity] };
+const VIEWS = { cluster: ["Cluster", Cluster], objects: ["Objects", ObjectTree], timeline: ["Timeline", Timeline], activity: ["Activity", Activity], controllers: ["Controllers", Controllers] };
 
 function App() {
   const [route, change] = useRoute(VIEWS);

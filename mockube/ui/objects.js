@@ -1,5 +1,5 @@
 // The objects of a cluster, now or at a moment: lists, and the Changes that follow them.
-import { ApiError, CONTROL, get, list, watch } from "./api.js";
+import { ApiError, CONTROL, get, list, sleep, watch } from "./api.js";
 import { patched } from "./trees.js";
 
 const DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -10,6 +10,9 @@ const AT_ONCE = 3;
 /** The codes with which a kind cannot be listed; other errors pass. */
 const REFUSALS = new Set([403, 404, 405]);
 const RETRY_MS = 1000;
+
+/** Namespaces of users come first, then those of the cluster, then what has none. */
+export const rankOfNamespace = (namespace) => (namespace === "" ? 2 : namespace.startsWith("kube-") ? 1 : 0);
 
 export const keyOf = (resource, namespace, name) => `${resource}|${namespace ?? ""}|${name}`;
 
@@ -27,7 +30,6 @@ export async function discover(prefix = "", signal = undefined) {
         kinds.set(resource, {
           resource, group: groupName, version, plural: each.resource, kind: each.responseKind.kind,
           namespaced: each.scope === "Namespaced", root: groupName ? `/apis/${groupName}/${version}` : `/api/${version}`,
-          subresources: (each.subresources ?? []).map((sub) => sub.subresource),
         });
       }
     }
@@ -57,7 +59,6 @@ export class Objects {
     this.problem = "";
     this.refused = [];
     this.hasControl = true;
-    this.clockSkew = 0;
     this.listedAt = new Map();
     this.abort = new AbortController();
     this.pending = false;
@@ -93,11 +94,11 @@ export class Objects {
           this.history.clear(); // the server kept less than the page has missed
           continue;
         }
-        this.state = error.code === 401 ? "ended" : "lost";
+        this.state = "lost";
         this.problem = error.message;
         this.changed();
         if (error.code === 401 || this.prefix) return;
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+        await sleep(RETRY_MS);
       }
     }
   }
@@ -146,7 +147,7 @@ export class Objects {
       if (!REFUSALS.has(error.code)) {
         if (this.prefix) throw error;
         if (attempts > 1) {
-          await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+          await sleep(RETRY_MS);
           return this.loadKind(kind, seen, signal, attempts - 1);
         }
         for (const [key, entry] of this.byKey) if (entry.kind.resource === kind.resource) seen.add(key); // what was there stays
@@ -157,7 +158,7 @@ export class Objects {
 
   async follow(signal) {
     if (!this.hasControl) {
-      await new Promise((resolve) => setTimeout(resolve, 5000));
+      await sleep(5000);
       return;
     }
     let version = await this.history.nextVersion(signal);
@@ -231,11 +232,10 @@ export class Objects {
     const old = this.byKey.get(key);
     if (old && old.uid === uid && sameOwners(old.object, object)) {
       old.object = object;
-      old.revision = this.version;
       return old;
     }
     if (old) this.remove(old);
-    const entry = { key, kind, namespace, name, uid, object, revision: this.version };
+    const entry = { key, kind, namespace, name, uid, object };
     this.byKey.set(key, entry);
     if (uid) this.byUid.set(uid, entry);
     for (const owner of object.metadata.ownerReferences ?? []) {

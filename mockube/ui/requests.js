@@ -1,5 +1,5 @@
 // The requests to the server: those that it remembers, and those that end from now on.
-import { CONTROL, get, watch } from "./api.js";
+import { CONTROL, get, sleep, watch } from "./api.js";
 
 const MAX = 20_000;
 const RETRY_MS = 2000;
@@ -33,7 +33,7 @@ export class Requests {
         this.problem = error.message;
         this.publish();
         if (error.code === 401 || error.code === 403 || error.code === 404) return;
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+        await sleep(RETRY_MS);
       }
     }
   }

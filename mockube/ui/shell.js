@@ -2,6 +2,7 @@
 import { html, useEffect, useLayoutEffect, useMemo, useReducer, useState } from "./html.js";
 import { Objects } from "./objects.js";
 
+const CLOCK_MS = 5000;
 const THEMES = ["auto", "light", "dark"];
 
 /** Return the state that the fragment of the URL has, and a function that changes parts of it; the first view is that of a URL without one. */
@@ -31,6 +32,7 @@ export function useCluster(moment, newHistory) {
   const history = useMemo(newHistory, []);
   const [live, setLive] = useState(null);
   const [past, setPast] = useState(null);
+  useEffect(() => followClock(history.clock, update), []);
   useEffect(() => {
     const objects = new Objects({ history, onChange: update });
     setLive(objects);
@@ -53,6 +55,26 @@ export function useCluster(moment, newHistory) {
     };
   }, [moment]);
   return { history, live, shown: moment ? past ?? live : live, isPastReady: past?.state === "live", problem: past?.problem };
+}
+
+/** Read the clock of the cluster again and again; return the function that ends it. */
+function followClock(clock, update) {
+  const abort = new AbortController();
+  let timer = 0;
+  const read = async () => {
+    try {
+      await clock.read(abort.signal);
+      update();
+    } catch (error) {
+      if (error.code !== 0) return; // it may not be read, and is that of the machine
+    }
+    timer = setTimeout(read, CLOCK_MS);
+  };
+  read();
+  return () => {
+    abort.abort();
+    clearTimeout(timer);
+  };
 }
 
 /** Return the theme, and a function that takes the next one. */

@@ -31,11 +31,11 @@ function replaced(tree, parts, depth, op, value) {
 }
 
 /** Set a member, whatever its name is. */
-export function setOwn(object, name, value) {
+function setOwn(object, name, value) {
   Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
-export function isEqual(a, b) {
+function isEqual(a, b) {
   if (a === b) return true;
   if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return false;
   if (Array.isArray(a) !== Array.isArray(b)) return false;

@@ -14,7 +14,7 @@ REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
-VIEWS = ("cluster", "objects", "timeline", "activity")
+VIEWS = ("cluster", "objects", "timeline", "activity", "controllers")
 HOSTILE = '<img src=x onerror="window.entered=1"><script>window.entered=1</script>'
 
 
@@ -389,6 +389,79 @@ async def test_rules_of_trees_and_states(client):
         "quantities": [0.5, 2 << 30, 1000, 0],
         "ages": ["5s", "2m", "2h"],
     }
+
+
+QUEUE_RULES = """
+async () => {
+  const folder = new URL(".", document.querySelector("script[type=module]").src).href;
+  const { differenceOf, slowestOf } = await import(`${folder}views/controllers.js`);
+  const { podsToEvict } = await import(`${folder}views/drain.js`);
+  const { endOf } = await import(`${folder}views/containers.js`);
+  const { firstIndex } = await import(`${folder}history.js`);
+  const { seriesOf, seriesOfSamples } = await import(`${folder}plot.js`);
+  const queue = (name, adds, newest = []) => ({ metadata: { name }, status: { adds, retries: 0, reconciliations: adds, newest } });
+  const pod = (name, parts = {}) => ({ name, object: { metadata: parts.metadata ?? {}, spec: { nodeName: "a" }, status: { phase: parts.phase ?? "Running" } } });
+  const pods = [
+    pod("plain"), pod("done", { phase: "Succeeded" }), pod("mirror", { metadata: { annotations: { "kubernetes.io/config.mirror": "x" } } }),
+    pod("daemon", { metadata: { ownerReferences: [{ kind: "DaemonSet", controller: true }] } }), pod("ending", { metadata: { deletionTimestamp: "x" } }),
+    { ...pod("elsewhere"), object: { metadata: {}, spec: { nodeName: "b" } } },
+  ];
+  const samples = [{ time: 0, values: [["a", 1]] }, { time: 1, values: [["a", 4], ["b", 2]] }, { time: 9e9, values: [["c", 1]] }];
+  const sums = (series) => series.map((each) => [each.name, each.total]);
+  return {
+    grown: differenceOf([queue("a", 3), queue("again", 9)], [queue("a", 5), queue("again", 2), queue("new", 7)]).adds,
+    slowest: slowestOf([queue("a", 1, [{ name: "x", seconds: 1 }]), queue("b", 1, [{ name: "y", seconds: 2 }])], "").map((each) => each.queue),
+    chosen: slowestOf([queue("a", 1, [{ name: "x", seconds: 1 }]), queue("b", 1, [{ name: "y", seconds: 2 }])], "a").map((each) => each.name),
+    evicted: podsToEvict(pods, "a").map((each) => each.name),
+    ends: [{ status: "Success" }, { status: "Failure", details: { causes: [{ reason: "ExitCode", message: "3" }] } }, { status: "Failure", message: "gone" }].map(endOf),
+    indexes: [0, 3, 4].map((least) => firstIndex(0, 4, (index) => index >= least)),
+    sums: sums(seriesOfSamples(samples, 0, 10)), most: sums(seriesOfSamples(samples, 0, 10, { max: true })),
+    series: sums(seriesOf(Array.from({ length: 20 }, (_, index) => ({ time: 1, name: `n${index % 10}` })), (item) => item.name, 0, 2)).length,
+  };
+}
+"""
+
+
+async def test_rules_of_queues_plots_and_drains(client):
+    async with opened(client) as page:
+        found = await page.tab.evaluate(QUEUE_RULES)
+    assert found == {
+        "grown": [["a", 2], ["again", 0], ["new", 0]],
+        "slowest": ["b", "a"],
+        "chosen": ["x"],
+        "evicted": ["plain"],
+        "ends": ["The shell has ended.", "The shell has ended with exit code 3.", "gone"],
+        "indexes": [0, 3, 4],
+        "sums": [["a", 5], ["b", 2]],
+        "most": [["a", 4], ["b", 2]],
+        "series": 8,
+    }
+
+
+async def test_server_without_manager_says_that_it_knows_no_queues(client):
+    async with opened(client) as page:
+        await page.go("#/controllers")
+        await page.text("the server does not know where the controller manager is")
+
+
+async def test_rights_are_asked_for_what_is_shown(client):
+    await create_deployment(client)
+    async with opened(client) as page:
+        asked = []
+        page.tab.on(
+            "request",
+            lambda request: (
+                asked.append(request.post_data_json["spec"]["resourceAttributes"])
+                if request.url.endswith("/selfsubjectaccessreviews")
+                else None
+            ),
+        )
+        await page.go("#/objects?select=pods|default|web-1-a&tab=actions")
+        await page.tab.get_by_role("button", name="Delete", disabled=False).wait_for()
+        assert [each["verb"] for each in asked] == ["delete"]
+        await page.go("#/objects?select=pods|default|web-1-a&tab=actions&at=1")
+        await page.text("This is the past")
+        assert len(asked) == 1
 
 
 async def test_history_has_more_than_the_newest_changes(client):

@@ -17,21 +17,9 @@ const VIEWS = {
 
 /** The history of a report: now is when it was made. */
 class RecordedHistory extends History {
-  constructor(now) {
+  constructor(time) {
     super();
-    this.now = now;
-  }
-
-  timeOf(revision) {
-    return revision ? super.timeOf(revision) : this.now;
-  }
-
-  get end() {
-    return this.count ? this.time[this.count - 1] : this.now;
-  }
-
-  get begin() {
-    return this.count ? this.time[0] : this.now;
+    this.clock = { now: () => time, read: async () => undefined };
   }
 }
 
@@ -64,7 +52,7 @@ function App({ recording }) {
   const filter = { namespace: route.ns ?? "", text: (route.find ?? "").toLowerCase() };
   const selected = route.select ? shown.byKey.get(route.select) ?? live.byKey.get(route.select) : undefined;
   const props = {
-    recording, objects: shown, live, history, filter, select, selected, selectedKey: route.select ?? "", moment: route.at ?? "", change, route, hasActions: false,
+    recording, objects: shown, live, history, filter, select, selected, selectedKey: route.select ?? "", moment: route.at ?? "", change, route, isOffline: true,
   };
   return html`
     <header>

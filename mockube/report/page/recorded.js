@@ -2,7 +2,8 @@
 
 import { patched } from "../../ui/trees.js";
 
-export const CONTROL = "/apis/control.mockube.dev/v1alpha1";
+export const API_VERSION = "control.mockube.dev/v1alpha1";
+export const CONTROL = `/apis/${API_VERSION}`;
 const PAST = /^\/mockube\/at\/([0-9]+)(\/.*)?$/;
 
 let recording = null;
@@ -155,6 +156,9 @@ export async function post(path, body) {
   return { note: "The report has no explanation: the object was healthy, or none was asked for." };
 }
 
+export const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 export const may = async () => false;
 export const patch = async () => undefined;
 export const request = async () => undefined;
+export const openStreams = () => undefined;
+export async function* textOf() {}

@@ -1,11 +1,12 @@
 // What can be done with an object, and with the cluster, where the rights of the user allow it.
-import { CONTROL, may, patch, post, request } from "../api.js";
+import { API_VERSION, CONTROL, get, may, patch, post, request } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { pathOf } from "../objects.js";
+import { drain } from "./drain.js";
 
 const SCALED = new Set(["Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "CloneSet", "UnitedDeployment"]);
 const RESTARTED = new Set(["Deployment", "StatefulSet", "DaemonSet"]);
-const API_VERSION = "control.mockube.dev/v1alpha1";
+const HEARTBEATS = "mockube.dev/stop-heartbeats";
 
 /** Return which of some rights the user has, by their names; undefined until the server has answered. */
 function useRights(rights, key) {
@@ -25,7 +26,7 @@ function useRights(rights, key) {
   return allowed;
 }
 
-/** A form with one button; it shows what the server answered. */
+/** A form with one button; it shows what the server answered, a text or several lines. */
 export function Act({ title, allowed, run, children, danger = false }) {
   const [answer, setAnswer] = useState(null);
   const [isRunning, setRunning] = useState(false);
@@ -44,22 +45,29 @@ export function Act({ title, allowed, run, children, danger = false }) {
       ${children}
       <button disabled=${!allowed || isRunning} class=${danger ? "danger" : ""} title=${allowed === false ? "Your rights do not allow this" : ""}>${title}</button>
       ${allowed === false && html`<span class="muted">your rights do not allow this</span>`}
-      ${answer && html`<span role="status" class=${answer.isError ? "problem" : "muted"}>${answer.text}</span>`}
+      ${answer && html`<span role="status" class=${answer.isError ? "problem" : "muted"}>${[answer.text].flat().map((line) => html`<div>${line}</div>`)}</span>`}
     </form>`;
 }
 
-export function Actions({ selected, namespace, name, moment, select }) {
+/** Return the rights that the actions of an object need; what is not shown is not asked for. */
+function rightsOf(kind, scope) {
+  const isNode = kind.kind === "Node";
+  return {
+    ...(SCALED.has(kind.kind) && { scale: ["patch", kind.group, kind.plural, { ...scope, subresource: "scale" }] }),
+    ...((RESTARTED.has(kind.kind) || isNode) && { patch: ["patch", kind.group, kind.plural, scope] }),
+    ...(isNode && { evict: ["create", "", "pods", { subresource: "eviction" }] }),
+    delete: ["delete", kind.group, kind.plural, scope],
+  };
+}
+
+export function Actions({ selected, objects, namespace, name, moment, select }) {
   const { kind } = selected;
   const path = pathOf(kind, namespace, name);
-  const scope = { namespace, name };
-  const allowed = useRights({
-    scale: ["patch", kind.group, kind.plural, { ...scope, subresource: "scale" }],
-    patch: ["patch", kind.group, kind.plural, scope],
-    delete: ["delete", kind.group, kind.plural, scope],
-  }, selected.key);
+  const allowed = useRights(moment ? {} : rightsOf(kind, { namespace, name }), `${selected.key} ${moment}`);
   if (moment) return html`<p class="muted">This is the past: it can be read, and not changed.</p>`;
   const restart = () => patch(path, { spec: { template: { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": new Date().toISOString() } } } } });
   const isCordoned = selected.object.spec?.unschedulable === true;
+  const isStopped = selected.object.metadata.annotations?.[HEARTBEATS] !== undefined;
   return html`
     ${SCALED.has(kind.kind) && html`
       <${Act} title="Scale" allowed=${allowed.scale} run=${async (data) => {
@@ -69,15 +77,24 @@ export function Actions({ selected, namespace, name, moment, select }) {
     ${RESTARTED.has(kind.kind) && html`<${Act} title="Restart the rollout" allowed=${allowed.patch} run=${async () => {
       await restart();
     }} />`}
-    ${kind.kind === "Node" && html`<${Act} title=${isCordoned ? "Uncordon" : "Cordon"} allowed=${allowed.patch}
-      run=${async () => {
+    ${kind.kind === "Node" && html`
+      <${Act} title=${isCordoned ? "Uncordon" : "Cordon"} allowed=${allowed.patch} run=${async () => {
         await patch(path, { spec: { unschedulable: isCordoned ? null : true } });
+      }} />
+      <${Act} title="Drain" danger=${true} allowed=${both(allowed.patch, allowed.evict)} run=${() => drain(selected, objects)} />
+      <${Act} title=${isStopped ? "Let the node send heartbeats" : "Stop the heartbeats"} allowed=${allowed.patch} run=${async () => {
+        await patch(path, { metadata: { annotations: { [HEARTBEATS]: isStopped ? null : "true" } } });
       }} />`}
     <${Act} title="Delete" danger=${true} allowed=${allowed.delete} run=${async (data) => {
       if (data.get("confirm") !== name) throw new Error("Type the name of the object to delete it.");
       await request("DELETE", `${path}?propagationPolicy=Background`);
       select(null);
     }}><label>Name, to confirm <input name="confirm" autocomplete="off" /></label><//>`;
+}
+
+/** Return whether two rights are there; undefined while one is not known. */
+function both(a, b) {
+  return a === false || b === false ? false : a && b;
 }
 
 /** What concerns the whole cluster: marks, time, faults, and the way back. */
@@ -107,6 +124,11 @@ export function ClusterActions({ moment, change }) {
         <label>Verb <select name="verb"><option value="">any</option>${["create", "update", "patch", "delete", "get", "list", "watch"].map((verb) => html`<option>${verb}</option>`)}</select></label>
         <label>Status <select name="status">${[409, 429, 500, 503].map((code) => html`<option>${code}</option>`)}</select></label>
         <label>Times <input name="times" type="number" min="1" max="10000" defaultValue="1" size="4" required /></label><//>
+      <${Act} title="Clear all faults" allowed=${allowed.unfault} run=${async () => {
+        const { items } = await get(`${CONTROL}/faults`);
+        for (const { metadata } of items) await request("DELETE", `${CONTROL}/faults/${encodeURIComponent(metadata.name)}`);
+        return `${items.length} faults are cleared.`;
+      }} />
       <${Act} title="Rewind" danger=${true} allowed=${allowed.rewind} run=${async (data) => {
         const { status } = await post(`${CONTROL}/rewinds`, { apiVersion: API_VERSION, kind: "Rewind", metadata: {}, spec: { to: data.get("to") } });
         change({ at: "" });

@@ -1,11 +1,11 @@
 // Cluster: each node is a tile, each pod a cell of it. Drawn once into a picture, which moves and zooms without being drawn again.
-import { drawing, themeColors } from "../canvas.js";
+import { drawing, handle, pointIn, themeColors, tipStyle } from "../canvas.js";
 import { hueOf, quantity, stateOf } from "../health.js";
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { matches } from "./objects.js";
 import { ClusterActions } from "./actions.js";
 
-const COLOURS = { phase: "phase", workload: "workload", namespace: "namespace" };
+const COLOURS = ["phase", "workload", "namespace"];
 const ZONE = "topology.kubernetes.io/zone";
 const GAP = 6;
 const LARGE = 2000;
@@ -14,7 +14,7 @@ const MAX_PICTURE = 4096;
 const WAITING = "not scheduled";
 
 /** Return the nodes with their pods, by zone and name; pods without a node have a tile of their own. */
-export function tilesOf(objects) {
+function tilesOf(objects) {
   const byNode = new Map();
   for (const entry of objects.of("pods")) {
     const name = entry.object.spec?.nodeName ?? "";
@@ -45,7 +45,7 @@ function usageOf(node, pods) {
 }
 
 /** Return where tiles lie: `{ x, y }` of each, the size of cells and tiles, and that of the whole. */
-export function layoutOf(tiles, width, height) {
+function layoutOf(tiles, width, height) {
   const most = Math.max(4, ...tiles.map((tile) => tile.pods.length));
   const columns = Math.ceil(Math.sqrt(most * 1.6));
   const rows = Math.ceil(most / columns);
@@ -183,7 +183,7 @@ export function Cluster(props) {
   const pods = tiles.reduce((sum, tile) => sum + tile.pods.length, 0);
   return html`
     <div class="bar">
-      <label>Colour by <select value=${colour} onChange=${(event) => setColour(event.target.value)}>${Object.keys(COLOURS).map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select></label>
+      <label>Colour by <select value=${colour} onChange=${(event) => setColour(event.target.value)}>${COLOURS.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select></label>
       <div class="legend">${counts.map(([name, count, style]) => html`<span key=${name}><i class=${`swatch ${style}`}></i>${name} ${count}</span>`)}</div>
       <span class="muted push" data-testid="size">${nodes.toLocaleString("en")} nodes, ${pods.toLocaleString("en")} pods</span>
       <button aria-expanded=${showsActions} onClick=${() => setShowsActions(!showsActions)}>Control</button>
@@ -276,10 +276,7 @@ function listen(canvas, state, { setHover, select }) {
   if (!canvas) return undefined;
   const pointers = new Map();
   let moved = 0;
-  const at = (event) => {
-    const box = canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  };
+  const at = (event) => pointIn(canvas, event);
   const zoom = (factor, x, y) => {
     const scale = Math.min(12, Math.max(1, state.scale * factor));
     state.x = x - ((x - state.x) * scale) / state.scale;
@@ -288,12 +285,7 @@ function listen(canvas, state, { setHover, select }) {
     state.zoomed = performance.now();
     state.redraw();
   };
-  const tip = (found, x, y) => {
-    const isRight = x > canvas.clientWidth / 2;
-    const isLow = y > canvas.clientHeight / 2;
-    const style = { [isRight ? "right" : "left"]: `${isRight ? canvas.clientWidth - x + 12 : x + 12}px`, [isLow ? "bottom" : "top"]: `${isLow ? canvas.clientHeight - y + 12 : y + 12}px` };
-    setHover({ ...describe(found), style });
-  };
+  const tip = (found, x, y) => setHover({ ...describe(found), style: tipStyle(canvas, x, y) });
   const handlers = {
     wheel: (event) => {
       event.preventDefault();
@@ -352,8 +344,5 @@ function listen(canvas, state, { setHover, select }) {
       event.preventDefault();
     },
   };
-  for (const [name, handler] of Object.entries(handlers)) canvas.addEventListener(name, handler, { passive: false });
-  return () => {
-    for (const [name, handler] of Object.entries(handlers)) canvas.removeEventListener(name, handler);
-  };
+  return handle(canvas, handlers);
 }

@@ -1,30 +1,41 @@
 // One object: its state, events and fields with their authors, its changes, why it is so, and what can be done with it.
-import { CONTROL, get, list, post } from "../api.js";
+import { API_VERSION, CONTROL, get, list, post } from "../api.js";
 import { ageText, hueOf, shortUser, stateOf, timeText } from "../health.js";
-import { html, useEffect, useState } from "../html.js";
+import { html, Scrolled, useEffect, useRef, useState } from "../html.js";
 import { pathOf } from "../objects.js";
 import { Note, noted, notesOfManagers, patched, yamlLines } from "../trees.js";
 import { Actions } from "./actions.js";
+import { Logs, Shell } from "./containers.js";
 
-const TABS = { overview: "Overview", yaml: "YAML", changes: "Changes", why: "Why?", actions: "Act" };
+const TABS = { overview: ["Overview", Overview], yaml: ["YAML", Yaml], changes: ["Changes", Changes], why: ["Why?", Why], actions: ["Act", Actions] };
+const OF_PODS = { logs: ["Logs", Logs], shell: ["Shell", Shell] };
+/** How long an explanation is shown before a change of the object lets it be asked for again. */
+const WHY_MS = 2000;
 const MAX_LINES = 4000;
 
+/** Return the parts of an object of a resource; without a server, only those that are read. */
+function tabsOf(resource, isOffline) {
+  const { actions, ...read } = TABS;
+  if (isOffline) return read;
+  return resource === "pods" ? { ...read, actions, ...OF_PODS } : TABS;
+}
+
 export function Detail(props) {
-  const { selected, selectedKey, select, route, change, hasActions = true } = props;
-  const tabs = Object.entries(TABS).filter(([each]) => hasActions || each !== "actions");
-  const tab = tabs.some(([each]) => each === route.tab) ? route.tab : "overview";
+  const { selected, selectedKey, select, route, change, isOffline = false } = props;
   const [resource, namespace, name] = selectedKey.split("|");
+  const tabs = tabsOf(resource, isOffline);
+  const tab = Object.hasOwn(tabs, route.tab) ? route.tab : "overview";
   const kind = selected?.kind.kind ?? resource;
   const { text, level } = selected ? stateOf(kind, selected.object) : { text: "not there at this time", level: "none" };
   const onKeyDown = (event) => {
-    const names = tabs.map(([each]) => each);
+    const names = Object.keys(tabs);
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     const next = names[(names.indexOf(tab) + step + names.length) % names.length];
     change({ tab: next });
     event.currentTarget.querySelector(`[data-tab="${next}"]`).focus();
   };
-  const View = { overview: Overview, yaml: Yaml, changes: Changes, why: Why, actions: Actions }[tab];
+  const [title, View] = tabs[tab];
   return html`
     <aside class="detail" aria-label=${`${kind} ${name}`}>
       <div class="title">
@@ -33,22 +44,30 @@ export function Detail(props) {
         <button class="plain" onClick=${() => select(null)} aria-label="Close" title="Close (Escape)">✕</button>
       </div>
       <div class="tabs" role="tablist" aria-label="Parts" onKeyDown=${onKeyDown}>
-        ${tabs.map(([each, title]) => html`
-          <button key=${each} role="tab" data-tab=${each} aria-selected=${tab === each} tabindex=${tab === each ? 0 : -1} onClick=${() => change({ tab: each })}>${title}</button>`)}
+        ${Object.entries(tabs).map(([each, [label]]) => html`
+          <button key=${each} role="tab" data-tab=${each} aria-selected=${tab === each} tabindex=${tab === each ? 0 : -1} onClick=${() => change({ tab: each })}>${label}</button>`)}
       </div>
-      <div class="body" role="tabpanel" tabindex="0" aria-label=${TABS[tab]}>
+      <div class="body" role="tabpanel" tabindex="0" aria-label=${title}>
         ${selected || tab === "changes" ? html`<${View} ...${props} resource=${resource} namespace=${namespace} name=${name} />` : html`<p class="empty">The object does not exist at this time. Its changes may.</p>`}
       </div>
     </aside>`;
 }
 
-/** Return what a function that sends requests returns, `{ value, error }`, again when an input changes. */
-function useLoaded(load, inputs) {
+/** Return what a function that sends requests returns, `{ value, error }`, again when an input changes: at the earliest some time after the last request. */
+function useLoaded(load, inputs, pause = 0) {
   const [state, setState] = useState({});
+  const sentAt = useRef(-Infinity);
   useEffect(() => {
     const abort = new AbortController();
-    load(abort.signal).then((value) => setState({ value }), (error) => error.name === "AbortError" || setState((old) => ({ ...old, error })));
-    return () => abort.abort();
+    const send = () => {
+      sentAt.current = performance.now();
+      load(abort.signal).then((value) => setState({ value }), (error) => error.name === "AbortError" || setState((old) => ({ ...old, error })));
+    };
+    const timer = setTimeout(send, Math.max(0, sentAt.current + pause - performance.now()));
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
   }, inputs);
   return state;
 }
@@ -76,11 +95,11 @@ function Overview({ selected, objects, history, moment, select }) {
     <${Containers} object=${object} />
     ${conditions.length > 0 && html`
       <h3>Conditions</h3>
-      <div class="scroll"><table><thead><tr><th>Type</th><th>Status</th><th>Since</th><th>Reason</th></tr></thead><tbody>
+      <${Scrolled}><table><thead><tr><th>Type</th><th>Status</th><th>Since</th><th>Reason</th></tr></thead><tbody>
         ${conditions.map((each) => html`<tr><td>${each.type}</td><td>${each.status}</td>
           <td>${each.lastTransitionTime ? ageText(now - Date.parse(each.lastTransitionTime)) : ""}</td>
           <td title=${each.message}>${each.reason}${each.message ? html`<div class="muted">${each.message}</div>` : null}</td></tr>`)}
-      </tbody></table></div>`}
+      </tbody></table><//>`}
     ${children.length > 0 && html`
       <h3>Owns</h3><ul class="plainlist">${children.slice(0, 50).map((child) => {
         const { text, level } = stateOf(child.kind.kind, child.object);
@@ -99,12 +118,12 @@ function Containers({ object }) {
   if (!statuses.length) return null;
   return html`
     <h3>Containers</h3>
-    <div class="scroll"><table><thead><tr><th>Name</th><th>State</th><th>Restarts</th><th>Image</th></tr></thead><tbody>
+    <${Scrolled}><table><thead><tr><th>Name</th><th>State</th><th>Restarts</th><th>Image</th></tr></thead><tbody>
       ${statuses.map((each) => {
         const [name, details] = Object.entries(each.state ?? {})[0] ?? ["unknown", {}];
         return html`<tr><td>${each.name}</td><td>${details?.reason ?? name}${details?.message ? html`<div class="muted">${details.message}</div>` : null}</td><td>${each.restartCount}</td><td>${each.image}</td></tr>`;
       })}
-    </tbody></table></div>`;
+    </tbody></table><//>`;
 }
 
 function Events({ selected, objects, now }) {
@@ -169,7 +188,7 @@ function Yaml(props) {
   return html`
     <p class="muted">${value.isFromManagers ? "The authors are the field managers: the history does not reach back to the creation." : "A line shows who wrote it. Choose one for its time and request."}</p>
     ${shown && html`<p class="blame" role="status">${describe(shown)}</p>`}
-    <div class="yaml" role="list" aria-label="YAML with authors">${lines.slice(0, MAX_LINES).map((line, index) => {
+    <div class="yaml" role="list" tabindex="0" aria-label="YAML with authors">${lines.slice(0, MAX_LINES).map((line, index) => {
       const user = line.author?.user;
       const isFirst = index === 0 || lines[index - 1].author !== line.author;
       return html`<div key=${index} role="listitem" class=${`line ${chosen === index ? "chosen" : ""}`} onClick=${() => setChosen(index)}>
@@ -223,7 +242,7 @@ function Diff({ revision, selected, objects }) {
   if (error) return html`<${Failed} error=${error} />`;
   if (!value) return html`<p class="muted">Reading …</p>`;
   if (!value.some((line) => line.sign)) return html`<p class="muted">Nothing differs from revision ${revision}.</p>`;
-  return html`<div class="yaml diff" aria-label=${`Difference from revision ${revision}`}>${value.map((line) => html`
+  return html`<div class="yaml diff" role="group" tabindex="0" aria-label=${`Difference from revision ${revision}`}>${value.map((line) => html`
     <div class=${`line ${line.sign === "+" ? "added" : line.sign === "-" ? "removed" : ""}`}><code>${line.sign || " "} ${line.text}</code></div>`)}</div>`;
 }
 
@@ -267,14 +286,14 @@ function Why({ selected, namespace, name, moment }) {
   const { value, error } = useLoaded(async () => {
     if (moment) return { note: "An explanation is of now: go back to now to ask." };
     const subject = { apiVersion: selected.object.apiVersion ?? `${selected.kind.group ? `${selected.kind.group}/` : ""}${selected.kind.version}`, kind: selected.kind.kind, namespace: namespace || undefined, name };
-    const body = { apiVersion: "control.mockube.dev/v1alpha1", kind: "Explanation", metadata: {}, spec: { object: subject } };
+    const body = { apiVersion: API_VERSION, kind: "Explanation", metadata: {}, spec: { object: subject } };
     try {
       return await post(`${CONTROL}/explanations`, body);
     } catch (problem) {
       if (problem.code === 404 && /could not find the requested resource|page not found/.test(problem.message)) return { note: "This server does not explain objects: it has no kind Explanation." };
       throw problem;
     }
-  }, [selected.key, selected.object.metadata.resourceVersion, moment]);
+  }, [selected.key, selected.object.metadata.resourceVersion, moment], WHY_MS);
   if (error) return html`<${Failed} error=${error} />`;
   if (!value) return html`<p class="muted">Reading …</p>`;
   if (value.note) return html`<p class="muted">${value.note}</p>`;
@@ -282,8 +301,8 @@ function Why({ selected, namespace, name, moment }) {
   return html`
     <p class=${`cause ${state === "NoProblem" ? "good" : state === "Explained" ? "bad" : ""}`}>${cause}</p>
     ${evidence.length > 0 && html`<h3>Evidence</h3><ul class="events">${evidence.map((each) => html`<li>${each.text}<div class="muted">${each.source} ${each.time ?? ""}</div></li>`)}</ul>`}
-    ${nodes.length > 0 && html`<h3>Nodes</h3><div class="scroll"><table><thead><tr><th>Node</th><th>Plugin</th><th>Reason</th></tr></thead><tbody>
-      ${nodes.map((each) => html`<tr><td>${each.node}</td><td>${each.plugin}</td><td>${each.reason}${each.detail ? html`<div class="muted">${each.detail}</div>` : null}</td></tr>`)}</tbody></table></div>`}
+    ${nodes.length > 0 && html`<h3>Nodes</h3><${Scrolled}><table><thead><tr><th>Node</th><th>Plugin</th><th>Reason</th></tr></thead><tbody>
+      ${nodes.map((each) => html`<tr><td>${each.node}</td><td>${each.plugin}</td><td>${each.reason}${each.detail ? html`<div class="muted">${each.detail}</div>` : null}</td></tr>`)}</tbody></table><//>`}
     ${remedies.length > 0 && html`<h3>What would change it</h3><ul class="events">${remedies.map((each) => html`<li>${each.text}${each.command ? html`<div><code>${each.command}</code></div>` : null}</li>`)}</ul>`}
     ${related.length > 0 && html`<h3>Related</h3><ul class="events">${related.map((each) => html`<li><b>${each.object?.kind} ${each.object?.name}</b> ${each.cause}</li>`)}</ul>`}
     ${unreadable.length > 0 && html`<p class="muted">You may not read: ${unreadable.join(", ")}</p>`}`;

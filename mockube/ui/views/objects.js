@@ -1,6 +1,7 @@
 // Objects: a tree by owners, of each namespace and kind.
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { ageText, stateOf } from "../health.js";
+import { rankOfNamespace } from "../objects.js";
 
 export const HIDDEN = new Set([
   "configmaps", "secrets", "serviceaccounts", "endpoints", "endpointslices.discovery.k8s.io", "roles.rbac.authorization.k8s.io",
@@ -13,13 +14,19 @@ const FIRST = ["UnitedDeployment", "Deployment", "StatefulSet", "CloneSet", "Dae
 const ROW = 28;
 const OPEN_LIMIT = 12;
 
-const rank = (entry) => {
-  const index = FIRST.indexOf(entry.kind.kind);
-  return index < 0 ? FIRST.length : index;
-};
-/** Namespaces of users come first, then those of the cluster, then what has none. */
-const place = (namespace) => (namespace === "" ? 2 : namespace.startsWith("kube-") ? 1 : 0);
-const byName = (a, b) => place(a.namespace) - place(b.namespace) || a.namespace.localeCompare(b.namespace) || rank(a) - rank(b) || a.kind.kind.localeCompare(b.kind.kind) || a.name.localeCompare(b.name);
+const LARGE = 2000;
+const SORT_MS = 1000;
+
+/** Return a text by which objects are in their order: it is made once for each object, as a comparison of names by locale takes long. */
+function orderOf(entry) {
+  if (entry.order === undefined) {
+    const found = FIRST.indexOf(entry.kind.kind);
+    const rank = String(found < 0 ? FIRST.length : found).padStart(2, "0");
+    entry.order = [rankOfNamespace(entry.namespace), entry.namespace, rank, entry.kind.kind, entry.name].join("\u0000");
+  }
+  return entry.order;
+}
+const inOrder = (a, b) => (orderOf(a) < orderOf(b) ? -1 : 1);
 
 /** Return whether a filter selects an object. */
 export function matches(entry, filter) {
@@ -28,7 +35,7 @@ export function matches(entry, filter) {
 }
 
 /** Return the rows of the tree: `{ entry, depth, children, isOpen }`. */
-export function rowsOf(objects, filter, showsAll, toggled) {
+function rowsOf(objects, filter, showsAll, toggled) {
   const roots = [];
   const selected = new Set();
   for (const entry of objects.byKey.values()) {
@@ -41,13 +48,13 @@ export function rowsOf(objects, filter, showsAll, toggled) {
   }
   const rows = [];
   const add = (entry, depth) => {
-    const children = objects.childrenOf(entry).filter((child) => selected.has(child)).sort(byName);
+    const children = objects.childrenOf(entry).filter((child) => selected.has(child)).sort(inOrder);
     const isOpen = (children.length <= OPEN_LIMIT) !== toggled.has(entry.key);
     rows.push({ entry, depth, children: children.length, isOpen });
     if (isOpen && depth < 10) for (const child of children) add(child, depth + 1);
   };
   let namespace = null;
-  for (const root of roots.sort(byName)) {
+  for (const root of roots.sort(inOrder)) {
     if (root.namespace !== namespace) {
       namespace = root.namespace;
       rows.push({ heading: namespace || "cluster" });
@@ -64,7 +71,8 @@ export function ObjectTree({ objects, filter, select, selectedKey, moment, histo
   const [height, setHeight] = useState(600);
   const list = useRef(null);
   const [focus, setFocus] = useState("");
-  const rows = useMemo(() => rowsOf(objects, filter, showsAll, toggled), [objects, objects.version, filter.namespace, filter.text, showsAll, toggled]);
+  const tick = objects.byKey.size > LARGE ? Math.floor(performance.now() / SORT_MS) : objects.version; // many objects change all the time
+  const rows = useMemo(() => rowsOf(objects, filter, showsAll, toggled), [objects, tick, filter.namespace, filter.text, showsAll, toggled]);
   useEffect(() => {
     if (!list.current) return undefined;
     const observer = new ResizeObserver(() => setHeight(list.current?.clientHeight ?? 600));

@@ -1,22 +1,23 @@
 // Timeline: a lane for each object, grouped by owner; marks for writes in the colour of the author, bars for states.
 import { CONTROL, get } from "../api.js";
-import { drawing, themeColors } from "../canvas.js";
+import { drawing, handle, pointIn, themeColors, tipStyle } from "../canvas.js";
 import { hueOf, shortUser, timeText } from "../health.js";
-import { TYPES } from "../history.js";
+import { firstIndex, TYPES } from "../history.js";
 import { html, useEffect, useRef, useState } from "../html.js";
+import { rankOfNamespace } from "../objects.js";
 import { Requests } from "../requests.js";
 import { HIDDEN } from "./objects.js";
 
 const LANE = 20;
 const AXIS = 26;
-const NEVER = new Set(["events", "events.events.k8s.io", "leases.coordination.k8s.io"]);
+const NEVER = new Set(["events", "events.events.k8s.io"]);
 const STEPS = [0.001, 0.01, 0.1, 1, 5, 10, 50, 100, 500, 1e3, 5e3, 1e4, 3e4, 6e4, 3e5, 6e5, 18e5, 36e5, 216e5, 864e5, 6048e5];
 const MIN_SPAN = 0.01;
 const POLL_MS = 5000;
 const LAYOUT_MS = 300;
 
 /** Return the lanes to show, by namespace and owner: `{ lane, depth }`. */
-export function lanesOf(history, filter, showsAll) {
+function lanesOf(history, filter, showsAll) {
   const groups = new Map();
   for (const lane of history.lanes) {
     if (NEVER.has(lane.resource) || (!showsAll && HIDDEN.has(lane.resource))) continue;
@@ -27,8 +28,7 @@ export function lanesOf(history, filter, showsAll) {
     if (!groups.has(root)) groups.set(root, []);
     groups.get(root).push(lane);
   }
-  const rank = (lane) => (lane.namespace === "" ? 2 : lane.namespace.startsWith("kube-") ? 1 : 0);
-  const compare = (a, b) => rank(a) - rank(b) || a.namespace.localeCompare(b.namespace) || a.kind.localeCompare(b.kind) || a.name.localeCompare(b.name, undefined, { numeric: true });
+  const compare = (a, b) => rankOfNamespace(a.namespace) - rankOfNamespace(b.namespace) || a.namespace.localeCompare(b.namespace) || a.kind.localeCompare(b.kind) || a.name.localeCompare(b.name, undefined, { numeric: true });
   return [...groups.keys()].sort(compare).flatMap((root) => inOrderOfOwners(history, groups.get(root)));
 }
 
@@ -68,7 +68,7 @@ export function Timeline(props) {
   const [showsRequests, setShowsRequests] = useState(false);
   const [hover, setHover] = useState(null);
   const [, update] = useState(0);
-  const view = useRef({ from: 0, to: 0, top: 0, focus: -1, follows: true, lanes: [], redraw: () => undefined, notes: [] });
+  const view = useRef({ from: 0, to: 0, top: 0, focus: -1, follows: true, redraw: () => undefined, notes: [] });
   const state = view.current;
   Object.assign(state, { history, filter, showsAll, moment: Number(moment), selectedKey, change });
   useRequests(state, showsRequests);
@@ -267,16 +267,8 @@ function drawStates(context, lane, y, x, state, colors) {
   context.globalAlpha = 1;
 }
 
-/** Return the first of some records, which are ordered, at or after a time. */
-function firstAt(records, times, time, low = 0) {
-  let high = records.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (times[records[middle]] < time) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+/** Return the position of the first of some records, which are ordered, at or after a time. */
+const firstAt = (records, times, time, low = 0) => firstIndex(low, records.length, (position) => times[records[position]] >= time);
 
 function drawWrites(context, lane, y, x, state, colors) {
   const { history, from, to } = state;
@@ -388,16 +380,9 @@ function listen(canvas, state, setHover, { change }) {
   if (!canvas) return undefined;
   let drag = null;
   let moved = 0;
-  const at = (event) => {
-    const box = canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  };
+  const at = (event) => pointIn(canvas, event);
   const placeOf = (px) => (px - state.geometry.gutter) / (state.geometry.width - state.geometry.gutter);
-  const tip = (found, x, y) => {
-    const side = x > canvas.clientWidth / 2 ? { right: `${canvas.clientWidth - x + 14}px` } : { left: `${x + 14}px` };
-    const edge = y > canvas.clientHeight / 2 ? { bottom: `${canvas.clientHeight - y + 8}px` } : { top: `${y + 8}px` };
-    setHover({ ...describe(found, state.history), style: { ...side, ...edge } });
-  };
+  const tip = (found, x, y) => setHover({ ...describe(found, state.history), style: tipStyle(canvas, x, y) });
   const open = (found) => {
     if (found?.row.lane) change({ select: found.row.lane.key, tab: "changes" });
   };
@@ -484,8 +469,5 @@ function listen(canvas, state, setHover, { change }) {
       state.redraw();
     },
   };
-  for (const [name, handler] of Object.entries(handlers)) canvas.addEventListener(name, handler, { passive: false });
-  return () => {
-    for (const [name, handler] of Object.entries(handlers)) canvas.removeEventListener(name, handler);
-  };
+  return handle(canvas, handlers);
 }

@@ -125,6 +125,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "apiserver/parts/requests.py": {"*clock.real": "deadlines, durations and connections of requests"},
     "apiserver/parts/tracing.py": {"*clock.real": "spans, beside those of other programs"},
     "client/cache/informer.py": _DURATION,
+    "client/queue/reconcile_loop.py": _DURATION,
     "client/sender.py": _DURATION,
     "controller_manager/control/runner.py": _DURATION,
     # files, disks and other servers

@@ -6,12 +6,12 @@ same as one address behind which first the site and then the other server answer
 
 import asyncio
 import contextlib
-import shutil
 import tempfile
 
 import pytest
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+from tools.browser import NAMES, find_browser
+
 SITE = "evil.example"
 _FLAGS = (
     "--headless",
@@ -30,10 +30,12 @@ _FLAGS = (
 
 def browser():
     """Return the program, or skip the test and name what is missing."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
+    found = find_browser()
     if found is None:
-        pytest.skip(f"this test needs a browser: none of {', '.join(NAMES)} is installed")
-    return found
+        pytest.skip(
+            f"this test needs a browser: none of {', '.join(NAMES)} is installed, and `make browser` was not run"
+        )
+    return str(found)
 
 
 async def document(program, url):

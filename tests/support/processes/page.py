@@ -5,6 +5,11 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import async_playwright
 
+from mockube import Cluster
+from mockube.client.kubeconfig import read
+from mockube.command_client import open_client
+from mockube.component_base.clock import RealClock
+from mockube.control_objects import page_path
 from tests.support.processes.browser import browser
 from tests.support.server.control import PATH, control_object
 
@@ -23,8 +28,10 @@ class Page:
         tab.on("dialog", lambda dialog: self.problems.append(dialog.message))
 
     def _note(self, message):
-        # A browser reports the answers by which the page finds where the history begins, and that nothing is explained.
-        expected = message.location["url"].endswith(("/mockube/at/1", "/explanations"))
+        # A browser reports the answers by which the page finds where the history begins, that nothing is explained, what budgets refuse,
+        # and that a server without a manager knows no queues.
+        path = urlsplit(message.location["url"]).path
+        expected = path.endswith(("/mockube/at/1", "/explanations", "/eviction", "/controllers"))
         if message.type == "error" and not expected:
             self.problems.append(f"{message.text} {message.location['url']}")
 
@@ -81,7 +88,7 @@ async def tab_of(url, *, viewport=WIDE, scheme="light"):
             context = await running.new_context(
                 viewport=viewport, color_scheme=scheme, ignore_https_errors=True
             )
-            context.set_default_timeout(20_000)
+            context.set_default_timeout(60_000)
             yield Page(await context.new_page(), url)
         finally:
             await running.close()
@@ -95,3 +102,16 @@ async def opened(client, **options):
         yield page
         assert page.problems == [], page.problems
         assert page.addresses == {urlsplit(client.url).netloc}
+
+
+@contextlib.asynccontextmanager
+async def opened_cluster(manifest, **options):
+    """A cluster of two nodes with objects, and its page; it fails if a script failed."""
+    async with Cluster(nodes=2) as cluster:
+        await cluster.apply(manifest)
+        async with open_client(read(cluster.kubeconfig), RealClock()) as client:
+            path = await page_path(client)
+        async with visiting(cluster, **options) as page:
+            await page.open(path.partition("#token=")[2])
+            yield cluster, page
+            assert page.problems == [], page.problems

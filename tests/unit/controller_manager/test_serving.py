@@ -23,7 +23,7 @@ def checks():
 async def url(checks):
     registry = MetricsRegistry()
     registry.numbers(counter("things_total", "Things.")).add(1)
-    page = StatusSources(checks=checks, registry=registry, settings={"a": 1})
+    page = StatusSources(checks=checks, registry=registry, settings={"a": 1}, controllers=lambda: b"{}")
     async with serving(page, [ListenAddress(address="127.0.0.1", number=0)]) as (url,):
         yield url
 
@@ -85,7 +85,7 @@ async def test_other_paths_are_not_found(url, method, path, code):
 
 
 async def test_own_certificate_is_generated():
-    page = StatusSources(checks={}, registry=MetricsRegistry(), settings={})
+    page = StatusSources(checks={}, registry=MetricsRegistry(), settings={}, controllers=lambda: b"{}")
     tls = self_signed_tls_context("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SystemRandom())
     async with serving(page, [ListenAddress(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert url.startswith("https://127.0.0.1:")
@@ -101,7 +101,7 @@ async def test_anonymous_clients_read_health_only(tmp_path):
         known.load_cert_chain(pki.certificate("admin"), pki.key("admin"))
     tls = self_signed_tls_context("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SystemRandom())
     request_client_certificates(tls, pki.certificate("ca"))
-    page = StatusSources(checks={}, registry=MetricsRegistry(), settings={})
+    page = StatusSources(checks={}, registry=MetricsRegistry(), settings={}, controllers=lambda: b"{}")
     async with serving(page, [ListenAddress(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert await get(f"{url}/healthz") == (200, "ok")
         for path in ("/metrics", "/configz"):

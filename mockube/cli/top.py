@@ -1,0 +1,120 @@
+"""`mockube top`: show what a cluster does now, and refresh it until the user quits."""
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from mockube.apimachinery.timestamps import format_time
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
+from mockube.command_client import open_client
+from mockube.component_base.clock import RealClock
+from mockube.component_base.flags import positive
+from mockube.component_base.supervision import start, timeout
+from mockube.top import screen, terminal
+from mockube.top.readings import Reading, read
+from mockube.top.requests import RequestFollower, count_requests
+
+from .parsing import CommandParser
+from .target import add_server_flags, convert_errors, server_access
+
+_ROWS: Final = 10
+"""The rows of each section that are printed as text."""
+_SHARE: Final = 4
+"""A refresh waits at least so many times as long as the reading took."""
+_CLOCK: Final = RealClock()
+
+
+def add_flags(parser: CommandParser) -> None:
+    parser.epilog = "q or Ctrl-C quits. Without a terminal it prints once, as with --once."
+    parser.add_argument(
+        "--interval", type=positive, default=2.0, metavar="SECONDS", help="seconds between refreshes (2)"
+    )
+    parser.add_argument("--once", action="store_true", help="print it once, as text")
+    add_server_flags(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    is_text = options.once or not terminal.is_screen()
+    with convert_errors():
+        asyncio.run(_print(options) if is_text else _show(options))
+    return 0
+
+
+async def _print(options: argparse.Namespace) -> None:
+    """Print two readings as one, since rates need a time."""
+    async with open_client(server_access(options), _CLOCK) as client:
+        follower = RequestFollower(client, _CLOCK)
+        before = await read(client, _CLOCK)
+        await _CLOCK.sleep(min(options.interval, 1.0))
+        reading = await read(client, _CLOCK)
+        await follower.read_remembered()
+    shown = _sections(reading, before, follower)
+    for line in screen.lines(shown, [_ROWS] * len(shown)):
+        print(line.text)
+
+
+def _sections(
+    reading: Reading, before: Reading | None, follower: RequestFollower
+) -> Sequence[screen.Section]:
+    return screen.sections(reading, before, follower.problem or count_requests(follower.recent()))
+
+
+async def _show(options: argparse.Namespace) -> None:
+    access = server_access(options)
+    async with open_client(access, _CLOCK) as client:
+        reading = await read(client, _CLOCK)  # a server that is away is an error, as long as nothing is shown
+        follower = RequestFollower(client, _CLOCK)
+        await follower.read_remembered()
+        following = start("requests", follower.follow())
+        try:
+            with terminal.open_screen() as shown:
+                await _refresh(client, access.server, reading, follower, shown, options.interval)
+        finally:
+            following.cancel()
+
+
+async def _refresh(
+    client: Client,
+    server: str,
+    reading: Reading,
+    follower: RequestFollower,
+    shown: terminal.Screen,
+    interval: float,
+) -> None:
+    """Paint until the user quits: at each reading, and when the size of the terminal changes."""
+    before: Reading | None = None
+    problem = ""
+    while True:
+        title = f"mockube top  {server}  {format_time(_CLOCK.now())}  {problem or f'every {interval:g} s'}, q quits"
+        sections = _sections(reading, before, follower)
+        next_at = _CLOCK.monotonic() + interval
+        _paint(shown, title, sections)
+        while await _wait(shown, next_at - _CLOCK.monotonic()):
+            if shown.is_ended:
+                return
+            _paint(shown, title, sections)
+        began = _CLOCK.monotonic()
+        try:
+            before, reading, problem = reading, await read(client, _CLOCK), ""
+        except NoResponse as error:
+            problem = f"the server does not respond: {error}"
+        interval = max(interval, (_CLOCK.monotonic() - began) * _SHARE)
+
+
+def _paint(shown: terminal.Screen, title: str, sections: Sequence[screen.Section]) -> None:
+    _, height = shown.size
+    rows = screen.rows_that_fit(sections, height - 1)
+    shown.paint([screen.Line(title), *screen.lines(sections, rows)])
+
+
+async def _wait(shown: terminal.Screen, seconds: float) -> bool:
+    """Wait until the user quits or resizes the terminal, or for a time; return whether there was something before its end."""
+    try:
+        async with timeout(_CLOCK, max(seconds, 0.0)):
+            await shown.woken.wait()
+    except TimeoutError:
+        return False
+    shown.woken.clear()
+    return True

@@ -1,0 +1,129 @@
+"""The requests of the last minute: those that the server remembers, and those that arrive."""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.timestamps import parse_micro_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
+from mockube.component_base.clock import Clock
+from mockube.control_objects import REQUESTS, watch_requests
+
+from .readings import Unreadable, unreadable
+
+WINDOW_SECONDS: Final = 60.0
+LONG: Final = frozenset({"watch", "connect"})
+"""Verbs of requests that last as long as a client likes: they have no latency."""
+_RETRY_SECONDS: Final = 2.0
+
+
+class SentRequest(Struct, frozen=True, kw_only=True):
+    """A request that has ended, and when it arrived, in seconds since 1970."""
+
+    time: float
+    client: str
+    verb: str
+    code: int
+    seconds: float
+
+
+class ClientRequests(Struct, frozen=True, kw_only=True):
+    """The requests of one client with one verb and one code."""
+
+    client: str
+    verb: str
+    code: int
+    count: int
+    mean: float | None
+    slowest: float | None
+    """Seconds; None for requests that last as long as a client likes."""
+
+
+def request_of(tree: ReadOnlyTree) -> SentRequest | None:
+    """Return a Request that has ended; None for one in progress."""
+    spec, status = tree["spec"], tree.get("status") or {}
+    if "code" not in status:
+        return None
+    return SentRequest(
+        time=parse_micro_time(spec["time"]).timestamp(),
+        client=spec.get("user") or "(nobody)",
+        verb=spec.get("verb") or "-",
+        code=status["code"],
+        seconds=status.get("seconds") or 0.0,
+    )
+
+
+def count_requests(requests: Sequence[SentRequest]) -> Sequence[ClientRequests]:
+    """Return the requests by client, verb and code, the most first."""
+    groups: dict[tuple[str, str, int], list[float]] = {}
+    for request in requests:
+        groups.setdefault((request.client, request.verb, request.code), []).append(request.seconds)
+    counts = Counter({group: len(seconds) for group, seconds in groups.items()})
+    ordered = sorted(counts, key=lambda group: (-counts[group], group))
+    return [_counted(group, groups[group]) for group in ordered]
+
+
+def _counted(group: tuple[str, str, int], seconds: Sequence[float]) -> ClientRequests:
+    client, verb, code = group
+    has_latency = verb not in LONG
+    return ClientRequests(
+        client=client,
+        verb=verb,
+        code=code,
+        count=len(seconds),
+        mean=sum(seconds) / len(seconds) if has_latency else None,
+        slowest=max(seconds) if has_latency else None,
+    )
+
+
+class RequestFollower:
+    """Follows the Requests of a server; `run` ends only with an error that stays."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client, self._clock = client, clock
+        self._newest = deque[SentRequest]()
+        self._offset = 0.0
+        """How far the time of the cluster was ahead of the monotonic clock, at the newest request."""
+        self.problem: Unreadable | None = None
+        """Why there are none."""
+
+    def recent(self) -> Sequence[SentRequest]:
+        """Return those of the last minute, by the time of the cluster."""
+        begin = self._clock.monotonic() + self._offset - WINDOW_SECONDS
+        while self._newest and self._newest[0].time < begin:
+            self._newest.popleft()
+        return [*self._newest]
+
+    async def read_remembered(self) -> None:
+        """Read those that the server remembers."""
+        try:
+            listed = await self._client.list(REQUESTS)
+        except ApiError as error:
+            self.problem = unreadable(error)
+            return
+        self._newest.clear()
+        for tree in listed.items:
+            self._add(tree)
+
+    async def follow(self) -> None:
+        """Add those that arrive, until cancelled, or until the server refuses."""
+        while self.problem is None:
+            try:
+                async for tree in watch_requests(self._client, ""):
+                    self._add(tree)
+            except ApiError as error:
+                self.problem = unreadable(error)
+            except NoResponse:
+                await self._clock.sleep(_RETRY_SECONDS)
+
+    def _add(self, tree: ReadOnlyTree) -> None:
+        request = request_of(tree)
+        if request is None:
+            return
+        self._newest.append(request)
+        self._offset = max(self._offset, request.time + request.seconds - self._clock.monotonic())

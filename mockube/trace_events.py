@@ -1,0 +1,378 @@
+"""The history of a cluster as Chrome's trace events, which Perfetto's viewer opens. Pure: the same objects make the same bytes.
+
+A client, an object and a queue of a controller are tracks. Perfetto nests the slices of one track, so slices that overlap in part
+have tracks of their own.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+from msgspec import Struct, field
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.patch.json_difference import patched
+from mockube.apimachinery.timestamps import parse_micro_time, parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+
+LEFT_OUT: Final = frozenset({"leases.coordination.k8s.io", "events", "events.events.k8s.io"})
+"""Resources whose writes are not shown: renewals are most writes of a cluster."""
+LONG: Final = frozenset({"watch", "connect"})
+_MAX_OPERATIONS: Final = 12
+_MAX_VALUE: Final = 200
+"""The operations of a patch, and the characters of a value, that a mark has."""
+_WORKLOADS: Final = frozenset(
+    {"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "CloneSet", "UnitedDeployment"}
+)
+_STARTING: Final = frozenset({"ContainerCreating", "PodInitializing"})
+
+
+class Recorded(Struct, frozen=True, kw_only=True):
+    """What a trace is made of: the objects of the control API."""
+
+    changes: Sequence[ReadOnlyTree]
+    """The specs of Changes, the oldest first."""
+    requests: Sequence[ReadOnlyTree] = ()
+    controllers: Sequence[ReadOnlyTree] = ()
+    marks: Sequence[ReadOnlyTree] = ()
+    faults: Sequence[ReadOnlyTree] = ()
+
+
+class Slice(Struct, frozen=True, kw_only=True):
+    """A span of time on a track, in microseconds since 1970."""
+
+    begin: int
+    end: int
+    name: str
+    category: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Mark(Struct, frozen=True, kw_only=True):
+    """A moment on a track; without a track, of the whole trace."""
+
+    time: int
+    name: str
+    category: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Track(Struct, kw_only=True):
+    """A line of the viewer, in a group."""
+
+    group: str
+    name: str
+    slices: list[Slice] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+
+
+def trace(recorded: Recorded) -> bytes:
+    """Return the trace as JSON."""
+    times = {
+        change["revision"]: _microseconds(change["time"]) for change in recorded.changes if change.get("time")
+    }
+    end = _end(recorded, times)
+    tracks = [
+        *_request_tracks(recorded.requests, end),
+        *_reconciliation_tracks(recorded.controllers),
+        *_object_tracks(recorded.changes, end),
+    ]
+    global_marks = [*_marks(recorded.marks, times), *_faults(recorded.faults)]
+    return orjson.dumps(
+        {
+            "displayTimeUnit": "ms",
+            "otherData": {"program": "mockube trace"},
+            "traceEvents": [*_events([lane for track in tracks for lane in _lanes(track)], global_marks)],
+        }
+    )
+
+
+def _microseconds(text: str) -> int:
+    """Return a time of the API in microseconds: a MicroTime has them, a Time does not."""
+    time = parse_micro_time(text) if "." in text else parse_time(text)
+    return round(time.timestamp() * 1e6)
+
+
+def _end(recorded: Recorded, times: Mapping[int, int]) -> int:
+    """Return the time of the last event, up to which states last."""
+    requests = (
+        _microseconds(each["spec"]["time"]) + _duration(each.get("status")) for each in recorded.requests
+    )
+    return max((*times.values(), *requests), default=0)
+
+
+def _duration(status: ReadOnlyTree | None) -> int:
+    return round(((status or {}).get("seconds") or 0.0) * 1e6)
+
+
+# --- clients
+
+
+def _request_tracks(requests: Sequence[ReadOnlyTree], end: int) -> Sequence[Track]:
+    tracks: dict[tuple[str, str], Track] = {}
+    for request in requests:
+        spec, status = request["spec"], request.get("status") or {}
+        verb, client = spec.get("verb") or "-", spec.get("user") or "(nobody)"
+        group = "Watches and streams" if verb in LONG else "Requests"
+        track = tracks.setdefault((group, client), Track(group=group, name=client))
+        begin = _microseconds(spec["time"])
+        is_ended = "code" in status
+        target = "/".join(filter(None, (spec.get("resource"), spec.get("subresource")))) or spec.get(
+            "uri", ""
+        )
+        about = "/".join(filter(None, (spec.get("namespace"), spec.get("name"))))
+        details = {
+            "uri": spec.get("uri"),
+            "code": status.get("code"),
+            "message": status.get("message"),
+            "fault": status.get("fault"),
+            "revision": status.get("revision"),
+            "agent": spec.get("agent"),
+            "auditID": spec.get("auditID"),
+        }
+        track.slices.append(
+            Slice(
+                begin=begin,
+                end=begin + _duration(status) if is_ended else max(begin, end),
+                name=" ".join(filter(None, (verb, target, about))),
+                category="request" if status.get("code", 0) < 400 else "error",
+                details={name: value for name, value in details.items() if value},
+            )
+        )
+    return [tracks[key] for key in sorted(tracks)]
+
+
+# --- controllers
+
+
+def _reconciliation_tracks(controllers: Sequence[ReadOnlyTree]) -> Iterator[Track]:
+    for controller in sorted(controllers, key=meta.name):
+        newest = controller["status"].get("newest") or ()
+        if not newest:
+            continue
+        track = Track(group="Reconciliations, the newest of each queue", name=meta.name(controller))
+        for each in newest:
+            begin = _microseconds(each["time"])
+            track.slices.append(
+                Slice(
+                    begin=begin,
+                    end=begin + round(each["seconds"] * 1e6),
+                    name="/".join(filter(None, (each.get("namespace"), each.get("name"))))
+                    or meta.name(controller),
+                    category=each["result"],
+                    details={name: each[name] for name in ("result", "actions", "error") if each.get(name)},
+                )
+            )
+        yield track
+
+
+# --- objects
+
+
+class _Lane(Struct, kw_only=True):
+    """An object while its changes are replayed."""
+
+    track: Track
+    kind: str
+    owner: str = ""
+    """The uid of the owner; "" without one."""
+    tree: ReadOnlyTree | None = None
+    state: str = ""
+    since: int = 0
+
+
+def _object_tracks(changes: Sequence[ReadOnlyTree], end: int) -> Sequence[Track]:
+    lanes: dict[tuple[str, str, str], _Lane] = {}
+    by_uid: dict[str, _Lane] = {}
+    last = 0
+    for change in changes:
+        about = change["object"]
+        if about["resource"] in LEFT_OUT:
+            continue
+        last = max(last, _microseconds(change["time"])) if change.get("time") else last
+        key = (about["resource"], about.get("namespace", ""), about["name"])
+        lane = lanes.get(key)
+        if lane is None:
+            name = "/".join(filter(None, (about.get("namespace"), about["name"])))
+            lane = lanes[key] = _Lane(
+                track=Track(group="", name=f"{about['kind']} {name}"), kind=about["kind"]
+            )
+        by_uid.setdefault(about.get("uid", ""), lane)
+        _follow(lane, change, last)
+    for lane in lanes.values():
+        _end_state(lane, end)
+        lane.track.group = _root(lane, by_uid).track.name
+    return sorted(
+        (lane.track for lane in lanes.values()),
+        key=lambda track: (track.group, track.name != track.group, track.name),
+    )
+
+
+def _root(lane: _Lane, by_uid: Mapping[str, _Lane]) -> _Lane:
+    for _ in range(10):  # owners may be a circle
+        owner = by_uid.get(lane.owner) if lane.owner else None
+        if owner is None:
+            break
+        lane = owner
+    return lane
+
+
+def _follow(lane: _Lane, change: ReadOnlyTree, time: int) -> None:
+    """Add the mark of a change, and the state that ends with it."""
+    author = change.get("author") or {}
+    operations = change.get("patch") or ()
+    details: dict[str, Any] = {
+        "author": author.get("user", "(not known)"),
+        "manager": author.get("manager"),
+        "agent": author.get("agent"),
+        "verb": "/".join(filter(None, (author.get("verb"), author.get("subresource")))),
+        "reason": author.get("reason"),
+        "revision": change["revision"],
+    }
+    if change["type"] == "MODIFIED":
+        details["patch"] = [_operation(each) for each in operations[:_MAX_OPERATIONS]]
+    lane.track.marks.append(
+        Mark(
+            time=time,
+            name=f"{change['type']} by {author.get('user', '(not known)')}",
+            category="write",
+            details={name: value for name, value in details.items() if value},
+        )
+    )
+    lane.tree = _after(lane.tree, change)
+    owner = meta.controller_of(lane.tree) if lane.tree is not None else None
+    if owner is not None:
+        lane.owner = owner["uid"]
+    state = "" if lane.tree is None else state_of(lane.kind, lane.tree)
+    if state != lane.state:
+        _end_state(lane, time)
+        lane.state, lane.since = state, time
+
+
+def _end_state(lane: _Lane, time: int) -> None:
+    if lane.state:
+        lane.track.slices.append(
+            Slice(begin=lane.since, end=max(time, lane.since), name=lane.state, category="state")
+        )
+
+
+def _operation(operation: ReadOnlyTree) -> str:
+    if operation["op"] == "remove":
+        return f"remove {operation['path']}"
+    value = orjson.dumps(operation.get("value")).decode()
+    return f"{operation['path']} = {value if len(value) <= _MAX_VALUE else value[:_MAX_VALUE] + '...'}"
+
+
+def _after(tree: ReadOnlyTree | None, change: ReadOnlyTree) -> ReadOnlyTree | None:
+    """Return the object after a change; None if there is none, or if its patch was left out."""
+    patch = change.get("patch")
+    if change["type"] == "DELETED" or patch is None or (change["type"] == "MODIFIED" and tree is None):
+        return None
+    return patched(None if change["type"] == "ADDED" else tree, patch)
+
+
+def state_of(kind: str, tree: ReadOnlyTree) -> str:
+    """Return the state of an object in a word or two, as columns of kubectl say it; "" for kinds without one."""
+    if meta.is_deleting(tree):
+        return "Terminating"
+    spec, status = tree.get("spec") or {}, tree.get("status") or {}
+    if kind == "Pod":
+        return _pod_state(tree, status)
+    if kind in _WORKLOADS:
+        return f"{status.get('readyReplicas') or 0}/{spec.get('replicas', 1)} ready"
+    if kind == "DaemonSet":
+        return f"{status.get('numberReady') or 0}/{status.get('desiredNumberScheduled') or 0} ready"
+    if kind == "Job":
+        done = next((name for name in ("Complete", "Failed") if conditions.is_true(tree, name)), "")
+        return done or f"{status.get('succeeded') or 0}/{spec.get('completions', 1)} succeeded"
+    if kind == "Node" or conditions.get(tree, "Ready") is not None:
+        return "Ready" if conditions.is_true(tree, "Ready") else "NotReady"
+    phase = status.get("phase")
+    return phase if isinstance(phase, str) else ""
+
+
+def _pod_state(tree: ReadOnlyTree, status: ReadOnlyTree) -> str:
+    statuses = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    for each in statuses:
+        reason = ((each.get("state") or {}).get("waiting") or {}).get("reason")
+        if reason and reason not in _STARTING:
+            return str(reason)
+    phase = status.get("phase") or "Pending"
+    if phase == "Running":
+        return "Running" if conditions.is_true(tree, "Ready") else "Running, not ready"
+    if phase == "Pending" and conditions.is_false(tree, "PodScheduled"):
+        return "Unschedulable"
+    return str(status.get("reason") or phase)
+
+
+# --- marks and faults
+
+
+def _marks(marks: Sequence[ReadOnlyTree], times: Mapping[int, int]) -> Iterator[Mark]:
+    for mark in marks:
+        revision = mark["spec"]["revision"]
+        before = [time for known, time in times.items() if known <= revision]
+        if before:
+            yield Mark(
+                time=max(before),
+                name=f"Mark {meta.name(mark)}",
+                category="mark",
+                details={"revision": revision},
+            )
+
+
+def _faults(faults: Sequence[ReadOnlyTree]) -> Iterator[Mark]:
+    for fault in faults:
+        time = _microseconds(fault["metadata"]["creationTimestamp"])
+        yield Mark(time=time, name=f"Fault {meta.name(fault)}", category="fault", details=fault["spec"])
+
+
+# --- events of the format
+
+
+def _lanes(track: Track) -> Iterator[Track]:
+    """Yield tracks on which no slices overlap in part, the first with the marks."""
+    lanes: list[Track] = [Track(group=track.group, name=track.name, marks=track.marks)]
+    ends = [0]
+    for each in sorted(track.slices, key=lambda slice_: (slice_.begin, -slice_.end, slice_.name)):
+        index = next((index for index, end in enumerate(ends) if end <= each.begin), len(ends))
+        if index == len(ends):
+            lanes.append(Track(group=track.group, name=f"{track.name} ({index + 1})"))
+            ends.append(0)
+        lanes[index].slices.append(each)
+        ends[index] = each.end
+    yield from lanes
+
+
+def _events(tracks: Sequence[Track], marks: Sequence[Mark]) -> Iterator[Mapping[str, Any]]:
+    """Yield the names of tracks, then all events in the order of their times, which begin at 0."""
+    starts = [each.begin for track in tracks for each in track.slices]
+    starts += [each.time for track in tracks for each in track.marks] + [each.time for each in marks]
+    start = min(starts, default=0)
+    processes = {
+        group: number for number, group in enumerate(dict.fromkeys(track.group for track in tracks), 1)
+    }
+    for group, process in processes.items():
+        yield {"ph": "M", "pid": process, "name": "process_name", "args": {"name": group}}
+        yield {"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": process}}
+    events: list[Mapping[str, Any]] = []
+    for thread, track in enumerate(tracks, 1):
+        place = {"pid": processes[track.group], "tid": thread}
+        yield {"ph": "M", **place, "name": "thread_name", "args": {"name": track.name}}
+        yield {"ph": "M", **place, "name": "thread_sort_index", "args": {"sort_index": thread}}
+        events += _track_events(track, place, start)
+    events += [_instant(each, {"pid": 0, "tid": 0}, start, scope="g") for each in marks]
+    yield from sorted(events, key=lambda event: event["ts"])
+
+
+def _track_events(track: Track, place: Mapping[str, int], start: int) -> Iterable[Mapping[str, Any]]:
+    for each in track.slices:
+        times = {"ts": each.begin - start, "dur": each.end - each.begin}
+        yield {"ph": "X", **place, **times, "name": each.name, "cat": each.category, "args": each.details}
+    for mark in track.marks:
+        yield _instant(mark, place, start, scope="t")
+
+
+def _instant(mark: Mark, place: Mapping[str, int], start: int, *, scope: str) -> Mapping[str, Any]:
+    named = {"name": mark.name, "cat": mark.category, "args": mark.details}
+    return {"ph": "i", **place, "ts": mark.time - start, "s": scope, **named}

@@ -1,0 +1,71 @@
+"""Controllers: the queues of the manager, as the API server reads them."""
+
+import asyncio
+
+import pytest
+
+from mockube import Cluster
+from mockube.apimachinery.status import ServiceUnavailable
+from mockube.apiserver.control.controllers import Controllers
+from mockube.apiserver.http.controllers_page import ManagerPage
+from mockube.component_base.component_urls import CONTROLLERS_PAGE, write_component_urls
+from tests.support.processes.process import ApiServerProcess, ManagerProcess, client
+from tests.support.server.apiserver import running
+
+PATH = "/apis/control.mockube.dev/v1alpha1/controllers"
+
+
+@pytest.mark.slow
+async def test_manager_of_another_process_has_queues(tmp_path):
+    urls = tmp_path / "urls.json"
+    with (
+        ApiServerProcess(tmp_path, f"--component-urls={urls}") as server,
+        ManagerProcess(server.kubeconfig, "--metrics-port=0", f"--write-component-urls={urls}"),
+    ):
+        async with client(server) as admin:
+            await admin.post("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+            async with asyncio.timeout(30):
+                newest = []
+                while not any(each["name"] == "shop" for each in newest):
+                    answer = await admin.get(f"{PATH}/serviceaccount")
+                    newest = answer.body["status"]["newest"] if answer.status == 200 else []
+    (found,) = [each for each in newest if each["name"] == "shop" and each.get("actions")][-1:]
+    assert found["actions"] == ["create serviceaccounts"]
+
+
+@pytest.mark.slow
+def test_embedded_manager_has_queues():
+    with Cluster() as cluster:
+        queues = {
+            each["metadata"]["name"]: each["status"]
+            for each in cluster.list("controllers.control.mockube.dev")
+        }
+        assert queues["deployment"]["depth"] == 0
+        assert not queues["deployment"]["newest"]
+
+
+async def test_server_without_manager_refuses():
+    async with running() as client_:
+        answer = await client_.get(PATH)
+    assert (answer.status, answer.body["message"]) == (
+        503,
+        "the server does not know where the controller manager is: it has no --component-urls",
+    )
+
+
+async def test_manager_that_is_away_is_reported(tmp_path):
+    urls = tmp_path / "urls.json"
+    page = ManagerPage(urls)
+    with pytest.raises(ServiceUnavailable, match="not started"):
+        await page.read()
+    write_component_urls(urls, {CONTROLLERS_PAGE: "http://127.0.0.1:1/debug/controllers"})
+    with pytest.raises(ServiceUnavailable, match="does not respond"):
+        await page.read()
+
+
+async def test_page_that_is_no_json_is_reported():
+    async def read():
+        return b"<html>"
+
+    with pytest.raises(ServiceUnavailable, match="no valid page"):
+        await Controllers(read)._queues()
