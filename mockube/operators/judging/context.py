@@ -1,0 +1,132 @@
+"""What the judgements share: the set-up, the undisturbed state, the rights that were used, and the commands to do it by hand."""
+
+import asyncio
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import Struct, field
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client import kubeconfig
+from mockube.command_client import open_client
+from mockube.control_objects import ROLE_ADVICES, post
+from mockube.failure import Failure
+
+from .bench import Bench, Setup, open_bench
+from .inputs import Release
+from .reference import Reference
+
+CLUSTER = "by-hand"
+
+
+class NotApplicable(Failure):
+    """A judgement cannot be made for this operator; the message says why."""
+
+
+class Context(Struct, kw_only=True):
+    setup: Setup
+    on_step: Callable[[str], None] = lambda _: None
+    reference: Reference | None = None
+    """What the first judgement has found; None before it."""
+    advices: list[ReadOnlyTree] = field(default_factory=list)
+    """What RoleAdvice said of the operator at the end of each trial."""
+
+    @property
+    def expected(self) -> Reference:
+        if self.reference is None:
+            raise NotApplicable("the operator did not reach a state without disturbances: see `install`")
+        return self.reference
+
+    @contextmanager
+    def bench(self, *, release: Release | None = None, minor: str = "", nodes: int = 3) -> Iterator[Bench]:
+        """Yield a bench, and note at its end which rights the operator used."""
+        with open_bench(self.setup, release=release, minor=minor, nodes=nodes) as bench:
+            yield bench
+            self.advices.append(read_advice(bench))
+
+    @contextmanager
+    def running(self, *, minor: str = "", nodes: int = 3) -> Iterator[Bench]:
+        """Yield a bench with a running operator that has finished the custom resource of the sample."""
+        with self.bench(minor=minor, nodes=nodes) as bench:
+            bench.create_others()
+            bench.start()
+            bench.settle()
+            bench.create_resource()
+            self.wait_for_state(bench)
+            bench.settle()
+            yield bench
+
+    def wait_for_state(self, bench: Bench, seconds: float | None = None) -> float | None:
+        """Wait until a bench has the undisturbed state, and return how long it took; None if it has not in time."""
+        limit = self.setup.timeout if seconds is None else seconds
+        return bench.wait_for(lambda: not self.expected.differences(bench), limit)
+
+    # --- by hand
+
+    def by_hand(self, *more: str) -> list[str]:
+        """Return the commands that start a cluster with the operator and its custom resource, and more."""
+        release = self.setup.release
+        account = self.setup.account_of(release)
+        own = "operator.kubeconfig"
+        commands = [
+            f"mockube up --detach --name={CLUSTER}",
+            f"export KUBECONFIG=$(mockube kubeconfig --name={CLUSTER} --path)",
+            f"kubectl apply {_files(release.names)}",
+        ]
+        if account is None:
+            commands.append(f"KUBECONFIG=$KUBECONFIG {shlex.join(release.command)} &")
+        else:
+            commands += [
+                f"cp $KUBECONFIG {own}",
+                f"kubectl --kubeconfig={own} config set-credentials operator"
+                f" --token=$(kubectl create token {account.name} -n {account.namespace})",
+                f"kubectl --kubeconfig={own} config set-context --current --user=operator",
+                f"KUBECONFIG={own} {shlex.join(release.command)} &",
+            ]
+        return [*commands, f"kubectl apply {_files(self.setup.sample.names)}", *more]
+
+    @property
+    def resource(self) -> str:
+        """The custom resource for kubectl, with its namespace."""
+        sample = self.setup.sample
+        namespace = self.setup.sample.resource["metadata"].get("namespace", self.setup.namespace)
+        place = f" -n {namespace}" if sample.is_namespaced else ""
+        return f"{sample.full_name} {sample.resource['metadata']['name']}{place}"
+
+    @property
+    def user(self) -> str:
+        """The user of the operator by hand."""
+        account = self.setup.account_of(self.setup.release)
+        return "kubernetes-admin" if account is None else account.user
+
+
+def _files(names: Sequence[str]) -> str:
+    return " ".join(f"-f {shlex.quote(name)}" for name in names)
+
+
+def read_advice(bench: Bench) -> ReadOnlyTree:
+    """Return what RoleAdvice says of the operator: what it may do and never did, and what was refused."""
+
+    async def post_advice() -> Any:
+        access = kubeconfig.read(bench.cluster.kubeconfig)
+        async with open_client(access, bench.setup.clock) as client:
+            return await post(client, ROLE_ADVICES, {"user": bench.user})
+
+    advice: Mapping[str, Any] = asyncio.run(post_advice())
+    return advice
+
+
+def about(tree: ReadOnlyTree) -> str:
+    """Return an object for a message, such as `ConfigMap web`."""
+    return f"{tree.get('kind', 'object')} {(tree.get('metadata') or {}).get('name', '')}"
+
+
+def target(tree: ReadOnlyTree) -> str:
+    """Return an object for kubectl, such as `configmap/web -n default`."""
+    kind = str(tree.get("kind", "")).lower()
+    group = str(tree.get("apiVersion", "")).rpartition("/")[0]
+    namespace = (tree.get("metadata") or {}).get("namespace", "")
+    name = (tree.get("metadata") or {}).get("name", "")
+    return f"{f'{kind}.{group}' if group else kind}/{name}{f' -n {namespace}' if namespace else ''}"
