@@ -119,6 +119,11 @@ GROUPS: Final[Mapping[str, Sequence[Command]]] = {
         Command(
             name="lint", summary="check manifests and charts against several minor releases", module="lint"
         ),
+        Command(
+            name="test-operator",
+            summary="make the judgements that every operator should pass",
+            module="test_operator",
+        ),
         Command(name="envtest", summary="write launchers that replace envtest's binaries", module="envtest"),
         Command(name="crds", summary="print the CustomResourceDefinitions of a pack", module="crds"),
     ),

@@ -43,8 +43,7 @@ def _own_objects(bench: Bench) -> Sequence[Tree]:
         for tree in current_objects(bench, created_only=True)
         if meta.api_version(tree).rpartition("/")[0] != group and kind_of(tree) != "Namespace"
     ]
-    kinds: set[str] = set()
-    firsts = [tree for tree in found if not (kind_of(tree) in kinds or kinds.add(kind_of(tree)))]  # type: ignore[func-returns-value]
+    firsts = [*{kind_of(tree): tree for tree in reversed(found)}.values()][::-1]
     others = [tree for tree in found if tree not in firsts]
     return [*firsts, *others][:_MAX_OBJECTS]
 
@@ -167,5 +166,5 @@ def _leaves(
 
 def _preference(name: str) -> tuple[int, str]:
     """Return the order of fields: those first that operators set themselves, and no defaults of the server."""
-    first = ("replicas", "image", "schedule", "ports", "port", "type")
-    return (first.index(name) if name in first else len(first), name)
+    first, last = ("template", "image", "schedule", "ports", "port"), ("replicas",)
+    return (first.index(name) if name in first else len(first) + (name in last), name)

@@ -1,7 +1,6 @@
 """What is tested: the objects that install an operator, a sample of its custom resource, and how the operator runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
@@ -51,8 +50,7 @@ class Release(Struct, frozen=True, kw_only=True):
 
     names: Sequence[str]
     objects: Mapping[str, Sequence[LintObject]]
-    command: Sequence[str] = ()
-    images: Path | None = None
+    command: Sequence[str]
 
     def trees(self, minor: str = minors.NEWEST) -> Sequence[ReadOnlyTree]:
         return [each.tree for each in self.objects[minor]]
@@ -91,12 +89,11 @@ def read_release(
     chart: ChartOptions,
     *,
     command: Sequence[str],
-    images: Path | None,
 ) -> Release:
     objects = InputReader(minor_names, chart).read(names)
     for each in objects[minors.NEWEST]:
         _check(each)
-    return Release(names=names, objects=objects, command=command, images=images)
+    return Release(names=names, objects=objects, command=command)
 
 
 def _check(item: LintObject) -> None:
