@@ -57,6 +57,7 @@ def add_flags(parser: CommandParser) -> None:
     parser.add_argument("--resources", type=_positive, default=1000, metavar="N", help="number of custom resources of the judgement growth (1000)")
     parser.add_argument("--fields", type=_positive, default=30, metavar="N", help="number of fields that the judgement updates changes, at most (30)")
     parser.add_argument("--timeout", type=_positive, default=90, metavar="SECONDS", help="how long the operator may take to reach a state (90)")
+    parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="number of judgements at the same time; more than one needs an operator without ports of its own (1)")
     parser.add_argument("--minors", type=read_minors, default="all", metavar="MINORS", help="minor releases of the judgement releases, such as 1.33,1.35 or 1.34- (all)")
     parser.add_argument("--webhook-service", action="append", default=[], metavar="NS/NAME=HOST:PORT", help="where the operator serves the webhooks of a Service")
     parser.add_argument("--baseline", type=Path, metavar="FILE", help="file of known findings, which are no reason to fail")
@@ -79,7 +80,8 @@ def _positive(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    from mockube.operators.judging.baseline import Baseline, baseline_text, read_baseline  # noqa: PLC0415 - these import the API server
+    from mockube.embedded.log_capture import capture_log  # noqa: PLC0415 - these import the API server
+    from mockube.operators.judging.baseline import Baseline, baseline_text, read_baseline  # noqa: PLC0415
     from mockube.operators.judging.context import Context  # noqa: PLC0415
     from mockube.operators.judging.findings import Report  # noqa: PLC0415
     from mockube.operators.judging.run import judge_all  # noqa: PLC0415
@@ -92,8 +94,8 @@ def run(options: argparse.Namespace) -> int:
     if options.baseline is not None and (options.baseline.exists() or not options.write_baseline):
         baseline = read_baseline(options.baseline)
     setup = _setup(options, names, command)
-    with _progress() as on_step:
-        judgements = judge_all(Context(setup=setup, on_step=on_step), chosen)
+    with _progress() as on_step, capture_log():
+        judgements = judge_all(Context(setup=setup, on_step=on_step), chosen, jobs=options.jobs)
     report = Report(
         operator=shlex.join(command), judgements=judgements, known=baseline.fingerprints(), files=names
     )

@@ -2,7 +2,7 @@
 
 import base64
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -332,7 +332,3 @@ def _order(tree: ReadOnlyTree) -> int:
     if is_webhook(tree):
         return len(_FIRST_KINDS) + 1
     return _FIRST_KINDS.index(kind) if kind in _FIRST_KINDS else len(_FIRST_KINDS)
-
-
-def names_of(trees: Sequence[ReadOnlyTree]) -> Mapping[str, ReadOnlyTree]:
-    return {f"{tree.get('kind')}/{meta.name(tree)}": tree for tree in trees}

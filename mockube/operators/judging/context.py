@@ -19,6 +19,8 @@ from .inputs import Release
 from .reference import Reference
 
 CLUSTER = "by-hand"
+OWN_KUBECONFIG = "operator.kubeconfig"
+"""The kubeconfig of the operator by hand."""
 
 
 class NotApplicable(Failure):
@@ -69,23 +71,27 @@ class Context(Struct, kw_only=True):
         """Return the commands that start a cluster with the operator and its custom resource, and more."""
         release = self.setup.release
         account = self.setup.account_of(release)
-        own = "operator.kubeconfig"
+        own = OWN_KUBECONFIG
         commands = [
             f"mockube up --detach --name={CLUSTER}",
             f"export KUBECONFIG=$(mockube kubeconfig --name={CLUSTER} --path)",
             f"kubectl apply {_files(release.names)}",
         ]
-        if account is None:
-            commands.append(f"KUBECONFIG=$KUBECONFIG {shlex.join(release.command)} &")
-        else:
+        if account is not None:
             commands += [
                 f"cp $KUBECONFIG {own}",
                 f"kubectl --kubeconfig={own} config set-credentials operator"
                 f" --token=$(kubectl create token {account.name} -n {account.namespace})",
                 f"kubectl --kubeconfig={own} config set-context --current --user=operator",
-                f"KUBECONFIG={own} {shlex.join(release.command)} &",
             ]
-        return [*commands, f"kubectl apply {_files(self.setup.sample.names)}", *more]
+        return [*commands, self.start_command, f"kubectl apply {_files(self.setup.sample.names)}", *more]
+
+    @property
+    def start_command(self) -> str:
+        """The command that starts the operator by hand, with the rights of its service account."""
+        command = f"{shlex.join(self.setup.release.command)} &"
+        has_account = self.setup.account_of(self.setup.release) is not None
+        return f"KUBECONFIG={OWN_KUBECONFIG} {command}" if has_account else command
 
     @property
     def resource(self) -> str:

@@ -1,9 +1,6 @@
 """Judgement 1: does the operator install, finish its custom resource, and become quiet?"""
 
 from collections import Counter
-from collections.abc import Sequence
-
-from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 
 from .bench import Bench, is_write
@@ -17,8 +14,8 @@ _FEW_READS_PER_MINUTE = 60
 def judge(context: Context, judgement: Judgement) -> None:
     setup = context.setup
     judgement.by_hand = context.by_hand(
-        f"mockube requests --name=by-hand --user={context.user} --since=-1m",
         f"kubectl get {context.resource} -o yaml",
+        f"mockube requests --name=by-hand --user={context.user} --watch   # nothing while nothing happens",
     )
     judgement.did += [
         "Created the objects of the manifests in a new cluster; the operator's workload with no replicas.",
@@ -149,7 +146,3 @@ def _watch_idle(context: Context, judgement: Judgement, bench: Bench) -> None:
             f"were read {len(reads)} times in {setup.idle_seconds:g} s while nothing happened: a watch sends changes without requests",
             details=[f"{count} times {line}" for line, count in kinds.most_common(5)],
         )
-
-
-def resource_names(bench: Bench) -> Sequence[str]:
-    return [meta.name(bench.setup.sample.resource)]

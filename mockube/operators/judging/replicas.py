@@ -22,8 +22,8 @@ def judge(context: Context, judgement: Judgement) -> None:
         )
     assert context.expected
     judgement.by_hand = context.by_hand()
-    judgement.by_hand.insert(-1, judgement.by_hand[-2].replace("operator.kubeconfig", "second.kubeconfig"))
-    judgement.by_hand.append("mockube requests --name=by-hand   # two users write")
+    judgement.by_hand.insert(-1, f"MOCKUBE_INSTANCE=1 {context.start_command}")
+    judgement.by_hand.append(f"mockube requests --name=by-hand --user={context.user} --verb=create   # each write twice")
     judgement.did.append(
         "Started two instances of the operator, the second one with a service account of its own that has the same rights,"
         " created the custom resource, and counted the writes of each, without Leases and Events."

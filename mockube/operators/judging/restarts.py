@@ -15,8 +15,8 @@ _CODE_OF_TERM = 128 + 15
 
 def judge(context: Context, judgement: Judgement) -> None:
     judgement.by_hand = context.by_hand(
-        "kill -9 $!; mockube mark before --name=by-hand",
-        f"KUBECONFIG=operator.kubeconfig {' '.join(context.setup.release.command)} &",
+        "kill $!; wait $!; mockube mark before --name=by-hand",
+        context.start_command,
         "sleep 10; mockube diff before --name=by-hand",
     )
     with context.running() as bench:

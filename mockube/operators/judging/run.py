@@ -1,6 +1,8 @@
 """The twelve judgements in their order, one after another."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -55,18 +57,22 @@ _LAST: Final = "rights"
 """This one is made of what the operator did in all others."""
 
 
-def judge_all(context: Context, chosen: Sequence[str]) -> Sequence[Judgement]:
-    """Make the chosen judgements, and return them in their order. The first one is always made: the others compare with it."""
-    made: dict[str, Judgement] = {}
-    order = sorted(JUDGES, key=lambda each: each.name == _LAST)
-    for each in order:
-        if each.name in chosen or each is JUDGES[0]:
-            context.on_step(each.name)
-            made[each.name] = _judge(context, each)
-    return [made[name] for name in NAMES if name in made and name in (*chosen, JUDGES[0].name)]
+def judge_all(context: Context, chosen: Sequence[str], *, jobs: int = 1) -> Sequence[Judgement]:
+    """Make the chosen judgements, several at the same time, and return them in their order.
+
+    The first one is always made, before the others, which compare with it.
+    """
+    first, *others = (each for each in JUDGES if each.name in chosen or each is JUDGES[0])
+    made = {first.name: _judge(context, first)}
+    with ThreadPoolExecutor(max_workers=jobs) as threads:
+        between = [each for each in others if each.name != _LAST]
+        made |= {each.name: each for each in threads.map(partial(_judge, context), between)}
+    made |= {each.name: _judge(context, each) for each in others if each.name == _LAST}
+    return [made[name] for name in NAMES if name in made]
 
 
 def _judge(context: Context, judge: Judge) -> Judgement:
+    context.on_step(judge.name)
     judgement = Judgement(name=judge.name, question=judge.question)
     start = context.setup.clock.monotonic()
     try:

@@ -1,6 +1,5 @@
 """Judgement 9: is the state after an upgrade from the version before that of a new installation?"""
 
-from mockube.apimachinery import meta
 from mockube.history.field_values import changes_of
 
 from .bench import Bench
@@ -71,7 +70,3 @@ def _upgrade(context: Context, judgement: Judgement, bench: Bench) -> None:
         )
     else:
         judgement.figures["upgraded in"] = f"{took:.1f} s"
-
-
-def names(bench: Bench) -> list[str]:
-    return [meta.name(tree) for tree in bench.release.trees()]
