@@ -7,6 +7,11 @@ for event in watch(WEBSITES, listed["metadata"]["resourceVersion"]):
     if event["type"] == "ADDED":
         website = event["object"]
         namespace, name = website["metadata"]["namespace"], website["metadata"]["name"]
-        note = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{name}-note"}, "data": {"made": "yes"}}
+        note = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": f"{name}-note"},
+            "data": {"made": "yes"},
+        }
         send("POST", f"/api/v1/namespaces/{namespace}/configmaps", note)
         send("POST", f"/apis/apps/v1/namespaces/{namespace}/deployments", deployment_of(website))

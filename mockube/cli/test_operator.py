@@ -46,30 +46,110 @@ def add_flags(parser: CommandParser) -> None:
         "command", nargs=argparse.REMAINDER, metavar="CMD", help="the command of the operator"
     )
     parser.add_argument(
-        "--sample", action="append", default=[], metavar="FILE", help="file with a custom resource, and with what it needs"
+        "--sample",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="file with a custom resource, and with what it needs",
     )
-    parser.add_argument("--previous", action="append", default=[], metavar="FILE", help="manifests of the version before")
+    parser.add_argument(
+        "--previous", action="append", default=[], metavar="FILE", help="manifests of the version before"
+    )
     parser.add_argument("--previous-command", metavar="CMD", help="the command of the version before (CMD)")
-    parser.add_argument("-n", "--namespace", default=wellknown.NAMESPACE_DEFAULT, metavar="NS", help="namespace of objects that name none (default)")
-    parser.add_argument("--service-account", metavar="NS/NAME", help="the service account of the operator (that of its workload in the manifests)")
-    parser.add_argument("--only", action="append", default=[], metavar="NAMES", help="judgements to make besides install (all)")
-    parser.add_argument("--skip", action="append", default=[], metavar="NAMES", help="judgements to leave out (none)")
-    parser.add_argument("--resources", type=_positive, default=1000, metavar="N", help="number of custom resources of the judgement growth (1000)")
-    parser.add_argument("--fields", type=_positive, default=30, metavar="N", help="number of fields that the judgement updates changes, at most (30)")
-    parser.add_argument("--timeout", type=_positive, default=90, metavar="SECONDS", help="how long the operator may take to reach a state (90)")
-    parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="number of judgements at the same time; more than one needs an operator without ports of its own (1)")
-    parser.add_argument("--minors", type=read_minors, default="all", metavar="MINORS", help="minor releases of the judgement releases, such as 1.33,1.35 or 1.34- (all)")
-    parser.add_argument("--webhook-service", action="append", default=[], metavar="NS/NAME=HOST:PORT", help="where the operator serves the webhooks of a Service")
-    parser.add_argument("--baseline", type=Path, metavar="FILE", help="file of known findings, which are no reason to fail")
-    parser.add_argument("--write-baseline", action="store_true", help="write all findings into the file of --baseline")
-    parser.add_argument("--fail-on", choices=FAIL_ON, default="error", help="the least severe finding with exit code 1 (error)")
-    parser.add_argument("--report", type=Path, action="append", default=[], metavar="FILE", help="also write a report into a file: .json, .xml (JUnit), .sarif, .md or .html")
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        default=wellknown.NAMESPACE_DEFAULT,
+        metavar="NS",
+        help="namespace of objects that name none (default)",
+    )
+    parser.add_argument(
+        "--service-account",
+        metavar="NS/NAME",
+        help="the service account of the operator (that of its workload in the manifests)",
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="judgements to make besides install (all)",
+    )
+    parser.add_argument(
+        "--skip", action="append", default=[], metavar="NAMES", help="judgements to leave out (none)"
+    )
+    parser.add_argument(
+        "--resources",
+        type=_positive,
+        default=1000,
+        metavar="N",
+        help="number of custom resources of the judgement growth (1000)",
+    )
+    parser.add_argument(
+        "--fields",
+        type=_positive,
+        default=30,
+        metavar="N",
+        help="number of fields that the judgement updates changes, at most (30)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=_positive,
+        default=90,
+        metavar="SECONDS",
+        help="how long the operator may take to reach a state (90)",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="number of judgements at the same time; more than one needs an operator without ports of its own (1)",
+    )
+    parser.add_argument(
+        "--minors",
+        type=read_minors,
+        default="all",
+        metavar="MINORS",
+        help="minor releases of the judgement releases, such as 1.33,1.35 or 1.34- (all)",
+    )
+    parser.add_argument(
+        "--webhook-service",
+        action="append",
+        default=[],
+        metavar="NS/NAME=HOST:PORT",
+        help="where the operator serves the webhooks of a Service",
+    )
+    parser.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="file of known findings, which are no reason to fail"
+    )
+    parser.add_argument(
+        "--write-baseline", action="store_true", help="write all findings into the file of --baseline"
+    )
+    parser.add_argument(
+        "--fail-on",
+        choices=FAIL_ON,
+        default="error",
+        help="the least severe finding with exit code 1 (error)",
+    )
+    parser.add_argument(
+        "--report",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="also write a report into a file: .json, .xml (JUnit), .sarif, .md or .html",
+    )
     parser.add_argument("--details", action="store_true", help="print what each judgement did, too")
     add_output(parser, "junit", "sarif", "markdown", "html")
     chart = parser.add_argument_group("charts")
-    chart.add_argument("--release", default="release-name", metavar="NAME", help="name of the release (release-name)")
+    chart.add_argument(
+        "--release", default="release-name", metavar="NAME", help="name of the release (release-name)"
+    )
     for flag in HELM_FLAGS:
-        chart.add_argument(flag, action="append", default=[], metavar="VALUE", help=f"{flag} of `helm template`")
+        chart.add_argument(
+            flag, action="append", default=[], metavar="VALUE", help=f"{flag} of `helm template`"
+        )
 
 
 def _positive(text: str) -> int:
@@ -95,9 +175,14 @@ def run(options: argparse.Namespace) -> int:
         baseline = read_baseline(options.baseline)
     setup = _setup(options, names, command)
     with _progress() as on_step, capture_log():
-        judgements = judge_all(Context(setup=setup, on_step=on_step), chosen, jobs=options.jobs)
+        context = Context(setup=setup, on_step=on_step)
+        judgements = judge_all(context, chosen, jobs=options.jobs)
     report = Report(
-        operator=shlex.join(command), judgements=judgements, known=baseline.fingerprints(), files=names
+        operator=shlex.join(command),
+        judgements=judgements,
+        known=baseline.fingerprints(),
+        set_up=context.set_up,
+        files=names,
     )
     if options.write_baseline:
         options.baseline.write_text(baseline_text(report, baseline))
@@ -121,7 +206,9 @@ def _check_reports(options: argparse.Namespace) -> None:
 def _chosen(options: argparse.Namespace) -> Sequence[str]:
     from mockube.operators.judging.run import NAMES  # noqa: PLC0415 - it imports the API server
 
-    only, skipped = (_names(texts, flag, NAMES) for texts, flag in ((options.only, "--only"), (options.skip, "--skip")))
+    only, skipped = (
+        _names(texts, flag, NAMES) for texts, flag in ((options.only, "--only"), (options.skip, "--skip"))
+    )
     return [name for name in only or NAMES if name not in skipped]
 
 
@@ -203,4 +290,6 @@ def _text(report: "Report", output: str, options: argparse.Namespace) -> str:
     if output in reports:
         return reports[output](report, options.fail_on)
     lines = text_report.finding_lines(report, shows_details=options.details)
-    return "\n".join([table(text_report.table_rows(report)), *lines, "", text_report.summary(report, options.fail_on)])
+    return "\n".join(
+        [table(text_report.table_rows(report)), *lines, "", text_report.summary(report, options.fail_on)]
+    )

@@ -69,7 +69,7 @@ def test_operator_that_ends_is_an_error(tmp_path, capsys):
     code = main(["test-operator", *files, *QUICK, "--only=drift", "--", sys.executable, "broken.py"])
     output = capsys.readouterr().out
     assert code == 1
-    assert "The operator ended with the code 1, although nothing was disturbed" in output
+    assert "The operator: ended with the code 1, although nothing was disturbed" in output
     assert "no configuration" in output
     assert "the operator did not reach a state without disturbances: see `install`" in output
 
@@ -82,12 +82,24 @@ def test_operator_that_ends_is_an_error(tmp_path, capsys):
         (["-f", "deploy.yaml", "--", "true"], "--sample is missing"),
         (["-f", "deploy.yaml", "--sample=none.yaml", "--", "true"], 'the path "none.yaml" does not exist'),
         (["-f", "deploy.yaml", "--sample=deploy.yaml", "--", "true"], "no custom resource of a kind"),
-        (["-f", "sample.yaml", "--sample=sample.yaml", "--", "true"], "no CustomResourceDefinition in the manifests"),
-        (["-f", "deploy.yaml", "--sample=sample.yaml", "--", "no-such-program"], "no-such-program: command not found"),
-        (["--only=drifts", "-f", "deploy.yaml", "--", "true"], "--only: there is no judgement drifts: did you mean \"drift\"?"),
+        (
+            ["-f", "sample.yaml", "--sample=sample.yaml", "--", "true"],
+            "no CustomResourceDefinition in the manifests",
+        ),
+        (
+            ["-f", "deploy.yaml", "--sample=sample.yaml", "--", "no-such-program"],
+            "no-such-program: command not found",
+        ),
+        (
+            ["--only=drifts", "-f", "deploy.yaml", "--", "true"],
+            '--only: there is no judgement drifts: did you mean "drift"?',
+        ),
         (["--report=a.txt", "--", "true"], "--report: a.txt: the name must end with .json"),
         (["--write-baseline", "--", "true"], "--write-baseline needs --baseline=FILE"),
-        (["--service-account=a", "-f", "deploy.yaml", "--sample=sample.yaml", "--", "true"], 'is not NAMESPACE/NAME'),
+        (
+            ["--service-account=a", "-f", "deploy.yaml", "--sample=sample.yaml", "--", "true"],
+            "is not NAMESPACE/NAME",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_starts(arguments, message, monkeypatch, capsys):

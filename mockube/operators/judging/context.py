@@ -39,6 +39,10 @@ class Context(Struct, kw_only=True):
     def expected(self) -> Reference:
         if self.reference is None:
             raise NotApplicable("the operator did not reach a state without disturbances: see `install`")
+        if not self.reference.objects:
+            raise NotApplicable(
+                "the operator wrote nothing when nothing was disturbed, so there is no state to compare with"
+            )
         return self.reference
 
     @contextmanager
@@ -67,8 +71,9 @@ class Context(Struct, kw_only=True):
 
     # --- by hand
 
-    def by_hand(self, *more: str) -> list[str]:
-        """Return the commands that start a cluster with the operator and its custom resource, and more."""
+    @property
+    def set_up(self) -> list[str]:
+        """The commands that start a cluster with the operator."""
         release = self.setup.release
         account = self.setup.account_of(release)
         own = OWN_KUBECONFIG
@@ -84,7 +89,11 @@ class Context(Struct, kw_only=True):
                 f" --token=$(kubectl create token {account.name} -n {account.namespace})",
                 f"kubectl --kubeconfig={own} config set-context --current --user=operator",
             ]
-        return [*commands, self.start_command, f"kubectl apply {_files(self.setup.sample.names)}", *more]
+        return [*commands, self.start_command]
+
+    def by_hand(self, *more: str) -> list[str]:
+        """Return the commands after the set-up: those that create the custom resource, and more."""
+        return [f"kubectl apply {_files(self.setup.sample.names)}", *more]
 
     @property
     def start_command(self) -> str:

@@ -60,9 +60,13 @@ def invalid_owners(tree: ReadOnlyTree, is_namespaced: bool, resource: ReadOnlyTr
 
 def _delete(context: Context, judgement: Judgement, bench: Bench) -> None:
     before = written_identities(bench)
-    judgement.figures["finalizers"] = ", ".join(bench.resource()["metadata"].get("finalizers") or ()) or "none"
+    judgement.figures["finalizers"] = (
+        ", ".join(bench.resource()["metadata"].get("finalizers") or ()) or "none"
+    )
     took = _delete_and_wait(context, judgement, bench, "")
-    judgement.did.append("Deleted the custom resource, and waited until it and all that the operator had created were gone.")
+    judgement.did.append(
+        "Deleted the custom resource, and waited until it and all that the operator had created were gone."
+    )
     if took is None:
         return
     judgement.figures["gone after"] = f"{took:.1f} s"
@@ -181,13 +185,17 @@ def _delete_namespace(context: Context, judgement: Judgement, bench: Bench) -> N
             bench.cluster.apply(_moved(tree), namespace=_NAMESPACE)
         bench.cluster.create(_moved(context.setup.sample.resource), namespace=_NAMESPACE)
     except ApiError as error:
-        judgement.did.append(f"Did not delete a namespace: the sample is refused in another one: {error.message}")
+        judgement.did.append(
+            f"Did not delete a namespace: the sample is refused in another one: {error.message}"
+        )
         return
     bench.settle()
     count, clock = len(bench.writes()), context.setup.clock
     since = clock.now()
     bench.cluster.delete("Namespace", _NAMESPACE)
-    judgement.did.append(f"Created the custom resource in the namespace {_NAMESPACE}, and deleted the namespace.")
+    judgement.did.append(
+        f"Created the custom resource in the namespace {_NAMESPACE}, and deleted the namespace."
+    )
     took = bench.wait_for(lambda: not _exists(bench, _NAMESPACE), context.setup.timeout)
     refused = [each for each in bench.writes(since) if each.code == 403 and each.verb == "create"]
     judgement.figures["refused in the ending namespace"] = str(len(refused))

@@ -57,13 +57,22 @@ DISTURBANCES = (
         begin=_lose_history,
     ),
     Disturbance(
-        name="429", did="each of its requests got 429 Too Many Requests", by_hand="--status=429", begin=_too_many
+        name="429",
+        did="each of its requests got 429 Too Many Requests",
+        by_hand="--status=429",
+        begin=_too_many,
     ),
     Disturbance(
-        name="503", did="each of its requests got 503 Service Unavailable", by_hand="--status=503", begin=_unavailable
+        name="503",
+        did="each of its requests got 503 Service Unavailable",
+        by_hand="--status=503",
+        begin=_unavailable,
     ),
     Disturbance(
-        name="500", did="each of its requests got 500 Internal Server Error", by_hand="--status=500", begin=_error
+        name="500",
+        did="each of its requests got 500 Internal Server Error",
+        by_hand="--status=500",
+        begin=_error,
     ),
     Disturbance(name="slow answers", did="each of its requests took 2 s", by_hand="--delay=2s", begin=_slow),
 )
@@ -75,11 +84,10 @@ def judge(context: Context, judgement: Judgement) -> None:
         f"In a new cluster for each: when the operator was quiet, a Fault was added for {_SPAN_SECONDS:g} s and the custom resource"
         " created meanwhile; then it had to reach the undisturbed state."
     )
-    judgement.by_hand = context.by_hand()
-    judgement.by_hand.insert(
-        -1, f"mockube fault add disturb --name=by-hand --user={context.user} {DISTURBANCES[0].by_hand}"
-    )
-    judgement.by_hand.append("sleep 5; mockube fault remove disturb --name=by-hand")
+    judgement.by_hand = [
+        f"mockube fault add disturb --name=by-hand --user={context.user} {DISTURBANCES[0].by_hand}",
+        *context.by_hand("sleep 5; mockube fault remove disturb --name=by-hand"),
+    ]
     for each in DISTURBANCES:
         with context.bench() as bench:
             _disturb(context, judgement, bench, each)
@@ -102,18 +110,20 @@ def _disturb(context: Context, judgement: Judgement, bench: Bench, disturbance: 
             "not-recovered",
             Level.ERROR,
             disturbance.name,
-            f"lasted {_SPAN_SECONDS:g} s, and the operator did not reach the undisturbed state in {context.setup.timeout:g} s after it",
+            f"it lasted {_SPAN_SECONDS:g} s, and the operator did not reach the undisturbed state in {context.setup.timeout:g} s after it",
             details=[*lines_of(context.expected.differences(bench)), *_log(bench)],
             by_hand=[command],
         )
     else:
-        judgement.figures[f"{disturbance.name}, recovered in"] = f"{context.setup.clock.monotonic() - begin:.1f} s"
+        judgement.figures[f"{disturbance.name}, recovered in"] = (
+            f"{context.setup.clock.monotonic() - begin:.1f} s"
+        )
     if bench.exits:
         judgement.add(
             "operator-exits",
             Level.WARNING,
             disturbance.name,
-            f"let the operator end {len(bench.exits)} times, with the code {bench.exits[0].code}; it was started again, as by a kubelet",
+            f"the operator ended ({len(bench.exits)}x) with the code {bench.exits[0].code}, and was started again, as by a kubelet",
             details=bench.exits[0].log.splitlines(),
             by_hand=[command],
         )

@@ -45,6 +45,10 @@ class Finding(Struct, frozen=True, kw_only=True):
     by_hand: Sequence[str] = ()
     """Commands that show it, after those of the judgement."""
 
+    @property
+    def text(self) -> str:
+        return f"{self.subject}: {self.message}"
+
 
 class Judgement(Struct, kw_only=True):
     """One of the twelve judgements of an operator, and what it found."""
@@ -95,6 +99,8 @@ class Report(Struct, frozen=True, kw_only=True):
     judgements: Sequence[Judgement]
     known: frozenset[str] = frozenset()
     """The fingerprints of the baseline."""
+    set_up: Sequence[str] = ()
+    """The commands that start a cluster with the operator by hand, before those of a judgement."""
     files: Sequence[str] = ()
     """The inputs, of which the first one is the place of findings in code scanning."""
 

@@ -144,5 +144,11 @@ def growth_findings(first: Cost, last: Cost) -> Sequence[tuple[str, str, str]]:
             )
         )
     if last.memory is not None and last.memory > _MAX_MEMORY:
-        found.append(("memory-grows", "Memory", f"grows by {last.memory / (1 << 20):.1f} MiB with each custom resource"))
+        found.append(
+            (
+                "memory-grows",
+                "Memory",
+                f"grows by {last.memory / (1 << 20):.1f} MiB with each custom resource",
+            )
+        )
     return found

@@ -100,7 +100,9 @@ def _check(item: LintObject) -> None:
     if item.problems:
         raise UsageError(f"{item.file}: {item.problems[0].message}")
     if not isinstance(item.tree, dict) or not meta.name(item.tree):
-        raise UsageError(f"{item.file}: {item.title} is not an object with apiVersion, kind and metadata.name")
+        raise UsageError(
+            f"{item.file}: {item.title} is not an object with apiVersion, kind and metadata.name"
+        )
 
 
 def read_sample(names: Sequence[str], trees: Sequence[ReadOnlyTree], chart: ChartOptions) -> Sample:
@@ -154,7 +156,9 @@ def _workload(tree: ReadOnlyTree, namespace: str) -> Workload:
         account=account,
         replicas=replicas if isinstance(replicas, int) else 1,
         recreates=replicas == 1 and (kind == "StatefulSet" or strategy == "Recreate"),
-        environment=dict(_variables(container.get("env") or (), own_namespace, meta.name(tree), account.name)),
+        environment=dict(
+            _variables(container.get("env") or (), own_namespace, meta.name(tree), account.name)
+        ),
     )
 
 
@@ -193,7 +197,9 @@ def _covers(role: ReadOnlyTree, group: str) -> bool:
     return any({group, "*"} & {*(rule.get("apiGroups") or ())} for rule in role.get("rules") or ())
 
 
-def with_second_account(trees: Sequence[ReadOnlyTree], account: Account, second: Account) -> Iterator[ReadOnlyTree]:
+def with_second_account(
+    trees: Sequence[ReadOnlyTree], account: Account, second: Account
+) -> Iterator[ReadOnlyTree]:
     """Yield the bindings of a service account, each with a second one, which has the same rights."""
     for tree in trees:
         if tree.get("kind") not in _BINDINGS:

@@ -42,9 +42,7 @@ class ProcessInstance:
         self._process = self._start()
 
     def _start(self) -> OperatorProcess:
-        return OperatorProcess(
-            self._command, kubeconfig=self._kubeconfig, environment=self._environment
-        )
+        return OperatorProcess(self._command, kubeconfig=self._kubeconfig, environment=self._environment)
 
     @property
     def code(self) -> int | None:

@@ -29,6 +29,7 @@ def json_report(report: Report, fail_on: str) -> str:
             "operator": report.operator,
             "failed": report.failed(fail_on),
             "judgements": [_judgement_tree(report, each) for each in report.judgements],
+            "setUp": report.set_up,
             "gone": sorted(report.gone()),
         }
     )
@@ -89,16 +90,12 @@ def _case(report: Report, judgement: Judgement, fail_on: str) -> Iterator[str]:
         yield f"      <skipped message={_attribute(judgement.reason)}/>"
     failures = [*_failures(report, judgement, fail_on)]
     if failures:
-        attributes = f"type={_attribute(failures[0].rule)} message={_attribute(_text(failures[0]))}"
-        text = "\n".join(line for each in failures for line in (_text(each), *each.details, *each.by_hand))
+        attributes = f"type={_attribute(failures[0].rule)} message={_attribute(failures[0].text)}"
+        text = "\n".join(line for each in failures for line in (each.text, *each.details, *each.by_hand))
         yield f"      <failure {attributes}>{_escaped(text)}</failure>"
-    others = [f"{each.level}: {_text(each)}" for each in judgement.findings if each not in failures]
+    others = [f"{each.level}: {each.text}" for each in judgement.findings if each not in failures]
     yield f"      <system-out>{_escaped(chr(10).join([figures(judgement), *others]))}</system-out>"
     yield "    </testcase>"
-
-
-def _text(finding: Finding) -> str:
-    return f"{finding.subject} {finding.message}"
 
 
 def _attribute(text: str) -> str:
@@ -145,7 +142,7 @@ def _result(
         "ruleId": finding.rule,
         "ruleIndex": indexes[finding.rule],
         "level": level.value,
-        "message": {"text": printable("\n".join([_text(finding), *finding.details]))},
+        "message": {"text": printable("\n".join([finding.text, *finding.details]))},
         "baselineState": "unchanged" if report.is_known(judgement, finding) else "new",
         "locations": [place],
         "partialFingerprints": {"finding/v1": fingerprint(judgement.name, finding)},

@@ -39,6 +39,9 @@ def markdown_report(report: Report, fail_on: str) -> str:
     for judgement in report.judgements:
         if judgement.findings:
             lines += ["", "<details>", *_markdown_details(report, judgement), "", "</details>"]
+    if report.set_up:
+        lines += ["", "<details>", "<summary>The set-up by hand</summary>", ""]
+        lines += [*(f"    $ {printable(command)}" for command in report.set_up), "", "</details>"]
     return "\n".join(lines)
 
 
@@ -53,14 +56,14 @@ def _markdown_details(report: Report, judgement: Judgement) -> Iterator[str]:
     yield ""
     for finding in judgement.findings:
         known = " (in the baseline)" if report.is_known(judgement, finding) else ""
-        yield f"- **{finding.level}** `{finding.rule}`{known}: {_cell(finding.subject)} {_cell(finding.message)}"
+        yield f"- **{finding.level}** `{finding.rule}`{known}: {_cell(finding.text)}"
         if lines := [*_shown(finding)]:
             yield ""
             yield from (f"      {line}" for line in lines)
             yield ""
     if judgement.by_hand:
         yield ""
-        yield "By hand:"
+        yield "By hand, after the set-up below:"
         yield ""
         yield from (f"    $ {printable(command)}" for command in judgement.by_hand)
 
@@ -79,6 +82,9 @@ def html_report(report: Report, fail_on: str) -> str:
         for each in report.judgements
     )
     sections = "\n".join(_section(report, each) for each in report.judgements)
+    set_up = "\n".join(f"$ {_html(command)}" for command in report.set_up)
+    if set_up:
+        sections += f"\n<section><h2>The set-up by hand</h2><pre>{set_up}</pre></section>"
     head = '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     return (
         f"{head}<title>{_html(title)}</title>\n<style>{_STYLE}</style></head>\n"
@@ -96,7 +102,7 @@ def _section(report: Report, judgement: Judgement) -> str:
         f"<p>{_html(figures(judgement))}</p>" if figures(judgement) else "",
         f"<h3>What was done</h3><ol>{did}</ol>" if did else "",
         f"<h3>Findings</h3>{findings}" if findings else "",
-        f"<h3>By hand</h3><pre>{commands}</pre>" if commands else "",
+        f"<h3>By hand, after the set-up</h3><pre>{commands}</pre>" if commands else "",
         "</section>",
     ]
     return "\n".join(filter(None, parts))
@@ -105,7 +111,7 @@ def _section(report: Report, judgement: Judgement) -> str:
 def _html_finding(report: Report, judgement: Judgement, finding: Finding) -> str:
     known = " (in the baseline)" if report.is_known(judgement, finding) else ""
     lines = "\n".join(map(_html, _shown(finding)))
-    head = f'<p><b class="{finding.level}">{finding.level}</b> <code>{finding.rule}</code>{known}: {_html(finding.subject)} {_html(finding.message)}</p>'
+    head = f'<p><b class="{finding.level}">{finding.level}</b> <code>{finding.rule}</code>{known}: {_html(finding.text)}</p>'
     return head + (f"<pre>{lines}</pre>" if lines else "")
 
 

@@ -23,7 +23,10 @@ from mockube.operators.end_state import (
 from .bench import Bench
 
 MAX_LINES: Final = 8
-_BUILT_IN_ANNOTATIONS: Final = ("deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation")
+_BUILT_IN_ANNOTATIONS: Final = (
+    "deployment.kubernetes.io/revision",
+    "deprecated.daemonset.template.generation",
+)
 
 
 class Reference(Struct, frozen=True, kw_only=True):

@@ -23,8 +23,11 @@ def judge(context: Context, judgement: Judgement) -> None:
         "Ran the operator in a cluster of each, and compared which objects it wrote with those of the newest one.",
     ]
     files = " ".join(context.setup.release.names)
-    judgement.by_hand = [f"mockube lint {files}", *context.by_hand()]
-    judgement.by_hand[1] += " --kubernetes-version=1.31"
+    judgement.by_hand = [
+        f"mockube lint {files}",
+        "# the set-up with `mockube up --kubernetes-version=1.31`, or another minor",
+        *context.by_hand(f"kubectl get {context.resource} -o yaml"),
+    ]
     _lint(context, judgement)
     expected = _names(context)
     missing: dict[tuple[str, str], list[str]] = {}
@@ -36,14 +39,17 @@ def judge(context: Context, judgement: Judgement) -> None:
     for (rule, text), of_minors in missing.items():
         judgement.add(rule, Level.ERROR, text, f"in {format_minors(of_minors)}")
     judgement.figures["minors"] = format_minors(chosen)
-    judgement.figures["the same in"] = str(len(chosen) - len({each for of in missing.values() for each in of}))
+    judgement.figures["the same in"] = str(
+        len(chosen) - len({each for of in missing.values() for each in of})
+    )
 
 
 def _lint(context: Context, judgement: Judgement) -> None:
     setup = context.setup
     inputs = setup.release.objects
     report = make_report(
-        inputs, asyncio.run(check_all(inputs, CheckOptions(namespace=setup.namespace, disabled_rules=["all"])))
+        inputs,
+        asyncio.run(check_all(inputs, CheckOptions(namespace=setup.namespace, disabled_rules=["all"]))),
     )
     for row in report.rows:
         for merged in row.findings:
@@ -67,7 +73,10 @@ def _differences(context: Context, minor: str, expected: set[str]) -> Iterator[t
     """Yield how the operator differs in a minor release, as the rule and the text of a finding."""
     with context.bench(minor=minor, nodes=1) as bench:
         for tree, _ in bench.refused:
-            yield "minor-differs", f"{tree.get('kind')} {tree['metadata']['name']} of the manifests is refused"
+            yield (
+                "minor-differs",
+                f"{tree.get('kind')} {tree['metadata']['name']} of the manifests is refused",
+            )
         bench.create_others()
         bench.start()
         bench.settle()
@@ -93,7 +102,9 @@ def _written(context: Context, bench: Bench) -> set[str]:
         )
         for each in names
     }
-    found = {f"{identity[0]} {state.labels[identity][2]}" for identity in identities if identity in state.labels}
+    found = {
+        f"{identity[0]} {state.labels[identity][2]}" for identity in identities if identity in state.labels
+    }
     for kind, _, name in state.objects:
         prefix = name.partition("*")[0]
         if "*" in name and any(each[0] == kind and each[2].startswith(prefix) for each in identities):

@@ -21,9 +21,10 @@ def judge(context: Context, judgement: Judgement) -> None:
             f"{workload.kind} {workload.name} has one replica and never runs two pods at the same time"
         )
     assert context.expected
-    judgement.by_hand = context.by_hand()
-    judgement.by_hand.insert(-1, f"MOCKUBE_INSTANCE=1 {context.start_command}")
-    judgement.by_hand.append(f"mockube requests --name=by-hand --user={context.user} --verb=create   # each write twice")
+    judgement.by_hand = [
+        f"MOCKUBE_INSTANCE=1 {context.start_command}",
+        *context.by_hand(f"mockube requests --name=by-hand --user={context.user}   # each write twice"),
+    ]
     judgement.did.append(
         "Started two instances of the operator, the second one with a service account of its own that has the same rights,"
         " created the custom resource, and counted the writes of each, without Leases and Events."
@@ -70,7 +71,9 @@ def _second_account(bench: Bench) -> Account:
     ]
     for tree in with_second_account(bindings, bench.account, second):
         patch = {"subjects": tree["subjects"]}
-        bench.cluster.patch(tree["kind"], meta.name(tree), patch, type="merge", namespace=meta.namespace(tree) or "default")
+        bench.cluster.patch(
+            tree["kind"], meta.name(tree), patch, type="merge", namespace=meta.namespace(tree) or "default"
+        )
     return second
 
 
@@ -88,7 +91,9 @@ def _add_two_writers(judgement: Judgement, bench: Bench, second: Account, leases
         Level.WARNING,
         "Two instances",
         f"both wrote {', '.join(sorted(resources))}, {reason}; two run at once during each rolling update of its Deployment",
-        details=[f"the second one: {count} writes of {resource}" for resource, count in resources.most_common(5)],
+        details=[
+            f"the second one: {count} writes of {resource}" for resource, count in resources.most_common(5)
+        ],
     )
 
 

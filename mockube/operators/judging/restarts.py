@@ -108,7 +108,9 @@ def _crash_at_write(context: Context, judgement: Judgement, bench: Bench, number
             f"After a crash at write {number + 1} ({what})",
             f"the operator did not reach the undisturbed state within {context.setup.timeout:g} s",
             details=[*lines_of(context.expected.differences(bench))],
-            by_hand=[f"mockube fault add --name=by-hand --user={context.user} --verbs={','.join(WRITES)} --skip={number} --times=1 --delay=10m"],
+            by_hand=[
+                f"mockube fault add --name=by-hand --user={context.user} --verbs={','.join(WRITES)} --skip={number} --times=1 --delay=10m"
+            ],
         )
     return True
 

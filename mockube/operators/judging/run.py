@@ -35,8 +35,14 @@ class Judge(Struct, frozen=True, kw_only=True):
 
 
 JUDGES: Final[Sequence[Judge]] = (
-    Judge(name="install", question="Does it install, finish its resource, and become quiet?", judge=install.judge),
-    Judge(name="rights", question="Does it have the rights that it needs, and no others?", judge=rights.judge),
+    Judge(
+        name="install",
+        question="Does it install, finish its resource, and become quiet?",
+        judge=install.judge,
+    ),
+    Judge(
+        name="rights", question="Does it have the rights that it needs, and no others?", judge=rights.judge
+    ),
     Judge(name="restarts", question="Does a restart change nothing, and lose nothing?", judge=restarts.judge),
     Judge(
         name="disturbances",
@@ -45,11 +51,27 @@ JUDGES: Final[Sequence[Judge]] = (
     ),
     Judge(name="drift", question="Does it repair what somebody deletes or changes?", judge=drift.judge),
     Judge(name="deletions", question="Does a deletion end, and leave nothing?", judge=deletions.judge),
-    Judge(name="updates", question="Does each field have an effect, and none when it is changed back?", judge=updates.judge),
-    Judge(name="replicas", question="Does only one of two instances write, and the other one take over?", judge=replicas.judge),
-    Judge(name="upgrade", question="Is an upgrade from the version before the same as a new installation?", judge=upgrade.judge),
+    Judge(
+        name="updates",
+        question="Does each field have an effect, and none when it is changed back?",
+        judge=updates.judge,
+    ),
+    Judge(
+        name="replicas",
+        question="Does only one of two instances write, and the other one take over?",
+        judge=replicas.judge,
+    ),
+    Judge(
+        name="upgrade",
+        question="Is an upgrade from the version before the same as a new installation?",
+        judge=upgrade.judge,
+    ),
     Judge(name="growth", question="What does each of many resources cost?", judge=growth.judge),
-    Judge(name="releases", question="Does it do the same in every minor release of Kubernetes?", judge=releases.judge),
+    Judge(
+        name="releases",
+        question="Does it do the same in every minor release of Kubernetes?",
+        judge=releases.judge,
+    ),
     Judge(name="webhooks", question="Are its webhooks and conversions safe?", judge=webhooks.judge),
 )
 NAMES: Final = tuple(each.name for each in JUDGES)

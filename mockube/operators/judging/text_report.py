@@ -36,13 +36,17 @@ def finding_lines(report: Report, *, shows_details: bool) -> Iterator[str]:
         for finding in judgement.findings:
             yield from _lines_of(report, judgement, finding)
         if judgement.by_hand and (judgement.findings or shows_details):
-            yield "  By hand:"
+            yield "  By hand, after the set-up below:"
             yield from (f"{_INDENT}$ {printable(command)}" for command in judgement.by_hand)
+    if report.set_up:
+        yield ""
+        yield "The set-up by hand, which `mockube down --name=by-hand` ends:"
+        yield from (f"{_INDENT}$ {printable(command)}" for command in report.set_up)
 
 
 def _lines_of(report: Report, judgement: Judgement, finding: Finding) -> Iterator[str]:
     known = " (in the baseline)" if report.is_known(judgement, finding) else ""
-    yield f"  {finding.level} {finding.rule}{known}: {printable(finding.subject)} {printable(finding.message)}"
+    yield f"  {finding.level} {finding.rule}{known}: {printable(finding.text)}"
     yield from (f"{_INDENT}{printable(line)}" for line in finding.details)
     yield from (f"{_INDENT}$ {printable(command)}" for command in finding.by_hand)
 

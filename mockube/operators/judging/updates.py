@@ -22,7 +22,9 @@ _SETTLE_SECONDS = 30.0
 def judge(context: Context, judgement: Judgement) -> None:
     setup = context.setup
     version = str(setup.sample.resource["apiVersion"]).rpartition("/")[2]
-    changes = field_changes(schema_of(setup.sample.definition, version), setup.sample.resource.get("spec") or {})
+    changes = field_changes(
+        schema_of(setup.sample.definition, version), setup.sample.resource.get("spec") or {}
+    )
     if not changes:
         raise NotApplicable(f"the schema of {setup.sample.full_name} {version} has no fields in its spec")
     chosen = changes[: setup.fields]

@@ -12,14 +12,20 @@ def judge(context: Context, judgement: Judgement) -> None:
     setup = context.setup
     previous = setup.previous
     if previous is None:
-        raise NotApplicable("no version before: --previous names its manifests, and --previous-command its program")
+        raise NotApplicable(
+            "no version before: --previous names its manifests, and --previous-command its program"
+        )
     assert context.expected
     judgement.did += [
         "Installed the version before, created the custom resource, waited until it was quiet, and stopped the operator.",
         "Applied the manifests of the new version, started it, and compared with a new installation of it.",
     ]
-    commands = context.by_hand()
-    judgement.by_hand = [*commands[:2], *(f"kubectl apply -f {name}" for name in previous.names), *commands[2:]]
+    judgement.by_hand = [
+        "# instead of the set-up: its first two commands, then the version before",
+        *(f"kubectl apply -f {name}" for name in previous.names),
+        f"{' '.join(previous.command)} &",
+        *context.by_hand("kill $!", "# then the other commands of the set-up"),
+    ]
     with context.bench(release=previous) as bench:
         bench.create_others()
         instance = bench.start()
@@ -31,8 +37,7 @@ def judge(context: Context, judgement: Judgement) -> None:
         before = bench.resource()
         _upgrade(context, judgement, bench)
         lost = [
-            str(each)
-            for each in changes_of(before.get("spec") or {}, bench.resource().get("spec") or {})
+            str(each) for each in changes_of(before.get("spec") or {}, bench.resource().get("spec") or {})
         ]
         if lost:
             judgement.add(

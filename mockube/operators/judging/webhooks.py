@@ -32,7 +32,9 @@ def judge(context: Context, judgement: Judgement) -> None:
     own_groups = {str(tree["spec"].get("group")) for tree in definitions}
     names = ", ".join(about(tree) for tree in configurations) or "no webhooks"
     judgement.did.append(f"Read {names}, and the versions of {len(definitions)} definitions.")
-    judgement.by_hand = [f"kubectl get {str(tree['kind']).lower()} {meta.name(tree)} -o yaml" for tree in configurations]
+    judgement.by_hand = [
+        f"kubectl get {str(tree['kind']).lower()} {meta.name(tree)} -o yaml" for tree in configurations
+    ]
     workload = setup.workload(setup.release)
     namespace = setup.namespace if workload is None else workload.namespace
     for tree in configurations:
@@ -57,9 +59,7 @@ def served_versions(definition: ReadOnlyTree) -> Sequence[str]:
     return [str(each["name"]) for each in versions if each.get("served")]
 
 
-def webhook_problems(
-    configuration: ReadOnlyTree, own_groups: set[str], namespace: str
-) -> Iterator[Problem]:
+def webhook_problems(configuration: ReadOnlyTree, own_groups: set[str], namespace: str) -> Iterator[Problem]:
     """Yield what is dangerous in a configuration of webhooks."""
     for webhook in configuration.get("webhooks") or ():
         subject = f"{configuration['kind']} {meta.name(configuration)}, {webhook.get('name')}"
@@ -93,7 +93,9 @@ def webhook_problems(
 def _is_limited(webhook: ReadOnlyTree) -> bool:
     """Return whether a webhook gets only objects that carry a label, or that fulfil a condition."""
     selector = webhook.get("objectSelector") or {}
-    return bool(selector.get("matchLabels") or selector.get("matchExpressions") or webhook.get("matchConditions"))
+    return bool(
+        selector.get("matchLabels") or selector.get("matchExpressions") or webhook.get("matchConditions")
+    )
 
 
 def _scope_problems(
@@ -182,7 +184,9 @@ def _convert(context: Context, judgement: Judgement, bench: Bench) -> None:
     sample = context.setup.sample
     conversion = (sample.definition["spec"].get("conversion") or {}).get("strategy", "None")
     if conversion == "Webhook" and not context.setup.webhook_services:
-        judgement.did.append("The conversion was not tried: its webhook is not reachable without --webhook-service.")
+        judgement.did.append(
+            "The conversion was not tried: its webhook is not reachable without --webhook-service."
+        )
         return
     if context.setup.webhook_services:
         bench.start()
@@ -206,7 +210,10 @@ def _round_trip(judgement: Judgement, bench: Bench, before: Tree, version: str) 
         after = bench.resource()
     except ApiError as error:
         judgement.add(
-            "conversion-loses-fields", Level.ERROR, f"{about(before)} as {version}", f"cannot be converted: {error.message}"
+            "conversion-loses-fields",
+            Level.ERROR,
+            f"{about(before)} as {version}",
+            f"cannot be converted: {error.message}",
         )
         return
     lost = [str(each) for each in changes_of(before.get("spec") or {}, after.get("spec") or {})]

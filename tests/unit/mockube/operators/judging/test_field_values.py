@@ -20,12 +20,18 @@ DEFINITION = {
                                     "title": {"type": "string"},
                                     "store": {
                                         "type": "object",
-                                        "properties": {"size": {"type": "string"}, "fast": {"type": "boolean"}},
+                                        "properties": {
+                                            "size": {"type": "string"},
+                                            "fast": {"type": "boolean"},
+                                        },
                                     },
                                     "backup": {
                                         "type": "object",
                                         "required": ["to"],
-                                        "properties": {"to": {"type": "string"}, "every": {"type": "integer"}},
+                                        "properties": {
+                                            "to": {"type": "string"},
+                                            "every": {"type": "integer"},
+                                        },
                                     },
                                 }
                             }
@@ -60,7 +66,11 @@ DEFINITION = {
         ({"type": "array", "items": {"type": "string"}}, ["a", "b"], ["a"]),
         ({"type": "array", "items": {"type": "string"}}, ["a"], ["ax"]),
         ({"type": "array", "items": {"type": "integer"}, "minItems": 2}, NO_VALUE, [1, 1]),
-        ({"type": "object", "additionalProperties": {"type": "string"}}, {"a": "b"}, {"a": "b", "mockube-test": "x"}),
+        (
+            {"type": "object", "additionalProperties": {"type": "string"}},
+            {"a": "b"},
+            {"a": "b", "mockube-test": "x"},
+        ),
         ({"type": "integer", "default": 7}, NO_VALUE, 8),
         ({"x-kubernetes-preserve-unknown-fields": True}, {"a": 1}, NO_VALUE),
     ],

@@ -74,7 +74,9 @@ def test_workload_recreates_with_one_replica_and_that_strategy(spec: Any, recrea
 def test_second_account_is_added_to_the_bindings_of_the_first() -> None:
     second = Account(namespace="system", name="second")
     other = {**BINDING, "subjects": [{"kind": "ServiceAccount", "name": "manager", "namespace": "other"}]}
-    (changed,) = with_second_account([BINDING, other, ROLE], Account(namespace="system", name="manager"), second)
+    (changed,) = with_second_account(
+        [BINDING, other, ROLE], Account(namespace="system", name="manager"), second
+    )
     assert changed["subjects"][1] == {"kind": "ServiceAccount", "name": "second", "namespace": "system"}
 
 
@@ -143,13 +145,21 @@ def test_cost_that_grows_is_a_finding(last: Any, rules: list[str]) -> None:
 
 
 def test_bytes_of_watches_do_not_count() -> None:
-    requests = [{"spec": {"verb": verb}, "status": {"bytes": 10}} for verb in ("list", "watch", "get", "patch")]
+    requests = [
+        {"spec": {"verb": verb}, "status": {"bytes": 10}} for verb in ("list", "watch", "get", "patch")
+    ]
     assert sum(map(read_bytes, requests)) == 20
 
 
 def _webhook(**fields: Any) -> Any:
     rules = [{"apiGroups": [""], "resources": ["pods"], "operations": ["CREATE"]}]
-    webhook = {"name": "pods.example.com", "failurePolicy": "Fail", "sideEffects": "None", "rules": rules, **fields}
+    webhook = {
+        "name": "pods.example.com",
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "rules": rules,
+        **fields,
+    }
     return {"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "w"}, "webhooks": [webhook]}
 
 

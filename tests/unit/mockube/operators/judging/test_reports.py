@@ -16,7 +16,9 @@ from mockube.operators.judging.text_report import finding_lines, summary, table_
 
 
 def _report(known: frozenset[str] = frozenset()) -> Report:
-    deletions = Judgement(name="deletions", question="Does it leave nothing?", figures={"gone after": "1.0 s"})
+    deletions = Judgement(
+        name="deletions", question="Does it leave nothing?", figures={"gone after": "1.0 s"}
+    )
     deletions.by_hand.append("kubectl delete website blog")
     deletions.add("left-over", Level.ERROR, "ConfigMap <b>", "stays | with `data`", details=["a & b"])
     growth = Judgement(name="growth", question="What does it cost?")
@@ -29,7 +31,9 @@ def _report(known: frozenset[str] = frozenset()) -> Report:
 
 
 def _known(name: str) -> frozenset[str]:
-    return frozenset(fingerprint(each.name, finding) for each, finding in _report().findings() if each.name == name)
+    return frozenset(
+        fingerprint(each.name, finding) for each, finding in _report().findings() if each.name == name
+    )
 
 
 def test_outcome_is_that_of_most_severe_finding() -> None:
@@ -69,7 +73,7 @@ def test_text_report_has_commands_and_baseline() -> None:
     report = _report(_known("growth"))
     lines = [*finding_lines(report, shows_details=False)]
     assert "    $ kubectl delete website blog" in lines
-    assert "  warning memory-grows (in the baseline): Memory grows" in lines
+    assert "  warning memory-grows (in the baseline): Memory: grows" in lines
     assert summary(report, "error") == (
         "./manager: failed (--fail-on=error); 1 passed, 1 warned, 1 failed, 1 not applicable;"
         " 2 findings, 1 in the baseline"
@@ -109,12 +113,17 @@ def test_sarif_report_has_rules_and_baseline_states() -> None:
 def test_json_report_has_all_judgements() -> None:
     tree = json.loads(json_report(_report(), "error"))
     assert tree["failed"] is True
-    assert [each["outcome"] for each in tree["judgements"]] == ["passed", "failed", "warned", "not applicable"]
+    assert [each["outcome"] for each in tree["judgements"]] == [
+        "passed",
+        "failed",
+        "warned",
+        "not applicable",
+    ]
 
 
 def test_markdown_report_escapes_what_would_be_markup() -> None:
     text = markdown_report(_report(), "error")
-    assert "ConfigMap &lt;b&gt; stays \\| with \\`data\\`" in text
+    assert "ConfigMap &lt;b&gt;: stays \\| with \\`data\\`" in text
     assert "<summary>deletions:" in text
 
 
@@ -123,7 +132,7 @@ def test_html_report_escapes_texts_and_needs_no_other_file() -> None:
     assert "ConfigMap &lt;b&gt;" in text
     assert "a &amp; b" in text
     assert "<script" not in text
-    assert "href=\"http" not in text
+    assert 'href="http' not in text
 
 
 def test_baseline_keeps_reasons_and_drops_what_is_gone(tmp_path: Path) -> None:
@@ -137,7 +146,10 @@ def test_baseline_keeps_reasons_and_drops_what_is_gone(tmp_path: Path) -> None:
     )
     file.write_text(baseline_text(_report(), before))
     read = read_baseline(file)
-    assert {each.rule: each.reason for each in read.findings} == {"left-over": "", "memory-grows": "as agreed"}
+    assert {each.rule: each.reason for each in read.findings} == {
+        "left-over": "",
+        "memory-grows": "as agreed",
+    }
     assert not _report(read.fingerprints()).failed("note")
 
 
