@@ -6,10 +6,11 @@ import os
 import ssl
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import yaml
 
-config = yaml.safe_load(open(os.environ["KUBECONFIG"]))
+config = yaml.safe_load(Path(os.environ["KUBECONFIG"]).read_text())
 cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
 tls = ssl.create_default_context()
 if "certificate-authority-data" in cluster:

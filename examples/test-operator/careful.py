@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import urllib.error
+from http.client import HTTPException
 
 from api import WEBSITES, deployment_of, send, watch
 
@@ -23,7 +24,7 @@ def follow(path, key_of):
                 if event["type"] == "ERROR":
                     break
                 keys.put(key_of(event["object"]))
-        except Exception as error:
+        except (OSError, HTTPException, ValueError) as error:
             print("watch:", error, flush=True)
             threading.Event().wait(0.5)
 
@@ -62,6 +63,6 @@ while True:
     if key is not None:
         try:
             reconcile(*key)
-        except Exception as error:
+        except (OSError, HTTPException, ValueError) as error:
             print("reconcile:", error, flush=True)
             threading.Timer(0.5, keys.put, [key]).start()

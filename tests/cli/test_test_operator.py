@@ -1,9 +1,9 @@
 """`mockube test-operator` judges a careful operator and a careless one."""
 
-import json
 import sys
 from pathlib import Path
 
+import orjson
 import pytest
 
 from mockube.cli.main import main
@@ -18,7 +18,7 @@ def _judge(program, folder, *flags):
     files = [f"--filename={EXAMPLE / 'deploy.yaml'}", f"--sample={EXAMPLE / 'sample.yaml'}"]
     command = [sys.executable, str(EXAMPLE / f"{program}.py")]
     code = main(["test-operator", *files, f"--report={report}", *QUICK, *flags, "--", *command])
-    return code, {each["name"]: each for each in json.loads(report.read_text())["judgements"]}
+    return code, {each["name"]: each for each in orjson.loads(report.read_text())["judgements"]}
 
 
 def _rules(judgement):

@@ -85,8 +85,10 @@ class Context(Struct, kw_only=True):
         if account is not None:
             commands += [
                 f"cp $KUBECONFIG {own}",
-                f"kubectl --kubeconfig={own} config set-credentials operator"
-                f" --token=$(kubectl create token {account.name} -n {account.namespace})",
+                (
+                    f"kubectl --kubeconfig={own} config set-credentials operator"
+                    f" --token=$(kubectl create token {account.name} -n {account.namespace})"
+                ),
                 f"kubectl --kubeconfig={own} config set-context --current --user=operator",
             ]
         return [*commands, self.start_command]

@@ -33,7 +33,7 @@ def judge(context: Context, judgement: Judgement) -> None:
 def _check_owners(judgement: Judgement, bench: Bench) -> None:
     """Find owner references that the garbage collector of a real cluster treats as ones to nothing."""
     for tree in current_objects(bench, created_only=True):
-        for text in invalid_owners(tree, bench.setup.sample.is_namespaced, bench.resource()):
+        for text in invalid_owners(tree, bench.resource()):
             judgement.add(
                 "owner-invalid",
                 Level.ERROR,
@@ -43,13 +43,13 @@ def _check_owners(judgement: Judgement, bench: Bench) -> None:
             )
 
 
-def invalid_owners(tree: ReadOnlyTree, is_namespaced: bool, resource: ReadOnlyTree) -> Iterator[str]:
+def invalid_owners(tree: ReadOnlyTree, resource: ReadOnlyTree) -> Iterator[str]:
     """Yield what is wrong with the owner references of an object to the custom resource."""
     for reference in meta.owner_references(tree):
         if reference.get("kind") != resource.get("kind"):
             continue
         place, own = meta.namespace(tree), meta.namespace(resource)
-        if is_namespaced and place != own:
+        if own and place != own:
             yield (
                 f"is {'in the namespace ' + place if place else 'cluster-scoped'}, and its owner in the namespace {own}:"
                 " the garbage collector deletes it, as an owner must be in the same namespace or cluster-scoped"

@@ -144,18 +144,18 @@ def changed_fields(tree: ReadOnlyTree) -> Iterator[tuple[Sequence[str | int], An
         prefix: Sequence[str | int] = ("metadata", name) if name == "labels" else (name,)
         value = metadata.get(name) if name == "labels" else tree.get(name)
         if value:
-            yield from _leaves(value, prefix, tree.get("kind") == "Secret")
+            yield from _leaves(value, prefix, is_secret=tree.get("kind") == "Secret")
 
 
 def _leaves(
-    value: Any, path: Sequence[str | int], is_secret: bool
+    value: Any, path: Sequence[str | int], *, is_secret: bool
 ) -> Iterator[tuple[Sequence[str | int], Any]]:
     if isinstance(value, Mapping):
         for name in sorted(value, key=_preference):
-            yield from _leaves(value[name], (*path, name), is_secret)
+            yield from _leaves(value[name], (*path, name), is_secret=is_secret)
     elif isinstance(value, list):
         for index, member in enumerate(value):
-            yield from _leaves(member, (*path, index), is_secret)
+            yield from _leaves(member, (*path, index), is_secret=is_secret)
     elif isinstance(value, bool):
         yield path, not value
     elif isinstance(value, int):

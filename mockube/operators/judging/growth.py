@@ -139,8 +139,10 @@ def growth_findings(first: Cost, last: Cost) -> Sequence[tuple[str, str, str]]:
             (
                 "bytes-grow",
                 "Bytes",
-                f"read for each custom resource grow from {first.bytes_read:.0f} to {last.bytes_read:.0f}:"
-                " the operator lists all objects for each one",
+                (
+                    f"read for each custom resource grow from {first.bytes_read:.0f} to {last.bytes_read:.0f}:"
+                    " the operator lists all objects for each one"
+                ),
             )
         )
     if last.memory is not None and last.memory > _MAX_MEMORY:

@@ -1,6 +1,7 @@
 """Judgement 1: does the operator install, finish its custom resource, and become quiet?"""
 
 from collections import Counter
+
 from mockube.apimachinery.status import ApiError
 
 from .bench import Bench, is_write

@@ -14,7 +14,7 @@ _MARKS: Final = {
     Outcome.NOTED: "✅",
     Outcome.WARNED: "⚠️",
     Outcome.FAILED: "❌",
-    Outcome.NOT_APPLICABLE: "➖",
+    Outcome.NOT_APPLICABLE: "➖",  # noqa: RUF001 - a mark, and no text
 }
 _STYLE: Final = """\
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em; color: #1b1f24; background: #fff; }

@@ -119,7 +119,7 @@ def _not_served(bench: Bench) -> set[str]:
         parts = call.uri.partition("?")[0].split("/")
         if call.code == 404 and len(parts) > 4 and parts[1] == "apis":
             version = "/".join(parts[1:4])
-            resource = next((part for part in parts[4:] if part not in ("namespaces",)), "")
+            resource = next((part for part in parts[4:] if part != "namespaces"), "")
             if not _is_served(bench, f"/{version}") and resource:
                 found.add(f"/{version}")
     return found

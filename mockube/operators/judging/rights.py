@@ -1,6 +1,7 @@
 """Judgement 2: which rights did the operator lack, and which ones has it that it never used, in all other judgements?"""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from mockube.apimachinery.tree import ReadOnlyTree
 
@@ -77,7 +78,7 @@ def unused_rights(advice: ReadOnlyTree) -> Iterator[Right]:
                     yield each["binding"], verb, objects, ",".join(rule.get("resourceNames") or ())
 
 
-def common_unused(found: Sequence[Sequence[Right]]) -> Set[Right]:
+def common_unused(found: Sequence[Sequence[Right]]) -> AbstractSet[Right]:
     """Return the rights that no trial has used."""
     first, *others = map(frozenset, found)
     return first.intersection(*others)

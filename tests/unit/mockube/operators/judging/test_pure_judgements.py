@@ -65,7 +65,7 @@ def test_first_workload_is_taken_if_none_has_rights() -> None:
         ({"replicas": 2, "strategy": {"type": "Recreate"}}, False),
     ],
 )
-def test_workload_recreates_with_one_replica_and_that_strategy(spec: Any, recreates: bool) -> None:
+def test_workload_recreates_with_one_replica_and_that_strategy(spec: Any, *, recreates: bool) -> None:
     found = find_workload([_deployment("manager", **spec)], "example.com", "default")
     assert found is not None
     assert found.recreates is recreates
@@ -124,7 +124,7 @@ def test_owner_in_another_namespace_is_invalid() -> None:
         {"metadata": {"namespace": place, "ownerReferences": [{**reference, "uid": uid}]}}
         for place, uid in (("a", "1"), ("b", "1"), ("", "1"), ("a", "2"))
     ]
-    assert [len([*invalid_owners(tree, True, owner)]) for tree in trees] == [0, 1, 1, 1]
+    assert [len([*invalid_owners(tree, owner)]) for tree in trees] == [0, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_dangerous_webhook_is_a_finding(fields: Any, rules: list[str]) -> None:
         (NOT_SYSTEM, False),
     ],
 )
-def test_namespace_is_known_by_its_name_only(selector: Any, matches: bool) -> None:
+def test_namespace_is_known_by_its_name_only(selector: Any, *, matches: bool) -> None:
     assert matches_namespace(selector, "system") is matches
 
 

@@ -1,9 +1,9 @@
 """The reports of judgements, and the baseline of known findings."""
 
-import json
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
+import orjson
 import pytest
 
 from mockube.failure import UsageError
@@ -54,7 +54,7 @@ def test_outcome_is_that_of_most_severe_finding() -> None:
         (_known("deletions") | _known("growth"), "note", False),
     ],
 )
-def test_only_new_findings_fail(known: frozenset[str], fail_on: str, failed: bool) -> None:
+def test_only_new_findings_fail(known: frozenset[str], fail_on: str, *, failed: bool) -> None:
     assert _report(known).failed(fail_on) is failed
 
 
@@ -81,7 +81,7 @@ def test_text_report_has_commands_and_baseline() -> None:
 
 
 def test_junit_report_fails_for_new_errors_and_skips_not_applicable() -> None:
-    suite = ElementTree.fromstring(junit_report(_report(), "error"))[0]  # noqa: S314 - it is our own
+    suite = ET.fromstring(junit_report(_report(), "error"))[0]
     assert {name: suite.get(name) for name in ("tests", "failures", "skipped")} == {
         "tests": "4",
         "failures": "1",
@@ -95,12 +95,12 @@ def test_junit_report_fails_for_new_errors_and_skips_not_applicable() -> None:
         "skipped",
         "system-out",
     ]
-    known = ElementTree.fromstring(junit_report(_report(_known("deletions")), "error"))[0]  # noqa: S314 - as above
+    known = ET.fromstring(junit_report(_report(_known("deletions")), "error"))[0]
     assert known.get("failures") == "0"
 
 
 def test_sarif_report_has_rules_and_baseline_states() -> None:
-    (run,) = json.loads(sarif_report(_report(_known("growth")), "error"))["runs"]
+    (run,) = orjson.loads(sarif_report(_report(_known("growth")), "error"))["runs"]
     assert [each["id"] for each in run["tool"]["driver"]["rules"]] == [*RULES]
     assert [(each["ruleId"], each["level"], each["baselineState"]) for each in run["results"]] == [
         ("left-over", "error", "new"),
@@ -111,7 +111,7 @@ def test_sarif_report_has_rules_and_baseline_states() -> None:
 
 
 def test_json_report_has_all_judgements() -> None:
-    tree = json.loads(json_report(_report(), "error"))
+    tree = orjson.loads(json_report(_report(), "error"))
     assert tree["failed"] is True
     assert [each["outcome"] for each in tree["judgements"]] == [
         "passed",
