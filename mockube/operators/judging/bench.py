@@ -50,6 +50,10 @@ class Setup(Struct, frozen=True, kw_only=True):
     """For how long nobody may write, until the cluster counts as settled."""
     idle_seconds: float = 10.0
     """For how long a settled operator is watched."""
+    start_seconds: float = 30.0
+    """How long an operator may take from its start until it reads its custom resources, in which others wait for it."""
+    reaction_seconds: float = 10.0
+    """How long an operator may take until its first write for a change."""
     timeout: float = 90.0
     """How long it may take to reach a state."""
     resources: int = 1000
@@ -240,6 +244,29 @@ class Bench:
                     instance.restart()
                 else:
                     instance.stop()
+
+    def start_and_settle(self, account: Account | None = None) -> Instance:
+        """Start an instance, and wait until it follows the custom resources and is quiet."""
+        begin = self.setup.clock.now()
+        instance = self.start(account)
+        self.wait_until_followed(begin, self.account if account is None else account)
+        return instance
+
+    def wait_until_followed(self, begin: datetime, account: Account) -> None:
+        """Wait until the operator has read its custom resources since a moment, or has had time to do so, and is quiet."""
+        plural, user = self.setup.sample.plural, account.user
+        self.wait_for(
+            lambda: any(
+                each.resource == plural and each.at >= begin for each in self.cluster.calls(user=user)
+            ),
+            self.setup.start_seconds,
+        )
+        self.settle()
+
+    def settle_after_write(self, begin: datetime, count: int = 1) -> bool:
+        """Wait until the operator has written so often since a moment, or has had time to do so, and is quiet; return whether it is."""
+        self.wait_for(lambda: len(self.writes(begin)) >= count, self.setup.reaction_seconds)
+        return self.settle()
 
     def stop(self) -> None:
         for instance in self.instances:

@@ -57,8 +57,7 @@ class Context(Struct, kw_only=True):
         """Yield a bench with a running operator that has finished the custom resource of the sample."""
         with self.bench(minor=minor, nodes=nodes) as bench:
             bench.create_others()
-            bench.start()
-            bench.settle()
+            bench.start_and_settle()
             bench.create_resource()
             self.wait_for_state(bench)
             bench.settle()

@@ -178,8 +178,8 @@ def _delete_while_down(context: Context, judgement: Judgement, bench: Bench) -> 
 
 def _delete_namespace(context: Context, judgement: Judgement, bench: Bench) -> None:
     bench.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}})
-    bench.start()
-    bench.settle()
+    bench.start_and_settle()
+    begin = context.setup.clock.now()
     try:
         for tree in context.setup.sample.others:
             bench.cluster.apply(_moved(tree), namespace=_NAMESPACE)
@@ -189,7 +189,7 @@ def _delete_namespace(context: Context, judgement: Judgement, bench: Bench) -> N
             f"Did not delete a namespace: the sample is refused in another one: {error.message}"
         )
         return
-    bench.settle()
+    bench.settle_after_write(begin)
     count, clock = len(bench.writes()), context.setup.clock
     since = clock.now()
     bench.cluster.delete("Namespace", _NAMESPACE)

@@ -96,8 +96,7 @@ def judge(context: Context, judgement: Judgement) -> None:
 def _disturb(context: Context, judgement: Judgement, bench: Bench, disturbance: Disturbance) -> None:
     judgement.did.append(f"{disturbance.name}: {disturbance.did}.")
     bench.create_others()
-    bench.start()
-    bench.settle()
+    bench.start_and_settle()
     disturbance.begin(bench)
     bench.create_resource()
     bench.pause(_SPAN_SECONDS)

@@ -49,8 +49,7 @@ def judge(context: Context, judgement: Judgement) -> None:
     costs: list[Cost] = []
     with context.bench(nodes=_NODES) as bench:
         bench.create_others()
-        bench.start()
-        bench.settle()
+        bench.start_and_settle()
         for begin, end in ((0, first), (first, setup.resources)):
             if end > begin:
                 costs.append(_create(context, judgement, bench, begin, end))
@@ -67,12 +66,14 @@ def _create(context: Context, judgement: Judgement, bench: Bench, begin: int, en
         bench.create_resource(name=f"{name}-{number}")
         bench.look_after()
     limit = context.setup.timeout + (end - begin) * _SECONDS_EACH
-    if not bench.settle(limit):
+    least = (end - begin) * len(context.expected.objects)
+    bench.wait_for(lambda: len(bench.writes(since)) >= least, limit)
+    if len(bench.writes(since)) < least or not bench.settle(limit):
         judgement.add(
             "resources-not-finished",
             Level.WARNING,
             f"{end} custom resources",
-            f"were not finished in {limit:.0f} s: the operator still writes",
+            f"were not finished in {limit:.0f} s: the operator wrote {len(bench.writes(since))} times, and still writes or needs {least} writes",
             details=[str(each) for each in bench.writes()[-3:]],
         )
     seconds = clock.monotonic() - start - context.setup.quiet_seconds

@@ -44,8 +44,7 @@ def _run(context: Context, judgement: Judgement, bench: Bench, *, is_first: bool
         for tree, problem in bench.refused:
             judgement.add("manifest-refused", Level.ERROR, about(tree), f"is refused: {problem}")
     bench.create_others()
-    instance = bench.start()
-    bench.settle()
+    instance = bench.start_and_settle()
     if bench.wait_for(lambda: bool(bench.calls()) or bool(bench.exits), setup.timeout) is None or bench.exits:
         log = bench.exits[0].log if bench.exits else instance.last_lines()
         _add_exit(judgement, bench, log)
@@ -59,7 +58,7 @@ def _run(context: Context, judgement: Judgement, bench: Bench, *, is_first: bool
             "sample-refused", Level.ERROR, about(setup.sample.resource), f"is refused: {error.message}"
         )
         raise NotApplicable(f"the custom resource is refused: {error.message}") from error
-    has_settled = bench.settle()
+    has_settled = bench.settle_after_write(created_at)
     seconds = clock.monotonic() - start - (setup.quiet_seconds if has_settled else 0)
     if is_first:
         _add_findings(context, judgement, bench, has_settled=has_settled)
@@ -99,6 +98,14 @@ def _add_findings(context: Context, judgement: Judgement, bench: Bench, *, has_s
             about(sample.resource),
             f"was created, and the operator never read {sample.full_name}",
             details=[str(each) for each in bench.calls()[-5:]],
+        )
+    elif not bench.writes():
+        judgement.add(
+            "nothing-done",
+            Level.WARNING,
+            about(sample.resource),
+            f"was created, and the operator wrote nothing in {context.setup.reaction_seconds:g} s",
+            details=bench.instances[0].last_lines().splitlines(),
         )
     if not has_settled:
         writes = Counter(_line(each.verb, each.resource, each.name) for each in bench.writes()[-200:])

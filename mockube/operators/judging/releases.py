@@ -78,8 +78,7 @@ def _differences(context: Context, minor: str, expected: set[str]) -> Iterator[t
                 f"{tree.get('kind')} {tree['metadata']['name']} of the manifests is refused",
             )
         bench.create_others()
-        bench.start()
-        bench.settle()
+        bench.start_and_settle()
         bench.create_resource()
         limit = context.setup.timeout / 3
         bench.wait_for(lambda: expected <= _written(context, bench), limit)

@@ -32,11 +32,8 @@ def judge(context: Context, judgement: Judgement) -> None:
     with context.bench() as bench:
         second = _second_account(bench)
         bench.create_others()
-        bench.start()
-        bench.settle()
-        other = bench.start(second)
-        bench.settle()
-        bench.pause(setup.quiet_seconds)
+        bench.start_and_settle()
+        other = bench.start_and_settle(second)
         if bench.exits:
             other.stop()
             raise NotApplicable(

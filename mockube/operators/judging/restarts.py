@@ -43,8 +43,7 @@ def _restart_at_rest(context: Context, judgement: Judgement, bench: Bench) -> No
     _check_end(judgement, end)
     before, since = len(bench.changes()), clock.now()
     instance.restart()
-    bench.wait_for(lambda: bool(bench.calls(since)), context.setup.timeout)
-    bench.settle()
+    bench.wait_until_followed(since, bench.account)
     changes = bench.changes()[before:]
     counted = [each for each in changes if each["object"]["kind"] not in ("Lease", "Event")]
     judgement.figures |= {
@@ -86,13 +85,12 @@ def _check_end(judgement: Judgement, end: OperatorEnd) -> None:
 def _crash_at_write(context: Context, judgement: Judgement, bench: Bench, number: int) -> bool:
     """Kill the operator at one of its writes; return whether it has sent so many."""
     bench.create_others()
-    instance = bench.start()
-    bench.settle()
+    instance = bench.start_and_settle()
     held = bench.cluster.inject(
         delay=_HELD_SECONDS, after=number, times=1, user=bench.user, verb=[*WRITES], **_of_objects(bench)
     )
     bench.create_resource()
-    quiet = context.setup.quiet_seconds * 2 + context.expected.seconds
+    quiet = context.setup.reaction_seconds + context.expected.seconds
     if bench.wait_for(lambda: held.hits > 0, quiet) is None:
         held.stop()
         return False

@@ -58,6 +58,7 @@ def _try(
     if not _patch(bench, change.patch()):
         refused.append(change.name)
         return
+    bench.wait_for(lambda: bool(bench.writes(since)), context.setup.quiet_seconds)
     bench.settle(_SETTLE_SECONDS)
     has_effect = bool(bench.writes(since))
     hand = [_command(context, change.patch())]

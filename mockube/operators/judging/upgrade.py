@@ -28,10 +28,10 @@ def judge(context: Context, judgement: Judgement) -> None:
     ]
     with context.bench(release=previous) as bench:
         bench.create_others()
-        instance = bench.start()
-        bench.settle()
+        instance = bench.start_and_settle()
+        begin = setup.clock.now()
         bench.create_resource()
-        has_settled = bench.settle()
+        has_settled = bench.settle_after_write(begin)
         judgement.figures["version before settled"] = "yes" if has_settled else "no"
         instance.stop()
         before = bench.resource()

@@ -189,8 +189,7 @@ def _convert(context: Context, judgement: Judgement, bench: Bench) -> None:
         )
         return
     if context.setup.webhook_services:
-        bench.start()
-        bench.settle()
+        bench.start_and_settle()
     bench.create_others()
     bench.create_resource()
     judgement.did.append(
