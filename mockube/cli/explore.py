@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mockube.component_base.clock import RealClock
-from mockube.component_base.flags import non_negative_int, positive_int
+from mockube.component_base.flags import non_negative_int, positive_int, seconds
 from mockube.failure import UsageError
 
 from .output import Code
@@ -24,25 +24,34 @@ FOLDER = "findings"
 
 def add_flags(parser: CommandParser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...] SCENARIO -- CMD [ARG ...]"
-    parser.epilog = "The exit code is 1 if something was found. docs/guides/explore.md describes scenarios and findings."
+    parser.epilog = (
+        "The exit code is 1 if something was found. docs/guides/explore.md describes scenarios and findings."
+    )
     parser.add_argument(
-        "--budget", type=_seconds, metavar="TIME", help="begin no plan after this time, such as 60s or 10m"
+        "--budget", type=seconds, metavar="TIME", help="begin no plan after this time, such as 60s or 10m"
     )
     parser.add_argument("--plans", type=positive_int, default=200, help="the maximum number of plans (200)")
     parser.add_argument(
         "--seed", type=non_negative_int, default=0, help="another number has another order of plans (0)"
     )
     parser.add_argument(
-        "--jobs", type=non_negative_int, default=0, help="how many runs there are at a time (three for each core)"
+        "--jobs",
+        type=non_negative_int,
+        default=0,
+        help="how many runs there are at a time (three for each core)",
     )
     parser.add_argument(
         "--patience",
-        type=_seconds,
+        type=seconds,
         metavar="TIME",
         help="how long a run whose end is not as expected may go on (8 times the longest pause of an undisturbed run)",
     )
     parser.add_argument(
-        "--output", type=Path, default=Path(FOLDER), metavar="DIR", help=f"folder for the files of findings ({FOLDER})"
+        "--output",
+        type=Path,
+        default=Path(FOLDER),
+        metavar="DIR",
+        help=f"folder for the files of findings ({FOLDER})",
     )
     parser.add_argument(
         "--replay", type=Path, metavar="FILE", help="run the plan of a finding again, instead of a scenario"
@@ -67,10 +76,12 @@ def run(options: argparse.Namespace) -> int:
 def _arguments(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
     scenario, command = options.scenario or "", [*options.command]
     if scenario == "--":
-        scenario = ""
-    if command[:1] == ["--"]:
-        command = command[1:]
-    return scenario, command
+        return "", command
+    if command and command[0] != "--":
+        raise UsageError(
+            f"{command[0]}: flags precede the scenario, and -- precedes the command of the operator"
+        )
+    return scenario, command[1:]
 
 
 def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str]) -> int:
@@ -144,9 +155,3 @@ def _end_progress(exploration: "Exploration") -> None:
     print_line(
         f"{exploration.writes} writes were learned from two undisturbed runs, in {exploration.learning_seconds:.1f} s"
     )
-
-
-def _seconds(text: str) -> float:
-    from mockube.component_base.flags import duration  # noqa: PLC0415 - this command alone has such flags
-
-    return float(duration(text))

@@ -2,14 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from mockube.component_base.clock import RealClock
-from mockube.objects.arguments import read_count, read_span
+from mockube.objects.arguments import read_count, read_seconds
 
 from .explorer import PLANS, Exploration, Explorer, Options, Progress, laboratory
 from .findings import report
@@ -39,13 +39,15 @@ def explore(  # noqa: PLR0913 - each is an option of the exploration
         raise TypeError("explore needs either a command or main")
     options = Options(
         plans=read_count(plans, "plans", minimum=1),
-        seconds=None if budget is None else read_span(budget),
+        seconds=None if budget is None else read_seconds(budget, "budget"),
         seed=read_count(seed, "seed"),
         jobs=read_count(jobs, "jobs"),
-        patience=None if patience is None else read_span(patience),
+        patience=None if patience is None else read_seconds(patience, "patience"),
     )
     read = (
-        read_scenario(scenario, Path.cwd()) if isinstance(scenario, Mapping) else read_scenario_file(Path(scenario))
+        read_scenario(scenario, Path.cwd())
+        if isinstance(scenario, Mapping)
+        else read_scenario_file(Path(scenario))
     )
     starter: Starter = FunctionStarter(main) if main is not None else CommandStarter(command)
     with closing(starter):
@@ -53,7 +55,10 @@ def explore(  # noqa: PLR0913 - each is an option of the exploration
 
 
 async def explored(
-    scenario: Scenario, starter: Starter, options: Options, show_progress: Callable[[Progress], None] = lambda _: None
+    scenario: Scenario,
+    starter: Starter,
+    options: Options,
+    show_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Exploration:
     async with laboratory(scenario, starter, RealClock()) as lab:
         return await Explorer(lab, options, show_progress).explore()
@@ -85,12 +90,11 @@ def lines_of(exploration: Exploration, paths: Sequence[Path | None] = ()) -> Ite
         yield f"{exploration.not_seen_again} findings were not seen again in three repetitions, and are left out"
 
 
-def _run(start: Callable[[], Any]) -> Exploration:
+def _run(start: Callable[[], Coroutine[Any, Any, Exploration]]) -> Exploration:
     """Run a coroutine to its end, in a thread of its own if this one has a running loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        result: Exploration = asyncio.run(start())
-        return result
+        return asyncio.run(start())
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(lambda: asyncio.run(start())).result()

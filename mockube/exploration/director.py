@@ -1,6 +1,7 @@
 """One run: a fork, the operator in it, the steps of the scenario, the disturbances of a plan, and what the run then looks like."""
 
 import asyncio
+import base64
 import subprocess
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
 from mockube.control_objects import FAULTS, object_of
 from mockube.kubectl import find_kubectl
+from mockube.objects.conditions import read_condition
 from mockube.objects.errors import KindNotServed, WaitFailed
 from mockube.objects.requests import ObjectRequests
 from mockube.operators.end_state import Identity
@@ -90,9 +92,12 @@ class NeverQuiet(Exception):
 
 
 class Director:
-    def __init__(self, setting: Setting, limits: Limits, plan: Plan, client: Client, trace: Trace, *, folder: Path, access: Access) -> None:  # noqa: PLR0913 - the parts of a run
+    def __init__(
+        self, setting: Setting, limits: Limits, plan: Plan, client: Client, trace: Trace, folder: Path
+    ) -> None:
         self._setting, self._limits, self._plan = setting, limits, plan
         self._client, self._trace = client, trace
+        access = setting.access
         self._requests = ObjectRequests(client, access)
         self._access = access
         self._clock = setting.clock
@@ -149,9 +154,16 @@ class Director:
 
     async def _wait(self, expectation: Expectation, seconds: float) -> bool:
         """Wait for an expectation; not after the subject was deleted for good, because it may never hold then."""
-        if self._plan.ending and self._plan.disturbances:
-            seconds = min(seconds, self._limits.settle)
-        seconds = min(seconds, max(self._deadline - self._clock.monotonic(), 0.1))
+        is_ended = bool(self._plan.ending and self._plan.disturbances)
+        if is_ended or self._releases:
+            if await self._is_met(expectation, self._limits.settle) or is_ended:
+                return True
+            await self._release()  # what is held back may be what it waits for
+        return await self._is_met(
+            expectation, min(seconds, max(self._deadline - self._clock.monotonic(), 0.1))
+        )
+
+    async def _is_met(self, expectation: Expectation, seconds: float) -> bool:
         ref = expectation.object
         try:
             if expectation.condition == GONE:
@@ -159,14 +171,18 @@ class Director:
             else:
                 await self._requests.wait((ref.target, None, expectation.condition), seconds, ref.namespace)
         except (WaitFailed, KindNotServed):
-            return bool(self._plan.ending and self._plan.disturbances)
+            return False
         return True
 
-    async def _end(self, is_as_expected: Callable[[Trace], bool]) -> None:
-        await self._quiet()
+    async def _release(self) -> None:
+        """End what was held back from the operator."""
         while self._releases:
             await self._releases.pop(0)()
             self._trace.touch()
+
+    async def _end(self, is_as_expected: Callable[[Trace], bool]) -> None:
+        await self._quiet()
+        await self._release()
         await self._quiet()
         deadline = self._clock.monotonic() + self._limits.patience
         while not (is_as_expected(self._trace) and await self._expectations_hold()):
@@ -179,8 +195,6 @@ class Director:
         return any(operator.code is None for operator in self._operators)
 
     async def _expectations_hold(self) -> bool:
-        from mockube.objects.conditions import read_condition  # noqa: PLC0415 - in no hot path
-
         failed: list[str] = []
         for expectation in () if self._plan.ending else self._setting.scenario.expect:
             ref = expectation.object
@@ -191,7 +205,11 @@ class Director:
             if expectation.condition == GONE:
                 problem = None if tree is None else "it exists"
             else:
-                problem = "it does not exist" if tree is None else read_condition(expectation.condition).find_problem(tree)
+                problem = (
+                    "it does not exist"
+                    if tree is None
+                    else read_condition(expectation.condition).find_problem(tree)
+                )
             if problem is not None:
                 failed.append(f"{expectation}{f': {problem}' if problem else ''}")
         self.outcome.failed_expectations = failed
@@ -216,7 +234,9 @@ class Director:
     def _start_operator(self) -> None:
         self._heard_before = self._trace.heard()
         self._is_starting = True
-        self._operators.append(self._setting.starter.start(self._kubeconfig, self._setting.scenario.environment))
+        self._operators.append(
+            self._setting.starter.start(self._kubeconfig, self._setting.scenario.environment)
+        )
 
     async def _until_heard(self) -> None:
         """Wait for the first request of the operator that was started last."""
@@ -259,7 +279,9 @@ class Director:
         names = {
             (each.namespace, each.name)
             for each in self._trace.requests
-            if each.resource == "leases.coordination.k8s.io" and each.name and each.verb in ("get", "update", "patch")
+            if each.resource == "leases.coordination.k8s.io"
+            and each.name
+            and each.verb in ("get", "update", "patch")
         }
         for namespace, name in names:
             with suppress(ApiError, KindNotServed):
@@ -390,7 +412,10 @@ class Director:
         self._operators.reverse()  # the first one stays the one that plans stop
 
     async def lose_lease(self, _: Disturbance) -> None:
-        spec = {"match": self._match(verbs=["update", "patch"], resource="leases"), "steal": {"holder": "another", "seconds": 1}}
+        spec = {
+            "match": self._match(verbs=["update", "patch"], resource="leases"),
+            "steal": {"holder": "another", "seconds": 1},
+        }
         await self._add_fault({**spec, "times": 1})
 
     async def hold(self, disturbance: Disturbance) -> None:
@@ -521,8 +546,6 @@ def _run_kubectl(kubeconfig: Path, arguments: Sequence[str]) -> None:
 
 def write_kubeconfig(path: Path, access: Access, token: str, namespace: str) -> None:
     """Write a kubeconfig with a token, in JSON, which is YAML, too."""
-    import base64  # noqa: PLC0415 - small
-
     authority = base64.b64encode(access.authority).decode()
     tree: ReadOnlyTree = {
         "apiVersion": "v1",

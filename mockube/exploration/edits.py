@@ -25,7 +25,9 @@ def edit_of(tree: ReadOnlyTree) -> Edit | None:
     fields = [found for part in _PARTS for found in _scalars((part,), tree.get(part))]
     if not fields:
         return None
-    path, value = min(fields, key=lambda field: (field[0][-1] != "replicas", _ORDER.index(type(field[1])), field[0]))
+    path, value = min(
+        fields, key=lambda field: (field[0][-1] != "replicas", _ORDER.index(type(field[1])), field[0])
+    )
     other = _other(value)
     return Edit(
         text=f"{'.'.join(path)} is set to {other!r}", forward=_nested(path, other), back=_nested(path, value)

@@ -1,18 +1,18 @@
 """An exploration: the undisturbed runs, from which plans are made, the runs of all plans in parallel, and the findings."""
 
 import asyncio
+import dataclasses
 import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import Random, SeededRandom
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -42,7 +42,7 @@ from mockube.operators.end_state import (
 from . import plans
 from .director import Director, Limits, Outcome, Setting, StepFailed, do_operation, write_kubeconfig
 from .findings import Finding, what_happened
-from .judgements import Reference, end_differences, find_problems
+from .judgements import Problem, Reference, end_differences, find_problems
 from .plans import Disturbance, Learned, Plan, count_writes, pair_plans, single_plans, smallest
 from .scenario import GONE, InvalidScenario, ObjectRef, Scenario
 from .starters import Starter
@@ -56,7 +56,9 @@ MAX_OWNED: Final = 20
 MAX_NOT_KNOWN: Final = 5
 _ACCOUNT: Final = ("kube-system", "operator-under-test")
 _SERVICE_ACCOUNTS: Final = row("v1", "serviceaccounts", "ServiceAccount")
-_BINDINGS: Final = row("rbac.authorization.k8s.io/v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
+_BINDINGS: Final = row(
+    "rbac.authorization.k8s.io/v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
+)
 _TOKEN_SECONDS: Final = 86_400
 _SETTLE: Final = (0.15, 3.0)
 _PATIENCE: Final = (2.0, 10.0)
@@ -126,7 +128,7 @@ async def laboratory(scenario: Scenario, starter: Starter, clock: Clock) -> Asyn
             access = kubeconfig.read(cluster.kubeconfig)
             setting = await _arrange(scenario, starter, clock, access, folder)
             root = await asyncio.to_thread(cluster.fork)  # it has one thread, so that its forks are safe
-            async with open_client(replace(access, server=root.url), clock) as client:
+            async with open_client(dataclasses.replace(access, server=root.url), clock) as client:
                 arranged = await _all_objects(client)
             yield Laboratory(setting, root, arranged)
         finally:
@@ -147,7 +149,9 @@ async def _arrange(
                 for each in step.until:
                     target = each.object.target, None, each.condition
                     if each.condition == GONE:
-                        await requests.wait_gone(each.object.target, None, scenario.timeout, each.object.namespace)
+                        await requests.wait_gone(
+                            each.object.target, None, scenario.timeout, each.object.namespace
+                        )
                     else:
                         await requests.wait(target, scenario.timeout, each.object.namespace)
             except _EXPLAINED as error:
@@ -170,7 +174,9 @@ async def _token(client: Client, namespace: str, name: str, *, has_rights: bool)
     key = Key(namespace, name)
     if has_rights:
         metadata = {"name": name, "namespace": namespace}
-        await client.create(_SERVICE_ACCOUNTS, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+        await client.create(
+            _SERVICE_ACCOUNTS, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+        )
         subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
         binding = {"metadata": {"name": name}, "subjects": [subject], "roleRef": role}
@@ -208,7 +214,9 @@ async def _all_objects(client: Client) -> Mapping[Identity, ReadOnlyTree]:
 class Laboratory:
     """Runs plans, each in a fork."""
 
-    def __init__(self, setting: Setting, root: ForkedCluster, arranged: Mapping[Identity, ReadOnlyTree]) -> None:
+    def __init__(
+        self, setting: Setting, root: ForkedCluster, arranged: Mapping[Identity, ReadOnlyTree]
+    ) -> None:
         self.setting, self.arranged = setting, arranged
         self._root = root
         self._number = 0
@@ -220,14 +228,14 @@ class Laboratory:
         self._number += 1
         folder = self.setting.folder / f"run-{self._number}"
         folder.mkdir()
-        access = replace(self.setting.access, server=fork.url)
+        setting = replace(self.setting, access=dataclasses.replace(self.setting.access, server=fork.url))
         try:
             async with AsyncExitStack() as stack:
-                client = await stack.enter_async_context(open_client(access, clock))
+                client = await stack.enter_async_context(open_client(setting.access, clock))
                 revision = (await client.list(CONFIG_MAPS, "default")).resource_version
                 following_run = following(client, clock, self.arranged, int(revision), self.setting.user)
                 trace = await stack.enter_async_context(following_run)
-                director = Director(self.setting, limits, plan, client, trace, folder=folder, access=access)
+                director = Director(setting, limits, plan, client, trace, folder)
                 try:
                     return await director.run(is_as_expected)
                 except _EXPLAINED as error:
@@ -283,7 +291,9 @@ class Explorer:
             raise Failure(f"{command} does not run undisturbed: {outcome.problem}")
         if outcome.failed_steps or (outcome.failed_expectations and not plan.ending):
             text = "; ".join([*outcome.failed_steps, *outcome.failed_expectations])
-            raise Failure(f"the scenario does not succeed undisturbed: {text}{f'. The operator printed: {log}' if log else ''}")
+            raise Failure(
+                f"the scenario does not succeed undisturbed: {text}{f'. The operator printed: {log}' if log else ''}"
+            )
         if not outcome.is_quiet:
             raise Failure(
                 f"{command} never becomes quiet undisturbed: it had still written after {FIRST_LIMITS.longest:g} s"
@@ -296,21 +306,24 @@ class Explorer:
             [each.trace.objects[identity] for identity in touched if identity in each.trace.objects]
             for each in (first, second)
         ]
+        counted = first.trace.counted | second.trace.counted
         reference = Reference(
             arranged=self._laboratory.arranged,
             trace=first.trace,
-            varying=learn_varying(*ends, first.trace.counted | second.trace.counted),
+            varying=learn_varying(ends[0], ends[1], counted),
             user=self._laboratory.setting.user,
             writes=sum(each.is_write for each in first.trace.requests),
         )
         problems = [
-            problem for each in (first, second) for problem in find_problems(each, reference, self._scenario.invariants)
+            problem
+            for each in (first, second)
+            for problem in find_problems(each, reference, self._scenario.invariants)
         ]
         if not first.plan.ending:
             self._report_undisturbed(problems, first)
-        return replace_problems(reference, frozenset(problem.key for problem in problems))
+        return replace(reference, problems=frozenset(problem.key for problem in problems))
 
-    def _report_undisturbed(self, problems: Sequence[Any], outcome: Outcome) -> None:
+    def _report_undisturbed(self, problems: Sequence[Problem], outcome: Outcome) -> None:
         unique = {problem.key: problem for problem in problems if problem.type != "end"}
         if unique:
             self._seen |= {*unique}
@@ -353,7 +366,9 @@ class Explorer:
         always = [write for write in count_writes(writes) if write.number < counts[1][write.group]]
         self.result.writes = len(always)
         self.result.notes += [f"{line} is not the same each time" for line in reference.varying.lines()]
-        for group in sorted(group for group in {*counts[0], *counts[1]} if counts[0][group] != counts[1][group]):
+        for group in sorted(
+            group for group in {*counts[0], *counts[1]} if counts[0][group] != counts[1][group]
+        ):
             verb, resource, namespace = group
             place = f" in {namespace}" if namespace else ""
             self.result.notes.append(
@@ -362,14 +377,25 @@ class Explorer:
         subject = self._scenario.subject
         return Learned(
             writes=always,
-            watched=sorted({each.resource for each in first.trace.requests if each.verb == "watch" and "leases" not in each.resource}),
+            watched=sorted(
+                {
+                    each.resource
+                    for each in first.trace.requests
+                    if each.verb == "watch" and "leases" not in each.resource
+                }
+            ),
             owned=self._owned(first),
             subject=subject.target if subject is not None else "",
             subject_namespace=_namespace_of(subject, first.trace),
             steps=len(self._scenario.act),
-            has_lease=any(each.resource.startswith("leases") and each.verb in ("update", "patch") for each in first.trace.requests),
+            has_lease=any(
+                each.resource.startswith("leases") and each.verb in ("update", "patch")
+                for each in first.trace.requests
+            ),
             has_nodes=any(kind == "Pod" for kind, _, _ in first.trace.touched),
-            lists_from_cache=any(each.verb == "list" and "resourceVersion=0" in each.uri for each in first.trace.requests),
+            lists_from_cache=any(
+                each.verb == "list" and "resourceVersion=0" in each.uri for each in first.trace.requests
+            ),
             without=self._scenario.without,
         )
 
@@ -391,7 +417,11 @@ class Explorer:
         for plan in singles:
             self.result.coverable[_area(plan.disturbances[0])] += 1
         pairs = pair_plans(singles, self._random.stream("pairs"))
-        every = chain(singles, pairs) if self._options.seconds is not None or len(singles) < self._options.plans else iter(singles)
+        every = (
+            chain(singles, pairs)
+            if self._options.seconds is not None or len(singles) < self._options.plans
+            else iter(singles)
+        )
         self.result.total = self._options.plans
         await self._run_all(every, began)
         self.result.seconds = self._clock.monotonic() - began
@@ -400,13 +430,18 @@ class Explorer:
     async def _run_all(self, every: Iterator[Plan], began: float) -> None:
         async def work() -> None:
             for plan in every:
-                is_late = self._options.seconds is not None and self._clock.monotonic() - began >= self._options.seconds
+                is_late = (
+                    self._options.seconds is not None
+                    and self._clock.monotonic() - began >= self._options.seconds
+                )
                 if is_late or self.result.runs >= self._options.plans:
                     return
                 self.result.runs += 1
                 await self._try(plan)
                 self._show_progress(
-                    Progress(done=self.result.runs, total=self._options.plans, findings=len(self.result.findings))
+                    Progress(
+                        done=self.result.runs, total=self._options.plans, findings=len(self.result.findings)
+                    )
                 )
 
         async with asyncio.TaskGroup() as group:
@@ -432,7 +467,7 @@ class Explorer:
     def _count_again(self, keys: frozenset[tuple[str, ...]]) -> None:
         for index, finding in enumerate(self.result.findings):
             if finding.key & keys:
-                self.result.findings[index] = with_others(finding, finding.others + 1)
+                self.result.findings[index] = replace(finding, others=finding.others + 1)
                 return
 
     async def _add_finding(self, plan: Plan, outcome: Outcome, keys: frozenset[tuple[str, ...]]) -> None:
@@ -477,35 +512,15 @@ class Explorer:
         reference = self._references[plan.ending]
         limits = self._limits
         if slow > 1:
-            limits = Limits(settle=limits.settle, patience=limits.patience * slow, longest=limits.longest * slow)
+            limits = Limits(
+                settle=limits.settle, patience=limits.patience * slow, longest=limits.longest * slow
+            )
         return await self._laboratory.run(plan, limits, lambda trace: not end_differences(trace, reference))
 
-    def problems(self, outcome: Outcome) -> Sequence[Any]:
+    def problems(self, outcome: Outcome) -> Sequence[Problem]:
         if outcome.problem:
             return ()
         return find_problems(outcome, self._references[outcome.plan.ending], self._scenario.invariants)
-
-
-def replace_problems(reference: Reference, problems: frozenset[tuple[str, ...]]) -> Reference:
-    return Reference(
-        arranged=reference.arranged,
-        trace=reference.trace,
-        varying=reference.varying,
-        user=reference.user,
-        writes=reference.writes,
-        problems=problems,
-    )
-
-
-def with_others(finding: Finding, others: int) -> Finding:
-    return Finding(
-        plan=finding.plan,
-        problems=finding.problems,
-        happened=finding.happened,
-        confirmed=finding.confirmed,
-        repetitions=finding.repetitions,
-        others=others,
-    )
 
 
 def _namespace_of(subject: ObjectRef | None, trace: Trace) -> str:
@@ -514,7 +529,9 @@ def _namespace_of(subject: ObjectRef | None, trace: Trace) -> str:
         return ""
     kind, _, name = subject.target.partition("/")
     spaces = [
-        space for of_kind, space, each in trace.touched if each == name and of_kind.partition(".")[0].lower() == kind.partition(".")[0].lower()
+        space
+        for of_kind, space, each in trace.touched
+        if each == name and of_kind.partition(".")[0].lower() == kind.partition(".")[0].lower()
     ]
     return spaces[0] if len(spaces) == 1 else subject.namespace
 

@@ -42,7 +42,9 @@ class Finding(Struct, frozen=True, kw_only=True):
 def what_happened(trace: Trace) -> Sequence[str]:
     """Return the lines about the first disturbance, what followed, and how it ended."""
     lines = trace.lines()
-    first = next((index for index, (_, text) in enumerate(lines) if text.startswith("disturbance")), len(lines))
+    first = next(
+        (index for index, (_, text) in enumerate(lines) if text.startswith("disturbance")), len(lines)
+    )
     shown = lines[max(first - _BEFORE, 0) :]
     if len(shown) > MAX_LINES:
         shown = [*shown[: MAX_LINES - 3], *shown[-2:]]
@@ -59,15 +61,17 @@ def report(finding: Finding, number: int, path: Path | None = None) -> Iterator[
     for disturbance in finding.plan.disturbances:
         yield f"  when {disturbance}"
     yield from (f"    {line}" for line in finding.happened)
-    also = f", {finding.others} other plan{'s' if finding.others > 1 else ''} showed it, too" if finding.others else ""
+    also = (
+        f", {finding.others} other plan{'s' if finding.others > 1 else ''} showed it, too"
+        if finding.others
+        else ""
+    )
     yield f"  seen again in {finding.confirmed} of {finding.repetitions} repetitions{also}"
     if path is not None:
         yield f"  replay it: mockube explore --replay {path}"
 
 
-def write_finding(
-    path: Path, finding: Finding, *, scenario: str, command: Sequence[str], seed: int
-) -> None:
+def write_finding(path: Path, finding: Finding, *, scenario: str, command: Sequence[str], seed: int) -> None:
     tree = {
         "kind": KIND,
         "scenario": scenario,

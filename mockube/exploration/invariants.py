@@ -63,8 +63,7 @@ def read_invariant(value: Any) -> Invariant:
     if isinstance(value, str):
         if value not in LIBRARY:
             raise InvalidInvariant(f'no invariant of the library is "{value}"{did_you_mean(value, LIBRARY)}')
-        kinds, expression = LIBRARY[value]
-        return invariant(value, kinds, expression)
+        return invariant(value, *LIBRARY[value])
     if not isinstance(value, Mapping):
         raise InvalidInvariant(f"must be a map or the name of one of the library, not {value!r}")
     for name in value:
@@ -86,40 +85,54 @@ LIBRARY: Final[Mapping[str, tuple[Sequence[str], str]]] = {
     ),
     "one-pod-for-each-ordinal": (
         ("Pod",),
-        "object == null || !has(object.metadata.labels) || !('apps.kubernetes.io/pod-index' in object.metadata.labels) || "
-        "objects.filter(other, other.?metadata.?labels[?'apps.kubernetes.io/pod-index'] == "
-        "object.?metadata.?labels[?'apps.kubernetes.io/pod-index'] && other.?metadata.?ownerReferences[?0].?uid == "
-        "object.?metadata.?ownerReferences[?0].?uid).size() <= 1",
+        (
+            "object == null || !has(object.metadata.labels) || !('apps.kubernetes.io/pod-index' in object.metadata.labels) || "
+            "objects.filter(other, other.?metadata.?labels[?'apps.kubernetes.io/pod-index'] == "
+            "object.?metadata.?labels[?'apps.kubernetes.io/pod-index'] && other.?metadata.?ownerReferences[?0].?uid == "
+            "object.?metadata.?ownerReferences[?0].?uid).size() <= 1"
+        ),
     ),
     "replicas-are-not-removed": (
         _WORKLOADS,
-        "object == null || oldObject == null || object.?spec.?replicas.orValue(1) > 0 || "
-        "oldObject.?spec.?replicas.orValue(1) == 0",
+        (
+            "object == null || oldObject == null || object.?spec.?replicas.orValue(1) > 0 || "
+            "oldObject.?spec.?replicas.orValue(1) == 0"
+        ),
     ),
     "quorum-is-kept": (
         ("StatefulSet",),
-        "object == null || oldObject == null || object.?spec.?replicas.orValue(1) * 2 > "
-        "oldObject.?spec.?replicas.orValue(1)",
+        (
+            "object == null || oldObject == null || object.?spec.?replicas.orValue(1) * 2 > "
+            "oldObject.?spec.?replicas.orValue(1)"
+        ),
     ),
     "volume-claims-of-pods-exist": (
         ("StatefulSet",),
-        "object == null || oldObject == null || object.?spec.?volumeClaimTemplates.orValue([]).size() == "
-        "oldObject.?spec.?volumeClaimTemplates.orValue([]).size()",
+        (
+            "object == null || oldObject == null || object.?spec.?volumeClaimTemplates.orValue([]).size() == "
+            "oldObject.?spec.?volumeClaimTemplates.orValue([]).size()"
+        ),
     ),
     "observed-generation-grows": (
         (ANY_KIND,),
-        "object == null || oldObject == null || object.metadata.uid != oldObject.metadata.uid || "
-        "object.?status.?observedGeneration.orValue(0) >= oldObject.?status.?observedGeneration.orValue(0)",
+        (
+            "object == null || oldObject == null || object.metadata.uid != oldObject.metadata.uid || "
+            "object.?status.?observedGeneration.orValue(0) >= oldObject.?status.?observedGeneration.orValue(0)"
+        ),
     ),
     "observed-generation-is-real": (
         (ANY_KIND,),
-        "object == null || object.?status.?observedGeneration.orValue(0) <= object.?metadata.?generation.orValue(0) || "
-        "!has(object.metadata.generation)",
+        (
+            "object == null || object.?status.?observedGeneration.orValue(0) <= object.?metadata.?generation.orValue(0) || "
+            "!has(object.metadata.generation)"
+        ),
     ),
     "owners-are-kept": (
         (ANY_KIND,),
-        "object == null || oldObject == null || has(object.metadata.deletionTimestamp) || "
-        "object.?metadata.?ownerReferences.orValue([]).size() >= oldObject.?metadata.?ownerReferences.orValue([]).size()",
+        (
+            "object == null || oldObject == null || has(object.metadata.deletionTimestamp) || "
+            "object.?metadata.?ownerReferences.orValue([]).size() >= oldObject.?metadata.?ownerReferences.orValue([]).size()"
+        ),
     ),
     "secrets-keep-their-type": (
         ("Secret",),
@@ -127,19 +140,25 @@ LIBRARY: Final[Mapping[str, tuple[Sequence[str], str]]] = {
     ),
     "certificates-keep-their-secret": (
         ("Certificate.cert-manager.io",),
-        "object == null || oldObject == null || object.?spec.?secretName.orValue('') == "
-        "oldObject.?spec.?secretName.orValue('')",
+        (
+            "object == null || oldObject == null || object.?spec.?secretName.orValue('') == "
+            "oldObject.?spec.?secretName.orValue('')"
+        ),
     ),
     "finalizers-go-at-the-end": (
         (ANY_KIND,),
-        "object == null || oldObject == null || has(object.metadata.deletionTimestamp) || "
-        "object.?metadata.?finalizers.orValue([]).size() >= oldObject.?metadata.?finalizers.orValue([]).size()",
+        (
+            "object == null || oldObject == null || has(object.metadata.deletionTimestamp) || "
+            "object.?metadata.?finalizers.orValue([]).size() >= oldObject.?metadata.?finalizers.orValue([]).size()"
+        ),
     ),
     "conditions-are-unique": (
         (ANY_KIND,),
-        "object == null || !has(object.status) || type(object.status) != map || !has(object.status.conditions) || "
-        "type(object.status.conditions) != list || object.status.conditions.all(one, "
-        "object.status.conditions.filter(other, other.?type == one.?type).size() == 1)",
+        (
+            "object == null || !has(object.status) || type(object.status) != map || !has(object.status.conditions) || "
+            "type(object.status.conditions) != list || object.status.conditions.all(one, "
+            "object.status.conditions.filter(other, other.?type == one.?type).size() == 1)"
+        ),
     ),
 }
 """The invariants that a scenario can name, with the kinds to which they apply."""

@@ -9,7 +9,15 @@ from msgspec import Struct
 
 from mockube.apimachinery import json_pointer, meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.operators.end_state import Difference, EndState, Identity, Varying, differences, end_state, label_of
+from mockube.operators.end_state import (
+    Difference,
+    EndState,
+    Identity,
+    Varying,
+    differences,
+    end_state,
+    label_of,
+)
 
 from .director import MAX_EXITS, Outcome
 from .invariants import Invariant
@@ -45,7 +53,9 @@ class Reference(Struct, frozen=True, kw_only=True):
     """The keys of what is wrong without a disturbance: it is reported once."""
 
 
-def find_problems(outcome: Outcome, reference: Reference, invariants: Sequence[Invariant]) -> Sequence[Problem]:
+def find_problems(
+    outcome: Outcome, reference: Reference, invariants: Sequence[Invariant]
+) -> Sequence[Problem]:
     """Return what is wrong with a run, but not what is wrong with the undisturbed one as well."""
     trace = outcome.trace
     found = [
@@ -65,9 +75,7 @@ def find_problems(outcome: Outcome, reference: Reference, invariants: Sequence[I
 def end_differences(trace: Trace, reference: Reference) -> Sequence[Difference]:
     """Compare the objects that either run has touched."""
     touched = trace.touched | reference.trace.touched
-    actual, expected = (
-        _end_of(each, touched, reference.varying) for each in (trace, reference.trace)
-    )
+    actual, expected = (_end_of(each, touched, reference.varying) for each in (trace, reference.trace))
     return differences(expected, actual, reference.varying)
 
 
@@ -80,14 +88,18 @@ def _at_end(outcome: Outcome, reference: Reference) -> Iterator[Problem]:
     for text in outcome.failed_steps:
         yield Problem(type="step", text=text, key=("step", text))
     for text in outcome.failed_expectations:
-        yield Problem(type="expectation", text=f"at the end: {text}", key=("expectation", text.partition(":")[0]))
+        yield Problem(
+            type="expectation", text=f"at the end: {text}", key=("expectation", text.partition(":")[0])
+        )
     if outcome.failed_steps:
         return  # it did not come to the end
     if not outcome.is_quiet:
         writes = Counter((each.verb, each.resource) for each in outcome.trace.requests if each.is_write)
         (verb, resource), count = writes.most_common(1)[0] if writes else (("", ""), 0)
         most = f": {count} times {verb} of {resource}" if count else ""
-        yield Problem(type="never quiet", text=f"it never becomes quiet{most}", key=("never quiet", verb, resource))
+        yield Problem(
+            type="never quiet", text=f"it never becomes quiet{most}", key=("never quiet", verb, resource)
+        )
         return
     for difference in end_differences(outcome.trace, reference):
         yield Problem(type="end", text=str(difference), key=("end", *difference.key))
@@ -152,7 +164,13 @@ def _owned_writes(trace: Trace, user: str) -> Iterator[Problem]:
     for change in trace.changes:
         paths = [path for path in change.paths if path == "/spec" or path.startswith("/spec/")]
         maker = makers.get(change.identity, user)
-        if change.type == "MODIFIED" and change.user == user and paths and maker != user and _is_person(maker):
+        if (
+            change.type == "MODIFIED"
+            and change.user == user
+            and paths
+            and maker != user
+            and _is_person(maker)
+        ):
             kind = change.identity[0]
             text = f"it writes to a spec that {maker} owns: {paths[0]} of {label_of(change.identity)}"
             yield Problem(type="spec", text=text, key=("spec", kind, paths[0]))
@@ -205,7 +223,9 @@ def _forbidden(trace: Trace) -> Iterator[Problem]:
 
 def _hot_loops(outcome: Outcome, reference: Reference) -> Iterator[Problem]:
     writes = [each for each in outcome.trace.requests if each.is_write]
-    restarts = 1 + sum("crash" in each.action or each.action == "restart" for each in outcome.plan.disturbances)
+    restarts = 1 + sum(
+        "crash" in each.action or each.action == "restart" for each in outcome.plan.disturbances
+    )
     if outcome.is_quiet and len(writes) > max(HOT_LEAST, HOT_FACTOR * restarts * reference.writes):
         (verb, resource), count = Counter(map(_group, writes)).most_common(1)[0]
         text = f"{len(writes)} writes, and {reference.writes} undisturbed; {count} of them are {verb} of {resource}"

@@ -46,7 +46,13 @@ class Disturbance(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __str__(self) -> str:
         about = f" {self.object}" if self.object else f" of {self.resource}" if self.resource else ""
-        when = f"at {self.write}" if self.write is not None else f"after step {self.step + 1}" if self.step >= 0 else "from the start"
+        when = (
+            f"at {self.write}"
+            if self.write is not None
+            else f"after step {self.step + 1}"
+            if self.step >= 0
+            else "from the start"
+        )
         return f"{TEXTS[self.action]}{about}, {when}"
 
     @property
@@ -150,7 +156,9 @@ def count_writes(groups: Sequence[tuple[str, str, str]]) -> Sequence[Write]:
     seen: Counter[tuple[str, str, str]] = Counter()
     writes: list[Write] = []
     for verb, resource, namespace in groups:
-        writes.append(Write(verb=verb, resource=resource, namespace=namespace, number=seen[verb, resource, namespace]))
+        writes.append(
+            Write(verb=verb, resource=resource, namespace=namespace, number=seen[verb, resource, namespace])
+        )
         seen[verb, resource, namespace] += 1
     return writes
 
@@ -167,7 +175,9 @@ def single_plans(learned: Learned, random: Random) -> Sequence[Plan]:
 
 def plan_of(disturbances: Sequence[Disturbance]) -> Plan:
     endings = [ENDINGS[each.action] for each in disturbances if each.action in ENDINGS]
-    return Plan(disturbances=disturbances, ending=max(endings, default=""))  # that of the namespace, if there are both
+    return Plan(
+        disturbances=disturbances, ending=max(endings, default="")
+    )  # that of the namespace, if there are both
 
 
 def pair_plans(singles: Sequence[Plan], random: Random) -> Iterator[Plan]:

@@ -16,13 +16,23 @@ from mockube.objects.conditions import read_condition
 from mockube.objects.errors import InvalidType, InvalidValue
 from mockube.objects.manifests import is_text, read_objects
 
-from .invariants import Invariant, InvalidInvariant, read_invariant
+from .invariants import InvalidInvariant, Invariant, read_invariant
 
 KUBECTL: Final = "kubectl"
 GONE: Final = "gone"
 STEP_SECONDS: Final = 30.0
 NAMESPACE: Final = "default"
-_FIELDS: Final = ("cluster", "operator", "arrange", "act", "expect", "subject", "invariants", "without", "timeout")
+_FIELDS: Final = (
+    "cluster",
+    "operator",
+    "arrange",
+    "act",
+    "expect",
+    "subject",
+    "invariants",
+    "without",
+    "timeout",
+)
 _OPERATIONS: Final = ("apply", "delete", "patch", KUBECTL)
 _STEP_FIELDS: Final = (*_OPERATIONS, "with", "until", "namespace", "name")
 _CLUSTER_FIELDS: Final = ("nodes", "packs", "version", "flags")
@@ -171,7 +181,9 @@ def _operation(type_: str, fields: Mapping[str, Any], place: str, folder: Path) 
         return Operation(type=type_, objects=_objects(value, at, folder), namespace=namespace)
     if type_ == "patch" and not isinstance(fields.get("with"), Mapping | list):
         raise InvalidScenario(f"{place}.with: a patch is a map or a list")
-    return Operation(type=type_, target=_ref(value, at, namespace), patch=fields.get("with"), namespace=namespace)
+    return Operation(
+        type=type_, target=_ref(value, at, namespace), patch=fields.get("with"), namespace=namespace
+    )
 
 
 def _describe(operation: Operation) -> str:
@@ -185,7 +197,9 @@ def _describe(operation: Operation) -> str:
 
 def _objects(value: Any, place: str, folder: Path) -> Sequence[Mapping[str, Any]]:
     try:
-        objects = [tree for each in (value if isinstance(value, list) else [value]) for tree in _read(each, folder)]
+        objects = [
+            tree for each in (value if isinstance(value, list) else [value]) for tree in _read(each, folder)
+        ]
     except (InvalidType, InvalidValue, OSError) as error:
         raise InvalidScenario(f"{place}: {error}") from error
     if not objects:
@@ -210,7 +224,9 @@ def _expectation(value: Any, place: str, namespace: str) -> Expectation:
         namespace = words[at + 1]
         del words[at : at + 2]
     if len(words) < 2:
-        raise InvalidScenario(f"{place}: an expectation is KIND/NAME CONDITION, such as deployment/web Available, not {value!r}")
+        raise InvalidScenario(
+            f"{place}: an expectation is KIND/NAME CONDITION, such as deployment/web Available, not {value!r}"
+        )
     condition = " ".join(words[1:])
     if condition != GONE:
         try:

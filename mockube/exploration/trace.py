@@ -22,7 +22,9 @@ from mockube.kubelet.kubelets import ENDPOINT
 from mockube.operators.end_state import NOISE, Identity, kind_of
 
 WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
-_QUIET_RESOURCES: Final = frozenset({"events", "leases", "tokenreviews", "subjectaccessreviews", "selfsubjectaccessreviews"})
+_QUIET_RESOURCES: Final = frozenset(
+    {"events", "leases", "tokenreviews", "subjectaccessreviews", "selfsubjectaccessreviews"}
+)
 """Resources whose writes do not belong to what an operator makes."""
 _ADDRESS: Final[Identity] = ("ConfigMap", ENDPOINT.namespace, ENDPOINT.name)
 """The address of the simulated kubelets, which is another one in each fork."""
@@ -37,6 +39,8 @@ class Change(Struct, frozen=True, kw_only=True):
     type: str
     identity: Identity
     user: str
+    author: str
+    """The user, or what it is in a report."""
     verb: str
     before: ReadOnlyTree | None
     after: ReadOnlyTree | None
@@ -46,7 +50,7 @@ class Change(Struct, frozen=True, kw_only=True):
         kind, namespace, name = self.identity
         place = f" in {namespace}" if namespace else ""
         fields = f" ({', '.join(self.paths[:3])})" if self.type == "MODIFIED" and self.paths else ""
-        return f"{self.type} {kind} {name}{place}{fields} by {self.user}"
+        return f"{self.type} {kind} {name}{place}{fields} by {self.author}"
 
 
 class SentRequest(Struct, frozen=True, kw_only=True):
@@ -73,7 +77,11 @@ class SentRequest(Struct, frozen=True, kw_only=True):
 
     def line(self) -> str:
         name = f" {self.name}" if self.name else ""
-        result = self.code or "the connection is cut" if not self.is_error else f"{self.code} {self.message}".strip()
+        result = (
+            self.code or "the connection is cut"
+            if not self.is_error
+            else f"{self.code} {self.message}".strip()
+        )
         return f"the operator: {self.verb} {self.resource}{name} -> {result}"
 
 
@@ -91,6 +99,8 @@ class Trace(Struct, kw_only=True):
     """A run as it is seen. `objects` are those that exist now."""
 
     clock: Clock
+    operator: str
+    """The user that the operator is."""
     objects: dict[Identity, ReadOnlyTree]
     changes: list[Change] = field(default_factory=list)
     requests: list[SentRequest] = field(default_factory=list)
@@ -124,7 +134,12 @@ class Trace(Struct, kw_only=True):
         return frozenset(
             change.identity
             for change in self.changes
-            if change.type == "ADDED" and (change.user == SERVER.name or is_controller(change.user) or change.user.startswith("system:node"))
+            if change.type == "ADDED"
+            and (
+                change.user == SERVER.name
+                or is_controller(change.user)
+                or change.user.startswith("system:node")
+            )
         )
 
     def quiet_seconds(self) -> float:
@@ -140,6 +155,7 @@ class Trace(Struct, kw_only=True):
         identity = (kind, about.get("namespace", ""), about["name"])
         if kind in NOISE or identity == _ADDRESS:
             return
+        user = author.get("user", "")
         before = self.objects.get(identity)
         after = _after(spec, before, about)
         if after is None:
@@ -152,7 +168,8 @@ class Trace(Struct, kw_only=True):
                 revision=spec["revision"],
                 type=spec["type"],
                 identity=identity,
-                user=author.get("user", ""),
+                user=user,
+                author="the operator" if user == self.operator else user or "another server",
                 verb=author.get("verb", ""),
                 before=before,
                 after=after,
@@ -197,7 +214,9 @@ class Trace(Struct, kw_only=True):
         return self.clock.monotonic() - self.began
 
 
-def _after(spec: Mapping[str, Any], before: ReadOnlyTree | None, about: Mapping[str, Any]) -> ReadOnlyTree | None:
+def _after(
+    spec: Mapping[str, Any], before: ReadOnlyTree | None, about: Mapping[str, Any]
+) -> ReadOnlyTree | None:
     """Return the object after a Change; of one whose patch is left out, only its names."""
     if spec["type"] == "DELETED":
         return None
@@ -214,7 +233,7 @@ async def following(
 ) -> AsyncIterator[Trace]:
     """Follow a fork from a revision on; `user` is the operator."""
     now = clock.monotonic()
-    trace = Trace(clock=clock, objects=dict(arranged), began=now, last_activity=now)
+    trace = Trace(clock=clock, operator=user, objects=dict(arranged), began=now, last_activity=now)
     requests = await client.list(REQUESTS, field_selector="code=0")
     faults = await client.list(FAULTS)
 

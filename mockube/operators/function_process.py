@@ -115,7 +115,9 @@ class FunctionProcess:
     def __init__(self, server: FunctionServer, pid: int, output: int, marker: str) -> None:
         self._server, self.pid, self._marker = server, pid, marker
         self.log = OperatorLog()
-        self._reader = threading.Thread(target=self._drain, args=(output,), name="log of an operator", daemon=True)
+        self._reader = threading.Thread(
+            target=self._drain, args=(output,), name="log of an operator", daemon=True
+        )
         self._reader.start()
         self._end: OperatorEnd | None = None
 
