@@ -117,6 +117,11 @@ GROUPS: Final[Mapping[str, Sequence[Command]]] = {
     "Tests": (
         Command(name="run", summary="run one command with a temporary cluster", module="run"),
         Command(
+            name="explore",
+            summary="disturb an operator at every moment, and report what then is wrong",
+            module="explore",
+        ),
+        Command(
             name="lint", summary="check manifests and charts against several minor releases", module="lint"
         ),
         Command(

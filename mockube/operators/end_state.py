@@ -192,8 +192,7 @@ def learn_varying(
             groups[kind, namespace][index].append(name)
     patterns = [_pattern(kind, *both) for (kind, _), both in groups.items() if all(both)]
     named = Varying(patterns=[each for each in patterns if each is not None], fixed=names & others)
-    ends = [end_state(trees, named, counted) for trees in (first, second)]
-    found = differences(*ends)
+    found = differences(end_state(first, named, counted), end_state(second, named, counted))
     return Varying(
         patterns=named.patterns,
         fixed=named.fixed,
