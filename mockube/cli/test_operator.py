@@ -22,9 +22,9 @@ from .progress import FrequentSteps, Progress, is_live
 from .shared_flags import add_output
 
 if TYPE_CHECKING:
-    from mockube.operators.judging.bench import Setup
-    from mockube.operators.judging.findings import Report
-    from mockube.operators.judging.inputs import Account
+    from mockube.judging.bench import Setup
+    from mockube.judging.findings import Report
+    from mockube.judging.inputs import Account
 
 FORMATS: Final = {".json": "json", ".xml": "junit", ".sarif": "sarif", ".md": "markdown", ".html": "html"}
 FAIL_ON: Final = ("error", "warning", "note")
@@ -161,10 +161,10 @@ def _positive(text: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     from mockube.embedded.log_capture import capture_log  # noqa: PLC0415 - these import the API server
-    from mockube.operators.judging.baseline import Baseline, baseline_text, read_baseline  # noqa: PLC0415
-    from mockube.operators.judging.context import Context  # noqa: PLC0415
-    from mockube.operators.judging.findings import Report  # noqa: PLC0415
-    from mockube.operators.judging.run import judge_all  # noqa: PLC0415
+    from mockube.judging.baseline import Baseline, baseline_text, read_baseline  # noqa: PLC0415
+    from mockube.judging.context import Context  # noqa: PLC0415
+    from mockube.judging.findings import Report  # noqa: PLC0415
+    from mockube.judging.run import judge_all  # noqa: PLC0415
 
     _check_reports(options)
     names = options.filename
@@ -204,7 +204,7 @@ def _check_reports(options: argparse.Namespace) -> None:
 
 
 def _chosen(options: argparse.Namespace) -> Sequence[str]:
-    from mockube.operators.judging.run import NAMES  # noqa: PLC0415 - it imports the API server
+    from mockube.judging.run import NAMES  # noqa: PLC0415 - it imports the API server
 
     only, skipped = (
         _names(texts, flag, NAMES) for texts, flag in ((options.only, "--only"), (options.skip, "--skip"))
@@ -221,9 +221,9 @@ def _names(texts: Sequence[str], flag: str, known: Sequence[str]) -> Sequence[st
 
 
 def _setup(options: argparse.Namespace, names: Sequence[str], command: Sequence[str]) -> "Setup":
+    from mockube.judging.bench import Setup  # noqa: PLC0415
+    from mockube.judging.inputs import read_release, read_sample  # noqa: PLC0415
     from mockube.lint.renderers import ChartOptions  # noqa: PLC0415 - these import the API server
-    from mockube.operators.judging.bench import Setup  # noqa: PLC0415
-    from mockube.operators.judging.inputs import read_release, read_sample  # noqa: PLC0415
     from mockube.operators.process import check_command  # noqa: PLC0415
 
     if not names:
@@ -257,7 +257,7 @@ def _setup(options: argparse.Namespace, names: Sequence[str], command: Sequence[
 
 
 def _account(text: str | None) -> "Account | None":
-    from mockube.operators.judging.inputs import Account  # noqa: PLC0415 - it imports the API server
+    from mockube.judging.inputs import Account  # noqa: PLC0415 - it imports the API server
 
     if text is None:
         return None
@@ -278,7 +278,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
 
 
 def _text(report: "Report", output: str, options: argparse.Namespace) -> str:
-    from mockube.operators.judging import machine_reports, page_reports, text_report  # noqa: PLC0415 - as above
+    from mockube.judging import machine_reports, page_reports, text_report  # noqa: PLC0415 - as above
 
     reports = {
         "json": machine_reports.json_report,

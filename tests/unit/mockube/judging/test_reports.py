@@ -1,5 +1,6 @@
 """The reports of judgements, and the baseline of known findings."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -7,15 +8,15 @@ import orjson
 import pytest
 
 from mockube.failure import UsageError
-from mockube.operators.judging.baseline import Baseline, KnownFinding, baseline_text, read_baseline
-from mockube.operators.judging.findings import Judgement, Level, Outcome, Report, fingerprint
-from mockube.operators.judging.machine_reports import json_report, junit_report, sarif_report
-from mockube.operators.judging.page_reports import html_report, markdown_report
-from mockube.operators.judging.rules import RULES
-from mockube.operators.judging.text_report import finding_lines, summary, table_rows
+from mockube.judging.baseline import Baseline, KnownFinding, baseline_text, read_baseline
+from mockube.judging.findings import Judgement, Level, Outcome, Report, fingerprint
+from mockube.judging.machine_reports import json_report, junit_report, sarif_report
+from mockube.judging.page_reports import html_report, markdown_report
+from mockube.judging.rules import RULES
+from mockube.judging.text_report import finding_lines, summary, table_rows
 
 
-def _report(known: frozenset[str] = frozenset()) -> Report:
+def _report(known: Mapping[str, str] | None = None) -> Report:
     deletions = Judgement(
         name="deletions", question="Does it leave nothing?", figures={"gone after": "1.0 s"}
     )
@@ -26,14 +27,19 @@ def _report(known: frozenset[str] = frozenset()) -> Report:
     upgrade = Judgement(name="upgrade", question="Is it the same?", reason="no version before")
     rights = Judgement(name="rights", question="Has it its rights?")
     return Report(
-        operator="./manager", judgements=[rights, deletions, growth, upgrade], known=known, files=["deploy"]
+        operator="./manager",
+        judgements=[rights, deletions, growth, upgrade],
+        known=known or {},
+        files=["deploy"],
     )
 
 
-def _known(name: str) -> frozenset[str]:
-    return frozenset(
-        fingerprint(each.name, finding) for each, finding in _report().findings() if each.name == name
-    )
+def _known(name: str) -> Mapping[str, str]:
+    return {
+        fingerprint(each.name, finding): each.name
+        for each, finding in _report().findings()
+        if each.name == name
+    }
 
 
 def test_outcome_is_that_of_most_severe_finding() -> None:
@@ -48,13 +54,13 @@ def test_outcome_is_that_of_most_severe_finding() -> None:
 @pytest.mark.parametrize(
     ("known", "fail_on", "failed"),
     [
-        (frozenset(), "error", True),
+        ({}, "error", True),
         (_known("deletions"), "error", False),
         (_known("deletions"), "warning", True),
-        (_known("deletions") | _known("growth"), "note", False),
+        ({**_known("deletions"), **_known("growth")}, "note", False),
     ],
 )
-def test_only_new_findings_fail(known: frozenset[str], fail_on: str, *, failed: bool) -> None:
+def test_only_new_findings_fail(known: Mapping[str, str], fail_on: str, *, failed: bool) -> None:
     assert _report(known).failed(fail_on) is failed
 
 
@@ -141,7 +147,8 @@ def test_baseline_keeps_reasons_and_drops_what_is_gone(tmp_path: Path) -> None:
     before = Baseline(
         findings=[
             KnownFinding(fingerprint=key, reason="as agreed"),
-            KnownFinding(fingerprint="gone", reason="long ago"),
+            KnownFinding(fingerprint="gone", judgement="growth", reason="long ago"),
+            KnownFinding(fingerprint="kept", judgement="drift", rule="r", reason="not made this time"),
         ]
     )
     file.write_text(baseline_text(_report(), before))
@@ -149,6 +156,7 @@ def test_baseline_keeps_reasons_and_drops_what_is_gone(tmp_path: Path) -> None:
     assert {each.rule: each.reason for each in read.findings} == {
         "left-over": "",
         "memory-grows": "as agreed",
+        "r": "not made this time",
     }
     assert not _report(read.fingerprints()).failed("note")
 
@@ -164,3 +172,8 @@ def test_invalid_baseline_is_refused(tmp_path: Path, text: str) -> None:
 def test_missing_baseline_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file or directory; --write-baseline creates the file"):
         read_baseline(tmp_path / "none.json")
+
+
+def test_baseline_of_judgements_that_were_not_made_is_not_gone() -> None:
+    report = _report({"a": "drift", "b": "growth", "c": "upgrade", **_known("growth")})
+    assert report.gone() == {"b"}

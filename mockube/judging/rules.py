@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 RULES: Final[Mapping[str, str]] = {
+    "not-judged": "A judgement could not be made because of an error",
     "manifest-refused": "The API server refuses an object of the manifests",
     "sample-refused": "The API server refuses the custom resource",
     "operator-exits": "The operator ends by itself",

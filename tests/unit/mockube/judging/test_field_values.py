@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mockube.operators.judging.field_values import NO_VALUE, field_changes, other_value, schema_of
+from mockube.judging.field_values import NO_VALUE, field_changes, other_value, schema_of
 
 DEFINITION = {
     "spec": {
@@ -57,8 +57,11 @@ DEFINITION = {
         ({"type": "string", "enum": ["a", "b"]}, "a", "b"),
         ({"type": "string", "enum": ["a"]}, "a", NO_VALUE),
         ({"type": "string"}, "web", "webx"),
+        ({"type": "string"}, "1G", "2G"),
+        ({"type": "string"}, "30s", "31s"),
+        ({"type": "string"}, "1.26", "1.26x"),
         ({"type": "string", "maxLength": 3}, "web", "we"),
-        ({"type": "string", "pattern": "^[0-9]+Gi$"}, "10Gi", "10Gj"),
+        ({"type": "string", "pattern": "^[0-9]+Gi$"}, "10Gi", "11Gi"),
         ({"type": "string", "pattern": "^a$"}, NO_VALUE, NO_VALUE),
         ({"type": "string", "minLength": 3}, NO_VALUE, "xxx"),
         ({"type": "string", "format": "date-time"}, NO_VALUE, "2026-01-01T00:00:00Z"),

@@ -10,6 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 Path = tuple[str, ...]
 NO_VALUE: Final = object()
 _MAX_DEPTH: Final = 6
+_LONGEST_UNIT: Final = 2
 _FORMATS: Final[Mapping[str, str]] = {
     "date-time": "2026-01-01T00:00:00Z",
     "date": "2026-01-01",
@@ -112,11 +113,23 @@ def _other_text(schema: ReadOnlyTree, value: Any) -> Any:
     if text_format in _FORMATS:
         return _FORMATS[text_format]
     if schema.get("pattern"):
-        return _like(str(value)) if isinstance(value, str) and value else NO_VALUE
+        return (
+            _larger_amount(str(value)) or _like(str(value)) if isinstance(value, str) and value else NO_VALUE
+        )
     base = value if isinstance(value, str) else ""
+    if larger := _larger_amount(base):
+        return larger
     longer = f"{base}x" if base else "x" * max(1, int(schema.get("minLength") or 1))
     longest = schema.get("maxLength")
     return longer if longest is None or len(longer) <= longest else base[:-1] or NO_VALUE
+
+
+def _larger_amount(text: str) -> str:
+    """Return a quantity or a span, such as 1Gi or 30s, with a larger number; "" for another text."""
+    unit = text.lstrip("0123456789")
+    digits = text[: len(text) - len(unit)]
+    is_amount = digits and len(unit) <= _LONGEST_UNIT and (not unit or unit.isalpha())
+    return f"{int(digits) + 1}{unit}" if is_amount else ""
 
 
 def _like(text: str) -> Any:

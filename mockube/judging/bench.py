@@ -2,7 +2,7 @@
 
 import base64
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -20,12 +20,14 @@ from mockube.cluster import Cluster
 from mockube.component_base.clock import Clock
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.objects.errors import KindNotServed
+from mockube.operators.end_state import Identity
 
 from .inputs import DEFAULT_ACCOUNT, Account, Release, Sample, Workload, find_workload, is_webhook
 from .instances import Instance, ProcessInstance
 
 WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 _POLL_SECONDS: Final = 0.2
+_NO_NODE: Final = "mockube.dev/no-node"
 _STORED_NOWHERE: Final = ("authentication.k8s.io", "authorization.k8s.io")
 _FIRST_KINDS: Final = ("Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "Role")
 _OWN_ACCOUNT: Final = Account(namespace="default", name="operator-under-test")
@@ -91,6 +93,9 @@ class Bench:
         """How often instances ended by themselves; each is started again, as a kubelet would."""
         self.refused: list[tuple[ReadOnlyTree, str]] = []
         """The objects of the manifests that the server refused."""
+        self.poll_seconds = _POLL_SECONDS
+        self.own: frozenset[Identity] = frozenset()
+        """What the operator had created before there was a custom resource: it belongs to none."""
         self._kubeconfigs: dict[str, Path] = {}
 
     # --- objects
@@ -122,7 +127,7 @@ class Bench:
     def _prepared(self, tree: ReadOnlyTree) -> ReadOnlyTree:
         workload = self.setup.workload(self.release, self.minor)
         if workload is not None and (tree.get("kind"), meta.name(tree)) == (workload.kind, workload.name):
-            return {**tree, "spec": {**(tree.get("spec") or {}), "replicas": 0}}
+            return without_pods(tree)
         return tree
 
     def _apply(self, tree: ReadOnlyTree) -> None:
@@ -274,9 +279,9 @@ class Bench:
 
     # --- waiting
 
-    def pause(self, seconds: float = _POLL_SECONDS) -> None:
+    def pause(self, seconds: float | None = None) -> None:
         """Let the operator and the cluster work for some time."""
-        threading.Event().wait(seconds)
+        threading.Event().wait(self.poll_seconds if seconds is None else seconds)
         self.look_after()
 
     def wait_for(self, condition: Callable[[], bool], seconds: float) -> float | None:
@@ -349,6 +354,16 @@ def is_write(call: RecordedCall) -> bool:
         and call.group != "control.mockube.dev"
         and not (call.resource == "serviceaccounts" and call.subresource == "token")
     )
+
+
+def without_pods(tree: ReadOnlyTree) -> ReadOnlyTree:
+    """Return a workload with no replicas, or a DaemonSet for nodes that do not exist."""
+    spec: Mapping[str, Any] = tree.get("spec") or {}
+    if tree.get("kind") != "DaemonSet":
+        return {**tree, "spec": {**spec, "replicas": 0}}
+    template = spec.get("template") or {}
+    pod = {**(template.get("spec") or {}), "nodeSelector": {_NO_NODE: "true"}}
+    return {**tree, "spec": {**spec, "template": {**template, "spec": pod}}}
 
 
 def in_namespace(tree: ReadOnlyTree, namespace: str) -> ReadOnlyTree:

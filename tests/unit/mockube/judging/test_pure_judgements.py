@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from mockube.operators.judging.deletions import invalid_owners
-from mockube.operators.judging.drift import changed_fields
-from mockube.operators.judging.growth import Cost, growth_findings, read_bytes
-from mockube.operators.judging.inputs import Account, find_workload, with_second_account
-from mockube.operators.judging.rights import common_unused, refused_rights, unused_rights, wildcards
-from mockube.operators.judging.webhooks import conversion_problems, matches_namespace, webhook_problems
+from mockube.judging.deletions import invalid_owners
+from mockube.judging.drift import changed_fields
+from mockube.judging.growth import Cost, growth_findings, read_bytes
+from mockube.judging.inputs import Account, find_workload, with_second_account
+from mockube.judging.rights import common_unused, refused_rights, unused_rights, wildcards
+from mockube.judging.webhooks import conversion_problems, matches_namespace, webhook_problems
 
 ROLE = {
     "kind": "ClusterRole",

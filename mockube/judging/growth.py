@@ -19,6 +19,8 @@ _MIN_EXTRA_REQUESTS = 2.0
 _MIN_EXTRA_BYTES = 20_000
 _MAX_MEMORY = 1 << 20
 _NODES = 20
+_POLL_SECONDS = 1.0
+"""Each look reads all that was recorded, which is much here."""
 _SECONDS_EACH = 0.5
 
 
@@ -50,6 +52,7 @@ def judge(context: Context, judgement: Judgement) -> None:
     with context.bench(nodes=_NODES) as bench:
         bench.create_others()
         bench.start_and_settle()
+        bench.poll_seconds = _POLL_SECONDS
         for begin, end in ((0, first), (first, setup.resources)):
             if end > begin:
                 costs.append(_create(context, judgement, bench, begin, end))

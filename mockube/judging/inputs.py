@@ -51,6 +51,7 @@ class Release(Struct, frozen=True, kw_only=True):
     names: Sequence[str]
     objects: Mapping[str, Sequence[LintObject]]
     command: Sequence[str]
+    chart: ChartOptions
 
     def trees(self, minor: str = minors.NEWEST) -> Sequence[ReadOnlyTree]:
         return [each.tree for each in self.objects[minor]]
@@ -93,7 +94,7 @@ def read_release(
     objects = InputReader(minor_names, chart).read(names)
     for each in objects[minors.NEWEST]:
         _check(each)
-    return Release(names=names, objects=objects, command=command)
+    return Release(names=names, objects=objects, command=command, chart=chart)
 
 
 def _check(item: LintObject) -> None:

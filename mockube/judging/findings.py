@@ -24,6 +24,7 @@ class Outcome(StrEnum):
     NOT_APPLICABLE = "not applicable"
 
 
+_NOTHING: Final[Mapping[str, str]] = {}
 SEVERITY: Final[Mapping[Level, int]] = {Level.NOTE: 1, Level.WARNING: 2, Level.ERROR: 3}
 _OUTCOMES: Final[Mapping[int, Outcome]] = {
     0: Outcome.PASSED,
@@ -97,8 +98,8 @@ class Report(Struct, frozen=True, kw_only=True):
 
     operator: str
     judgements: Sequence[Judgement]
-    known: frozenset[str] = frozenset()
-    """The fingerprints of the baseline."""
+    known: Mapping[str, str] = _NOTHING
+    """The fingerprints of the baseline, with the names of their judgements."""
     set_up: Sequence[str] = ()
     """The commands that start a cluster with the operator by hand, before those of a judgement."""
     files: Sequence[str] = ()
@@ -121,5 +122,7 @@ class Report(Struct, frozen=True, kw_only=True):
         return any(SEVERITY[finding.level] >= least for _, finding in self.new_findings())
 
     def gone(self) -> frozenset[str]:
-        """Return the fingerprints of the baseline whose findings were not found."""
-        return self.known - {fingerprint(each.name, finding) for each, finding in self.findings()}
+        """Return the fingerprints of the baseline whose judgements were made, and whose findings were not found."""
+        made = {each.name for each in self.judgements if each.outcome is not Outcome.NOT_APPLICABLE}
+        expected = {key for key, judgement in self.known.items() if judgement in made}
+        return frozenset(expected - {fingerprint(each.name, finding) for each, finding in self.findings()})

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 import orjson
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from mockube.failure import UsageError
 from mockube.importing.files import problem_of
 
-from .findings import Report, fingerprint
+from .findings import Outcome, Report, fingerprint
 from .machine_reports import printable_json
 
 
@@ -29,8 +29,9 @@ class KnownFinding(Struct, frozen=True, kw_only=True):
 class Baseline(Struct, frozen=True, kw_only=True):
     findings: list[KnownFinding]
 
-    def fingerprints(self) -> frozenset[str]:
-        return frozenset(each.fingerprint for each in self.findings)
+    def fingerprints(self) -> Mapping[str, str]:
+        """Return the fingerprints with the names of their judgements."""
+        return {each.fingerprint: each.judgement for each in self.findings}
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -45,9 +46,13 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def baseline_text(report: Report, before: Baseline) -> str:
-    """Return the file with the findings of a report, and the reasons that the file had before."""
+    """Return the file with the findings of a report, the reasons that it had before, and what it had of judgements that were not made."""
     reasons = {each.fingerprint: each.reason for each in before.findings}
-    entries: Mapping[str, Mapping[str, Any]] = {
+    made = {each.name for each in report.judgements if each.outcome is not Outcome.NOT_APPLICABLE}
+    others: Mapping[str, Any] = {
+        each.fingerprint: to_builtins(each) for each in before.findings if each.judgement not in made
+    }
+    found: Mapping[str, Any] = {
         (key := fingerprint(judgement.name, finding)): {
             "fingerprint": key,
             "judgement": judgement.name,
@@ -57,5 +62,6 @@ def baseline_text(report: Report, before: Baseline) -> str:
         }
         for judgement, finding in report.findings()
     }
+    entries = {**others, **found}
     tree = {"findings": [entries[key] for key in sorted(entries)]}
     return f"{printable_json(orjson.dumps(tree, option=orjson.OPT_INDENT_2).decode())}\n"

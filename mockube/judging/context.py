@@ -4,6 +4,7 @@ import asyncio
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
@@ -13,10 +14,12 @@ from mockube.client import kubeconfig
 from mockube.command_client import open_client
 from mockube.control_objects import ROLE_ADVICES, post
 from mockube.failure import Failure
+from mockube.lint.renderers import CHART_FILE, ChartOptions
+from mockube.objects.manifests import KUSTOMIZATIONS
 
 from .bench import Bench, Setup, open_bench
 from .inputs import Release
-from .reference import Reference
+from .reference import Reference, note_own_objects
 
 CLUSTER = "by-hand"
 OWN_KUBECONFIG = "operator.kubeconfig"
@@ -58,6 +61,7 @@ class Context(Struct, kw_only=True):
         with self.bench(minor=minor, nodes=nodes) as bench:
             bench.create_others()
             bench.start_and_settle()
+            note_own_objects(bench)
             bench.create_resource()
             self.wait_for_state(bench)
             bench.settle()
@@ -79,7 +83,7 @@ class Context(Struct, kw_only=True):
         commands = [
             f"mockube up --detach --name={CLUSTER}",
             f"export KUBECONFIG=$(mockube kubeconfig --name={CLUSTER} --path)",
-            f"kubectl apply {_files(release.names)}",
+            *(apply_command(name, release.chart) for name in release.names),
         ]
         if account is not None:
             commands += [
@@ -120,6 +124,16 @@ class Context(Struct, kw_only=True):
 
 def _files(names: Sequence[str]) -> str:
     return " ".join(f"-f {shlex.quote(name)}" for name in names)
+
+
+def apply_command(name: str, chart: ChartOptions) -> str:
+    """Return the command that installs an input: a chart, a kustomization, or files."""
+    path = Path(name)
+    if (path / CHART_FILE).is_file() or name.endswith(".tgz"):
+        flags = shlex.join([f"--namespace={chart.namespace}", "--include-crds", *chart.flags])
+        return f"helm template {chart.release} {shlex.quote(name)} {flags} | kubectl apply --server-side -f -"
+    is_kustomization = any((path / file).is_file() for file in KUSTOMIZATIONS)
+    return f"kubectl apply --server-side {'-k' if is_kustomization else '-f'} {shlex.quote(name)}"
 
 
 def read_advice(bench: Bench) -> ReadOnlyTree:

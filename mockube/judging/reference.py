@@ -13,10 +13,11 @@ from mockube.operators.end_state import (
     NOTHING_VARIES,
     Difference,
     EndState,
+    Identity,
     Varying,
     differences,
     end_state,
-    kind_of,
+    identity_of,
     learn_varying,
 )
 
@@ -62,15 +63,19 @@ def current_objects(bench: Bench, *, created_only: bool = False) -> Sequence[Tre
 
 
 def written_names(bench: Bench, *, created_only: bool = False) -> Sequence[ReadOnlyTree]:
-    """Return what the operator has written: the apiVersion, kind, namespace and name of each object."""
-    names: dict[tuple[str, ...], ReadOnlyTree] = {}
+    """Return what the operator has written: the apiVersion, kind, namespace and name of each object.
+
+    With `created_only`, it is what it has created for custom resources.
+    """
+    names: dict[Identity, ReadOnlyTree] = {}
     for change in bench.changes():
         about = change["object"]
         if created_only and change["type"] != "ADDED":
             continue
         identity = {"apiVersion": about["apiVersion"], "kind": about["kind"], "metadata": _metadata(about)}
-        if kind_of(identity) not in NOISE:
-            names[(kind_of(identity), about.get("namespace", ""), about["name"])] = identity
+        key = identity_of(identity)
+        if key[0] not in NOISE and not (created_only and key in bench.own):
+            names[key] = identity
     return [*names.values()]
 
 
@@ -99,6 +104,11 @@ def own_part(tree: ReadOnlyTree, group: str) -> Tree:
     kept: Tree = {name: value for name, value in tree.items() if name != "status" or is_own}
     kept["metadata"] = {**metadata, "annotations": annotations}
     return kept
+
+
+def note_own_objects(bench: Bench) -> None:
+    """Note what the operator has created before there is a custom resource."""
+    bench.own = frozenset(map(identity_of, written_names(bench, created_only=True)))
 
 
 def lines_of(found: Sequence[Difference]) -> Iterator[str]:

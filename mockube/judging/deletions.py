@@ -9,7 +9,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from .bench import Bench
 from .context import Context, about, target
 from .findings import Judgement, Level
-from .reference import current_objects, lines_of
+from .reference import current_objects, lines_of, note_own_objects
 
 _NAMESPACE = "to-be-deleted"
 _KEPT_KINDS = ("PersistentVolumeClaim", "Secret", "Namespace", "CustomResourceDefinition")
@@ -179,6 +179,7 @@ def _delete_while_down(context: Context, judgement: Judgement, bench: Bench) -> 
 def _delete_namespace(context: Context, judgement: Judgement, bench: Bench) -> None:
     bench.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}})
     bench.start_and_settle()
+    note_own_objects(bench)
     begin = context.setup.clock.now()
     try:
         for tree in context.setup.sample.others:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.status import ApiError
 from mockube.failure import Failure
+from mockube.objects.errors import KindNotServed
 
 from . import (
     deletions,
@@ -25,7 +26,7 @@ from . import (
     webhooks,
 )
 from .context import Context, NotApplicable
-from .findings import Judgement
+from .findings import Judgement, Level
 
 
 class Judge(Struct, frozen=True, kw_only=True):
@@ -102,7 +103,7 @@ def _judge(context: Context, judge: Judge) -> Judgement:
     except NotApplicable as reason:
         if not judgement.findings:
             judgement.reason = str(reason)
-    except (ApiError, Failure, TimeoutError) as error:
-        judgement.reason = f"it could not be made: {error}"
+    except (ApiError, Failure, KindNotServed, TimeoutError) as error:
+        judgement.add("not-judged", Level.ERROR, judge.name, f"could not be made: {error}")
     judgement.seconds = context.setup.clock.monotonic() - start
     return judgement
