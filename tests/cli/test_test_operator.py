@@ -9,6 +9,8 @@ import pytest
 from mockube.cli.main import main
 
 EXAMPLE = Path(__file__).parents[2] / "examples/test-operator"
+pytestmark = pytest.mark.timeout(600)  # each judgement has clusters of its own, and waits until they are quiet
+
 QUICK = ("--timeout=20", "--skip=rights")
 
 
@@ -31,13 +33,13 @@ def _folder(tmp_path, monkeypatch):
 
 
 def test_careful_operator_passes(tmp_path, capsys):
-    code, found = _judge("careful", tmp_path, "--only=drift,deletions,updates", "--report=careful.xml")
+    code, found = _judge("careful", tmp_path, "--only=drift,updates", "--report=careful.xml")
     assert code == 0, capsys.readouterr().out
     assert {name: each["outcome"] for name, each in found.items()} == dict.fromkeys(
-        ("install", "drift", "deletions", "updates"), "passed"
+        ("install", "drift", "updates"), "passed"
     )
     assert found["drift"]["figures"]["objects"] == "1"
-    assert "careful.py: passed; 4 passed; 0 findings" in capsys.readouterr().out
+    assert "careful.py: passed; 3 passed; 0 findings" in capsys.readouterr().out
     assert 'failures="0"' in Path("careful.xml").read_text()
 
 
