@@ -164,6 +164,7 @@ def run(options: argparse.Namespace) -> int:
     from mockube.judging.baseline import Baseline, baseline_text, read_baseline  # noqa: PLC0415
     from mockube.judging.context import Context  # noqa: PLC0415
     from mockube.judging.findings import Report  # noqa: PLC0415
+    from mockube.judging.reports import REPORTS  # noqa: PLC0415
     from mockube.judging.run import judge_all  # noqa: PLC0415
 
     _check_reports(options)
@@ -184,11 +185,12 @@ def run(options: argparse.Namespace) -> int:
         set_up=context.set_up,
         files=names,
     )
+    make = REPORTS.get(options.output)
+    print(_table(report, options) if make is None else make(report, options.fail_on))
     if options.write_baseline:
         options.baseline.write_text(baseline_text(report, baseline))
     for path in options.report:
-        path.write_text(_text(report, FORMATS[path.suffix], options))
-    print(_text(report, options.output or "", options))
+        path.write_text(f"{REPORTS[FORMATS[path.suffix]](report, options.fail_on)}\n")
     is_failed = report.failed(options.fail_on) and not options.write_baseline
     return Code.ERROR if is_failed else Code.OK
 
@@ -277,18 +279,9 @@ def _progress() -> Iterator[Callable[[str], None]]:
         progress.done()
 
 
-def _text(report: "Report", output: str, options: argparse.Namespace) -> str:
-    from mockube.judging import machine_reports, page_reports, text_report  # noqa: PLC0415 - as above
+def _table(report: "Report", options: argparse.Namespace) -> str:
+    from mockube.judging import text_report  # noqa: PLC0415 - as above
 
-    reports = {
-        "json": machine_reports.json_report,
-        "junit": machine_reports.junit_report,
-        "sarif": machine_reports.sarif_report,
-        "markdown": page_reports.markdown_report,
-        "html": page_reports.html_report,
-    }
-    if output in reports:
-        return reports[output](report, options.fail_on)
     lines = text_report.finding_lines(report, shows_details=options.details)
     return "\n".join(
         [table(text_report.table_rows(report)), *lines, "", text_report.summary(report, options.fail_on)]
