@@ -10,9 +10,9 @@ from msgspec import Struct, to_builtins
 
 from mockube.failure import UsageError
 from mockube.importing.files import problem_of
+from mockube.lint.machine_reports import printable_json
 
 from .findings import Outcome, Report, fingerprint
-from .machine_reports import printable_json
 
 
 class KnownFinding(Struct, frozen=True, kw_only=True):

@@ -48,6 +48,10 @@ class Context(Struct, kw_only=True):
             )
         return self.reference
 
+    def require_reference(self) -> None:
+        """Raise NotApplicable if there is no undisturbed state to compare with."""
+        assert self.expected is not None
+
     @contextmanager
     def bench(self, *, release: Release | None = None, minor: str = "", nodes: int = 3) -> Iterator[Bench]:
         """Yield a bench, and note at its end which rights the operator used."""

@@ -79,7 +79,7 @@ DISTURBANCES = (
 
 
 def judge(context: Context, judgement: Judgement) -> None:
-    assert context.expected
+    context.require_reference()
     judgement.did.append(
         f"In a new cluster for each: when the operator was quiet, a Fault was added for {_SPAN_SECONDS:g} s and the custom resource"
         " created meanwhile; then it had to reach the undisturbed state."

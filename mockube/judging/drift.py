@@ -97,11 +97,12 @@ def _role(context: Context, tree: ReadOnlyTree) -> Role:
 def _change(context: Context, judgement: Judgement, bench: Bench, seconds: float) -> None:
     changed = [(tree, path) for tree in _own_objects(bench) if (path := _change_one(bench, tree))]
     judgement.figures["objects changed"] = str(len(changed))
+    if not changed:
+        judgement.did.append("The server refuses each change of their fields that was tried.")
+        return
     judgement.did.append(
         f"Changed in each of its objects one field that it had set ({', '.join(f'{about(tree)} {path}' for tree, path in changed)}), and waited {seconds:g} s."
     )
-    if not changed:
-        return
     took = context.wait_for_state(bench, seconds)
     if took is not None:
         judgement.figures["changed ones repaired in"] = f"{took:.1f} s"

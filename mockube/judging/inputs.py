@@ -149,7 +149,7 @@ def _workload(tree: ReadOnlyTree, namespace: str) -> Workload:
     replicas = spec.get("replicas", 1)
     strategy = (spec.get("strategy") or {}).get("type", "RollingUpdate")
     account = Account(namespace=own_namespace, name=pod.get("serviceAccountName") or DEFAULT_ACCOUNT)
-    container = next(iter(pod.get("containers") or ()), {})
+    container: Mapping[str, Any] = next(iter(pod.get("containers") or ()), {})
     return Workload(
         kind=kind,
         namespace=own_namespace,

@@ -20,7 +20,7 @@ def judge(context: Context, judgement: Judgement) -> None:
         raise NotApplicable(
             f"{workload.kind} {workload.name} has one replica and never runs two pods at the same time"
         )
-    assert context.expected
+    context.require_reference()
     judgement.by_hand = [
         f"MOCKUBE_INSTANCE=1 {context.start_command}",
         *context.by_hand(f"mockube requests --name=by-hand --user={context.user}   # each write twice"),

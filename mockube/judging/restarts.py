@@ -1,5 +1,7 @@
 """Judgement 3: does a restart change nothing, and does the operator finish after it what it began before?"""
 
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.embedded.criteria import Criteria
 from mockube.operators.process import OperatorEnd
 
 from .bench import WRITES, Bench
@@ -65,8 +67,7 @@ def _restart_at_rest(context: Context, judgement: Judgement, bench: Bench) -> No
         )
 
 
-def _change_line(change: dict[str, object] | object) -> str:
-    assert isinstance(change, dict)
+def _change_line(change: ReadOnlyTree) -> str:
     about = change["object"]
     paths = ", ".join(str(each.get("path", "")) for each in change.get("patch", ())[:4])
     return f"{change['type']} {about['kind']} {about['name']}: {paths}"
@@ -86,12 +87,10 @@ def _crash_at_write(context: Context, judgement: Judgement, bench: Bench, number
     """Kill the operator at one of its writes; return whether it has sent so many."""
     bench.create_others()
     instance = bench.start_and_settle()
-    held = bench.cluster.inject(
-        delay=_HELD_SECONDS, after=number, times=1, user=bench.user, verb=[*WRITES], **_of_objects(bench)
-    )
+    held = bench.cluster.inject(delay=_HELD_SECONDS, after=number, times=1, **_writes_of(bench))
     bench.create_resource()
-    quiet = context.setup.reaction_seconds + context.expected.seconds
-    if bench.wait_for(lambda: held.hits > 0, quiet) is None:
+    limit = context.setup.reaction_seconds + 2 * context.expected.seconds
+    if bench.wait_for(lambda: held.hits > 0, limit if number else context.setup.timeout) is None:
         held.stop()
         return False
     write = next((each for each in reversed(bench.writes()) if each.code is None), None)
@@ -113,6 +112,8 @@ def _crash_at_write(context: Context, judgement: Judgement, bench: Bench, number
     return True
 
 
-def _of_objects(bench: Bench) -> dict[str, str]:
-    """Return the criterion that leaves out Leases: the namespace of the custom resource, if it has one."""
-    return {"namespace": bench.resource_namespace} if bench.setup.sample.is_namespaced else {}
+def _writes_of(bench: Bench) -> Criteria:
+    """Return the criteria of the operator's writes, without its Leases if the custom resource has a namespace of its own."""
+    if not bench.setup.sample.is_namespaced:
+        return {"user": bench.user, "verb": WRITES}
+    return {"user": bench.user, "verb": WRITES, "namespace": bench.resource_namespace}

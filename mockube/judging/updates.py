@@ -82,13 +82,13 @@ def _try(
     if not _patch(bench, [{"op": "replace", "path": "/spec", "value": spec}]):
         judgement.did.append(f"{change.name} could not be changed back.")
         return
-    seconds = bench.wait_for(lambda: not _differences(context, bench, before), context.setup.timeout / 3)
+    seconds = bench.wait_for(lambda: not _differences(context, bench, before), context.setup.timeout)
     if seconds is None:
         judgement.add(
             "update-not-undone",
             Level.ERROR,
             change.name,
-            f"was set to {change.after!r} and back, and the state is another one than before",
+            f"was set to {change.after!r} and back, and the state is another one than before, after {context.setup.timeout:g} s",
             details=[*lines_of(_differences(context, bench, before))],
             by_hand=[*hand, f"kubectl replace -f {context.setup.sample.names[0]}"],
         )

@@ -15,7 +15,7 @@ def judge(context: Context, judgement: Judgement) -> None:
         raise NotApplicable(
             "no version before: --previous names its manifests, and --previous-command its program"
         )
-    assert context.expected
+    context.require_reference()
     judgement.did += [
         "Installed the version before, created the custom resource, waited until it was quiet, and stopped the operator.",
         "Applied the manifests of the new version, started it, and compared with a new installation of it.",

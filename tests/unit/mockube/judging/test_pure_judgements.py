@@ -89,6 +89,16 @@ def test_right_is_unused_if_no_trial_used_it() -> None:
     assert common_unused(found) == {("ClusterRoleBinding", "patch", "deployments.apps", "")}
 
 
+def test_rights_whose_use_is_not_seen_are_left_out() -> None:
+    rule = {
+        "apiGroups": ["a"],
+        "resources": ["websites/finalizers", "events", "websites"],
+        "verbs": ["update"],
+    }
+    advice = {"unused": [{"binding": "b", "rules": [rule]}]}
+    assert [*unused_rights(advice)] == [("b", "update", "websites.a", "")]
+
+
 def test_refused_rights_have_their_namespace() -> None:
     rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "namespace": "a"}
     path = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
@@ -139,7 +149,14 @@ def test_owner_in_another_namespace_is_invalid() -> None:
     ],
 )
 def test_cost_that_grows_is_a_finding(last: Any, rules: list[str]) -> None:
-    same = {"count": 1, "requests": 10.0, "writes": 2.0, "bytes_read": 1000.0, "seconds": 1.0, "memory": 1000}
+    same: Any = {
+        "count": 1,
+        "requests": 10.0,
+        "writes": 2.0,
+        "bytes_read": 1000.0,
+        "seconds": 1.0,
+        "memory": 1000,
+    }
     found = growth_findings(Cost(**same), Cost(**{**same, **last}))
     assert [rule for rule, _, _ in found] == rules
 
