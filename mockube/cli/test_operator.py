@@ -1,6 +1,7 @@
 """`mockube test-operator -f FILE --sample=FILE -- CMD`: make the twelve judgements that every operator should pass."""
 
 import argparse
+import logging
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -160,8 +161,11 @@ def _positive(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    from mockube.embedded.log_capture import capture_log  # noqa: PLC0415 - these import the API server
-    from mockube.judging.baseline import Baseline, baseline_text, read_baseline  # noqa: PLC0415
+    from mockube.judging.baseline import (  # noqa: PLC0415 - these import the API server
+        Baseline,
+        baseline_text,
+        read_baseline,
+    )
     from mockube.judging.context import Context  # noqa: PLC0415
     from mockube.judging.findings import Report  # noqa: PLC0415
     from mockube.judging.reports import REPORTS  # noqa: PLC0415
@@ -175,7 +179,9 @@ def run(options: argparse.Namespace) -> int:
     if options.baseline is not None and (options.baseline.exists() or not options.write_baseline):
         baseline = read_baseline(options.baseline)
     setup = _setup(options, names, command)
-    with _progress() as on_step, capture_log():
+    # Clusters that end warn of what is cancelled, on stderr if nothing handles it.
+    logging.getLogger("mockube").addHandler(logging.NullHandler())
+    with _progress() as on_step:
         context = Context(setup=setup, on_step=on_step)
         judgements = judge_all(context, chosen, jobs=options.jobs)
     report = Report(
