@@ -11,7 +11,14 @@ from pathlib import Path
 import yaml
 
 config = yaml.safe_load(Path(os.environ["KUBECONFIG"]).read_text())
-cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+
+
+def entry(kind, name):
+    return next(each[kind] for each in config[f"{kind}s"] if each["name"] == name)
+
+
+context = entry("context", config["current-context"])
+cluster, user = entry("cluster", context["cluster"]), entry("user", context["user"])
 tls = ssl.create_default_context()
 if "certificate-authority-data" in cluster:
     tls.load_verify_locations(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
