@@ -22,14 +22,14 @@ from mockube.component_base.temporary_folder import temporary_folder
 from mockube.objects.errors import KindNotServed
 from mockube.operators.end_state import Identity
 
-from .inputs import DEFAULT_ACCOUNT, Account, Release, Sample, Workload, find_workload, is_webhook
+from . import object_kinds
+from .inputs import DEFAULT_ACCOUNT, Account, Release, Sample, Workload, find_workload
 from .instances import Instance, ProcessInstance
 
 WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 _POLL_SECONDS: Final = 0.2
 _NO_NODE: Final = "mockube.dev/no-node"
 _STORED_NOWHERE: Final = ("authentication.k8s.io", "authorization.k8s.io")
-_FIRST_KINDS: Final = ("Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "Role")
 _OWN_ACCOUNT: Final = Account(namespace="default", name="operator-under-test")
 _TOKEN_SECONDS: Final = 20.0
 _MAX_RESTARTS: Final = 5
@@ -104,16 +104,16 @@ class Bench:
         """Create the objects of a release. The operator's workload has no pods: the operator runs outside."""
         release = release or self.release
         trees = [*map(self._prepared, release.trees(self.minor))]
-        known = {meta.name(tree) for tree in trees if tree.get("kind") == "Namespace"}
+        known = {meta.name(tree) for tree in trees if object_kinds.is_namespace(tree)}
         used = {meta.namespace(tree) for tree in trees} | {self.account.namespace, self.setup.namespace}
         for name in sorted(used - known - {""}):
             self._create_namespace(name)
-        for tree in sorted(trees, key=_order):
-            if is_webhook(tree) and not self.setup.webhook_services:
+        for tree in sorted(trees, key=object_kinds.install_order):
+            if object_kinds.is_webhook(tree) and not self.setup.webhook_services:
                 continue
             self._apply(tree)
         for tree in trees:
-            if tree.get("kind") == "CustomResourceDefinition":
+            if object_kinds.is_definition(tree):
                 self.cluster.wait("CustomResourceDefinition", meta.name(tree), "Established")
         if self.setup.account_of(release) is None:
             self._apply_own_account()
@@ -359,7 +359,7 @@ def is_write(call: RecordedCall) -> bool:
 def without_pods(tree: ReadOnlyTree) -> ReadOnlyTree:
     """Return a workload with no replicas, or a DaemonSet for nodes that do not exist."""
     spec: Mapping[str, Any] = tree.get("spec") or {}
-    if tree.get("kind") != "DaemonSet":
+    if object_kinds.has_replicas(tree):
         return {**tree, "spec": {**spec, "replicas": 0}}
     template = spec.get("template") or {}
     pod = {**(template.get("spec") or {}), "nodeSelector": {_NO_NODE: "true"}}
@@ -371,10 +371,3 @@ def in_namespace(tree: ReadOnlyTree, namespace: str) -> ReadOnlyTree:
     if not namespace or not meta.namespace(tree):
         return tree
     return {**tree, "metadata": {**tree["metadata"], "namespace": namespace}}
-
-
-def _order(tree: ReadOnlyTree) -> int:
-    kind: Any = tree.get("kind")
-    if is_webhook(tree):
-        return len(_FIRST_KINDS) + 1
-    return _FIRST_KINDS.index(kind) if kind in _FIRST_KINDS else len(_FIRST_KINDS)

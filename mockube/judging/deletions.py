@@ -9,11 +9,10 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from .bench import Bench
 from .context import Context, about, target
 from .findings import Judgement, Level
+from .object_kinds import often_stays
 from .reference import current_objects, lines_of, note_own_objects
 
 _NAMESPACE = "to-be-deleted"
-_KEPT_KINDS = ("PersistentVolumeClaim", "Secret", "Namespace", "CustomResourceDefinition")
-"""Kinds that operators often keep on purpose, so that they are warnings."""
 
 
 def judge(context: Context, judgement: Judgement) -> None:
@@ -73,7 +72,7 @@ def _delete(context: Context, judgement: Judgement, bench: Bench) -> None:
     bench.wait_for(lambda: not [*_left_over(bench)], context.setup.timeout / 3)
     for tree in _left_over(bench):
         is_new = (tree.get("kind"), meta.namespace(tree), meta.name(tree)) not in before
-        level = Level.WARNING if is_new or tree.get("kind") in _KEPT_KINDS else Level.ERROR
+        level = Level.WARNING if is_new or often_stays(tree) else Level.ERROR
         origin = "was created during the deletion, and" if is_new else "has no owner that is gone, and"
         judgement.add(
             "left-over",
@@ -170,7 +169,7 @@ def _delete_while_down(context: Context, judgement: Judgement, bench: Bench) -> 
         if (about(tree), "left-over") not in known:
             judgement.add(
                 "left-over",
-                Level.WARNING if tree.get("kind") in _KEPT_KINDS else Level.ERROR,
+                Level.WARNING if often_stays(tree) else Level.ERROR,
                 f"{about(tree)}, deleted while the operator did not run",
                 "stays when the custom resource is gone: without a finalizer or an owner nobody deletes it",
             )

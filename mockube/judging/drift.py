@@ -11,6 +11,7 @@ from mockube.operators.end_state import Role, identity_of, kind_of
 from .bench import Bench
 from .context import Context, NotApplicable, about, target
 from .findings import Judgement, Level
+from .object_kinds import is_secret
 from .reference import current_objects, lines_of
 
 _REPAIR_SECONDS = 30.0
@@ -145,24 +146,24 @@ def changed_fields(tree: ReadOnlyTree) -> Iterator[tuple[Sequence[str | int], An
         prefix: Sequence[str | int] = ("metadata", name) if name == "labels" else (name,)
         value = metadata.get(name) if name == "labels" else tree.get(name)
         if value:
-            yield from _leaves(value, prefix, is_secret=tree.get("kind") == "Secret")
+            yield from _leaves(value, prefix, is_encoded=is_secret(tree))
 
 
 def _leaves(
-    value: Any, path: Sequence[str | int], *, is_secret: bool
+    value: Any, path: Sequence[str | int], *, is_encoded: bool
 ) -> Iterator[tuple[Sequence[str | int], Any]]:
     if isinstance(value, Mapping):
         for name in sorted(value, key=_preference):
-            yield from _leaves(value[name], (*path, name), is_secret=is_secret)
+            yield from _leaves(value[name], (*path, name), is_encoded=is_encoded)
     elif isinstance(value, list):
         for index, member in enumerate(value):
-            yield from _leaves(member, (*path, index), is_secret=is_secret)
+            yield from _leaves(member, (*path, index), is_encoded=is_encoded)
     elif isinstance(value, bool):
         yield path, not value
     elif isinstance(value, int):
         yield path, value + 1
     elif isinstance(value, str):
-        yield path, "ZHJpZnQ=" if is_secret else f"{value}-drift"
+        yield path, "ZHJpZnQ=" if is_encoded else f"{value}-drift"
 
 
 def _preference(name: str) -> tuple[int, str]:

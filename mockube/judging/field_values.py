@@ -120,8 +120,8 @@ def _other_text(schema: ReadOnlyTree, value: Any) -> Any:
     if larger := _larger_amount(base):
         return larger
     longer = f"{base}x" if base else "x" * max(1, int(schema.get("minLength") or 1))
-    longest = schema.get("maxLength")
-    return longer if longest is None or len(longer) <= longest else base[:-1] or NO_VALUE
+    max_length = schema.get("maxLength")
+    return longer if max_length is None or len(longer) <= max_length else base[:-1] or NO_VALUE
 
 
 def _larger_amount(text: str) -> str:
@@ -150,24 +150,24 @@ def _other_list(schema: ReadOnlyTree, value: Any) -> Any:
             return value[:-1]
         changed = other_value(items, value[-1])
         return NO_VALUE if changed is NO_VALUE else [*value[:-1], changed]
-    made = other_value(items, NO_VALUE)
-    return NO_VALUE if made is NO_VALUE or most == 0 else [made] * max(1, int(schema.get("minItems") or 1))
+    item = other_value(items, NO_VALUE)
+    return NO_VALUE if item is NO_VALUE or most == 0 else [item] * max(1, int(schema.get("minItems") or 1))
 
 
 def _other_object(schema: ReadOnlyTree, value: Any) -> Any:
     own = dict(value) if isinstance(value, Mapping) else {}
     additional = schema.get("additionalProperties")
     if isinstance(additional, Mapping) and additional:
-        made = other_value(additional, NO_VALUE)
-        return NO_VALUE if made is NO_VALUE else {**own, "mockube-test": made}
+        item = other_value(additional, NO_VALUE)
+        return NO_VALUE if item is NO_VALUE else {**own, "mockube-test": item}
     properties: Mapping[str, ReadOnlyTree] = schema.get("properties") or {}
     for name in sorted(properties, key=lambda each: each not in (schema.get("required") or ())):
         required = name in (schema.get("required") or ())
         if required or not own:
-            made = other_value(properties[name], own.get(name, NO_VALUE))
-            if made is NO_VALUE:
+            item = other_value(properties[name], own.get(name, NO_VALUE))
+            if item is NO_VALUE:
                 return NO_VALUE
-            own[name] = made
+            own[name] = item
     return own or NO_VALUE
 
 

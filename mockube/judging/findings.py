@@ -121,8 +121,8 @@ class Report(Struct, frozen=True, kw_only=True):
         least = SEVERITY[Level(fail_on)]
         return any(SEVERITY[finding.level] >= least for _, finding in self.new_findings())
 
-    def gone(self) -> frozenset[str]:
+    def missing_known(self) -> frozenset[str]:
         """Return the fingerprints of the baseline whose judgements were made, and whose findings were not found."""
-        made = {each.name for each in self.judgements if each.outcome is not Outcome.NOT_APPLICABLE}
-        expected = {key for key, judgement in self.known.items() if judgement in made}
+        judged = {each.name for each in self.judgements if each.outcome is not Outcome.NOT_APPLICABLE}
+        expected = {key for key, judgement in self.known.items() if judgement in judged}
         return frozenset(expected - {fingerprint(each.name, finding) for each, finding in self.findings()})

@@ -13,10 +13,8 @@ from mockube.lint.inputs import InputReader
 from mockube.lint.objects import LintObject
 from mockube.lint.renderers import ChartOptions
 
-_WORKLOADS: Final = ("Deployment", "StatefulSet", "DaemonSet")
-_BINDINGS: Final = ("ClusterRoleBinding", "RoleBinding")
-_WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-_DEFINITION: Final = "CustomResourceDefinition"
+from . import object_kinds
+
 DEFAULT_ACCOUNT: Final = "default"
 
 
@@ -111,7 +109,7 @@ def read_sample(names: Sequence[str], trees: Sequence[ReadOnlyTree], chart: Char
     objects = InputReader([minors.NEWEST], chart).read(names)[minors.NEWEST]
     for each in objects:
         _check(each)
-    definitions = {_defined(tree): tree for tree in trees if tree.get("kind") == _DEFINITION}
+    definitions = {_defined(tree): tree for tree in trees if object_kinds.is_definition(tree)}
     if not definitions:
         raise UsageError("no CustomResourceDefinition in the manifests: name the files that have it, too")
     for each in objects:
@@ -130,13 +128,9 @@ def _defined(definition: ReadOnlyTree) -> tuple[str, str]:
     return str(spec.get("group", "")), str((spec.get("names") or {}).get("kind", ""))
 
 
-def is_webhook(tree: ReadOnlyTree) -> bool:
-    return tree.get("kind") in _WEBHOOKS
-
-
 def find_workload(trees: Sequence[ReadOnlyTree], group: str, namespace: str) -> Workload | None:
     """Return the workload whose service account has rights for a group; the first workload if none has."""
-    found = [_workload(tree, namespace) for tree in trees if tree.get("kind") in _WORKLOADS]
+    found = [_workload(tree, namespace) for tree in trees if object_kinds.is_workload(tree)]
     bound = {*_accounts_with_rights(trees, group, namespace)}
     return next((each for each in found if each.account in bound), found[0] if found else None)
 
@@ -147,7 +141,6 @@ def _workload(tree: ReadOnlyTree, namespace: str) -> Workload:
     own_namespace = meta.namespace(tree) or namespace
     kind = str(tree["kind"])
     replicas = spec.get("replicas", 1)
-    strategy = (spec.get("strategy") or {}).get("type", "RollingUpdate")
     account = Account(namespace=own_namespace, name=pod.get("serviceAccountName") or DEFAULT_ACCOUNT)
     container: Mapping[str, Any] = next(iter(pod.get("containers") or ()), {})
     return Workload(
@@ -156,7 +149,7 @@ def _workload(tree: ReadOnlyTree, namespace: str) -> Workload:
         name=meta.name(tree),
         account=account,
         replicas=replicas if isinstance(replicas, int) else 1,
-        recreates=replicas == 1 and (kind == "StatefulSet" or strategy == "Recreate"),
+        recreates=replicas == 1 and object_kinds.replaces_pods_one_by_one(tree),
         environment=dict(
             _variables(container.get("env") or (), own_namespace, meta.name(tree), account.name)
         ),
@@ -183,15 +176,14 @@ def _accounts_with_rights(trees: Sequence[ReadOnlyTree], group: str, namespace: 
     roles = {
         (tree["kind"], meta.name(tree))
         for tree in trees
-        if tree.get("kind") in ("ClusterRole", "Role") and _covers(tree, group)
+        if object_kinds.is_role(tree) and _covers(tree, group)
     }
     for tree in trees:
         reference = tree.get("roleRef") or {}
-        if tree.get("kind") in _BINDINGS and (reference.get("kind"), reference.get("name")) in roles:
-            for subject in tree.get("subjects") or ():
-                if subject.get("kind") == "ServiceAccount":
-                    own = subject.get("namespace") or meta.namespace(tree) or namespace
-                    yield Account(namespace=own, name=str(subject.get("name")))
+        if object_kinds.is_binding(tree) and (reference.get("kind"), reference.get("name")) in roles:
+            for subject in object_kinds.service_accounts(tree):
+                own = subject.get("namespace") or meta.namespace(tree) or namespace
+                yield Account(namespace=own, name=str(subject.get("name")))
 
 
 def _covers(role: ReadOnlyTree, group: str) -> bool:
@@ -203,14 +195,13 @@ def with_second_account(
 ) -> Iterator[ReadOnlyTree]:
     """Yield the bindings of a service account, each with a second one, which has the same rights."""
     for tree in trees:
-        if tree.get("kind") not in _BINDINGS:
+        if not object_kinds.is_binding(tree):
             continue
         subjects = [*(tree.get("subjects") or ())]
         if any(
-            subject.get("kind") == "ServiceAccount"
-            and subject.get("name") == account.name
+            subject.get("name") == account.name
             and (subject.get("namespace") or meta.namespace(tree) or account.namespace) == account.namespace
-            for subject in subjects
+            for subject in object_kinds.service_accounts(tree)
         ):
             added = {"kind": "ServiceAccount", "name": second.name, "namespace": second.namespace}
             yield {**tree, "subjects": [*subjects, added]}

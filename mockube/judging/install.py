@@ -27,9 +27,9 @@ def judge(context: Context, judgement: Judgement) -> None:
     runs, seconds = [], 0.0
     for is_first in (True, False):
         with context.bench() as bench:
-            settled = _run(context, judgement, bench, is_first=is_first)
+            run_seconds = _run(context, judgement, bench, is_first=is_first)
             runs.append(written_objects(bench))
-            seconds = max(seconds, settled)
+            seconds = max(seconds, run_seconds)
     context.reference = make_reference(runs, seconds)
     varying = context.reference.varying.lines()
     if varying:

@@ -30,7 +30,7 @@ def json_report(report: Report, fail_on: str) -> str:
             "failed": report.failed(fail_on),
             "judgements": [_judgement_tree(report, each) for each in report.judgements],
             "setUp": report.set_up,
-            "gone": sorted(report.gone()),
+            "notFound": sorted(report.missing_known()),
         }
     )
 

@@ -57,7 +57,7 @@ def _markdown_details(report: Report, judgement: Judgement) -> Iterator[str]:
     for finding in judgement.findings:
         known = " (in the baseline)" if report.is_known(judgement, finding) else ""
         yield f"- **{finding.level}** `{finding.rule}`{known}: {_cell(finding.text)}"
-        if lines := [*_shown(finding)]:
+        if lines := [*_detail_lines(finding)]:
             yield ""
             yield from (f"      {line}" for line in lines)
             yield ""
@@ -68,7 +68,7 @@ def _markdown_details(report: Report, judgement: Judgement) -> Iterator[str]:
         yield from (f"    $ {printable(command)}" for command in judgement.by_hand)
 
 
-def _shown(finding: Finding) -> Iterator[str]:
+def _detail_lines(finding: Finding) -> Iterator[str]:
     yield from map(printable, finding.details)
     yield from (f"$ {printable(command)}" for command in finding.by_hand)
 
@@ -110,7 +110,7 @@ def _section(report: Report, judgement: Judgement) -> str:
 
 def _html_finding(report: Report, judgement: Judgement, finding: Finding) -> str:
     known = " (in the baseline)" if report.is_known(judgement, finding) else ""
-    lines = "\n".join(map(_html, _shown(finding)))
+    lines = "\n".join(map(_html, _detail_lines(finding)))
     head = f'<p><b class="{finding.level}">{finding.level}</b> <code>{finding.rule}</code>{known}: {_html(finding.text)}</p>'
     return head + (f"<pre>{lines}</pre>" if lines else "")
 

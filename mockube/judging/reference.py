@@ -101,9 +101,9 @@ def own_part(tree: ReadOnlyTree, group: str) -> Tree:
         for name, value in (metadata.get("annotations") or {}).items()
         if name not in _BUILT_IN_ANNOTATIONS
     }
-    kept: Tree = {name: value for name, value in tree.items() if name != "status" or is_own}
-    kept["metadata"] = {**metadata, "annotations": annotations}
-    return kept
+    own: Tree = {name: value for name, value in tree.items() if name != "status" or is_own}
+    own["metadata"] = {**metadata, "annotations": annotations}
+    return own
 
 
 def note_own_objects(bench: Bench) -> None:

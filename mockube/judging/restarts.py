@@ -2,6 +2,7 @@
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.embedded.criteria import Criteria
+from mockube.operators.end_state import NOISE, kind_of
 from mockube.operators.process import OperatorEnd
 
 from .bench import WRITES, Bench
@@ -47,7 +48,7 @@ def _restart_at_rest(context: Context, judgement: Judgement, bench: Bench) -> No
     instance.restart()
     bench.wait_until_followed(since, bench.account)
     changes = bench.changes()[before:]
-    counted = [each for each in changes if each["object"]["kind"] not in ("Lease", "Event")]
+    counted = [each for each in changes if kind_of(each["object"]) not in NOISE]
     judgement.figures |= {
         "writes after restart": str(len(bench.writes(since))),
         "changes after restart": str(len(counted)),
@@ -87,22 +88,22 @@ def _crash_at_write(context: Context, judgement: Judgement, bench: Bench, number
     """Kill the operator at one of its writes; return whether it has sent so many."""
     bench.create_others()
     instance = bench.start_and_settle()
-    held = bench.cluster.inject(delay=_HELD_SECONDS, after=number, times=1, **_writes_of(bench))
+    fault = bench.cluster.inject(delay=_HELD_SECONDS, after=number, times=1, **_writes_of(bench))
     bench.create_resource()
     limit = context.setup.reaction_seconds + 2 * context.expected.seconds
-    if bench.wait_for(lambda: held.hits > 0, limit if number else context.setup.timeout) is None:
-        held.stop()
+    if bench.wait_for(lambda: fault.hits > 0, limit if number else context.setup.timeout) is None:
+        fault.stop()
         return False
     write = next((each for each in reversed(bench.writes()) if each.code is None), None)
     instance.kill()
-    held.stop()
+    fault.stop()
     instance.restart()
     if context.wait_for_state(bench) is None:
-        what = "a write" if write is None else f"{write.verb} {write.resource}"
+        request = "a write" if write is None else f"{write.verb} {write.resource}"
         judgement.add(
             "not-finished-after-crash",
             Level.ERROR,
-            f"After a crash at write {number + 1} ({what})",
+            f"After a crash at write {number + 1} ({request})",
             f"the operator did not reach the undisturbed state within {context.setup.timeout:g} s",
             details=[*lines_of(context.expected.differences(bench))],
             by_hand=[

@@ -86,12 +86,12 @@ def judge_all(context: Context, chosen: Sequence[str], *, jobs: int = 1) -> Sequ
     The first one is always made, before the others, which compare with it.
     """
     first, *others = (each for each in JUDGES if each.name in chosen or each is JUDGES[0])
-    made = {first.name: _judge(context, first)}
+    judgements = {first.name: _judge(context, first)}
     with ThreadPoolExecutor(max_workers=jobs) as threads:
         between = [each for each in others if each.name != _LAST]
-        made |= {each.name: each for each in threads.map(partial(_judge, context), between)}
-    made |= {each.name: _judge(context, each) for each in others if each.name == _LAST}
-    return [made[name] for name in NAMES if name in made]
+        judgements |= {each.name: each for each in threads.map(partial(_judge, context), between)}
+    judgements |= {each.name: _judge(context, each) for each in others if each.name == _LAST}
+    return [judgements[name] for name in NAMES if name in judgements]
 
 
 def _judge(context: Context, judge: Judge) -> Judgement:

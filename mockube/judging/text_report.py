@@ -61,7 +61,7 @@ def summary(report: Report, fail_on: str) -> str:
     new = sum(1 for _ in report.new_findings())
     total = sum(1 for _ in report.findings())
     known = f", {total - new} in the baseline" if report.known else ""
-    gone = len(report.gone())
-    ended = f", {gone} of the baseline not found any more" if gone else ""
+    missing = len(report.missing_known())
+    ended = f", {missing} of the baseline not found any more" if missing else ""
     verdict = f"failed (--fail-on={fail_on})" if report.failed(fail_on) else "passed"
     return f"{report.operator}: {verdict}; {', '.join(counts)}; {total} findings{known}{ended}"

@@ -11,7 +11,7 @@ from mockube.history.field_values import changes_of
 from .bench import Bench
 from .context import Context, NotApplicable, about
 from .findings import Judgement, Level
-from .inputs import is_webhook
+from .object_kinds import is_definition, is_webhook
 
 _LONG_SECONDS: Final = 10
 _FAIL: Final = "Fail"
@@ -25,7 +25,7 @@ def judge(context: Context, judgement: Judgement) -> None:
     setup = context.setup
     trees = setup.release.trees()
     configurations = [tree for tree in trees if is_webhook(tree)]
-    definitions = [tree for tree in trees if tree.get("kind") == "CustomResourceDefinition"]
+    definitions = [tree for tree in trees if is_definition(tree)]
     versions = [name for tree in definitions if len(name := served_versions(tree)) > 1]
     if not configurations and not versions:
         raise NotApplicable("the manifests have no webhooks, and their definitions one version each")

@@ -176,4 +176,4 @@ def test_missing_baseline_is_refused(tmp_path: Path) -> None:
 
 def test_baseline_of_judgements_that_were_not_made_is_not_gone() -> None:
     report = _report({"a": "drift", "b": "growth", "c": "upgrade", **_known("growth")})
-    assert report.gone() == {"b"}
+    assert report.missing_known() == {"b"}
