@@ -48,9 +48,11 @@ def read_baseline(path: Path) -> Baseline:
 def baseline_text(report: Report, before: Baseline) -> str:
     """Return the file with the findings of a report, the reasons that it had before, and what it had of judgements that were not made."""
     reasons = {each.fingerprint: each.reason for each in before.findings}
-    judged = {each.name for each in report.judgements if each.outcome is not Outcome.NOT_APPLICABLE}
+    judgement_names = {each.name for each in report.judgements if each.outcome is not Outcome.NOT_APPLICABLE}
     others: Mapping[str, Any] = {
-        each.fingerprint: to_builtins(each) for each in before.findings if each.judgement not in judged
+        each.fingerprint: to_builtins(each)
+        for each in before.findings
+        if each.judgement not in judgement_names
     }
     found: Mapping[str, Any] = {
         (key := fingerprint(judgement.name, finding)): {

@@ -123,6 +123,8 @@ class Report(Struct, frozen=True, kw_only=True):
 
     def missing_known(self) -> frozenset[str]:
         """Return the fingerprints of the baseline whose judgements were made, and whose findings were not found."""
-        judged = {each.name for each in self.judgements if each.outcome is not Outcome.NOT_APPLICABLE}
-        expected = {key for key, judgement in self.known.items() if judgement in judged}
+        judgement_names = {
+            each.name for each in self.judgements if each.outcome is not Outcome.NOT_APPLICABLE
+        }
+        expected = {key for key, judgement in self.known.items() if judgement in judgement_names}
         return frozenset(expected - {fingerprint(each.name, finding) for each, finding in self.findings()})
