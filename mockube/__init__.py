@@ -24,4 +24,5 @@ __all__ = [
     "WaitFailed",
     "__getattr__",
     "connect",
+    "explore",
 ]

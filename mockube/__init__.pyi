@@ -12,6 +12,7 @@ from mockube.cluster import NotStarted as NotStarted
 from mockube.connection import AsyncConnection as AsyncConnection
 from mockube.connection import Connection as Connection
 from mockube.connection import connect as connect
+from mockube.exploration.api import explore as explore
 from mockube.objects.errors import KindNotServed as KindNotServed
 from mockube.objects.errors import WaitFailed as WaitFailed
 from mockube.objects.exec import ExecResult as ExecResult

@@ -1,6 +1,6 @@
 """The objects of the group `control.mockube.dev` for commands and for Python: requests of a client, with nothing of their own."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -92,10 +92,18 @@ def _text(cell: object) -> str:
 
 async def watch_requests(client: Client, field_selector: str) -> AsyncIterator[Tree]:
     """Yield the requests that arrive from now on, each when it ends."""
-    query: dict[str, Any] = {"fieldSelector": field_selector} if field_selector else {}
     listed = await client.list(REQUESTS, field_selector="code=0")
-    query["resourceVersion"] = listed.resource_version
-    async with client.watch(REQUESTS, query, timeout_seconds=WATCH_SECONDS) as stream:
+    async for tree in watch_after(client, REQUESTS, listed.resource_version, field_selector):
+        yield tree
+
+
+async def watch_after(
+    client: Client, kind: Resource[Any], version: str, field_selector: str = ""
+) -> AsyncGenerator[Tree, None]:
+    """Yield the objects of a kind that are added or change after a version."""
+    query: dict[str, Any] = {"fieldSelector": field_selector} if field_selector else {}
+    query["resourceVersion"] = version
+    async with client.watch(kind, query, timeout_seconds=WATCH_SECONDS) as stream:
         rest = b""
         async for chunk in stream.chunks():
             *lines, rest = (rest + chunk).split(b"\n")

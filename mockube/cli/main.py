@@ -120,7 +120,17 @@ GROUPS: Final[Mapping[str, Sequence[Command]]] = {
     "Tests": (
         Command(name="run", summary="run one command with a temporary cluster", module="run"),
         Command(
+            name="explore",
+            summary="disturb an operator at every moment, and report what then is wrong",
+            module="explore",
+        ),
+        Command(
             name="lint", summary="check manifests and charts against several minor releases", module="lint"
+        ),
+        Command(
+            name="test-operator",
+            summary="make the judgements that every operator should pass",
+            module="test_operator",
         ),
         Command(name="envtest", summary="write launchers that replace envtest's binaries", module="envtest"),
         Command(name="crds", summary="print the CustomResourceDefinitions of a pack", module="crds"),

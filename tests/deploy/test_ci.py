@@ -84,6 +84,36 @@ def test_action_starts_a_cluster_for_later_steps(runner):
     assert "::group::Logs of mockube" in runner.use(ACTION / "logs")
 
 
+def test_action_judges_an_operator(runner):
+    command = runner.folder / "bin/mockube"
+    script = 'for each; do case $each in --report=*.md) echo findings >"${each#*=}";; esac; done; echo "mockube $*"; exit 1'
+    command.write_text(f"#!/bin/sh\n{script}\n")
+    command.chmod(0o755)
+    summary = runner.folder / "summary"
+    runner.variables["GITHUB_STEP_SUMMARY"] = str(summary)
+    action = yaml.safe_load((ACTION / "test-operator/action.yml").read_text())
+    values = {
+        "manifests": "crds deploy",
+        "sample": "sample.yaml",
+        "command": "./manager --port=0",
+        "baseline": "known.json",
+        "reports": str(runner.folder / "reports"),
+        "flags": "--jobs=2",
+    }
+    step = action["runs"]["steps"][1]
+    environment = {name: INPUT.sub(lambda m: values[m[1]], text) for name, text in step["env"].items()}
+    variables = {**runner.variables, **environment, "GITHUB_ACTION_PATH": str(ACTION / "test-operator")}
+    ran = subprocess.run(
+        ["bash", "-c", step["run"]], env=variables, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 1
+    assert summary.read_text() == "findings\n"
+    words = ran.stdout.split()
+    assert words[:3] == ["mockube", "test-operator", "--sample=sample.yaml"]
+    assert words[4:8] == ["--jobs=2", "--filename=crds", "--filename=deploy", "--baseline=known.json"]
+    assert ran.stdout.endswith("-- sh -c exec ./manager --port=0\n")
+
+
 LOGS = 'echo "mockube $*"; [ "$1" != up ]'
 NO_LOGS = 'echo "mockube $*" >&2; exit 1'
 

@@ -1,0 +1,157 @@
+"""`mockube explore SCENARIO -- CMD ...`: disturb an operator at every moment, and report what then is wrong."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mockube.component_base.clock import RealClock
+from mockube.component_base.flags import non_negative_int, positive_int, seconds
+from mockube.failure import UsageError
+
+from .output import Code
+from .parsing import CommandParser
+from .progress import print_line
+
+if TYPE_CHECKING:
+    from mockube.exploration.explorer import Exploration, Options, Progress
+
+FOLDER = "findings"
+
+
+def add_flags(parser: CommandParser) -> None:
+    parser.usage = f"{parser.prog} [FLAG ...] SCENARIO -- CMD [ARG ...]"
+    parser.epilog = (
+        "The exit code is 1 if something was found. docs/guides/explore.md describes scenarios and findings."
+    )
+    parser.add_argument(
+        "--budget", type=seconds, metavar="TIME", help="begin no plan after this time, such as 60s or 10m"
+    )
+    parser.add_argument("--plans", type=positive_int, default=200, help="the maximum number of plans (200)")
+    parser.add_argument(
+        "--seed", type=non_negative_int, default=0, help="another number has another order of plans (0)"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=non_negative_int,
+        default=0,
+        help="how many runs there are at a time (three for each core)",
+    )
+    parser.add_argument(
+        "--patience",
+        type=seconds,
+        metavar="TIME",
+        help="how long a run whose end is not as expected may go on (8 times the longest pause of an undisturbed run)",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path(FOLDER),
+        metavar="DIR",
+        help=f"folder for the files of findings ({FOLDER})",
+    )
+    parser.add_argument(
+        "--replay", type=Path, metavar="FILE", help="run the plan of a finding again, instead of a scenario"
+    )
+    parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="the file of the scenario")
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="CMD", help="the operator; it is run with KUBECONFIG set"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    scenario, command = _arguments(options)
+    if options.replay is not None:
+        return _replay(options, scenario, command)
+    if not scenario:
+        raise UsageError("no scenario: use `mockube explore SCENARIO -- CMD ...`")
+    if not command:
+        raise UsageError("no command of an operator: use `mockube explore SCENARIO -- CMD ...`")
+    return _explore(options, scenario, command)
+
+
+def _arguments(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
+    scenario, command = options.scenario or "", [*options.command]
+    if scenario == "--":
+        return "", command
+    if command and command[0] != "--":
+        raise UsageError(
+            f"{command[0]}: flags precede the scenario, and -- precedes the command of the operator"
+        )
+    return scenario, command[1:]
+
+
+def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str]) -> int:
+    from mockube.exploration.api import explored, lines_of  # noqa: PLC0415 - it imports a whole control plane
+    from mockube.exploration.findings import write_finding  # noqa: PLC0415 - as above
+    from mockube.exploration.scenario import read_scenario_file  # noqa: PLC0415 - as above
+    from mockube.exploration.starters import CommandStarter  # noqa: PLC0415 - as above
+
+    read = read_scenario_file(Path(scenario))
+    with closing(CommandStarter(command)) as starter:
+        exploration = asyncio.run(explored(read, starter, _options(options), _print_progress))
+    _end_progress(exploration)
+    paths = [options.output / f"finding-{number}.yaml" for number in range(1, len(exploration.findings) + 1)]
+    for path, finding in zip(paths, exploration.findings, strict=True):
+        write_finding(
+            path, finding, scenario=str(Path(scenario).resolve()), command=command, seed=options.seed
+        )
+    for line in lines_of(exploration, paths):
+        print(line)
+    return Code.ERROR if exploration.findings else Code.OK
+
+
+def _replay(options: argparse.Namespace, scenario: str, command: Sequence[str]) -> int:
+    from mockube.exploration.explorer import Explorer, laboratory  # noqa: PLC0415 - as above
+    from mockube.exploration.findings import read_finding, report  # noqa: PLC0415 - as above
+    from mockube.exploration.scenario import read_scenario_file  # noqa: PLC0415 - as above
+    from mockube.exploration.starters import CommandStarter  # noqa: PLC0415 - as above
+
+    replay = read_finding(options.replay)
+    read = read_scenario_file(Path(scenario or replay.scenario))
+
+    async def run_plan() -> int:
+        with closing(CommandStarter(command or replay.command)) as starter:
+            async with laboratory(read, starter, RealClock()) as lab:
+                outcome, finding = await Explorer(lab, _options(options)).replay(replay.plan)
+        if outcome.problem:
+            print(f"the plan could not be run: {outcome.problem}")
+        elif not outcome.is_applied:
+            print("the plan did not take place: its moment did not come, or its object was not there")
+        if finding is None:
+            print("nothing is wrong")
+            return Code.OK
+        for line in report(finding, 1):
+            print(line)
+        return Code.ERROR
+
+    return asyncio.run(run_plan())
+
+
+def _options(options: argparse.Namespace) -> "Options":
+    from mockube.exploration.explorer import Options  # noqa: PLC0415 - as above
+
+    return Options(
+        seconds=options.budget,
+        plans=options.plans,
+        seed=options.seed,
+        jobs=options.jobs,
+        patience=options.patience,
+    )
+
+
+def _print_progress(progress: "Progress") -> None:
+    if sys.stderr.isatty():
+        text = f"\r{progress.done} of {progress.total} plans, {progress.findings} findings"
+        print(text, end="", file=sys.stderr, flush=True)
+
+
+def _end_progress(exploration: "Exploration") -> None:
+    if sys.stderr.isatty():
+        print_line("")
+    print_line(
+        f"{exploration.writes} writes were learned from two undisturbed runs, in {exploration.learning_seconds:.1f} s"
+    )

@@ -1,0 +1,595 @@
+"""One run: a fork, the operator in it, the steps of the scenario, the disturbances of a plan, and what the run then looks like."""
+
+import asyncio
+import base64
+import subprocess
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from msgspec import Struct, field
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.kubeconfig import Access
+from mockube.client.resources import Key
+from mockube.client.verbs import Client
+from mockube.component_base.clock import Clock
+from mockube.control_objects import FAULTS, object_of
+from mockube.kubectl import find_kubectl
+from mockube.objects.conditions import read_condition
+from mockube.objects.errors import KindNotServed, WaitFailed
+from mockube.objects.requests import ObjectRequests
+from mockube.operators.end_state import Identity
+from mockube.operators.process import RunningOperator
+
+from . import plans
+from .edits import Edit, edit_of
+from .plans import Disturbance, Plan
+from .scenario import GONE, Expectation, Operation, Scenario
+from .starters import Starter
+from .trace import Trace
+
+POLL_SECONDS: Final = 0.02
+HEARD_SECONDS: Final = 15.0
+"""How long an operator may take until its first request."""
+FOREVER: Final = 1e6
+MAX_EXITS: Final = 5
+"""After so many exits by itself in a run, an operator is not started again."""
+_EXIT_DELAY: Final = 0.05
+_GRACE_SECONDS: Final = 5.0
+_KUBECTL_SECONDS: Final = 60.0
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How long a run waits."""
+
+    settle: float
+    """After so long without a write, a run is quiet."""
+    patience: float
+    """How long a run that has ended otherwise than expected may still go on."""
+    longest: float
+    """A run that is not quiet after so long never is."""
+
+
+class Setting(Struct, frozen=True, kw_only=True):
+    """What all runs share."""
+
+    scenario: Scenario
+    starter: Starter
+    clock: Clock
+    access: Access
+    """The administrator's, whose server is that of a fork in each run."""
+    token: str
+    user: str
+    namespace: str
+    folder: Path
+
+
+class Outcome(Struct, kw_only=True):
+    """What a run was."""
+
+    plan: Plan
+    trace: Trace
+    is_quiet: bool = True
+    failed_steps: list[str] = field(default_factory=list)
+    failed_expectations: list[str] = field(default_factory=list)
+    exits: list[str] = field(default_factory=list)
+    """The messages of the exits that nothing caused."""
+    log: str = ""
+    is_applied: bool = True
+    """Whether all disturbances took place."""
+    problem: str = ""
+    """Why the run says nothing: the operator did not start."""
+    ignored_term: bool = False
+
+
+class NeverQuiet(Exception):
+    """The run is not quiet in time."""
+
+
+class Director:
+    def __init__(
+        self, setting: Setting, limits: Limits, plan: Plan, client: Client, trace: Trace, folder: Path
+    ) -> None:
+        self._setting, self._limits, self._plan = setting, limits, plan
+        self._client, self._trace = client, trace
+        access = setting.access
+        self._requests = ObjectRequests(client, access)
+        self._access = access
+        self._clock = setting.clock
+        self._kubeconfig, self._admin = folder / "operator.kubeconfig", folder / "admin.kubeconfig"
+        self._operators: list[RunningOperator] = []
+        self._heard_before = 0
+        self._is_starting = False
+        self._armed: dict[str, Disturbance] = {}
+        self._releases: list[Callable[[], Awaitable[None]]] = []
+        self._pending: set[asyncio.Task[None]] = set()
+        self._deadline = self._clock.monotonic() + limits.longest
+        self.outcome = Outcome(plan=plan, trace=trace)
+
+    # --- the run
+
+    async def run(self, is_as_expected: Callable[[Trace], bool]) -> Outcome:
+        """Run the scenario with the disturbances, and wait until the end is as expected, for a limited time."""
+        write_kubeconfig(self._kubeconfig, self._access, self._setting.token, self._setting.namespace)
+        write_kubeconfig(self._admin, self._access, self._access.token, self._setting.namespace)
+        supervision = asyncio.create_task(self._supervise(), name="supervision of a run")
+        try:
+            await self._arm()
+            self._start_operator()
+            await self._until_heard()
+            if not self.outcome.problem:
+                await self._act()
+                await self._end(is_as_expected)
+        except NeverQuiet:
+            self.outcome.is_quiet = False
+        finally:
+            supervision.cancel()
+            await asyncio.gather(supervision, *self._pending, return_exceptions=True)
+            await asyncio.to_thread(self._kill_all)
+        if not supervision.cancelled() and (error := supervision.exception()):
+            raise error
+        if self._trace.problem and not self.outcome.problem:
+            self.outcome.problem = self._trace.problem
+        self.outcome.is_applied &= not self._armed
+        return self.outcome
+
+    async def _act(self) -> None:
+        await self._disturb_after(plans.NO_STEP)
+        for number, step in enumerate(self._setting.scenario.act):
+            self._trace.note(f"step {number + 1}: {step.name}")
+            await do_operation(self._requests, self._admin, step.operation)
+            for expectation in step.until:
+                if not await self._wait(expectation, self._setting.scenario.timeout):
+                    self.outcome.failed_steps.append(f"step {number + 1}: {expectation} was not so")
+                    return
+            await self._disturb_after(number)
+        if self._plan.ending and not any(each.action in plans.ENDINGS for each in self._plan.disturbances):
+            await self._quiet()
+            await self._end_subject(self._plan.ending)
+
+    async def _wait(self, expectation: Expectation, seconds: float) -> bool:
+        """Wait for an expectation; not after the subject was deleted for good, because it may never hold then."""
+        is_ended = bool(self._plan.ending and self._plan.disturbances)
+        if is_ended or self._releases:
+            if await self._is_met(expectation, self._limits.settle) or is_ended:
+                return True
+            await self._release()  # what is held back may be what it waits for
+        return await self._is_met(
+            expectation, min(seconds, max(self._deadline - self._clock.monotonic(), 0.1))
+        )
+
+    async def _is_met(self, expectation: Expectation, seconds: float) -> bool:
+        ref = expectation.object
+        try:
+            if expectation.condition == GONE:
+                await self._requests.wait_gone(ref.target, None, seconds, ref.namespace)
+            else:
+                await self._requests.wait((ref.target, None, expectation.condition), seconds, ref.namespace)
+        except (WaitFailed, KindNotServed):
+            return False
+        return True
+
+    async def _release(self) -> None:
+        """End what was held back from the operator."""
+        while self._releases:
+            await self._releases.pop(0)()
+            self._trace.touch()
+
+    async def _end(self, is_as_expected: Callable[[Trace], bool]) -> None:
+        await self._quiet()
+        await self._release()
+        await self._quiet()
+        deadline = self._clock.monotonic() + self._limits.patience
+        while not (is_as_expected(self._trace) and await self._expectations_hold()):
+            if self._clock.monotonic() >= deadline or not self._can_go_on():
+                break
+            await self._pause(self._limits.settle)
+        await self._quiet()
+
+    def _can_go_on(self) -> bool:
+        return any(operator.code is None for operator in self._operators)
+
+    async def _expectations_hold(self) -> bool:
+        failed: list[str] = []
+        for expectation in () if self._plan.ending else self._setting.scenario.expect:
+            ref = expectation.object
+            try:
+                tree = await self._requests.get(ref.target, None, ref.namespace)
+            except (NotFound, KindNotServed):
+                tree = None
+            if expectation.condition == GONE:
+                problem = None if tree is None else "it exists"
+            else:
+                problem = (
+                    "it does not exist"
+                    if tree is None
+                    else read_condition(expectation.condition).find_problem(tree)
+                )
+            if problem is not None:
+                failed.append(f"{expectation}{f': {problem}' if problem else ''}")
+        self.outcome.failed_expectations = failed
+        return not failed
+
+    async def _quiet(self) -> None:
+        """Wait until nothing has been written for a while, and nothing is to come."""
+        while True:
+            is_busy = self._is_starting or any(not task.done() for task in self._pending)
+            remaining = self._limits.settle - self._trace.quiet_seconds()
+            if not is_busy and remaining <= 0:
+                return
+            if self._clock.monotonic() >= self._deadline or self._trace.problem:
+                raise NeverQuiet
+            await self._pause(POLL_SECONDS if is_busy else min(max(remaining, 0.001), POLL_SECONDS * 5))
+
+    async def _pause(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+
+    # --- the operator
+
+    def _start_operator(self) -> None:
+        self._heard_before = self._trace.heard()
+        self._is_starting = True
+        self._operators.append(
+            self._setting.starter.start(self._kubeconfig, self._setting.scenario.environment)
+        )
+
+    async def _until_heard(self) -> None:
+        """Wait for the first request of the operator that was started last."""
+        deadline = self._clock.monotonic() + HEARD_SECONDS
+        operator = self._operators[-1]
+        try:
+            while self._trace.heard() == self._heard_before:
+                if operator.code is not None:
+                    line = operator.log.last_line()
+                    self.outcome.problem = f"it exited with code {operator.code}{f': {line}' if line else ''}"
+                    return
+                if self._clock.monotonic() >= deadline:
+                    self.outcome.problem = f"it sent no request within {HEARD_SECONDS:g} s"
+                    return
+                await self._pause(POLL_SECONDS / 4)
+            self._trace.touch()
+        finally:
+            self._is_starting = False
+
+    async def _replace_operator(self, *, grace: float, text: str) -> None:
+        """End the operator, as a crash without a grace period, and start it again, when its Leases could be acquired."""
+        self._is_starting = True
+        operator = self._operators.pop()
+        end = await asyncio.to_thread(operator.stop, grace)
+        self.outcome.ignored_term |= end.ignored_term
+        self.outcome.log += operator.log.text()
+        self._trace.note(text)
+        await self._release_leases()
+
+    async def _restart_now(self) -> None:
+        self._start_operator()
+        problem = self.outcome.problem
+        await self._until_heard()
+        if self.outcome.problem != problem:
+            self.outcome.exits.append(self.outcome.problem)
+            self.outcome.problem = problem
+
+    async def _release_leases(self) -> None:
+        """Delete the Leases of the operator: it would wait until they expire."""
+        names = {
+            (each.namespace, each.name)
+            for each in self._trace.requests
+            if each.resource == "leases.coordination.k8s.io"
+            and each.name
+            and each.verb in ("get", "update", "patch")
+        }
+        for namespace, name in names:
+            with suppress(ApiError, KindNotServed):
+                await self._requests.delete("lease", name, namespace, ignore_not_found=True)
+
+    async def _supervise(self) -> None:
+        """Do what the plan says when one of its moments comes, and start an operator again that has ended."""
+        while True:
+            for name in [name for name in self._armed if self._trace.hits.get(name)]:
+                self._is_starting = True  # so that the run is not taken for quiet meanwhile
+                disturbance = self._armed.pop(name)
+                try:
+                    await _AT_WRITE[disturbance.action](self, disturbance, name)
+                finally:
+                    self._is_starting = False
+            await self._restart_ended()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._trace.arrived.wait()
+            self._trace.arrived.clear()
+
+    async def _restart_ended(self) -> None:
+        if self._is_starting or not self._operators:
+            return
+        operator = self._operators[-1]
+        if not operator.code or len(self.outcome.exits) >= MAX_EXITS:
+            return
+        line = operator.log.last_line()
+        text = f"the operator exits with code {operator.code}{f': {line}' if line else ''}"
+        self.outcome.exits.append(text)
+        await self._replace_operator(grace=0, text=text)
+        await self._pause(_EXIT_DELAY * 2 ** len(self.outcome.exits))
+        await self._restart_now()
+
+    def _kill_all(self) -> None:
+        for operator in self._operators:
+            operator.kill()
+            self.outcome.log += operator.log.text()
+
+    # --- disturbances
+
+    async def _arm(self) -> None:
+        """Create the Faults of the disturbances at writes."""
+        earlier: dict[tuple[str, str, str], int] = {}
+        ordered = sorted(
+            (each for each in self._plan.disturbances if each.write is not None),
+            key=lambda each: each.write.number if each.write else 0,
+        )
+        for index, disturbance in enumerate(ordered):
+            assert disturbance.write is not None
+            group, name = disturbance.write.group, f"explore-{index}"
+            spec = {
+                "match": self._match(verbs=[group[0]], resource=group[1], namespace=group[2]),
+                "skip": max(disturbance.write.number - earlier.get(group, 0), 0),
+                "times": 1,
+                **_FAULTS.get(disturbance.action, _FREEZE),
+            }
+            earlier[group] = earlier.get(group, 0) + 1
+            self._armed[name] = disturbance
+            await self._client.create(FAULTS, object_of("Fault", name, spec))
+
+    def _match(self, **criteria: Any) -> Mapping[str, Any]:
+        return {"user": self._setting.user, **criteria}
+
+    async def _disturb_after(self, number: int) -> None:
+        for disturbance in self._plan.disturbances:
+            if disturbance.write is None and disturbance.step == number:
+                self._trace.note(f"disturbance: {disturbance}")
+                await self._apply(disturbance)
+
+    async def _apply(self, disturbance: Disturbance) -> None:
+        try:
+            await _ACTIONS[disturbance.action](self, disturbance)
+        except NotApplicable as error:
+            self._trace.note(f"it does not take place: {error}")
+            self.outcome.is_applied = False
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name="a disturbance")
+        self._pending.add(task)
+
+    async def _delete_fault(self, name: str) -> None:
+        with suppress(NotFound):
+            await self._client.delete(FAULTS, Key("", name))
+
+    async def _add_fault(self, spec: Mapping[str, Any]) -> str:
+        return meta.name(await self._client.create(FAULTS, object_of("Fault", "", spec)))
+
+    async def at_refusal(self, disturbance: Disturbance, _name: str) -> None:
+        self._trace.note(f"disturbance: {disturbance}")
+
+    async def at_crash(self, disturbance: Disturbance, name: str) -> None:
+        await self._replace_operator(grace=0, text=f"disturbance: {disturbance}")
+        await self._delete_fault(name)
+        await self._restart_now()
+
+    async def at_crash_with_stale_start(self, disturbance: Disturbance, name: str) -> None:
+        """Let the operator start with what was before its last write."""
+        await self._replace_operator(grace=0, text=f"disturbance: {disturbance}")
+        await self._delete_fault(name)
+        await self._pause(POLL_SECONDS)  # until the Change has arrived
+        own = [each.revision for each in self._trace.changes if each.user == self._setting.user]
+        if own:
+            fault = await self._add_fault(
+                {"match": self._match(verbs=["list", "watch"]), "stale": {"revision": own[-1] - 1}}
+            )
+            self._trace.note(f"its lists and watches show revision {own[-1] - 1}, the newest is {own[-1]}")
+            self._releases.append(lambda: self._end_span(fault, "its watches show everything again"))
+        await self._restart_now()
+
+    async def at_freeze(self, disturbance: Disturbance, name: str) -> None:
+        """Do something while a write of the operator waits, which is then executed."""
+        self._trace.note(f"disturbance: {disturbance}")
+        await self._apply(disturbance)
+        await self._delete_fault(name)
+
+    async def _end_span(self, fault: str, text: str) -> None:
+        self._trace.note(text)
+        await self._delete_fault(fault)
+
+    async def restart(self, _: Disturbance) -> None:
+        await self._replace_operator(grace=_GRACE_SECONDS, text="the operator is stopped")
+        await self._restart_now()
+
+    async def start_second(self, _: Disturbance) -> None:
+        self._start_operator()
+        await self._until_heard()
+        self._operators.reverse()  # the first one stays the one that plans stop
+
+    async def lose_lease(self, _: Disturbance) -> None:
+        spec = {
+            "match": self._match(verbs=["update", "patch"], resource="leases"),
+            "steal": {"holder": "another", "seconds": 1},
+        }
+        await self._add_fault({**spec, "times": 1})
+
+    async def hold(self, disturbance: Disturbance) -> None:
+        fault = await self._add_fault(
+            {"match": self._match(verbs=["watch"], resource=disturbance.resource), "hold": {}}
+        )
+        text = f"the events of {disturbance.resource} arrive now"
+        self._releases.append(lambda: self._end_span(fault, text))
+
+    async def drop(self, disturbance: Disturbance) -> None:
+        match = self._match(verbs=["watch"], resource=disturbance.resource)
+        fault = await self._add_fault({"match": match, "drop": {}})
+
+        async def expire() -> None:
+            self._trace.note(f"the watch of {disturbance.resource} ends with 410")
+            await self._delete_fault(fault)
+            await self._delete_fault(await self._add_fault({"match": match, "refuse": {"status": 410}}))
+
+        self._releases.append(expire)
+
+    async def delete_node(self, _: Disturbance) -> None:
+        nodes = await self._requests.list("nodes", "", "", "")
+        if len(nodes) < 2:
+            raise NotApplicable("there is no other node")
+        pods = await self._requests.list("pods", "", "", "")
+        names = [pod["spec"].get("nodeName") for pod in pods]
+        node = max(nodes, key=lambda node: (names.count(meta.name(node)), meta.name(node)))
+        await self._requests.delete("node", meta.name(node), "default", ignore_not_found=True)
+
+    async def delete_owned(self, disturbance: Disturbance) -> None:
+        kind, namespace, name = self._find(disturbance)
+        await self._requests.delete(kind, name, namespace or "default", ignore_not_found=True)
+
+    async def edit_owned(self, disturbance: Disturbance) -> None:
+        await self._patch(self._find(disturbance), lambda edit: edit.forward)
+
+    async def change_subject(self, disturbance: Disturbance) -> None:
+        edit = await self._patch(self._find(disturbance), lambda edit: edit.forward)
+        await self._quiet()
+        kind, namespace, name = self._find(disturbance)
+        await self._requests.patch((kind, name, edit.back), namespace or "default", "merge", "")
+
+    async def _patch(self, identity: Identity, choose: Callable[[Edit], Mapping[str, Any]]) -> Edit:
+        kind, namespace, name = identity
+        edit = edit_of(self._trace.objects[identity])
+        if edit is None:
+            raise NotApplicable(f"{kind} {name} has no field to change")
+        try:
+            await self._requests.patch((kind, name, choose(edit)), namespace or "default", "merge", "")
+        except ApiError as error:
+            raise NotApplicable(error.message) from error
+        self._trace.note(f"{edit.text} of {kind} {name}")
+        return edit
+
+    async def delete_subject(self, disturbance: Disturbance) -> None:
+        await self._end_subject(plans.ENDINGS[disturbance.action])
+
+    async def recreate_subject(self, disturbance: Disturbance) -> None:
+        kind, namespace, name = self._find(disturbance)
+        await self._requests.delete(kind, name, namespace or "default", ignore_not_found=True)
+
+        async def create() -> None:
+            seconds = max(self._deadline - self._clock.monotonic(), 0.1)
+            await self._requests.wait_gone(kind, name, seconds, namespace or "default")
+            self._trace.note(f"{kind} {name} is created anew")
+            for step in self._setting.scenario.act:
+                for tree in step.operation.objects:
+                    if meta.name(tree) == name and meta.kind(tree) == kind.partition(".")[0]:
+                        await self._requests.apply(tree, step.operation.namespace)
+
+        self._later(_unless_waiting_fails(create()))
+
+    async def _end_subject(self, ending: str) -> None:
+        ref = self._setting.scenario.subject
+        assert ref is not None
+        with suppress(KindNotServed):
+            if ending == plans.TERMINATE:
+                await self._requests.delete("namespace", ref.namespace, "default", ignore_not_found=True)
+            else:
+                await self._requests.delete(ref.target, None, ref.namespace, ignore_not_found=True)
+
+    def _find(self, disturbance: Disturbance) -> Identity:
+        """Return the object that a disturbance is about, which may have another name in each run."""
+        kind, _, label = disturbance.object.partition("/")
+        prefix, star, suffix = label.partition("*")
+        for identity in sorted(self._trace.objects):
+            of_kind, namespace, name = identity
+            is_same = name == label if not star else name.startswith(prefix) and name.endswith(suffix)
+            is_kind = of_kind == kind or of_kind.partition(".")[0].lower() == kind.lower()
+            if is_kind and is_same and namespace in (disturbance.namespace, ""):
+                return identity
+        raise NotApplicable(f"there is no {disturbance.object}")
+
+
+class NotApplicable(Exception):
+    """A disturbance has no object in this run."""
+
+
+async def _unless_waiting_fails(work: Coroutine[Any, Any, None]) -> None:
+    with suppress(WaitFailed, ApiError, KindNotServed):
+        await work
+
+
+async def do_operation(requests: ObjectRequests, kubeconfig: Path, operation: Operation) -> None:
+    """Do what a step does."""
+    if operation.type == "apply":
+        await requests.apply([*operation.objects], operation.namespace)
+    elif operation.target is not None:
+        target = operation.target
+        if operation.type == "delete":
+            await requests.delete(target.target, None, target.namespace, ignore_not_found=False)
+        else:
+            await requests.patch((target.target, None, operation.patch), target.namespace, None, "")
+    else:
+        await asyncio.to_thread(_run_kubectl, kubeconfig, operation.arguments)
+
+
+class StepFailed(Exception):
+    """A command of a step failed; the message has its output."""
+
+
+def _run_kubectl(kubeconfig: Path, arguments: Sequence[str]) -> None:
+    command = [find_kubectl(), f"--kubeconfig={kubeconfig}", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_KUBECTL_SECONDS, check=False)  # noqa: S603 - it is the user's line
+    if done.returncode:
+        raise StepFailed(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
+
+
+def write_kubeconfig(path: Path, access: Access, token: str, namespace: str) -> None:
+    """Write a kubeconfig with a token, in JSON, which is YAML, too."""
+    authority = base64.b64encode(access.authority).decode()
+    tree: ReadOnlyTree = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {"name": "mockube", "cluster": {"server": access.server, "certificate-authority-data": authority}}
+        ],
+        "users": [{"name": "operator", "user": {"token": token}}],
+        "contexts": [
+            {"name": "mockube", "context": {"cluster": "mockube", "user": "operator", "namespace": namespace}}
+        ],
+        "current-context": "mockube",
+    }
+    path.touch(mode=0o600)
+    path.write_bytes(orjson.dumps(tree))
+
+
+_FREEZE: Final[Mapping[str, Any]] = {"delay": {"seconds": FOREVER}}
+_FAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    plans.CRASH_BEFORE: {"delay": {"seconds": FOREVER}, "cut": {"when": "before"}},
+    plans.CRASH_AFTER: {"cut": {"when": "after"}},
+    plans.LOSE_ANSWER: {"cut": {"when": "after"}},
+    plans.STALE_START: {"cut": {"when": "after"}},
+    **{name: {"refuse": {"status": code}} for name, code in plans.REFUSALS.items()},
+}
+"""The effects of the Fault at a write; the write waits for other actions."""
+_ACTIONS: Final[Mapping[str, Callable[[Director, Disturbance], Awaitable[None]]]] = {
+    plans.RESTART: Director.restart,
+    plans.SECOND: Director.start_second,
+    plans.LOSE_LEASE: Director.lose_lease,
+    plans.HOLD: Director.hold,
+    plans.DROP: Director.drop,
+    plans.NODE: Director.delete_node,
+    plans.DELETE_OWNED: Director.delete_owned,
+    plans.EDIT_OWNED: Director.edit_owned,
+    plans.DELETE_SUBJECT: Director.delete_subject,
+    plans.TERMINATE_NAMESPACE: Director.delete_subject,
+    plans.RECREATE: Director.recreate_subject,
+    plans.CHANGE_SUBJECT: Director.change_subject,
+}
+_AT_WRITE: Final[Mapping[str, Callable[[Director, Disturbance, str], Awaitable[None]]]] = {
+    **dict.fromkeys(_ACTIONS, Director.at_freeze),
+    **dict.fromkeys((plans.LOSE_ANSWER, *plans.REFUSALS), Director.at_refusal),
+    plans.CRASH_BEFORE: Director.at_crash,
+    plans.CRASH_AFTER: Director.at_crash,
+    plans.STALE_START: Director.at_crash_with_stale_start,
+}

@@ -1,0 +1,546 @@
+"""An exploration: the undisturbed runs, from which plans are made, the runs of all plans in parallel, and the findings."""
+
+import asyncio
+import dataclasses
+import os
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from mockube.apimachinery.randomness import Random, SeededRandom
+from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client import kubeconfig
+from mockube.client.kinds import CONFIG_MAPS
+from mockube.client.resources import Key, row
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
+from mockube.cluster import Cluster, ForkedCluster
+from mockube.command_client import open_client
+from mockube.component_base.clock import Clock
+from mockube.component_base.temporary_folder import temporary_folder
+from mockube.failure import Failure
+from mockube.history.versions import without_own_fields
+from mockube.objects.errors import KindNotServed, WaitFailed
+from mockube.objects.requests import ObjectRequests
+from mockube.objects.resource_names import ResourceNames
+from mockube.operators.end_state import (
+    NOISE,
+    Identity,
+    end_state,
+    identity_of,
+    kind_of,
+    learn_varying,
+)
+
+from . import plans
+from .director import Director, Limits, Outcome, Setting, StepFailed, do_operation, write_kubeconfig
+from .findings import Finding, what_happened
+from .judgements import Problem, Reference, end_differences, find_problems
+from .plans import Disturbance, Learned, Plan, count_writes, pair_plans, single_plans, smallest
+from .scenario import GONE, InvalidScenario, ObjectRef, Scenario
+from .starters import Starter
+from .trace import Trace, following
+
+PLANS: Final = 200
+REPETITIONS: Final = 3
+FIRST_LIMITS: Final = Limits(settle=1.5, patience=0.0, longest=60.0)
+"""Those of the undisturbed runs, from which the others are learned."""
+MAX_OWNED: Final = 20
+MAX_NOT_KNOWN: Final = 5
+_ACCOUNT: Final = ("kube-system", "operator-under-test")
+_SERVICE_ACCOUNTS: Final = row("v1", "serviceaccounts", "ServiceAccount")
+_BINDINGS: Final = row(
+    "rbac.authorization.k8s.io/v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
+)
+_TOKEN_SECONDS: Final = 86_400
+_SETTLE: Final = (0.15, 3.0)
+_PATIENCE: Final = (2.0, 10.0)
+_LONGEST: Final = (10.0, 60.0)
+_EXPLAINED: Final = (ApiError, StepFailed, KindNotServed, WaitFailed, NoResponse, Failure)
+_CLUSTER_FLAGS: Final = ("--control-requests=20000", "--control-changes=20000")
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    seconds: float | None = None
+    """The budget of time for the plans."""
+    plans: int = PLANS
+    seed: int = 0
+    jobs: int = 0
+    """How many runs there are at a time; 0 for three on each core."""
+    patience: float | None = None
+
+    @property
+    def parallel(self) -> int:
+        return self.jobs or 3 * (os.cpu_count() or 1)
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    done: int
+    total: int
+    findings: int
+
+
+Report = Callable[[str], None]
+ShowProgress = Callable[[Progress], None]
+
+
+class Exploration(Struct, kw_only=True):
+    """What was explored, and what was found."""
+
+    findings: list[Finding] = field(default_factory=list)
+    runs: int = 0
+    """The number of plans that were tried."""
+    total: int = 0
+    not_applied: int = 0
+    """Of these, how many could not take place: a moment did not come, or an object was not there."""
+    not_seen_again: int = 0
+    seconds: float = 0.0
+    learning_seconds: float = 0.0
+    writes: int = 0
+    notes: list[str] = field(default_factory=list)
+    """What is not the same each time without a disturbance."""
+    covered: Counter[str] = field(default_factory=Counter)
+    coverable: Counter[str] = field(default_factory=Counter)
+
+    def coverage(self) -> str:
+        parts = (f"{self.covered[name]} of {count} {name}" for name, count in self.coverable.items())
+        return ", ".join(parts)
+
+
+@asynccontextmanager
+async def laboratory(scenario: Scenario, starter: Starter, clock: Clock) -> AsyncIterator["Laboratory"]:
+    """Arrange a cluster, and yield what runs plans in forks of it."""
+    options = {**scenario.cluster, "flags": [*_CLUSTER_FLAGS, *scenario.cluster.get("flags", ())]}
+    try:
+        cluster = Cluster(**options)
+    except (TypeError, ValueError) as error:
+        raise InvalidScenario(f"cluster: {error}") from error
+    with temporary_folder("mockube-explore-") as folder:
+        try:
+            await asyncio.to_thread(cluster.start)
+            access = kubeconfig.read(cluster.kubeconfig)
+            setting = await _arrange(scenario, starter, clock, access, folder)
+            root = await asyncio.to_thread(cluster.fork)  # it has one thread, so that its forks are safe
+            async with open_client(dataclasses.replace(access, server=root.url), clock) as client:
+                arranged = await _all_objects(client)
+            yield Laboratory(setting, root, arranged)
+        finally:
+            await asyncio.to_thread(cluster.stop)
+
+
+async def _arrange(
+    scenario: Scenario, starter: Starter, clock: Clock, access: kubeconfig.Access, folder: Path
+) -> Setting:
+    namespace, name = tuple(scenario.service_account.split("/")) if scenario.service_account else _ACCOUNT
+    admin = folder / "admin.kubeconfig"
+    write_kubeconfig(admin, access, access.token, "default")
+    async with open_client(access, clock) as client:
+        requests = ObjectRequests(client, access)
+        for number, step in enumerate(scenario.arrange):
+            try:
+                await do_operation(requests, admin, step.operation)
+                for each in step.until:
+                    target = each.object.target, None, each.condition
+                    if each.condition == GONE:
+                        await requests.wait_gone(
+                            each.object.target, None, scenario.timeout, each.object.namespace
+                        )
+                    else:
+                        await requests.wait(target, scenario.timeout, each.object.namespace)
+            except _EXPLAINED as error:
+                raise InvalidScenario(f"arrange[{number}]: {error}") from error
+        token = await _token(client, namespace, name, has_rights=not scenario.service_account)
+    return Setting(
+        scenario=scenario,
+        starter=starter,
+        clock=clock,
+        access=access,
+        token=token,
+        user=f"system:serviceaccount:{namespace}:{name}",
+        namespace=namespace if scenario.service_account else "default",
+        folder=folder,
+    )
+
+
+async def _token(client: Client, namespace: str, name: str, *, has_rights: bool) -> str:
+    """Return a token of the operator's account, which is created with all rights unless the scenario has one."""
+    key = Key(namespace, name)
+    if has_rights:
+        metadata = {"name": name, "namespace": namespace}
+        await client.create(
+            _SERVICE_ACCOUNTS, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+        )
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+        binding = {"metadata": {"name": name}, "subjects": [subject], "roleRef": role}
+        kind = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding"}
+        await client.create(_BINDINGS, {**kind, **binding})
+    request = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "metadata": {},
+        "spec": {"expirationSeconds": _TOKEN_SECONDS},
+    }
+    try:
+        answer = await client.create(_SERVICE_ACCOUNTS, request, key=key, subresource="token")
+    except NotFound as error:
+        raise InvalidScenario(f"operator.serviceAccount: {error.message}") from error
+    return str(answer["status"]["token"])
+
+
+async def _all_objects(client: Client) -> Mapping[Identity, ReadOnlyTree]:
+    objects: dict[Identity, ReadOnlyTree] = {}
+    for found in await ResourceNames(client).all():
+        head = {"apiVersion": found.resource.api_version, "kind": found.resource.kind}
+        if "list" not in found.verbs or kind_of(head) in NOISE or "mockube" in found.resource.group:
+            continue
+        try:
+            items = (await client.list(found.resource)).items
+        except ApiError:  # such as metrics
+            continue
+        for item in items:
+            tree = without_own_fields({**head, **item})
+            objects[identity_of(tree)] = tree
+    return objects
+
+
+class Laboratory:
+    """Runs plans, each in a fork."""
+
+    def __init__(
+        self, setting: Setting, root: ForkedCluster, arranged: Mapping[Identity, ReadOnlyTree]
+    ) -> None:
+        self.setting, self.arranged = setting, arranged
+        self._root = root
+        self._number = 0
+
+    async def run(self, plan: Plan, limits: Limits, is_as_expected: Callable[[Trace], bool]) -> Outcome:
+        """Run a plan. An outcome with a problem says nothing about the operator."""
+        clock = self.setting.clock
+        fork = await asyncio.to_thread(self._root.fork)
+        self._number += 1
+        folder = self.setting.folder / f"run-{self._number}"
+        folder.mkdir()
+        setting = replace(self.setting, access=dataclasses.replace(self.setting.access, server=fork.url))
+        try:
+            async with AsyncExitStack() as stack:
+                client = await stack.enter_async_context(open_client(setting.access, clock))
+                revision = (await client.list(CONFIG_MAPS, "default")).resource_version
+                following_run = following(client, clock, self.arranged, int(revision), self.setting.user)
+                trace = await stack.enter_async_context(following_run)
+                director = Director(setting, limits, plan, client, trace, folder)
+                try:
+                    return await director.run(is_as_expected)
+                except _EXPLAINED as error:
+                    director.outcome.problem = str(error)
+                    return director.outcome
+        finally:
+            await asyncio.to_thread(fork.stop)
+
+
+class Explorer:
+    def __init__(
+        self, laboratory: Laboratory, options: Options, show_progress: ShowProgress = lambda _: None
+    ) -> None:
+        self._laboratory, self._options, self._show_progress = laboratory, options, show_progress
+        self._clock = laboratory.setting.clock
+        self._scenario = laboratory.setting.scenario
+        self._random: Random = SeededRandom(options.seed)
+        self._places = asyncio.Semaphore(options.parallel)
+        self._references: dict[str, Reference] = {}
+        self._limits = FIRST_LIMITS
+        self._seen: set[tuple[str, ...]] = set()
+        self.result = Exploration()
+
+    # --- the undisturbed runs
+
+    async def learn(self) -> Learned:
+        """Run the scenario undisturbed, twice, and return what plans are made of; raise Failure if that does not work."""
+        began = self._clock.monotonic()
+        endings = ["", *self._possible_endings()]
+        runs = [self._undisturbed(Plan(ending=ending)) for ending in endings for _ in range(2)]
+        outcomes = await asyncio.gather(*runs)
+        pairs = dict(zip(endings, zip(outcomes[::2], outcomes[1::2], strict=True), strict=True))
+        self._limits = self._learn_limits(chain.from_iterable(pairs.values()))
+        for ending, both in pairs.items():
+            self._references[ending] = self._reference(*both)
+        self.result.learning_seconds = self._clock.monotonic() - began
+        return self._learned(*pairs[""])
+
+    def _possible_endings(self) -> Iterator[str]:
+        subject = self._scenario.subject
+        if subject is None:
+            return
+        if plans.DELETE_SUBJECT not in self._scenario.without:
+            yield plans.DELETE
+        if subject.namespace != "default" and plans.TERMINATE_NAMESPACE not in self._scenario.without:
+            yield plans.TERMINATE
+
+    async def _undisturbed(self, plan: Plan) -> Outcome:
+        outcome = await self._laboratory.run(plan, FIRST_LIMITS, lambda _: True)
+        command = self._laboratory.setting.starter.text
+        log = outcome.log.strip()[-2000:]
+        if outcome.problem:
+            raise Failure(f"{command} does not run undisturbed: {outcome.problem}")
+        if outcome.failed_steps or (outcome.failed_expectations and not plan.ending):
+            text = "; ".join([*outcome.failed_steps, *outcome.failed_expectations])
+            raise Failure(
+                f"the scenario does not succeed undisturbed: {text}{f'. The operator printed: {log}' if log else ''}"
+            )
+        if not outcome.is_quiet:
+            raise Failure(
+                f"{command} never becomes quiet undisturbed: it had still written after {FIRST_LIMITS.longest:g} s"
+            )
+        return outcome
+
+    def _reference(self, first: Outcome, second: Outcome) -> Reference:
+        touched = first.trace.touched | second.trace.touched
+        ends = [
+            [each.trace.objects[identity] for identity in touched if identity in each.trace.objects]
+            for each in (first, second)
+        ]
+        counted = first.trace.counted | second.trace.counted
+        reference = Reference(
+            arranged=self._laboratory.arranged,
+            trace=first.trace,
+            varying=learn_varying(ends[0], ends[1], counted),
+            user=self._laboratory.setting.user,
+            writes=sum(each.is_write for each in first.trace.requests),
+        )
+        problems = [
+            problem
+            for each in (first, second)
+            for problem in find_problems(each, reference, self._scenario.invariants)
+        ]
+        if not first.plan.ending:
+            self._report_undisturbed(problems, first)
+        return replace(reference, problems=frozenset(problem.key for problem in problems))
+
+    def _report_undisturbed(self, problems: Sequence[Problem], outcome: Outcome) -> None:
+        unique = {problem.key: problem for problem in problems if problem.type != "end"}
+        if unique:
+            self._seen |= {*unique}
+            finding = Finding(
+                plan=plans.UNDISTURBED,
+                problems=[*unique.values()],
+                happened=what_happened(outcome.trace),
+                confirmed=2,
+                repetitions=2,
+            )
+            self.result.findings.append(finding)
+
+    def _learn_limits(self, outcomes: Iterator[Outcome]) -> Limits:
+        traces = [outcome.trace for outcome in outcomes]
+        gap = max((gap for trace in traces for gap in trace.gaps[1:]), default=0.0)
+        settle = _within(3 * gap + 0.1, _SETTLE)
+        longest = max(trace.last_activity - trace.began for trace in traces)
+        patience = self._options.patience
+        return Limits(
+            settle=settle,
+            patience=_within(8 * settle, _PATIENCE) if patience is None else patience,
+            longest=_within(10 * longest + 5 * settle, _LONGEST),
+        )
+
+    def _learned(self, first: Outcome, second: Outcome) -> Learned:
+        counts = [
+            Counter(
+                (each.verb, each.resource, each.namespace)
+                for each in outcome.trace.requests
+                if each.is_write and not each.is_error
+            )
+            for outcome in (first, second)
+        ]
+        reference = self._references[""]
+        writes = [
+            (each.verb, each.resource, each.namespace)
+            for each in first.trace.requests
+            if each.is_write and not each.is_error
+        ]
+        always = [write for write in count_writes(writes) if write.number < counts[1][write.group]]
+        self.result.writes = len(always)
+        self.result.notes += [f"{line} is not the same each time" for line in reference.varying.lines()]
+        for group in sorted(
+            group for group in {*counts[0], *counts[1]} if counts[0][group] != counts[1][group]
+        ):
+            verb, resource, namespace = group
+            place = f" in {namespace}" if namespace else ""
+            self.result.notes.append(
+                f"{verb} of {resource}{place} is sent {counts[0][group]} times, or {counts[1][group]} times"
+            )
+        subject = self._scenario.subject
+        return Learned(
+            writes=always,
+            watched=sorted(
+                {
+                    each.resource
+                    for each in first.trace.requests
+                    if each.verb == "watch" and "leases" not in each.resource
+                }
+            ),
+            owned=self._owned(first),
+            subject=subject.target if subject is not None else "",
+            subject_namespace=_namespace_of(subject, first.trace),
+            steps=len(self._scenario.act),
+            has_lease=any(
+                each.resource.startswith("leases") and each.verb in ("update", "patch")
+                for each in first.trace.requests
+            ),
+            has_nodes=any(kind == "Pod" for kind, _, _ in first.trace.touched),
+            lists_from_cache=any(
+                each.verb == "list" and "resourceVersion=0" in each.uri for each in first.trace.requests
+            ),
+            without=self._scenario.without,
+        )
+
+    def _owned(self, outcome: Outcome) -> Sequence[tuple[str, str]]:
+        """Return the objects that the operator has made and that still exist, with a star for what is random."""
+        trace, user = outcome.trace, self._laboratory.setting.user
+        made = {each.identity for each in trace.changes if each.type == "ADDED" and each.user == user}
+        objects = [trace.objects[identity] for identity in made if identity in trace.objects]
+        labels = end_state(objects, self._references[""].varying).labels.values()
+        return sorted({(f"{kind}/{label}", namespace) for kind, namespace, label in labels})[:MAX_OWNED]
+
+    # --- the plans
+
+    async def explore(self) -> Exploration:
+        """Try the plans within the budget, and return what was found."""
+        learned = await self.learn()
+        began = self._clock.monotonic()
+        singles = single_plans(learned, self._random)
+        for plan in singles:
+            self.result.coverable[_area(plan.disturbances[0])] += 1
+        pairs = pair_plans(singles, self._random.stream("pairs"))
+        every = (
+            chain(singles, pairs)
+            if self._options.seconds is not None or len(singles) < self._options.plans
+            else iter(singles)
+        )
+        self.result.total = self._options.plans
+        await self._run_all(every, began)
+        self.result.seconds = self._clock.monotonic() - began
+        return self.result
+
+    async def _run_all(self, every: Iterator[Plan], began: float) -> None:
+        async def work() -> None:
+            for plan in every:
+                is_late = (
+                    self._options.seconds is not None
+                    and self._clock.monotonic() - began >= self._options.seconds
+                )
+                if is_late or self.result.runs >= self._options.plans:
+                    return
+                self.result.runs += 1
+                await self._try(plan)
+                self._show_progress(
+                    Progress(
+                        done=self.result.runs, total=self._options.plans, findings=len(self.result.findings)
+                    )
+                )
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._options.parallel):
+                group.create_task(work())
+
+    async def _try(self, plan: Plan) -> None:
+        outcome = await self._run(plan)
+        if not outcome.is_applied or outcome.problem:
+            self.result.not_applied += 1
+        elif len(plan.disturbances) == 1:
+            self.result.covered[_area(plan.disturbances[0])] += 1
+        if outcome.problem:
+            return
+        problems = self.problems(outcome)
+        new = [problem for problem in problems if problem.key not in self._seen]
+        if not new:
+            self._count_again(frozenset(problem.key for problem in problems))
+            return
+        self._seen |= {problem.key for problem in new}
+        await self._add_finding(plan, outcome, frozenset(problem.key for problem in new))
+
+    def _count_again(self, keys: frozenset[tuple[str, ...]]) -> None:
+        for index, finding in enumerate(self.result.findings):
+            if finding.key & keys:
+                self.result.findings[index] = replace(finding, others=finding.others + 1)
+                return
+
+    async def _add_finding(self, plan: Plan, outcome: Outcome, keys: frozenset[tuple[str, ...]]) -> None:
+        async def shows(smaller: Plan) -> bool:
+            return bool(keys & {problem.key for problem in self.problems(await self._run(smaller))})
+
+        least = await smallest(plan, shows)
+        confirmed = 0
+        shown = outcome
+        for _ in range(REPETITIONS):
+            again = await self._run(least, slow=2)
+            if keys & {problem.key for problem in self.problems(again)}:
+                confirmed += 1
+                shown = again
+        if not confirmed:
+            self.result.not_seen_again += 1
+            return
+        problems = [problem for problem in self.problems(shown) if problem.key in keys]
+        self.result.findings.append(
+            Finding(
+                plan=least,
+                problems=problems,
+                happened=what_happened(shown.trace),
+                confirmed=confirmed,
+                repetitions=REPETITIONS,
+            )
+        )
+
+    async def replay(self, plan: Plan) -> tuple[Outcome, Finding | None]:
+        """Run one plan, and return what is wrong with it; None if nothing is."""
+        await self.learn()
+        outcome = await self._run(plan, slow=2)
+        problems = self.problems(outcome)
+        if not problems:
+            return outcome, None
+        finding = Finding(
+            plan=plan, problems=problems, happened=what_happened(outcome.trace), confirmed=1, repetitions=1
+        )
+        return outcome, finding
+
+    async def _run(self, plan: Plan, slow: int = 1) -> Outcome:
+        reference = self._references[plan.ending]
+        limits = self._limits
+        if slow > 1:
+            limits = Limits(
+                settle=limits.settle, patience=limits.patience * slow, longest=limits.longest * slow
+            )
+        return await self._laboratory.run(plan, limits, lambda trace: not end_differences(trace, reference))
+
+    def problems(self, outcome: Outcome) -> Sequence[Problem]:
+        if outcome.problem:
+            return ()
+        return find_problems(outcome, self._references[outcome.plan.ending], self._scenario.invariants)
+
+
+def _namespace_of(subject: ObjectRef | None, trace: Trace) -> str:
+    """Return the namespace of the subject; "" if it is in none."""
+    if subject is None:
+        return ""
+    kind, _, name = subject.target.partition("/")
+    spaces = [
+        space
+        for of_kind, space, each in trace.touched
+        if each == name and of_kind.partition(".")[0].lower() == kind.partition(".")[0].lower()
+    ]
+    return spaces[0] if len(spaces) == 1 else subject.namespace
+
+
+def _area(disturbance: Disturbance) -> str:
+    if disturbance.action in (plans.HOLD, plans.DROP, plans.STALE_START):
+        return "delays and losses of events"
+    return "disturbances at writes" if disturbance.write is not None else "disturbances after steps"
+
+
+def _within(value: float, bounds: tuple[float, float]) -> float:
+    return min(max(value, bounds[0]), bounds[1])

@@ -1,0 +1,127 @@
+"""A finding: what is wrong, the smallest plan that shows it, what happened. It is a file that can be replayed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
+from mockube.failure import UsageError
+
+from .judgements import Problem
+from .plans import TEXTS, Disturbance, Plan, plan_of
+from .trace import Trace
+
+KIND: Final = "Finding"
+MAX_LINES: Final = 10
+MAX_LINE: Final = 160
+_BEFORE: Final = 3
+"""The lines before the first disturbance that are shown."""
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    plan: Plan
+    problems: Sequence[Problem]
+    happened: Sequence[str]
+    """What happened, in at most ten lines."""
+    confirmed: int = 0
+    """In how many of the repetitions it showed again."""
+    repetitions: int = 0
+    others: int = 0
+    """The number of other plans that have shown the same."""
+
+    @property
+    def key(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(problem.key for problem in self.problems)
+
+
+def what_happened(trace: Trace) -> Sequence[str]:
+    """Return the lines about the first disturbance, what followed, and how it ended."""
+    lines = trace.lines()
+    first = next(
+        (index for index, (_, text) in enumerate(lines) if text.startswith("disturbance")), len(lines)
+    )
+    shown = lines[max(first - _BEFORE, 0) :]
+    if len(shown) > MAX_LINES:
+        shown = [*shown[: MAX_LINES - 3], *shown[-2:]]
+        shown.insert(MAX_LINES - 3, (shown[MAX_LINES - 4][0], "..."))
+    return [f"{seconds:6.2f} s  {text[:MAX_LINE]}" for seconds, text in shown]
+
+
+def report(finding: Finding, number: int, path: Path | None = None) -> Iterator[str]:
+    """Yield the lines that are printed about a finding."""
+    first, *others = finding.problems
+    yield f"finding {number}: {first.text}"
+    for problem in others:
+        yield f"  and {problem.text}"
+    for disturbance in finding.plan.disturbances:
+        yield f"  when {disturbance}"
+    yield from (f"    {line}" for line in finding.happened)
+    also = (
+        f", {finding.others} other plan{'s' if finding.others > 1 else ''} showed it, too"
+        if finding.others
+        else ""
+    )
+    yield f"  seen again in {finding.confirmed} of {finding.repetitions} repetitions{also}"
+    if path is not None:
+        yield f"  replay it: mockube explore --replay {path}"
+
+
+def write_finding(path: Path, finding: Finding, *, scenario: str, command: Sequence[str], seed: int) -> None:
+    tree = {
+        "kind": KIND,
+        "scenario": scenario,
+        "command": [*command],
+        "seed": seed,
+        "problems": [problem.text for problem in finding.problems],
+        "plan": [
+            {name: value for name, value in msgspec.to_builtins(each).items() if value not in ("", None)}
+            for each in finding.plan.disturbances
+        ],
+        "happened": [*finding.happened],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=160))
+
+
+class Replay(Struct, frozen=True, kw_only=True):
+    """What the file of a finding has."""
+
+    scenario: str
+    command: Sequence[str]
+    seed: int
+    plan: Plan
+
+
+def read_finding(path: Path) -> Replay:
+    """Return what a finding's file has; raise UsageError for another file."""
+    try:
+        tree = load(path.read_bytes()).tree
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    except YamlError as error:
+        raise UsageError(f"{path}: {error}") from error
+    if not isinstance(tree, Mapping) or tree.get("kind") != KIND:
+        raise UsageError(f"{path}: it is no finding of `mockube explore`")
+    try:
+        disturbances = msgspec.convert(tree.get("plan"), list[Disturbance])
+        replay = Replay(
+            scenario=_text(tree, "scenario"),
+            command=msgspec.convert(tree.get("command"), list[str]),
+            seed=msgspec.convert(tree.get("seed", 0), int),
+            plan=plan_of(disturbances),
+        )
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: {error}") from error
+    unknown = [each.action for each in disturbances if each.action not in TEXTS]
+    if unknown:
+        raise UsageError(f'{path}: unknown action "{unknown[0]}"')
+    return replay
+
+
+def _text(tree: Mapping[str, Any], name: str) -> str:
+    return msgspec.convert(tree.get(name), str)

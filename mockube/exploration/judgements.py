@@ -1,0 +1,236 @@
+"""What is wrong with a run: its end, compared with that of an undisturbed one, and the way to it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+from msgspec import Struct
+
+from mockube.apimachinery import json_pointer, meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.operators.end_state import (
+    Difference,
+    EndState,
+    Identity,
+    Varying,
+    differences,
+    end_state,
+    label_of,
+)
+
+from .director import MAX_EXITS, Outcome
+from .invariants import Invariant
+from .plans import Plan
+from .trace import Change, SentRequest, Trace
+
+HOT_FACTOR: Final = 5
+HOT_LEAST: Final = 25
+"""More writes than this many, and than five times those of an undisturbed run, are a hot loop."""
+FIGHT_TURNS: Final = 4
+"""So often a field goes back to what the other writer has set before, in a fight."""
+_FORBIDDEN: Final = 403
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """One thing that is wrong with a run."""
+
+    type: str
+    text: str
+    key: tuple[str, ...]
+    """What is the same for the same problem of another run."""
+
+
+class Reference(Struct, frozen=True, kw_only=True):
+    """The undisturbed runs, with which others are compared."""
+
+    arranged: Mapping[Identity, ReadOnlyTree]
+    trace: Trace
+    varying: Varying
+    user: str
+    writes: int
+    problems: frozenset[tuple[str, ...]] = frozenset()
+    """The keys of what is wrong without a disturbance: it is reported once."""
+
+
+def find_problems(
+    outcome: Outcome, reference: Reference, invariants: Sequence[Invariant]
+) -> Sequence[Problem]:
+    """Return what is wrong with a run, but not what is wrong with the undisturbed one as well."""
+    trace = outcome.trace
+    found = [
+        *_at_end(outcome, reference),
+        *_of_operator(outcome),
+        *_violations(trace, invariants),
+        *_foreign_deletes(trace, reference.user, outcome.plan),
+        *_owned_writes(trace, reference.user),
+        *_fights(trace),
+        *_forbidden(trace),
+        *_hot_loops(outcome, reference),
+    ]
+    unique = {problem.key: problem for problem in found if problem.key not in reference.problems}
+    return [*unique.values()]
+
+
+def end_differences(trace: Trace, reference: Reference) -> Sequence[Difference]:
+    """Compare the objects that either run has touched."""
+    touched = trace.touched | reference.trace.touched
+    actual, expected = (_end_of(each, touched, reference.varying) for each in (trace, reference.trace))
+    return differences(expected, actual, reference.varying)
+
+
+def _end_of(trace: Trace, touched: frozenset[Identity], varying: Varying) -> EndState:
+    objects = [trace.objects[identity] for identity in touched if identity in trace.objects]
+    return end_state(objects, varying, trace.counted)
+
+
+def _at_end(outcome: Outcome, reference: Reference) -> Iterator[Problem]:
+    for text in outcome.failed_steps:
+        yield Problem(type="step", text=text, key=("step", text))
+    for text in outcome.failed_expectations:
+        yield Problem(
+            type="expectation", text=f"at the end: {text}", key=("expectation", text.partition(":")[0])
+        )
+    if outcome.failed_steps:
+        return  # it did not come to the end
+    if not outcome.is_quiet:
+        writes = Counter((each.verb, each.resource) for each in outcome.trace.requests if each.is_write)
+        (verb, resource), count = writes.most_common(1)[0] if writes else (("", ""), 0)
+        most = f": {count} times {verb} of {resource}" if count else ""
+        yield Problem(
+            type="never quiet", text=f"it never becomes quiet{most}", key=("never quiet", verb, resource)
+        )
+        return
+    for difference in end_differences(outcome.trace, reference):
+        yield Problem(type="end", text=str(difference), key=("end", *difference.key))
+
+
+def _of_operator(outcome: Outcome) -> Iterator[Problem]:
+    if len(outcome.exits) >= MAX_EXITS:
+        yield Problem(type="exits", text=f"it exits again and again: {outcome.exits[-1]}", key=("exits",))
+    if outcome.ignored_term:
+        yield Problem(type="SIGTERM", text="it does not end by SIGTERM", key=("SIGTERM",))
+
+
+def _violations(trace: Trace, invariants: Sequence[Invariant]) -> Iterator[Problem]:
+    if not invariants:
+        return
+    current: dict[str, dict[Identity, ReadOnlyTree]] = defaultdict(dict)
+    for change in trace.changes:
+        kind = change.identity[0]
+        if change.before is not None:
+            current[kind].setdefault(change.identity, change.before)
+        if change.after is None:
+            current[kind].pop(change.identity, None)
+        else:
+            current[kind][change.identity] = change.after
+        for rule in invariants:
+            if not rule.applies_to(kind):
+                continue
+            if text := rule.problem(change.after, change.before, [*current[kind].values()]):
+                where = f"at revision {change.revision}, of {label_of(change.identity)}"
+                yield Problem(type="invariant", text=f"{text} ({where})", key=("invariant", rule.name, kind))
+
+
+def _foreign_deletes(trace: Trace, user: str, plan: Plan) -> Iterator[Problem]:
+    """Yield the deletions by the operator of objects that others have made."""
+    makers = {change.identity: change.user for change in trace.changes if change.type == "ADDED"}
+    edited = {each.object.partition("*")[0] for each in plan.disturbances}
+    for change in trace.changes:
+        is_deletion = change.type == "DELETED" or (
+            change.after is not None
+            and meta.is_deleting(change.after)
+            and not (change.before is not None and meta.is_deleting(change.before))
+        )
+        maker = makers.get(change.identity, "")
+        is_own = maker == user or _is_descendant(change, makers, user)
+        if is_deletion and change.user == user and not is_own and change.identity[2] not in edited:
+            kind = change.identity[0]
+            text = f"it deletes what it did not make: {label_of(change.identity)}, made by {maker or 'somebody before the run'}"
+            yield Problem(type="deletion", text=text, key=("deletion", kind))
+
+
+def _is_descendant(change: Change, makers: Mapping[Identity, str], user: str) -> bool:
+    """Return whether an object belongs to one that the operator has made, as the pods of its Deployment do."""
+    tree = change.before or {}
+    names = {(owner["kind"], owner["name"]) for owner in meta.owner_references(tree)} if tree else set()
+    made = {(kind.partition(".")[0], name) for (kind, _, name), maker in makers.items() if maker == user}
+    return bool(names) and (bool(names & made) or any(kind == "ReplicaSet" for kind, _ in names))
+
+
+def _owned_writes(trace: Trace, user: str) -> Iterator[Problem]:
+    """Yield the changes by the operator of a spec that its user owns: of an object that somebody else has made."""
+    makers = {change.identity: change.user for change in trace.changes if change.type == "ADDED"}
+    for change in trace.changes:
+        paths = [path for path in change.paths if path == "/spec" or path.startswith("/spec/")]
+        maker = makers.get(change.identity, user)
+        if (
+            change.type == "MODIFIED"
+            and change.user == user
+            and paths
+            and maker != user
+            and _is_person(maker)
+        ):
+            kind = change.identity[0]
+            text = f"it writes to a spec that {maker} owns: {paths[0]} of {label_of(change.identity)}"
+            yield Problem(type="spec", text=text, key=("spec", kind, paths[0]))
+
+
+def _is_person(user: str) -> bool:
+    return not user.startswith("system:")
+
+
+def _fights(trace: Trace) -> Iterator[Problem]:
+    """Yield the fields that two writers set to their own values in turn."""
+    turns: dict[tuple[Identity, str], list[tuple[str, bytes]]] = defaultdict(list)
+    for change in trace.changes:
+        if change.type != "MODIFIED" or change.after is None:
+            continue
+        for path in change.paths:
+            if not path.startswith(("/status", "/metadata/resourceVersion")):
+                turns[change.identity, path].append((change.user, _value_at(change.after, path)))
+    for (identity, path), values in turns.items():
+        backs = sum(
+            earlier == later and earlier[0] != middle[0] and earlier[1] != middle[1]
+            for earlier, middle, later in zip(values, values[1:], values[2:], strict=False)
+        )
+        if backs >= FIGHT_TURNS:
+            users = " and ".join(sorted({user for user, _ in values}))
+            text = f"{users} fight about {path} of {label_of(identity)}: {len(values)} writes"
+            yield Problem(type="fight", text=text, key=("fight", identity[0], path))
+
+
+def _value_at(tree: ReadOnlyTree, path: str) -> bytes:
+    value: Any = tree
+    for part in path.split("/")[1:]:
+        name = json_pointer.unescape(part)
+        if isinstance(value, Mapping):
+            value = value.get(name)
+        elif isinstance(value, list) and name.isdigit() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            value = None
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def _forbidden(trace: Trace) -> Iterator[Problem]:
+    for request in trace.requests:
+        if request.code == _FORBIDDEN and not request.is_answered_by_fault:
+            place = f" in {request.namespace}" if request.namespace else ""
+            text = f"it may not do what it tries: {request.verb} {request.resource}{place}: {request.message}"
+            yield Problem(type="rights", text=text, key=("rights", request.verb, request.resource))
+
+
+def _hot_loops(outcome: Outcome, reference: Reference) -> Iterator[Problem]:
+    writes = [each for each in outcome.trace.requests if each.is_write]
+    restarts = 1 + sum(
+        "crash" in each.action or each.action == "restart" for each in outcome.plan.disturbances
+    )
+    if outcome.is_quiet and len(writes) > max(HOT_LEAST, HOT_FACTOR * restarts * reference.writes):
+        (verb, resource), count = Counter(map(_group, writes)).most_common(1)[0]
+        text = f"{len(writes)} writes, and {reference.writes} undisturbed; {count} of them are {verb} of {resource}"
+        yield Problem(type="hot loop", text=text, key=("hot loop", verb, resource))
+
+
+def _group(request: SentRequest) -> tuple[str, str]:
+    return request.verb, request.resource

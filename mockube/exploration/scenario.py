@@ -1,0 +1,299 @@
+"""A scenario: what is arranged once, what is done in each run, and what holds at its end."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
+from mockube.component_base.suggestions import did_you_mean
+from mockube.failure import UsageError
+from mockube.objects.conditions import read_condition
+from mockube.objects.errors import InvalidType, InvalidValue
+from mockube.objects.manifests import is_text, read_objects
+
+from .invariants import InvalidInvariant, Invariant, read_invariant
+
+KUBECTL: Final = "kubectl"
+GONE: Final = "gone"
+STEP_SECONDS: Final = 30.0
+NAMESPACE: Final = "default"
+_FIELDS: Final = (
+    "cluster",
+    "operator",
+    "arrange",
+    "act",
+    "expect",
+    "subject",
+    "invariants",
+    "without",
+    "timeout",
+)
+_OPERATIONS: Final = ("apply", "delete", "patch", KUBECTL)
+_STEP_FIELDS: Final = (*_OPERATIONS, "with", "until", "namespace", "name")
+_CLUSTER_FIELDS: Final = ("nodes", "packs", "version", "flags")
+_OPERATOR_FIELDS: Final = ("serviceAccount", "environment")
+_WHOLE_OBJECTS: Final = frozenset({"CustomResourceDefinition", "Namespace"})
+"""Kinds that are no subject of a scenario, because others need them."""
+
+
+class InvalidScenario(UsageError):
+    """A scenario has a mistake; the message has the place."""
+
+
+class ObjectRef(Struct, frozen=True, kw_only=True):
+    """An object as `KIND/NAME`, with its namespace."""
+
+    target: str
+    namespace: str = NAMESPACE
+
+    def __str__(self) -> str:
+        return self.target if self.namespace == NAMESPACE else f"{self.target} -n {self.namespace}"
+
+
+class Expectation(Struct, frozen=True, kw_only=True):
+    """An object and the condition that it meets at the end: that of `wait`, or `gone`."""
+
+    object: ObjectRef
+    condition: str
+
+    def __str__(self) -> str:
+        return f"{self.object.target} {self.condition}"
+
+
+class Operation(Struct, frozen=True, kw_only=True):
+    """One thing that a step does."""
+
+    type: str
+    """apply, delete, patch or kubectl."""
+    objects: Sequence[Mapping[str, Any]] = ()
+    target: ObjectRef | None = None
+    patch: Mapping[str, Any] | Sequence[Any] | None = None
+    arguments: Sequence[str] = ()
+    namespace: str = NAMESPACE
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    name: str
+    operation: Operation
+    until: Sequence[Expectation] = ()
+
+
+class Scenario(Struct, frozen=True, kw_only=True):
+    cluster: Mapping[str, Any]
+    """Options of `Cluster`."""
+    service_account: str = ""
+    """The namespace and name of the account whose rights the operator has; it has all rights without one."""
+    environment: Mapping[str, str]
+    arrange: Sequence[Step]
+    act: Sequence[Step]
+    expect: Sequence[Expectation]
+    subject: ObjectRef | None
+    """The object that the operator reconciles, which plans delete and create anew."""
+    invariants: Sequence[Invariant]
+    without: frozenset[str] = frozenset()
+    """The names of disturbances that are left out."""
+    timeout: float = STEP_SECONDS
+
+
+def read_scenario_file(path: Path) -> Scenario:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InvalidScenario(f"{path}: {error.strerror}") from error
+    try:
+        tree = load(data).tree
+    except YamlError as error:
+        raise InvalidScenario(f"{path}: {error}") from error
+    try:
+        return read_scenario(tree, path.parent)
+    except InvalidScenario as error:
+        raise InvalidScenario(f"{path}: {error}") from None
+
+
+def read_scenario(tree: Any, folder: Path) -> Scenario:
+    """Return the scenario that a decoded file has; its paths are relative to the folder."""
+    fields = _mapping(tree, "the scenario", _FIELDS)
+    if not fields.get("act"):
+        raise InvalidScenario("act: a scenario needs at least one step")
+    operator = _mapping(fields.get("operator") or {}, "operator", _OPERATOR_FIELDS)
+    act = _steps(fields["act"], "act", folder)
+    return Scenario(
+        cluster=_mapping(fields.get("cluster") or {}, "cluster", _CLUSTER_FIELDS),
+        service_account=_account(operator.get("serviceAccount", "")),
+        environment=_texts(operator.get("environment") or {}, "operator.environment"),
+        arrange=_steps(fields.get("arrange") or [], "arrange", folder),
+        act=act,
+        expect=_expectations(fields.get("expect") or [], "expect", NAMESPACE),
+        subject=_ref(fields["subject"], "subject") if "subject" in fields else subject_of(act),
+        invariants=_invariants(fields.get("invariants") or []),
+        without=frozenset(_list(fields.get("without") or [], "without")),
+        timeout=_seconds(fields.get("timeout", STEP_SECONDS)),
+    )
+
+
+def subject_of(act: Sequence[Step]) -> ObjectRef | None:
+    """Return the first object that the steps apply."""
+    trees = (tree for step in act for tree in step.operation.objects)
+    found = next((tree for tree in trees if meta.kind(tree) not in _WHOLE_OBJECTS and meta.name(tree)), None)
+    if found is None:
+        return None
+    group = meta.api_version(found).rpartition("/")[0]
+    kind = f"{meta.kind(found)}.{group}" if group else meta.kind(found)
+    return ObjectRef(target=f"{kind}/{meta.name(found)}", namespace=meta.namespace(found) or NAMESPACE)
+
+
+def _steps(value: Any, place: str, folder: Path) -> Sequence[Step]:
+    return [_step(each, f"{place}[{index}]", folder) for index, each in enumerate(_list(value, place))]
+
+
+def _step(value: Any, place: str, folder: Path) -> Step:
+    if isinstance(value, str):
+        is_command = value.split(maxsplit=1)[:1] == [KUBECTL]
+        value = {KUBECTL: value} if is_command else {"apply": value}
+    elif isinstance(value, Mapping) and "apiVersion" in value:
+        value = {"apply": value}
+    fields = _mapping(value, place, _STEP_FIELDS)
+    types = [name for name in _OPERATIONS if name in fields]
+    if len(types) != 1:
+        raise InvalidScenario(f"{place}: a step has one of {', '.join(_OPERATIONS)}")
+    (type_,) = types
+    namespace = _text(fields.get("namespace", NAMESPACE), f"{place}.namespace")
+    operation = _operation(type_, fields, place, folder)
+    return Step(
+        name=_text(fields.get("name") or _describe(operation), f"{place}.name"),
+        operation=operation,
+        until=_expectations(fields.get("until") or [], f"{place}.until", namespace),
+    )
+
+
+def _operation(type_: str, fields: Mapping[str, Any], place: str, folder: Path) -> Operation:
+    namespace = _text(fields.get("namespace", NAMESPACE), f"{place}.namespace")
+    value, at = fields[type_], f"{place}.{type_}"
+    if type_ == KUBECTL:
+        arguments = shlex.split(_text(value, at))
+        return Operation(type=type_, arguments=arguments[arguments[:1] == [KUBECTL] :], namespace=namespace)
+    if type_ == "apply":
+        return Operation(type=type_, objects=_objects(value, at, folder), namespace=namespace)
+    if type_ == "patch" and not isinstance(fields.get("with"), Mapping | list):
+        raise InvalidScenario(f"{place}.with: a patch is a map or a list")
+    return Operation(
+        type=type_, target=_ref(value, at, namespace), patch=fields.get("with"), namespace=namespace
+    )
+
+
+def _describe(operation: Operation) -> str:
+    if operation.target is not None:
+        return f"{operation.type} {operation.target}"
+    if operation.arguments:
+        return shlex.join([KUBECTL, *operation.arguments])
+    names = [f"{meta.kind(tree)}/{meta.name(tree)}" for tree in operation.objects]
+    return f"{operation.type} {', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
+
+
+def _objects(value: Any, place: str, folder: Path) -> Sequence[Mapping[str, Any]]:
+    try:
+        objects = [
+            tree for each in (value if isinstance(value, list) else [value]) for tree in _read(each, folder)
+        ]
+    except (InvalidType, InvalidValue, OSError) as error:
+        raise InvalidScenario(f"{place}: {error}") from error
+    if not objects:
+        raise InvalidScenario(f"{place}: there are no objects")
+    return objects
+
+
+def _read(value: Any, folder: Path) -> Iterator[Mapping[str, Any]]:
+    yield from read_objects(folder / value if isinstance(value, str) and not is_text(value) else value)
+
+
+def _expectations(value: Any, place: str, namespace: str) -> Sequence[Expectation]:
+    return [
+        _expectation(each, f"{place}[{index}]", namespace) for index, each in enumerate(_list(value, place))
+    ]
+
+
+def _expectation(value: Any, place: str, namespace: str) -> Expectation:
+    words = _text(value, place).split()
+    if "-n" in words[:-1]:
+        at = words.index("-n")
+        namespace = words[at + 1]
+        del words[at : at + 2]
+    if len(words) < 2:
+        raise InvalidScenario(
+            f"{place}: an expectation is KIND/NAME CONDITION, such as deployment/web Available, not {value!r}"
+        )
+    condition = " ".join(words[1:])
+    if condition != GONE:
+        try:
+            read_condition(condition)
+        except InvalidValue as error:
+            raise InvalidScenario(f"{place}: {error}") from error
+    return Expectation(object=_ref(words[0], place, namespace), condition=condition)
+
+
+def _ref(value: Any, place: str, namespace: str = NAMESPACE) -> ObjectRef:
+    target, *rest = _text(value, place).split()
+    if rest:
+        if len(rest) != 2 or rest[0] != "-n":
+            raise InvalidScenario(f"{place}: an object is KIND/NAME, with -n NAMESPACE, not {value!r}")
+        namespace = rest[1]
+    kind, slash, name = target.partition("/")
+    if not (kind and slash and name):
+        raise InvalidScenario(f"{place}: an object is KIND/NAME, not {target!r}")
+    return ObjectRef(target=target, namespace=namespace)
+
+
+def _invariants(value: Any) -> Sequence[Invariant]:
+    found: list[Invariant] = []
+    for index, each in enumerate(_list(value, "invariants")):
+        try:
+            found.append(read_invariant(each))
+        except InvalidInvariant as error:
+            raise InvalidScenario(f"invariants[{index}]: {error}") from error
+    return found
+
+
+def _account(value: Any) -> str:
+    text = _text(value, "operator.serviceAccount", may_be_empty=True)
+    if text and text.count("/") != 1:
+        raise InvalidScenario(f"operator.serviceAccount: must be NAMESPACE/NAME, not {text!r}")
+    return text
+
+
+def _texts(value: Any, place: str) -> Mapping[str, str]:
+    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
+        raise InvalidScenario(f"{place}: must be a map of texts")
+    return value
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        raise InvalidScenario(f"timeout: must be a number of seconds, not {value!r}")
+    return float(value)
+
+
+def _mapping(value: Any, place: str, names: Sequence[str]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidScenario(f"{place}: must be a map, not {type(value).__name__}")
+    for name in value:
+        if name not in names:
+            hint = did_you_mean(str(name), names) or f": must be one of {', '.join(names)}"
+            raise InvalidScenario(f'{place}: unknown field "{name}"{hint}')
+    return value
+
+
+def _list(value: Any, place: str) -> Sequence[Any]:
+    if not isinstance(value, list):
+        raise InvalidScenario(f"{place}: must be a list, not {type(value).__name__}")
+    return value
+
+
+def _text(value: Any, place: str, *, may_be_empty: bool = False) -> str:
+    if not isinstance(value, str) or not (value.strip() or may_be_empty):
+        raise InvalidScenario(f"{place}: must be a text, not {value!r}")
+    return value

@@ -1,0 +1,262 @@
+"""What happens in a run: its Changes and its Requests, in the order in which they arrive, and the objects that they make."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.patch.json_difference import patched
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.control.matching import is_controller
+from mockube.apiserver.user import SERVER
+from mockube.client.resources import Resource
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
+from mockube.component_base.clock import Clock
+from mockube.control_objects import CHANGES, FAULTS, REQUESTS, selector, watch_after
+from mockube.kubelet.kubelets import ENDPOINT
+from mockube.operators.end_state import NOISE, Identity, kind_of
+
+WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+_QUIET_RESOURCES: Final = frozenset(
+    {"events", "leases", "tokenreviews", "subjectaccessreviews", "selfsubjectaccessreviews"}
+)
+"""Resources whose writes do not belong to what an operator makes."""
+_ADDRESS: Final[Identity] = ("ConfigMap", ENDPOINT.namespace, ENDPOINT.name)
+"""The address of the simulated kubelets, which is another one in each fork."""
+_ERRORS_FROM: Final = 400
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """A write to the store."""
+
+    seconds: float
+    revision: int
+    type: str
+    identity: Identity
+    user: str
+    author: str
+    """The user, or what it is in a report."""
+    verb: str
+    before: ReadOnlyTree | None
+    after: ReadOnlyTree | None
+    paths: Sequence[str] = ()
+
+    def line(self) -> str:
+        kind, namespace, name = self.identity
+        place = f" in {namespace}" if namespace else ""
+        fields = f" ({', '.join(self.paths[:3])})" if self.type == "MODIFIED" and self.paths else ""
+        return f"{self.type} {kind} {name}{place}{fields} by {self.author}"
+
+
+class SentRequest(Struct, frozen=True, kw_only=True):
+    """A request of the operator that has ended, or a watch that has begun."""
+
+    seconds: float
+    verb: str
+    resource: str
+    namespace: str
+    name: str
+    code: int
+    fault: str
+    is_answered_by_fault: bool
+    message: str
+    uri: str = ""
+
+    @property
+    def is_write(self) -> bool:
+        return self.verb in WRITES and self.resource.partition(".")[0] not in _QUIET_RESOURCES
+
+    @property
+    def is_error(self) -> bool:
+        return self.code >= _ERRORS_FROM
+
+    def line(self) -> str:
+        name = f" {self.name}" if self.name else ""
+        result = (
+            self.code or "the connection is cut"
+            if not self.is_error
+            else f"{self.code} {self.message}".strip()
+        )
+        return f"the operator: {self.verb} {self.resource}{name} -> {result}"
+
+
+class Note(Struct, frozen=True, kw_only=True):
+    """What the plan or the scenario did."""
+
+    seconds: float
+    text: str
+
+    def line(self) -> str:
+        return self.text
+
+
+class Trace(Struct, kw_only=True):
+    """A run as it is seen. `objects` are those that exist now."""
+
+    clock: Clock
+    operator: str
+    """The user that the operator is."""
+    objects: dict[Identity, ReadOnlyTree]
+    changes: list[Change] = field(default_factory=list)
+    requests: list[SentRequest] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    hits: dict[str, int] = field(default_factory=dict)
+    began: float = 0.0
+    last_activity: float = 0.0
+    gaps: list[float] = field(default_factory=list)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    problem: str = ""
+    """Why the run cannot be followed any more."""
+
+    def note(self, text: str) -> None:
+        self.notes.append(Note(seconds=self._seconds(), text=text))
+        self.touch()
+
+    def touch(self) -> None:
+        """Note that something happens: the run is not quiet."""
+        now = self.clock.monotonic()
+        self.gaps.append(now - self.last_activity)
+        self.last_activity = now
+        self.arrived.set()
+
+    @property
+    def touched(self) -> frozenset[Identity]:
+        return frozenset(change.identity for change in self.changes)
+
+    @property
+    def counted(self) -> frozenset[Identity]:
+        """The objects that built-in controllers have made."""
+        return frozenset(
+            change.identity
+            for change in self.changes
+            if change.type == "ADDED"
+            and (
+                change.user == SERVER.name
+                or is_controller(change.user)
+                or change.user.startswith("system:node")
+            )
+        )
+
+    def quiet_seconds(self) -> float:
+        return self.clock.monotonic() - self.last_activity
+
+    def heard(self) -> int:
+        return len(self.requests)
+
+    def add_change(self, tree: ReadOnlyTree) -> None:
+        spec = tree["spec"]
+        about, author = spec["object"], spec.get("author") or {}
+        kind = kind_of({"apiVersion": about["apiVersion"], "kind": about["kind"]})
+        identity = (kind, about.get("namespace", ""), about["name"])
+        if kind in NOISE or identity == _ADDRESS:
+            return
+        user = author.get("user", "")
+        before = self.objects.get(identity)
+        after = _after(spec, before, about)
+        if after is None:
+            self.objects.pop(identity, None)
+        else:
+            self.objects[identity] = after
+        self.changes.append(
+            Change(
+                seconds=self._seconds(),
+                revision=spec["revision"],
+                type=spec["type"],
+                identity=identity,
+                user=user,
+                author="the operator" if user == self.operator else user or "another server",
+                verb=author.get("verb", ""),
+                before=before,
+                after=after,
+                paths=[each["path"] for each in spec.get("patch") or ()],
+            )
+        )
+        self.touch()
+
+    def add_request(self, tree: ReadOnlyTree) -> None:
+        spec, status = tree["spec"], tree.get("status") or {}
+        group = spec.get("group", "")
+        plural = f"{spec.get('resource', '')}.{group}" if group else spec.get("resource", "")
+        subresource = spec.get("subresource", "")
+        request = SentRequest(
+            seconds=self._seconds(),
+            verb=spec.get("verb", ""),
+            resource=f"{plural}/{subresource}" if subresource else plural,
+            namespace=spec.get("namespace", ""),
+            name=spec.get("name", ""),
+            code=status.get("code") or 0,
+            fault=status.get("fault", ""),
+            is_answered_by_fault=bool(status.get("answeredByFault")),
+            message=status.get("message", ""),
+            uri=spec.get("uri", ""),
+        )
+        self.requests.append(request)
+        if request.is_write:
+            self.touch()
+        self.arrived.set()
+
+    def add_fault(self, tree: ReadOnlyTree) -> None:
+        self.hits[meta.name(tree)] = (tree.get("status") or {}).get("hits", 0)
+        self.arrived.set()
+
+    def lines(self) -> Sequence[tuple[float, str]]:
+        """Return everything in its order: what was done, the writes of the operator, and the Changes."""
+        requests = [each for each in self.requests if each.is_write or each.is_error]
+        every: Sequence[Note | SentRequest | Change] = [*self.notes, *requests, *self.changes]
+        return [(each.seconds, each.line()) for each in sorted(every, key=lambda each: each.seconds)]
+
+    def _seconds(self) -> float:
+        return self.clock.monotonic() - self.began
+
+
+def _after(
+    spec: Mapping[str, Any], before: ReadOnlyTree | None, about: Mapping[str, Any]
+) -> ReadOnlyTree | None:
+    """Return the object after a Change; of one whose patch is left out, only its names."""
+    if spec["type"] == "DELETED":
+        return None
+    patch = spec.get("patch")
+    if patch is not None and (before is not None or spec["type"] == "ADDED"):
+        return patched(None if spec["type"] == "ADDED" else before, patch)
+    metadata = {name: about[name] for name in ("name", "namespace", "uid") if about.get(name)}
+    return {"apiVersion": about["apiVersion"], "kind": about["kind"], "metadata": metadata}
+
+
+@asynccontextmanager
+async def following(
+    client: Client, clock: Clock, arranged: Mapping[Identity, ReadOnlyTree], revision: int, user: str
+) -> AsyncIterator[Trace]:
+    """Follow a fork from a revision on; `user` is the operator."""
+    now = clock.monotonic()
+    trace = Trace(clock=clock, operator=user, objects=dict(arranged), began=now, last_activity=now)
+    requests = await client.list(REQUESTS, field_selector="code=0")
+    faults = await client.list(FAULTS)
+
+    async def follow(kind: Resource[Any], version: str, field_selector: str, add: Any) -> None:
+        try:
+            async with aclosing(watch_after(client, kind, version, field_selector)) as trees:
+                async for tree in trees:
+                    add(tree)
+        except (ApiError, NoResponse, OSError) as error:
+            trace.problem = f"{kind.plural} cannot be followed: {error}"
+            trace.arrived.set()
+
+    tasks = [
+        asyncio.create_task(coroutine, name="trace")
+        for coroutine in (
+            follow(CHANGES, str(revision), "", trace.add_change),
+            follow(REQUESTS, requests.resource_version, selector({"user": user}), trace.add_request),
+            follow(FAULTS, faults.resource_version, "", trace.add_fault),
+        )
+    ]
+    try:
+        yield trace
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,373 @@
+"""A cluster of its own for one trial of a judgement, with the operator installed, and what it sends and writes."""
+
+import base64
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.schema import minors
+from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.control.recorder import RecordedCall
+from mockube.cluster import Cluster
+from mockube.component_base.clock import Clock
+from mockube.component_base.temporary_folder import temporary_folder
+from mockube.objects.errors import KindNotServed
+from mockube.operators.end_state import Identity
+
+from . import object_kinds
+from .inputs import DEFAULT_ACCOUNT, Account, Release, Sample, Workload, find_workload
+from .instances import Instance, ProcessInstance
+
+WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
+_POLL_SECONDS: Final = 0.2
+_NO_NODE: Final = "mockube.dev/no-node"
+_STORED_NOWHERE: Final = ("authentication.k8s.io", "authorization.k8s.io")
+_OWN_ACCOUNT: Final = Account(namespace="default", name="operator-under-test")
+_TOKEN_SECONDS: Final = 20.0
+_MAX_RESTARTS: Final = 5
+_RECORDED: Final = 100_000
+"""How many requests and changes a cluster records: as many as the operator sends for all its resources."""
+
+
+class Setup(Struct, frozen=True, kw_only=True):
+    """What all trials share: the operator, and how long to wait for it."""
+
+    release: Release
+    sample: Sample
+    namespace: str
+    clock: Clock
+    previous: Release | None = None
+    account: Account | None = None
+    """The service account that the user named."""
+    webhook_services: Sequence[str] = ()
+    quiet_seconds: float = 2.0
+    """For how long nobody may write, until the cluster counts as settled."""
+    idle_seconds: float = 10.0
+    """For how long a settled operator is watched."""
+    start_seconds: float = 30.0
+    """How long an operator may take from its start until it reads its custom resources, in which others wait for it."""
+    reaction_seconds: float = 10.0
+    """How long an operator may take until its first write for a change."""
+    timeout: float = 90.0
+    """How long it may take to reach a state."""
+    resources: int = 1000
+    fields: int = 30
+    minor: str = minors.NEWEST
+
+    def workload(self, release: Release, minor: str = minors.NEWEST) -> Workload | None:
+        return find_workload(release.trees(minor), self.sample.group, self.namespace)
+
+    def account_of(self, release: Release) -> Account | None:
+        """Return the service account of the operator; None if the manifests have none."""
+        if self.account is not None:
+            return self.account
+        workload = self.workload(release)
+        return None if workload is None or workload.account.name == DEFAULT_ACCOUNT else workload.account
+
+
+class Exit(Struct, frozen=True, kw_only=True):
+    """The operator ended by itself."""
+
+    code: int
+    log: str
+
+
+class Bench:
+    """One cluster with the objects of one release, and any number of instances of the operator."""
+
+    def __init__(self, setup: Setup, cluster: Cluster, release: Release, minor: str, folder: Path) -> None:
+        self.setup, self.cluster, self.release, self.minor = setup, cluster, release, minor
+        self._folder = folder
+        self.account = setup.account_of(release) or _OWN_ACCOUNT
+        self.user = self.account.user
+        self.instances: list[Instance] = []
+        self.exits: list[Exit] = []
+        """How often instances ended by themselves; each is started again, as a kubelet would."""
+        self.refused: list[tuple[ReadOnlyTree, str]] = []
+        """The objects of the manifests that the server refused."""
+        self.poll_seconds = _POLL_SECONDS
+        self.own: frozenset[Identity] = frozenset()
+        """What the operator had created before there was a custom resource: it belongs to none."""
+        self._kubeconfigs: dict[str, Path] = {}
+
+    # --- objects
+
+    def install(self, release: Release | None = None) -> None:
+        """Create the objects of a release. The operator's workload has no pods: the operator runs outside."""
+        release = release or self.release
+        trees = [*map(self._prepared, release.trees(self.minor))]
+        known = {meta.name(tree) for tree in trees if object_kinds.is_namespace(tree)}
+        used = {meta.namespace(tree) for tree in trees} | {self.account.namespace, self.setup.namespace}
+        for name in sorted(used - known - {""}):
+            self._create_namespace(name)
+        for tree in sorted(trees, key=object_kinds.install_order):
+            if object_kinds.is_webhook(tree) and not self.setup.webhook_services:
+                continue
+            self._apply(tree)
+        for tree in trees:
+            if object_kinds.is_definition(tree):
+                self.cluster.wait("CustomResourceDefinition", meta.name(tree), "Established")
+        if self.setup.account_of(release) is None:
+            self._apply_own_account()
+
+    def _create_namespace(self, name: str) -> None:
+        try:
+            self.cluster.get("Namespace", name)
+        except NotFound:
+            self.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+    def _prepared(self, tree: ReadOnlyTree) -> ReadOnlyTree:
+        workload = self.setup.workload(self.release, self.minor)
+        if workload is not None and (tree.get("kind"), meta.name(tree)) == (workload.kind, workload.name):
+            return without_pods(tree)
+        return tree
+
+    def _apply(self, tree: ReadOnlyTree) -> None:
+        try:
+            self.cluster.apply(tree, namespace=self.setup.namespace)
+        except (ApiError, KindNotServed) as error:
+            self.refused.append((tree, str(error)))
+
+    def _apply_own_account(self) -> None:
+        """Give the operator a service account of this test, with all rights, as its manifests have none."""
+        name, namespace = self.account.name, self.account.namespace
+        self.cluster.apply(
+            [
+                {
+                    "apiVersion": "v1",
+                    "kind": "ServiceAccount",
+                    "metadata": {"name": name, "namespace": namespace},
+                },
+                {
+                    "apiVersion": "rbac.authorization.k8s.io/v1",
+                    "kind": "ClusterRoleBinding",
+                    "metadata": {"name": name},
+                    "roleRef": {
+                        "apiGroup": "rbac.authorization.k8s.io",
+                        "kind": "ClusterRole",
+                        "name": "cluster-admin",
+                    },
+                    "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+                },
+            ]
+        )
+
+    def create_others(self, namespace: str = "") -> None:
+        """Create the objects that the sample needs."""
+        for tree in self.setup.sample.others:
+            self.cluster.apply(in_namespace(tree, namespace), namespace=namespace or self.setup.namespace)
+
+    def create_resource(self, *, name: str = "", namespace: str = "") -> Tree:
+        """Create the custom resource of the sample, perhaps under another name."""
+        tree = dict(in_namespace(self.setup.sample.resource, namespace))
+        if name:
+            tree["metadata"] = {**tree["metadata"], "name": name}
+        (created,) = self.cluster.create(tree, namespace=namespace or self.setup.namespace)
+        return dict(created)
+
+    @property
+    def resource_target(self) -> tuple[str, str]:
+        return self.setup.sample.full_name, meta.name(self.setup.sample.resource)
+
+    @property
+    def resource_namespace(self) -> str:
+        return meta.namespace(self.setup.sample.resource) or self.setup.namespace
+
+    def resource(self, *, name: str = "", namespace: str = "") -> Tree:
+        kind, own_name = self.resource_target
+        return dict(self.cluster.get(kind, name or own_name, namespace=namespace or self.resource_namespace))
+
+    # --- the operator
+
+    def start(self, account: Account | None = None) -> Instance:
+        """Start one more instance of the operator, with the rights of its service account."""
+        workload = self.setup.workload(self.release, self.minor)
+        number = len(self.instances)
+        instance = ProcessInstance(
+            self.release.command,
+            kubeconfig=self._kubeconfig(account or self.account),
+            environment={
+                **({} if workload is None else workload.environment),
+                "MOCKUBE_INSTANCE": str(number),
+            },
+        )
+        self.instances.append(instance)
+        return instance
+
+    def _kubeconfig(self, account: Account) -> Path:
+        if account.user not in self._kubeconfigs:
+            self._kubeconfigs[account.user] = self._write_kubeconfig(account)
+        return self._kubeconfigs[account.user]
+
+    def _write_kubeconfig(self, account: Account) -> Path:
+        name = f"token-of-{account.name}"
+        self.cluster.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {
+                    "name": name,
+                    "namespace": account.namespace,
+                    "annotations": {"kubernetes.io/service-account.name": account.name},
+                },
+                "type": "kubernetes.io/service-account-token",
+            }
+        )
+        secret = self.cluster.wait(
+            "Secret",
+            name,
+            lambda tree: (tree.get("data") or {}).get("token"),
+            timeout=_TOKEN_SECONDS,
+            namespace=account.namespace,
+        )
+        config = yaml.safe_load(self.cluster.kubeconfig.read_text())
+        context = next(each for each in config["contexts"] if each["name"] == config["current-context"])
+        user = context["context"]["user"]
+        token = base64.b64decode(secret["data"]["token"]).decode()
+        context["context"]["namespace"] = account.namespace
+        config["users"] = [{"name": user, "user": {"token": token}}]
+        path = self._folder / f"{account.namespace}-{account.name}.kubeconfig"
+        path.touch(mode=0o600)
+        path.write_text(yaml.safe_dump(config))
+        return path
+
+    def look_after(self) -> None:
+        """Start instances again that have ended by themselves, as a kubelet restarts a container."""
+        for instance in self.instances:
+            code = instance.code
+            if code is not None and not instance.is_stopped:
+                self.exits.append(Exit(code=code, log=instance.last_lines()))
+                if len(self.exits) <= _MAX_RESTARTS:
+                    instance.restart()
+                else:
+                    instance.stop()
+
+    def start_and_settle(self, account: Account | None = None) -> Instance:
+        """Start an instance, and wait until it follows the custom resources and is quiet."""
+        begin = self.setup.clock.now()
+        instance = self.start(account)
+        self.wait_until_followed(begin, self.account if account is None else account)
+        return instance
+
+    def wait_until_followed(self, begin: datetime, account: Account) -> None:
+        """Wait until the operator has read its custom resources since a moment, or has had time to do so, and is quiet."""
+        plural, user = self.setup.sample.plural, account.user
+        self.wait_for(
+            lambda: any(
+                each.resource == plural and each.at >= begin for each in self.cluster.calls(user=user)
+            ),
+            self.setup.start_seconds,
+        )
+        self.settle()
+
+    def settle_after_write(self, begin: datetime, count: int = 1) -> bool:
+        """Wait until the operator has written so often since a moment, or has had time to do so, and is quiet; return whether it is."""
+        self.wait_for(lambda: len(self.writes(begin)) >= count, self.setup.reaction_seconds)
+        return self.settle()
+
+    def stop(self) -> None:
+        for instance in self.instances:
+            instance.stop()
+
+    # --- waiting
+
+    def pause(self, seconds: float | None = None) -> None:
+        """Let the operator and the cluster work for some time."""
+        threading.Event().wait(self.poll_seconds if seconds is None else seconds)
+        self.look_after()
+
+    def wait_for(self, condition: Callable[[], bool], seconds: float) -> float | None:
+        """Wait until a condition holds, and return how long it took; None if it does not hold in time."""
+        clock = self.setup.clock
+        start = clock.monotonic()
+        while not condition():
+            if clock.monotonic() - start > seconds:
+                return None
+            self.pause()
+        return clock.monotonic() - start
+
+    def settle(self, seconds: float | None = None) -> bool:
+        """Wait until nobody has written for the quiet time; False if somebody still writes after some seconds."""
+        clock, limit = self.setup.clock, self.setup.timeout if seconds is None else seconds
+        start, count, since = clock.monotonic(), -1, clock.monotonic()
+        while clock.monotonic() - start < limit:
+            now = sum(1 for _ in self.all_writes())
+            if now != count:
+                count, since = now, clock.monotonic()
+            elif clock.monotonic() - since >= self.setup.quiet_seconds:
+                return True
+            self.pause()
+        return False
+
+    # --- what it did
+
+    def calls(self, since: datetime | None = None) -> Sequence[RecordedCall]:
+        """Return what the operator has sent."""
+        return [each for each in self.cluster.calls(user=self.user) if since is None or each.at >= since]
+
+    def writes(self, since: datetime | None = None) -> Sequence[RecordedCall]:
+        """Return the writes of the operator, without Leases, Events and reviews, which are stored nowhere."""
+        return [each for each in self.calls(since) if is_write(each)]
+
+    def all_writes(self) -> Iterator[RecordedCall]:
+        return (each for each in self.cluster.calls(user="*", verb=WRITES) if is_write(each))
+
+    def changes(self, user: str = "") -> Sequence[ReadOnlyTree]:
+        """Return the specs of the changes that the operator made, the oldest first."""
+        return [each["spec"] for each in self.cluster.changes(user=user or self.user)]
+
+
+@contextmanager
+def open_bench(
+    setup: Setup, *, release: Release | None = None, minor: str = "", nodes: int = 3
+) -> Iterator[Bench]:
+    """Yield a bench with the objects of a release; the instances of the operator end with it."""
+    recorded = [f"--control-requests={_RECORDED}", f"--control-changes={_RECORDED}", f"--history={_RECORDED}"]
+    services = [f"--webhook-service={each}" for each in setup.webhook_services]
+    minor = minor or setup.minor
+    with (
+        temporary_folder("mockube-operator-") as folder,
+        Cluster(nodes=nodes, version=minor, packs="", flags=[*recorded, *services]) as cluster,
+    ):
+        bench = Bench(setup, cluster, release or setup.release, minor, Path(folder))
+        try:
+            bench.install()
+            yield bench
+        finally:
+            bench.stop()
+
+
+def is_write(call: RecordedCall) -> bool:
+    """Return whether a request would change an object that counts: no Lease, no Event, and nothing of nodes."""
+    return (
+        call.verb in WRITES
+        and call.group not in _STORED_NOWHERE
+        and call.resource not in ("leases", "events", "nodes")
+        and call.group != "control.mockube.dev"
+        and not (call.resource == "serviceaccounts" and call.subresource == "token")
+    )
+
+
+def without_pods(tree: ReadOnlyTree) -> ReadOnlyTree:
+    """Return a workload with no replicas, or a DaemonSet for nodes that do not exist."""
+    spec: Mapping[str, Any] = tree.get("spec") or {}
+    if object_kinds.has_replicas(tree):
+        return {**tree, "spec": {**spec, "replicas": 0}}
+    template = spec.get("template") or {}
+    pod = {**(template.get("spec") or {}), "nodeSelector": {_NO_NODE: "true"}}
+    return {**tree, "spec": {**spec, "template": {**template, "spec": pod}}}
+
+
+def in_namespace(tree: ReadOnlyTree, namespace: str) -> ReadOnlyTree:
+    """Return an object in another namespace, if it names one."""
+    if not namespace or not meta.namespace(tree):
+        return tree
+    return {**tree, "metadata": {**tree["metadata"], "namespace": namespace}}

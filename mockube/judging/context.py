@@ -1,0 +1,166 @@
+"""What the judgements share: the set-up, the undisturbed state, the rights that were used, and the commands to do it by hand."""
+
+import asyncio
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client import kubeconfig
+from mockube.command_client import open_client
+from mockube.control_objects import ROLE_ADVICES, post
+from mockube.failure import Failure
+from mockube.lint.renderers import CHART_FILE, ChartOptions
+from mockube.objects.manifests import KUSTOMIZATIONS
+
+from .bench import Bench, Setup, open_bench
+from .inputs import Release
+from .reference import Reference, note_own_objects
+
+CLUSTER = "by-hand"
+OWN_KUBECONFIG = "operator.kubeconfig"
+"""The kubeconfig of the operator by hand."""
+
+
+class NotApplicable(Failure):
+    """A judgement cannot be made for this operator; the message says why."""
+
+
+class Context(Struct, kw_only=True):
+    setup: Setup
+    on_step: Callable[[str], None] = lambda _: None
+    reference: Reference | None = None
+    """What the first judgement has found; None before it."""
+    advices: list[ReadOnlyTree] = field(default_factory=list)
+    """What RoleAdvice said of the operator at the end of each trial."""
+
+    @property
+    def expected(self) -> Reference:
+        if self.reference is None:
+            raise NotApplicable("the operator did not reach a state without disturbances: see `install`")
+        if not self.reference.objects:
+            raise NotApplicable(
+                "the operator wrote nothing when nothing was disturbed, so there is no state to compare with"
+            )
+        return self.reference
+
+    def require_reference(self) -> None:
+        """Raise NotApplicable if there is no undisturbed state to compare with."""
+        assert self.expected is not None
+
+    @contextmanager
+    def bench(self, *, release: Release | None = None, minor: str = "", nodes: int = 3) -> Iterator[Bench]:
+        """Yield a bench, and note at its end which rights the operator used."""
+        with open_bench(self.setup, release=release, minor=minor, nodes=nodes) as bench:
+            yield bench
+            self.advices.append(read_advice(bench))
+
+    @contextmanager
+    def running(self, *, minor: str = "", nodes: int = 3) -> Iterator[Bench]:
+        """Yield a bench with a running operator that has finished the custom resource of the sample."""
+        with self.bench(minor=minor, nodes=nodes) as bench:
+            bench.create_others()
+            bench.start_and_settle()
+            note_own_objects(bench)
+            bench.create_resource()
+            self.wait_for_state(bench)
+            bench.settle()
+            yield bench
+
+    def wait_for_state(self, bench: Bench, seconds: float | None = None) -> float | None:
+        """Wait until a bench has the undisturbed state, and return how long it took; None if it has not in time."""
+        limit = self.setup.timeout if seconds is None else seconds
+        return bench.wait_for(lambda: not self.expected.differences(bench), limit)
+
+    # --- by hand
+
+    @property
+    def set_up(self) -> list[str]:
+        """The commands that start a cluster with the operator."""
+        release = self.setup.release
+        account = self.setup.account_of(release)
+        own = OWN_KUBECONFIG
+        commands = [
+            f"mockube up --detach --name={CLUSTER}",
+            f"export KUBECONFIG=$(mockube kubeconfig --name={CLUSTER} --path)",
+            *(apply_command(name, release.chart) for name in release.names),
+        ]
+        if account is not None:
+            commands += [
+                f"cp $KUBECONFIG {own}",
+                (
+                    f"kubectl --kubeconfig={own} config set-credentials operator"
+                    f" --token=$(kubectl create token {account.name} -n {account.namespace})"
+                ),
+                f"kubectl --kubeconfig={own} config set-context --current --user=operator",
+            ]
+        return [*commands, self.start_command]
+
+    def by_hand(self, *more: str) -> list[str]:
+        """Return the commands after the set-up: those that create the custom resource, and more."""
+        return [f"kubectl apply {_files(self.setup.sample.names)}", *more]
+
+    @property
+    def start_command(self) -> str:
+        """The command that starts the operator by hand, with the rights of its service account."""
+        command = f"{shlex.join(self.setup.release.command)} &"
+        has_account = self.setup.account_of(self.setup.release) is not None
+        return f"KUBECONFIG={OWN_KUBECONFIG} {command}" if has_account else command
+
+    @property
+    def resource(self) -> str:
+        """The custom resource for kubectl, with its namespace."""
+        sample = self.setup.sample
+        namespace = self.setup.sample.resource["metadata"].get("namespace", self.setup.namespace)
+        place = f" -n {namespace}" if sample.is_namespaced else ""
+        return f"{sample.full_name} {sample.resource['metadata']['name']}{place}"
+
+    @property
+    def user(self) -> str:
+        """The user of the operator by hand."""
+        account = self.setup.account_of(self.setup.release)
+        return "kubernetes-admin" if account is None else account.user
+
+
+def _files(names: Sequence[str]) -> str:
+    return " ".join(f"-f {shlex.quote(name)}" for name in names)
+
+
+def apply_command(name: str, chart: ChartOptions) -> str:
+    """Return the command that installs an input: a chart, a kustomization, or files."""
+    path = Path(name)
+    if (path / CHART_FILE).is_file() or name.endswith(".tgz"):
+        flags = shlex.join([f"--namespace={chart.namespace}", "--include-crds", *chart.flags])
+        return f"helm template {chart.release} {shlex.quote(name)} {flags} | kubectl apply --server-side -f -"
+    is_kustomization = any((path / file).is_file() for file in KUSTOMIZATIONS)
+    return f"kubectl apply --server-side {'-k' if is_kustomization else '-f'} {shlex.quote(name)}"
+
+
+def read_advice(bench: Bench) -> ReadOnlyTree:
+    """Return what RoleAdvice says of the operator: what it may do and never did, and what was refused."""
+
+    async def post_advice() -> Any:
+        access = kubeconfig.read(bench.cluster.kubeconfig)
+        async with open_client(access, bench.setup.clock) as client:
+            return await post(client, ROLE_ADVICES, {"user": bench.user})
+
+    advice: Mapping[str, Any] = asyncio.run(post_advice())
+    return advice
+
+
+def about(tree: ReadOnlyTree) -> str:
+    """Return an object for a message, such as `ConfigMap web`."""
+    return f"{tree.get('kind', 'object')} {(tree.get('metadata') or {}).get('name', '')}"
+
+
+def target(tree: ReadOnlyTree) -> str:
+    """Return an object for kubectl, such as `configmap/web -n default`."""
+    kind = str(tree.get("kind", "")).lower()
+    group = str(tree.get("apiVersion", "")).rpartition("/")[0]
+    namespace = (tree.get("metadata") or {}).get("namespace", "")
+    name = (tree.get("metadata") or {}).get("name", "")
+    return f"{f'{kind}.{group}' if group else kind}/{name}{f' -n {namespace}' if namespace else ''}"

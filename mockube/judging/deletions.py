@@ -1,0 +1,235 @@
+"""Judgement 6: does the deletion of the custom resource leave nothing, and end, also with its namespace?"""
+
+from collections.abc import Iterator, Sequence
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import AlreadyExists, ApiError, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+
+from .bench import Bench
+from .context import Context, about, target
+from .findings import Judgement, Level
+from .object_kinds import often_stays
+from .reference import current_objects, lines_of, note_own_objects
+
+_NAMESPACE = "to-be-deleted"
+
+
+def judge(context: Context, judgement: Judgement) -> None:
+    judgement.by_hand = context.by_hand(f"kubectl delete {context.resource}", "kubectl get all -A")
+    with context.running() as bench:
+        _check_owners(judgement, bench)
+        _delete(context, judgement, bench)
+        if not judgement.findings:
+            _create_again(context, judgement, bench)
+    with context.running() as bench:
+        _delete_while_down(context, judgement, bench)
+    if context.setup.sample.is_namespaced:
+        with context.bench() as bench:
+            _delete_namespace(context, judgement, bench)
+
+
+def _check_owners(judgement: Judgement, bench: Bench) -> None:
+    """Find owner references that the garbage collector of a real cluster treats as ones to nothing."""
+    for tree in current_objects(bench, created_only=True):
+        for text in invalid_owners(tree, bench.resource()):
+            judgement.add(
+                "owner-invalid",
+                Level.ERROR,
+                about(tree),
+                text,
+                by_hand=[f"kubectl get {target(tree)} -o jsonpath='{{.metadata.ownerReferences}}'"],
+            )
+
+
+def invalid_owners(tree: ReadOnlyTree, resource: ReadOnlyTree) -> Iterator[str]:
+    """Yield what is wrong with the owner references of an object to the custom resource."""
+    for reference in meta.owner_references(tree):
+        if reference.get("kind") != resource.get("kind"):
+            continue
+        place, own = meta.namespace(tree), meta.namespace(resource)
+        if own and place != own:
+            yield (
+                f"is {'in the namespace ' + place if place else 'cluster-scoped'}, and its owner in the namespace {own}:"
+                " the garbage collector deletes it, as an owner must be in the same namespace or cluster-scoped"
+            )
+        elif reference.get("uid") != meta.uid(resource) and reference.get("name") == meta.name(resource):
+            yield "has an owner with the name of the custom resource and another uid: the garbage collector deletes it"
+
+
+def _delete(context: Context, judgement: Judgement, bench: Bench) -> None:
+    before = written_identities(bench)
+    judgement.figures["finalizers"] = (
+        ", ".join(bench.resource()["metadata"].get("finalizers") or ()) or "none"
+    )
+    took = _delete_and_wait(context, judgement, bench, "")
+    judgement.did.append(
+        "Deleted the custom resource, and waited until it and all that the operator had created were gone."
+    )
+    if took is None:
+        return
+    judgement.figures["gone after"] = f"{took:.1f} s"
+    bench.wait_for(lambda: not [*_left_over(bench)], context.setup.timeout / 3)
+    for tree in _left_over(bench):
+        is_new = (tree.get("kind"), meta.namespace(tree), meta.name(tree)) not in before
+        level = Level.WARNING if is_new or often_stays(tree) else Level.ERROR
+        origin = "was created during the deletion, and" if is_new else "has no owner that is gone, and"
+        judgement.add(
+            "left-over",
+            level,
+            about(tree),
+            f"{origin} stays when the custom resource is gone",
+            by_hand=[f"kubectl get {target(tree)} -o yaml"],
+        )
+
+
+def written_identities(bench: Bench) -> set[tuple[str, str, str]]:
+    return {
+        (str(tree.get("kind")), meta.namespace(tree), meta.name(tree))
+        for tree in current_objects(bench, created_only=True)
+    }
+
+
+def _left_over(bench: Bench) -> Sequence[ReadOnlyTree]:
+    group = bench.setup.sample.group
+    found = current_objects(bench, created_only=True)
+    return [tree for tree in found if meta.api_version(tree).rpartition("/")[0] != group]
+
+
+def _delete_and_wait(context: Context, judgement: Judgement, bench: Bench, when: str) -> float | None:
+    kind, name = bench.resource_target
+    bench.cluster.delete(kind, name, namespace=bench.resource_namespace)
+    took = bench.wait_for(lambda: _is_gone(bench), context.setup.timeout)
+    if took is None:
+        finalizers = bench.resource()["metadata"].get("finalizers") or ()
+        judgement.add(
+            "deletion-hangs",
+            Level.ERROR,
+            f"{about(context.setup.sample.resource)}{when}",
+            f"still exists {context.setup.timeout:g} s after its deletion, because of the finalizers {', '.join(finalizers)}",
+            details=bench.instances[0].last_lines().splitlines()[-3:],
+        )
+    return took
+
+
+def _is_gone(bench: Bench) -> bool:
+    try:
+        bench.resource()
+    except NotFound:
+        return True
+    return False
+
+
+def _create_again(context: Context, judgement: Judgement, bench: Bench) -> None:
+    """Create the custom resource again under the same name, immediately after it is gone."""
+    kind, name = bench.resource_target
+    try:
+        bench.create_resource()
+    except AlreadyExists:
+        return
+    judgement.did.append("Created it again under the same name, and waited for the undisturbed state.")
+    if context.wait_for_state(bench) is None:
+        judgement.add(
+            "not-created-again",
+            Level.ERROR,
+            about(context.setup.sample.resource),
+            f"was deleted and created again, and the operator did not reach the undisturbed state in {context.setup.timeout:g} s",
+            details=[*lines_of(context.expected.differences(bench))],
+        )
+        return
+    # Deleted and created at once: the operator may see one object with another uid.
+    bench.cluster.delete(kind, name, namespace=bench.resource_namespace)
+    bench.wait_for(lambda: _is_gone(bench), context.setup.timeout)
+
+
+def _delete_while_down(context: Context, judgement: Judgement, bench: Bench) -> None:
+    (instance,) = bench.instances
+    instance.stop()
+    kind, name = bench.resource_target
+    bench.cluster.delete(kind, name, namespace=bench.resource_namespace)
+    bench.pause(1.0)
+    has_waited = not _is_gone(bench)
+    instance.restart()
+    judgement.did.append(
+        "Deleted the custom resource in another cluster while the operator did not run, and started it again."
+    )
+    judgement.figures["waits for the operator"] = "yes" if has_waited else "no"
+    if bench.wait_for(lambda: _is_gone(bench), context.setup.timeout) is None:
+        judgement.add(
+            "deletion-hangs",
+            Level.ERROR,
+            f"{about(context.setup.sample.resource)}, deleted while the operator did not run",
+            f"still exists {context.setup.timeout:g} s after the operator was started",
+            details=instance.last_lines().splitlines()[-3:],
+        )
+        return
+    bench.wait_for(lambda: not _left_over(bench), context.setup.timeout / 3)
+    known = {(each.subject, each.rule) for each in judgement.findings}
+    for tree in _left_over(bench):
+        if (about(tree), "left-over") not in known:
+            judgement.add(
+                "left-over",
+                Level.WARNING if often_stays(tree) else Level.ERROR,
+                f"{about(tree)}, deleted while the operator did not run",
+                "stays when the custom resource is gone: without a finalizer or an owner nobody deletes it",
+            )
+
+
+def _delete_namespace(context: Context, judgement: Judgement, bench: Bench) -> None:
+    bench.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}})
+    bench.start_and_settle()
+    note_own_objects(bench)
+    begin = context.setup.clock.now()
+    try:
+        for tree in context.setup.sample.others:
+            bench.cluster.apply(_moved(tree), namespace=_NAMESPACE)
+        bench.cluster.create(_moved(context.setup.sample.resource), namespace=_NAMESPACE)
+    except ApiError as error:
+        judgement.did.append(
+            f"Did not delete a namespace: the sample is refused in another one: {error.message}"
+        )
+        return
+    bench.settle_after_write(begin)
+    count, clock = len(bench.writes()), context.setup.clock
+    since = clock.now()
+    bench.cluster.delete("Namespace", _NAMESPACE)
+    judgement.did.append(
+        f"Created the custom resource in the namespace {_NAMESPACE}, and deleted the namespace."
+    )
+    took = bench.wait_for(lambda: not _exists(bench, _NAMESPACE), context.setup.timeout)
+    refused = [each for each in bench.writes(since) if each.code == 403 and each.verb == "create"]
+    judgement.figures["refused in the ending namespace"] = str(len(refused))
+    if took is None:
+        tree = bench.cluster.get("Namespace", _NAMESPACE)
+        conditions = (tree.get("status") or {}).get("conditions") or ()
+        judgement.add(
+            "namespace-hangs",
+            Level.ERROR,
+            about(context.setup.sample.resource),
+            f"keeps its namespace for more than {context.setup.timeout:g} s",
+            details=[each["message"] for each in conditions if each.get("status") == "True"],
+        )
+        return
+    judgement.figures["namespace gone after"] = f"{took:.1f} s"
+    if count == 0:
+        judgement.did.append("The operator did nothing in that namespace: it may watch one namespace only.")
+    for tree in current_objects(bench, created_only=True):
+        judgement.add(
+            "left-over",
+            Level.ERROR,
+            f"{about(tree)}, after its namespace was deleted",
+            "stays, although the custom resource was deleted with its namespace",
+        )
+
+
+def _moved(tree: ReadOnlyTree) -> ReadOnlyTree:
+    metadata = {name: value for name, value in tree["metadata"].items() if name != "namespace"}
+    return {**tree, "metadata": metadata}
+
+
+def _exists(bench: Bench, namespace: str) -> bool:
+    try:
+        bench.cluster.get("Namespace", namespace)
+    except NotFound:
+        return False
+    return True

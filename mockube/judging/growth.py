@@ -1,0 +1,160 @@
+"""Judgement 10: what does each of many custom resources cost, and does the cost of one grow with their number?"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+
+from .bench import Bench, is_write
+from .context import Context
+from .findings import Judgement, Level
+
+_FIRST_SHARE = 10
+_GROWTH = 1.5
+_MIN_EXTRA_REQUESTS = 2.0
+_MIN_EXTRA_BYTES = 20_000
+_MAX_MEMORY = 1 << 20
+_NODES = 20
+_POLL_SECONDS = 1.0
+"""Each look reads all that was recorded, which is much here."""
+_SECONDS_EACH = 0.5
+
+
+class Cost(Struct, frozen=True, kw_only=True):
+    """What some of the custom resources cost, each."""
+
+    count: int
+    requests: float
+    writes: float
+    bytes_read: float
+    """By gets and lists: a watch sends what has changed, however many objects there are."""
+    seconds: float
+    memory: int | None
+
+
+def judge(context: Context, judgement: Judgement) -> None:
+    setup = context.setup
+    first = max(1, setup.resources // _FIRST_SHARE)
+    judgement.did.append(
+        f"Created {first} copies of the custom resource, waited until the operator was quiet, created the others of {setup.resources}"
+        " (--resources), and compared the requests for each of the last with those for each of the first."
+    )
+    name = meta.name(setup.sample.resource)
+    judgement.by_hand = context.by_hand(
+        f"for i in $(seq {setup.resources}); do sed 's/name: {name}/name: {name}-'$i'/' {setup.sample.names[0]} | kubectl apply -f -; done",
+        f"mockube requests --name=by-hand --user={context.user} | wc -l",
+    )
+    costs: list[Cost] = []
+    with context.bench(nodes=_NODES) as bench:
+        bench.create_others()
+        bench.start_and_settle()
+        bench.poll_seconds = _POLL_SECONDS
+        for begin, end in ((0, first), (first, setup.resources)):
+            if end > begin:
+                costs.append(_create(context, judgement, bench, begin, end))
+    _compare(judgement, *costs)
+
+
+def _create(context: Context, judgement: Judgement, bench: Bench, begin: int, end: int) -> Cost:
+    """Create custom resources, and return what each of them cost, as far as the operator has finished them in time."""
+    clock = context.setup.clock
+    since, start = clock.now(), clock.monotonic()
+    memory = bench.instances[0].memory()
+    name = meta.name(context.setup.sample.resource)
+    for number in range(begin, end):
+        bench.create_resource(name=f"{name}-{number}")
+        bench.look_after()
+    limit = context.setup.timeout + (end - begin) * _SECONDS_EACH
+    least = (end - begin) * len(context.expected.objects)
+    bench.wait_for(lambda: len(bench.writes(since)) >= least, limit)
+    if len(bench.writes(since)) < least or not bench.settle(limit):
+        judgement.add(
+            "resources-not-finished",
+            Level.WARNING,
+            f"{end} custom resources",
+            f"were not finished in {limit:.0f} s: the operator wrote {len(bench.writes(since))} times, and still writes or needs {least} writes",
+            details=[str(each) for each in bench.writes()[-3:]],
+        )
+    seconds = clock.monotonic() - start - context.setup.quiet_seconds
+    return _cost(bench, since, end - begin, seconds, memory)
+
+
+def _cost(bench: Bench, since: datetime, count: int, seconds: float, memory: int | None) -> Cost:
+    calls = [each for each in bench.calls(since) if each.resource not in ("leases", "events")]
+    after = bench.instances[0].memory()
+    used = None if memory is None or after is None else max(0, after - memory) // count
+    return Cost(
+        count=count,
+        requests=len(calls) / count,
+        writes=sum(map(is_write, calls)) / count,
+        bytes_read=_bytes_read(bench, since) / count,
+        seconds=seconds,
+        memory=used,
+    )
+
+
+def _bytes_read(bench: Bench, since: datetime) -> int:
+    requests = bench.cluster.list("Request", fields={"user": bench.user})
+    return sum(read_bytes(each) for each in requests if _time(each) >= since)
+
+
+def _time(request: ReadOnlyTree) -> datetime:
+    return datetime.fromisoformat(request["spec"]["time"])
+
+
+def read_bytes(request: ReadOnlyTree) -> int:
+    """Return the bytes that a request has read; watches send what has changed, however many objects there are."""
+    status: Mapping[str, Any] = request.get("status") or {}
+    return int(status.get("bytes") or 0) if request["spec"].get("verb") in ("get", "list") else 0
+
+
+def _compare(judgement: Judgement, first: Cost, last: Cost | None = None) -> None:
+    last = last or first
+    for name, cost in ((f"of the first {first.count}", first), (f"of the last {last.count}", last)):
+        judgement.figures |= {
+            f"requests for each {name}": f"{cost.requests:.1f}",
+            f"writes for each {name}": f"{cost.writes:.1f}",
+            f"bytes read for each {name}": f"{cost.bytes_read:.0f}",
+            f"seconds {name}": f"{cost.seconds:.1f}",
+        }
+    if last.memory is not None:
+        judgement.figures["memory for each"] = f"{last.memory / 1024:.0f} KiB"
+    for rule, subject, text in growth_findings(first, last):
+        judgement.add(rule, Level.WARNING, subject, text)
+
+
+def growth_findings(first: Cost, last: Cost) -> Sequence[tuple[str, str, str]]:
+    """Return the rule, the subject and the message of each cost that grows."""
+    found = []
+    if last.requests > _GROWTH * first.requests and last.requests - first.requests > _MIN_EXTRA_REQUESTS:
+        found.append(
+            (
+                "requests-grow",
+                "Requests",
+                f"for each custom resource grow from {first.requests:.1f} to {last.requests:.1f}",
+            )
+        )
+    if last.bytes_read > _GROWTH * first.bytes_read and last.bytes_read - first.bytes_read > _MIN_EXTRA_BYTES:
+        found.append(
+            (
+                "bytes-grow",
+                "Bytes",
+                (
+                    f"read for each custom resource grow from {first.bytes_read:.0f} to {last.bytes_read:.0f}:"
+                    " the operator lists all objects for each one"
+                ),
+            )
+        )
+    if last.memory is not None and last.memory > _MAX_MEMORY:
+        found.append(
+            (
+                "memory-grows",
+                "Memory",
+                f"grows by {last.memory / (1 << 20):.1f} MiB with each custom resource",
+            )
+        )
+    return found

@@ -1,0 +1,156 @@
+"""Judgement 1: does the operator install, finish its custom resource, and become quiet?"""
+
+from collections import Counter
+
+from mockube.apimachinery.status import ApiError
+
+from .bench import Bench, is_write
+from .context import Context, NotApplicable, about
+from .findings import Judgement, Level
+from .reference import make_reference, written_objects
+
+_FEW_READS_PER_MINUTE = 60
+
+
+def judge(context: Context, judgement: Judgement) -> None:
+    setup = context.setup
+    judgement.by_hand = context.by_hand(
+        f"kubectl get {context.resource} -o yaml",
+        f"mockube requests --name=by-hand --user={context.user} --watch   # nothing while nothing happens",
+    )
+    judgement.did += [
+        "Created the objects of the manifests in a new cluster; the operator's workload with no replicas.",
+        f"Started the operator {'as ' + context.user if context.user != 'kubernetes-admin' else 'with all rights'}, waited until it was quiet, and created the custom resource.",
+        f"Waited until nobody had written for {setup.quiet_seconds:g} s, and watched the operator for {setup.idle_seconds:g} s more.",
+        "Did all of it twice, to know which fields are not the same each time.",
+    ]
+    runs, seconds = [], 0.0
+    for is_first in (True, False):
+        with context.bench() as bench:
+            run_seconds = _run(context, judgement, bench, is_first=is_first)
+            runs.append(written_objects(bench))
+            seconds = max(seconds, run_seconds)
+    context.reference = make_reference(runs, seconds)
+    varying = context.reference.varying.lines()
+    if varying:
+        judgement.figures["not the same twice"] = str(len(varying))
+        judgement.did.append(f"Not the same twice, and not compared: {'; '.join(varying[:5])}.")
+
+
+def _run(context: Context, judgement: Judgement, bench: Bench, *, is_first: bool) -> float:
+    """Run the operator undisturbed, and return how long it took to settle."""
+    setup, clock = context.setup, context.setup.clock
+    if is_first:
+        for tree, problem in bench.refused:
+            judgement.add("manifest-refused", Level.ERROR, about(tree), f"is refused: {problem}")
+    bench.create_others()
+    instance = bench.start_and_settle()
+    if bench.wait_for(lambda: bool(bench.calls()) or bool(bench.exits), setup.timeout) is None or bench.exits:
+        log = bench.exits[0].log if bench.exits else instance.last_lines()
+        _add_exit(judgement, bench, log)
+        if not bench.calls():
+            raise NotApplicable(f"the operator sent no request; its log ends with: {log}")
+    created_at, start = clock.now(), clock.monotonic()
+    try:
+        bench.create_resource()
+    except ApiError as error:
+        judgement.add(
+            "sample-refused", Level.ERROR, about(setup.sample.resource), f"is refused: {error.message}"
+        )
+        raise NotApplicable(f"the custom resource is refused: {error.message}") from error
+    has_settled = bench.settle_after_write(created_at)
+    seconds = clock.monotonic() - start - (setup.quiet_seconds if has_settled else 0)
+    if is_first:
+        _add_findings(context, judgement, bench, has_settled=has_settled)
+        calls, writes = bench.calls(created_at), bench.writes(created_at)
+        errors = Counter(each.code for each in calls if each.code is not None and each.code >= 400)
+        judgement.figures |= {
+            "settled after": f"{seconds:.1f} s",
+            "requests": str(len(calls)),
+            "writes": str(len(writes)),
+            "errors": ", ".join(f"{count}x{code}" for code, count in sorted(errors.items())) or "0",
+        }
+        if has_settled:
+            _watch_idle(context, judgement, bench)
+    return seconds
+
+
+def _add_exit(judgement: Judgement, bench: Bench, log: str) -> None:
+    if bench.exits:
+        code = bench.exits[0].code
+        judgement.add(
+            "operator-exits",
+            Level.ERROR,
+            "The operator",
+            f"ended with the code {code}, although nothing was disturbed",
+            details=log.splitlines(),
+        )
+
+
+def _add_findings(context: Context, judgement: Judgement, bench: Bench, *, has_settled: bool) -> None:
+    sample = context.setup.sample
+    if bench.exits and not judgement.findings:
+        _add_exit(judgement, bench, bench.exits[0].log)
+    if not any(each.resource == sample.plural for each in bench.calls()):
+        judgement.add(
+            "nothing-done",
+            Level.ERROR,
+            about(sample.resource),
+            f"was created, and the operator never read {sample.full_name}",
+            details=[str(each) for each in bench.calls()[-5:]],
+        )
+    elif not bench.writes():
+        judgement.add(
+            "nothing-done",
+            Level.WARNING,
+            about(sample.resource),
+            f"was created, and the operator wrote nothing in {context.setup.reaction_seconds:g} s",
+            details=bench.instances[0].last_lines().splitlines(),
+        )
+    if not has_settled:
+        writes = Counter(_line(each.verb, each.resource, each.name) for each in bench.writes()[-200:])
+        judgement.add(
+            "never-settles",
+            Level.ERROR,
+            about(sample.resource),
+            f"does not come to rest in {context.setup.timeout:g} s; the most frequent of the last writes:",
+            details=[f"{count} times {line}" for line, count in writes.most_common(5)],
+        )
+
+
+def _line(verb: str, resource: str, name: str) -> str:
+    return f"{verb} {resource} {name}".strip()
+
+
+def _watch_idle(context: Context, judgement: Judgement, bench: Bench) -> None:
+    """Watch what the operator does while nothing changes."""
+    setup = context.setup
+    since = setup.clock.now()
+    before = len(bench.changes())
+    bench.pause(setup.idle_seconds)
+    calls = [each for each in bench.calls(since) if each.resource not in ("leases", "events")]
+    writes = [each for each in calls if is_write(each)]
+    reads = [each for each in calls if each.verb in ("get", "list")]
+    changed = len(bench.changes()) - before
+    per_minute = 60 / setup.idle_seconds
+    judgement.figures["idle writes/min"] = f"{len(writes) * per_minute:.0f}"
+    judgement.figures["idle reads/min"] = f"{len(reads) * per_minute:.0f}"
+    if len(writes) > 1:
+        kinds = Counter(_line(each.verb, each.resource, each.name) for each in writes)
+        effect = "which changed nothing" if not changed else f"which made {changed} new versions of objects"
+        judgement.add(
+            "writes-while-idle",
+            Level.WARNING,
+            ", ".join(sorted({each.resource for each in writes})),
+            f"were written {len(writes)} times in {setup.idle_seconds:g} s while nothing else happened, {effect}",
+            details=[f"{count} times {line}" for line, count in kinds.most_common(5)],
+        )
+    if len(reads) * per_minute > _FEW_READS_PER_MINUTE:
+        kinds = Counter(_line(each.verb, each.resource, "") for each in reads)
+        judgement.add(
+            "reads-while-idle",
+            Level.WARNING,
+            ", ".join(sorted({each.resource for each in reads if each.resource})),
+            f"were read {len(reads)} times in {setup.idle_seconds:g} s while nothing happened: a watch sends changes without requests",
+            details=[f"{count} times {line}" for line, count in kinds.most_common(5)],
+        )

@@ -1,0 +1,75 @@
+"""The running instances of an operator under test."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from mockube.operators.process import OperatorEnd, OperatorProcess
+
+_SHOWN_LINES: Final = 8
+_STATUS: Final = "VmRSS:"
+
+
+class Instance(Protocol):
+    """One instance of an operator, as a kubelet sees a container."""
+
+    is_stopped: bool
+    """It was stopped by the test, and did not end by itself."""
+
+    @property
+    def code(self) -> int | None:
+        """The exit code; None while it runs."""
+
+    def kill(self) -> OperatorEnd: ...
+
+    def stop(self, grace: float = 5.0) -> OperatorEnd: ...
+
+    def restart(self) -> None:
+        """Start it again, after it was stopped, was killed or has ended."""
+
+    def last_lines(self) -> str: ...
+
+    def memory(self) -> int | None:
+        """The resident memory in bytes; None if it is not known."""
+
+
+class ProcessInstance:
+    """The user's command as a process of this machine."""
+
+    def __init__(self, command: Sequence[str], *, kubeconfig: Path, environment: Mapping[str, str]) -> None:
+        self._command, self._kubeconfig, self._environment = command, kubeconfig, environment
+        self.is_stopped = False
+        self._process = self._start()
+
+    def _start(self) -> OperatorProcess:
+        return OperatorProcess(self._command, kubeconfig=self._kubeconfig, environment=self._environment)
+
+    @property
+    def code(self) -> int | None:
+        return self._process.code
+
+    def kill(self) -> OperatorEnd:
+        self.is_stopped = True
+        return self._process.kill()
+
+    def stop(self, grace: float = 5.0) -> OperatorEnd:
+        self.is_stopped = True
+        return self._process.stop(grace)
+
+    def restart(self) -> None:
+        self._process.kill()
+        self._process = self._start()
+        self.is_stopped = False
+
+    def last_lines(self) -> str:
+        lines = self._process.log.text().strip().splitlines()[-_SHOWN_LINES:]
+        return "\n".join(line.strip() for line in lines)
+
+    def memory(self) -> int | None:
+        """Return the resident memory of the process; of Linux only, and without that of its children."""
+        try:
+            lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
+        except OSError:
+            return None
+        found = next((line for line in lines if line.startswith(_STATUS)), "")
+        return int(found.split()[1]) * 1024 if found else None

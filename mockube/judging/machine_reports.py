@@ -1,0 +1,158 @@
+"""The reports for programs: JSON, JUnit's XML, and SARIF 2.1.0 for code scanning. Pure."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+from xml.sax.saxutils import escape, quoteattr
+
+import orjson
+
+from mockube.component_base.printable import printable
+from mockube.lint.machine_reports import printable_json
+
+from .findings import SEVERITY, Finding, Judgement, Level, Outcome, Report, fingerprint
+from .rules import RULES
+from .text_report import figures
+
+_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+_ROOT: Final = "%SRCROOT%"
+"""GitHub's name for the root of the repository."""
+_PAGE: Final = "docs/guides/test-operator.md"
+
+
+def json_report(report: Report, fail_on: str) -> str:
+    return _json(
+        {
+            "operator": report.operator,
+            "failed": report.failed(fail_on),
+            "judgements": [_judgement_tree(report, each) for each in report.judgements],
+            "setUp": report.set_up,
+            "notFound": sorted(report.missing_known()),
+        }
+    )
+
+
+def _judgement_tree(report: Report, judgement: Judgement) -> Mapping[str, Any]:
+    return {
+        "name": judgement.name,
+        "question": judgement.question,
+        "outcome": judgement.outcome.value,
+        "reason": judgement.reason,
+        "seconds": round(judgement.seconds, 1),
+        "figures": judgement.figures,
+        "did": judgement.did,
+        "byHand": judgement.by_hand,
+        "findings": [
+            {
+                "fingerprint": fingerprint(judgement.name, each),
+                "rule": each.rule,
+                "level": each.level.value,
+                "subject": each.subject,
+                "message": each.message,
+                "details": each.details,
+                "byHand": each.by_hand,
+                "isNew": not report.is_known(judgement, each),
+            }
+            for each in judgement.findings
+        ],
+    }
+
+
+def _json(tree: Any) -> str:
+    return printable_json(orjson.dumps(tree, option=orjson.OPT_INDENT_2).decode())
+
+
+def junit_report(report: Report, fail_on: str) -> str:
+    """Return a suite with a case for each judgement. One that is not applicable is skipped, with its reason."""
+    cases = [line for each in report.judgements for line in _case(report, each, fail_on)]
+    failures = sum(bool([*_failures(report, each, fail_on)]) for each in report.judgements)
+    skipped = sum(each.outcome is Outcome.NOT_APPLICABLE for each in report.judgements)
+    counts = f'tests="{len(report.judgements)}" failures="{failures}" errors="0" skipped="{skipped}"'
+    head = f"  <testsuite name={_attribute(report.operator)} {counts}>"
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>", head, *cases]
+    return "\n".join([*lines, "  </testsuite>", "</testsuites>"])
+
+
+def _failures(report: Report, judgement: Judgement, fail_on: str) -> Iterator[Finding]:
+    least = SEVERITY[Level(fail_on)]
+    for each in judgement.findings:
+        if SEVERITY[each.level] >= least and not report.is_known(judgement, each):
+            yield each
+
+
+def _case(report: Report, judgement: Judgement, fail_on: str) -> Iterator[str]:
+    name, seconds = _attribute(judgement.name), f'time="{judgement.seconds:.1f}"'
+    yield f"    <testcase classname={_attribute(report.operator)} name={name} {seconds}>"
+    if judgement.outcome is Outcome.NOT_APPLICABLE:
+        yield f"      <skipped message={_attribute(judgement.reason)}/>"
+    failures = [*_failures(report, judgement, fail_on)]
+    if failures:
+        attributes = f"type={_attribute(failures[0].rule)} message={_attribute(failures[0].text)}"
+        text = "\n".join(line for each in failures for line in (each.text, *each.details, *each.by_hand))
+        yield f"      <failure {attributes}>{_escaped(text)}</failure>"
+    others = [f"{each.level}: {each.text}" for each in judgement.findings if each not in failures]
+    yield f"      <system-out>{_escaped(chr(10).join([figures(judgement), *others]))}</system-out>"
+    yield "    </testcase>"
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(printable(text))
+
+
+def _escaped(text: str) -> str:
+    return escape("\n".join(map(printable, text.split("\n"))))
+
+
+def sarif_report(report: Report, fail_on: str) -> str:
+    """Return the findings at the first line of the first input: they concern the program, and no line of a file."""
+    rules = [
+        {
+            "id": name,
+            "name": "".join(map(str.capitalize, name.split("-"))),
+            "shortDescription": {"text": text},
+            "help": {"text": f"{text}. See {_PAGE} of mockube."},
+        }
+        for name, text in RULES.items()
+    ]
+    indexes = {rule["id"]: index for index, rule in enumerate(rules)}
+    place = _place(report.files)
+    results = [
+        _result(report, judgement, finding, fail_on, indexes, place)
+        for judgement, finding in report.findings()
+    ]
+    driver = {"name": "mockube test-operator", "version": version("mockube"), "rules": rules}
+    run = {"tool": {"driver": driver}, "columnKind": "utf16CodeUnits", "results": results}
+    return _json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def _result(
+    report: Report,
+    judgement: Judgement,
+    finding: Finding,
+    fail_on: str,
+    indexes: Mapping[Any, int],
+    place: Mapping[str, Any],
+) -> Mapping[str, Any]:
+    is_failure = finding in [*_failures(report, judgement, fail_on)]
+    level = Level.ERROR if is_failure else Level.NOTE if finding.level is Level.NOTE else Level.WARNING
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": indexes[finding.rule],
+        "level": level.value,
+        "message": {"text": printable("\n".join([finding.text, *finding.details]))},
+        "baselineState": "unchanged" if report.is_known(judgement, finding) else "new",
+        "locations": [place],
+        "partialFingerprints": {"finding/v1": fingerprint(judgement.name, finding)},
+    }
+
+
+def _place(files: Sequence[str]) -> Mapping[str, Any]:
+    path = Path(files[0]) if files else Path()
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    uri = quote(os.path.normpath(path).encode(errors="surrogateescape"))
+    artifact = {"uri": f"file://{uri}"} if path.is_absolute() else {"uri": uri, "uriBaseId": _ROOT}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": 1}}}

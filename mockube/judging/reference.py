@@ -1,0 +1,119 @@
+"""The state that an operator reaches when nothing disturbs it, with which all other trials are compared."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.operators.end_state import (
+    NOISE,
+    NOTHING_VARIES,
+    Difference,
+    EndState,
+    Identity,
+    Varying,
+    differences,
+    end_state,
+    identity_of,
+    learn_varying,
+)
+
+from .bench import Bench
+
+MAX_LINES: Final = 8
+_BUILT_IN_ANNOTATIONS: Final = (
+    "deployment.kubernetes.io/revision",
+    "deprecated.daemonset.template.generation",
+)
+
+
+class Reference(Struct, frozen=True, kw_only=True):
+    """The written objects of two undisturbed runs, and what was not the same in both."""
+
+    state: EndState
+    varying: Varying
+    objects: Sequence[ReadOnlyTree]
+    seconds: float
+    """How long the operator took, without the quiet time at the end."""
+
+    def differences(self, bench: Bench) -> Sequence[Difference]:
+        """Return how the state of a bench differs."""
+        return differences(self.state, end_state(written_objects(bench), self.varying), self.varying)
+
+
+def make_reference(runs: Sequence[Sequence[ReadOnlyTree]], seconds: float) -> Reference:
+    first, *others = runs
+    varying = learn_varying(first, others[0]) if others else NOTHING_VARIES
+    return Reference(state=end_state(first, varying), varying=varying, objects=first, seconds=seconds)
+
+
+def written_objects(bench: Bench) -> Sequence[Tree]:
+    """Return the objects that the operator has written and that exist, and the custom resource, as far as they are its work."""
+    group = bench.setup.sample.group
+    return [own_part(tree, group) for tree in current_objects(bench)]
+
+
+def current_objects(bench: Bench, *, created_only: bool = False) -> Sequence[Tree]:
+    """Return the objects that the operator has written, or has created, as they are now."""
+    found = [_read(bench, each) for each in written_names(bench, created_only=created_only)]
+    return [tree for tree in found if tree is not None]
+
+
+def written_names(bench: Bench, *, created_only: bool = False) -> Sequence[ReadOnlyTree]:
+    """Return what the operator has written: the apiVersion, kind, namespace and name of each object.
+
+    With `created_only`, it is what it has created for custom resources.
+    """
+    names: dict[Identity, ReadOnlyTree] = {}
+    for change in bench.changes():
+        about = change["object"]
+        if created_only and change["type"] != "ADDED":
+            continue
+        identity = {"apiVersion": about["apiVersion"], "kind": about["kind"], "metadata": _metadata(about)}
+        key = identity_of(identity)
+        if key[0] not in NOISE and not (created_only and key in bench.own):
+            names[key] = identity
+    return [*names.values()]
+
+
+def _metadata(about: ReadOnlyTree) -> Mapping[str, Any]:
+    return {name: about[name] for name in ("namespace", "name") if about.get(name)}
+
+
+def _read(bench: Bench, identity: ReadOnlyTree) -> Tree | None:
+    try:
+        return dict(bench.cluster.get(identity))
+    except NotFound:
+        return None
+    except ApiError:
+        return None  # its kind is not served any more
+
+
+def own_part(tree: ReadOnlyTree, group: str) -> Tree:
+    """Return an object without what others than the operator write: the status, unless it is a custom resource of the operator."""
+    is_own = meta.api_version(tree).rpartition("/")[0] == group
+    metadata: Mapping[str, Any] = tree.get("metadata") or {}
+    annotations = {
+        name: value
+        for name, value in (metadata.get("annotations") or {}).items()
+        if name not in _BUILT_IN_ANNOTATIONS
+    }
+    own: Tree = {name: value for name, value in tree.items() if name != "status" or is_own}
+    own["metadata"] = {**metadata, "annotations": annotations}
+    return own
+
+
+def note_own_objects(bench: Bench) -> None:
+    """Note what the operator has created before there is a custom resource."""
+    bench.own = frozenset(map(identity_of, written_names(bench, created_only=True)))
+
+
+def lines_of(found: Sequence[Difference]) -> Iterator[str]:
+    """Yield the differences as lines for a report."""
+    for each in found[:MAX_LINES]:
+        yield str(each)
+    if len(found) > MAX_LINES:
+        yield f"and {len(found) - MAX_LINES} more"

@@ -1,0 +1,129 @@
+"""Judgement 11: does the operator do the same in every minor release of Kubernetes, without removed and deprecated APIs?"""
+
+import asyncio
+from collections.abc import Iterator
+
+from mockube.lint.check import CheckOptions
+from mockube.lint.findings import SEVERITY as LINT_SEVERITY
+from mockube.lint.findings import Outcome as LintOutcome
+from mockube.lint.minor_ranges import format_minors
+from mockube.lint.report import make_report
+from mockube.lint.run import check_all
+
+from .bench import Bench
+from .context import Context
+from .findings import Judgement, Level
+from .reference import written_names
+
+
+def judge(context: Context, judgement: Judgement) -> None:
+    chosen = [*context.setup.release.objects]
+    judgement.did += [
+        f"Checked the manifests and the sample against the API servers of {format_minors(chosen)}, as `mockube lint` does.",
+        "Ran the operator in a cluster of each, and compared which objects it wrote with those of the newest one.",
+    ]
+    files = " ".join(context.setup.release.names)
+    judgement.by_hand = [
+        f"mockube lint {files}",
+        "# the set-up with `mockube up --kubernetes-version=1.31`, or another minor",
+        *context.by_hand(f"kubectl get {context.resource} -o yaml"),
+    ]
+    _lint(context, judgement)
+    expected = _names(context)
+    missing: dict[tuple[str, str], list[str]] = {}
+    newest = {*_differences(context, chosen[-1], expected)}
+    for minor in chosen[:-1]:
+        context.on_step(f"releases: {minor}")
+        for rule, text in {*_differences(context, minor, expected)} - newest:
+            missing.setdefault((rule, text), []).append(minor)
+    for (rule, text), of_minors in missing.items():
+        judgement.add(rule, Level.ERROR, text, f"in {format_minors(of_minors)}")
+    judgement.figures["minors"] = format_minors(chosen)
+    judgement.figures["the same in"] = str(
+        len(chosen) - len({each for of in missing.values() for each in of})
+    )
+
+
+def _lint(context: Context, judgement: Judgement) -> None:
+    setup = context.setup
+    inputs = setup.release.objects
+    report = make_report(
+        inputs,
+        asyncio.run(check_all(inputs, CheckOptions(namespace=setup.namespace, disabled_rules=["all"]))),
+    )
+    for row in report.rows:
+        for merged in row.findings:
+            outcome = merged.finding.outcome
+            if LINT_SEVERITY[outcome] >= LINT_SEVERITY[LintOutcome.WARNED]:
+                level = Level.WARNING if outcome in (LintOutcome.WARNED, LintOutcome.DROPPED) else Level.ERROR
+                judgement.add(
+                    "manifest-deprecated",
+                    level,
+                    row.item.title,
+                    f"{outcome.value} in {format_minors(merged.minors)}: {merged.finding.message}",
+                )
+
+
+def _names(context: Context) -> set[str]:
+    state = context.expected.state
+    return {f"{kind} {name}" for kind, _, name in state.objects}
+
+
+def _differences(context: Context, minor: str, expected: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield how the operator differs in a minor release, as the rule and the text of a finding."""
+    with context.bench(minor=minor, nodes=1) as bench:
+        for tree, _ in bench.refused:
+            yield (
+                "minor-differs",
+                f"{tree.get('kind')} {tree['metadata']['name']} of the manifests is refused",
+            )
+        bench.create_others()
+        bench.start_and_settle()
+        bench.create_resource()
+        limit = context.setup.timeout / 3
+        bench.wait_for(lambda: expected <= _written(context, bench), limit)
+        for name in sorted(expected - _written(context, bench)):
+            yield "minor-differs", f"{name} is not written"
+        for path in sorted(_not_served(bench)):
+            yield "api-not-served", f"{path}, which the operator asks for, is not served"
+        if bench.exits:
+            yield "minor-differs", f"The operator ended with the code {bench.exits[0].code}"
+
+
+def _written(context: Context, bench: Bench) -> set[str]:
+    state = context.expected.state
+    names = written_names(bench)
+    identities = {
+        (
+            f"{each['kind']}.{group}" if (group := each["apiVersion"].rpartition("/")[0]) else each["kind"],
+            each["metadata"].get("namespace", ""),
+            each["metadata"]["name"],
+        )
+        for each in names
+    }
+    found = {
+        f"{identity[0]} {state.labels[identity][2]}" for identity in identities if identity in state.labels
+    }
+    for kind, _, name in state.objects:
+        prefix = name.partition("*")[0]
+        if "*" in name and any(each[0] == kind and each[2].startswith(prefix) for each in identities):
+            found.add(f"{kind} {name}")
+    return found
+
+
+def _not_served(bench: Bench) -> set[str]:
+    """Return the versions of groups that the operator asks for, and that the server does not serve, with resources."""
+    found = set()
+    for call in bench.calls():
+        parts = call.uri.partition("?")[0].split("/")
+        if call.code == 404 and len(parts) > 4 and parts[1] == "apis":
+            version = "/".join(parts[1:4])
+            resource = next((part for part in parts[4:] if part != "namespaces"), "")
+            if not _is_served(bench, f"/{version}") and resource:
+                found.add(f"/{version}")
+    return found
+
+
+def _is_served(bench: Bench, path: str) -> bool:
+    """Return whether the operator, or anybody, got an answer below a path of a version."""
+    return any(call.code == 200 and call.uri.startswith(path) for call in bench.cluster.calls(user="*"))

@@ -1,0 +1,120 @@
+"""Judgement 3: does a restart change nothing, and does the operator finish after it what it began before?"""
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.embedded.criteria import Criteria
+from mockube.operators.end_state import NOISE, kind_of
+from mockube.operators.process import OperatorEnd
+
+from .bench import WRITES, Bench
+from .context import Context
+from .findings import Judgement, Level
+from .reference import lines_of
+
+_MAX_CRASHES = 4
+_HELD_SECONDS = 600.0
+_GRACE_SECONDS = 10.0
+_CODE_OF_TERM = 128 + 15
+
+
+def judge(context: Context, judgement: Judgement) -> None:
+    judgement.by_hand = context.by_hand(
+        "kill $!; wait $!; mockube mark before --name=by-hand",
+        context.start_command,
+        "sleep 10; mockube diff before --name=by-hand",
+    )
+    with context.running() as bench:
+        _restart_at_rest(context, judgement, bench)
+    crashes = 0
+    for number in range(_MAX_CRASHES):
+        with context.bench() as bench:
+            if not _crash_at_write(context, judgement, bench, number):
+                break
+        crashes += 1
+    judgement.figures["crashes at writes"] = str(crashes)
+    judgement.did.append(
+        f"Killed the operator at each of its first {crashes} writes for the custom resource, while the server held the"
+        " request, started it again, and waited for the undisturbed state."
+    )
+
+
+def _restart_at_rest(context: Context, judgement: Judgement, bench: Bench) -> None:
+    clock = context.setup.clock
+    (instance,) = bench.instances
+    begin = clock.monotonic()
+    end = instance.stop(_GRACE_SECONDS)
+    judgement.figures |= {"ended after TERM in": f"{clock.monotonic() - begin:.1f} s", "code": str(end.code)}
+    _check_end(judgement, end)
+    before, since = len(bench.changes()), clock.now()
+    instance.restart()
+    bench.wait_until_followed(since, bench.account)
+    changes = bench.changes()[before:]
+    counted = [each for each in changes if kind_of(each["object"]) not in NOISE]
+    judgement.figures |= {
+        "writes after restart": str(len(bench.writes(since))),
+        "changes after restart": str(len(counted)),
+    }
+    judgement.did += [
+        f"Sent SIGTERM to the settled operator, and waited {_GRACE_SECONDS:g} s at most for its end.",
+        "Started it again, and counted the versions of objects that it made, without Leases and Events.",
+    ]
+    kinds = sorted({each["object"]["kind"] for each in counted})
+    if counted:
+        judgement.add(
+            "changes-after-restart",
+            Level.WARNING,
+            ", ".join(kinds),
+            f"were changed {len(counted)} times by a restart, although nothing else had changed",
+            details=[_change_line(each) for each in counted[:6]],
+        )
+
+
+def _change_line(change: ReadOnlyTree) -> str:
+    about = change["object"]
+    paths = ", ".join(str(each.get("path", "")) for each in change.get("patch", ())[:4])
+    return f"{change['type']} {about['kind']} {about['name']}: {paths}"
+
+
+def _check_end(judgement: Judgement, end: OperatorEnd) -> None:
+    if end.ignored_term:
+        judgement.add(
+            "ignores-term",
+            Level.WARNING,
+            "The operator",
+            f"did not end within {_GRACE_SECONDS:g} s of SIGTERM, and was killed: a Lease stays with it until it expires",
+        )
+
+
+def _crash_at_write(context: Context, judgement: Judgement, bench: Bench, number: int) -> bool:
+    """Kill the operator at one of its writes; return whether it has sent so many."""
+    bench.create_others()
+    instance = bench.start_and_settle()
+    fault = bench.cluster.inject(delay=_HELD_SECONDS, after=number, times=1, **_writes_of(bench))
+    bench.create_resource()
+    limit = context.setup.reaction_seconds + 2 * context.expected.seconds
+    if bench.wait_for(lambda: fault.hits > 0, limit if number else context.setup.timeout) is None:
+        fault.stop()
+        return False
+    write = next((each for each in reversed(bench.writes()) if each.code is None), None)
+    instance.kill()
+    fault.stop()
+    instance.restart()
+    if context.wait_for_state(bench) is None:
+        request = "a write" if write is None else f"{write.verb} {write.resource}"
+        judgement.add(
+            "not-finished-after-crash",
+            Level.ERROR,
+            f"After a crash at write {number + 1} ({request})",
+            f"the operator did not reach the undisturbed state within {context.setup.timeout:g} s",
+            details=[*lines_of(context.expected.differences(bench))],
+            by_hand=[
+                f"mockube fault add --name=by-hand --user={context.user} --verbs={','.join(WRITES)} --skip={number} --times=1 --delay=10m"
+            ],
+        )
+    return True
+
+
+def _writes_of(bench: Bench) -> Criteria:
+    """Return the criteria of the operator's writes, without its Leases if the custom resource has a namespace of its own."""
+    if not bench.setup.sample.is_namespaced:
+        return {"user": bench.user, "verb": WRITES}
+    return {"user": bench.user, "verb": WRITES, "namespace": bench.resource_namespace}

@@ -1,0 +1,114 @@
+"""Judgement 7: does each field of the custom resource have an effect when it changes, and none when it is changed back?"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.objects.client import PatchType
+from mockube.operators.end_state import Difference, EndState, differences, end_state
+
+from .bench import Bench
+from .context import Context, NotApplicable
+from .field_values import FieldChange, field_changes, schema_of
+from .findings import Judgement, Level
+from .reference import lines_of, written_objects
+
+_SETTLE_SECONDS = 30.0
+
+
+def judge(context: Context, judgement: Judgement) -> None:
+    setup = context.setup
+    version = str(setup.sample.resource["apiVersion"]).rpartition("/")[2]
+    changes = field_changes(
+        schema_of(setup.sample.definition, version), setup.sample.resource.get("spec") or {}
+    )
+    if not changes:
+        raise NotApplicable(f"the schema of {setup.sample.full_name} {version} has no fields in its spec")
+    chosen = changes[: setup.fields]
+    judgement.by_hand = context.by_hand(
+        f"kubectl patch {context.resource} --type=merge -p '{{\"spec\": …}}'",
+        f"kubectl get {context.resource} -o yaml",
+    )
+    judgement.did.append(
+        f"Changed {len(chosen)} of {len(changes)} fields of the spec to another value that the schema allows (--fields), one after another,"
+        " waited until the cluster was quiet, changed each back, and compared with the undisturbed state."
+    )
+    refused: list[str] = []
+    with context.running() as bench:
+        for change in chosen:
+            _try(context, judgement, bench, change, refused)
+    judgement.figures |= {
+        "fields": str(len(changes)),
+        "changed": str(len(chosen) - len(refused)),
+        "refused": str(len(refused)),
+    }
+    if refused:
+        judgement.did.append(f"Refused by the server, and not judged: {', '.join(refused)}.")
+
+
+def _try(
+    context: Context, judgement: Judgement, bench: Bench, change: FieldChange, refused: list[str]
+) -> None:
+    before = end_state(written_objects(bench), context.expected.varying)
+    exits, since = len(bench.exits), context.setup.clock.now()
+    spec = bench.resource().get("spec") or {}
+    if not _patch(bench, change.patch()):
+        refused.append(change.name)
+        return
+    bench.wait_for(lambda: bool(bench.writes(since)), context.setup.quiet_seconds)
+    bench.settle(_SETTLE_SECONDS)
+    has_effect = bool(bench.writes(since))
+    hand = [_command(context, change.patch())]
+    if len(bench.exits) > exits:
+        judgement.add(
+            "update-ends-operator",
+            Level.ERROR,
+            change.name,
+            f"was set to {change.after!r}, and the operator ended with the code {bench.exits[-1].code}",
+            details=bench.exits[-1].log.splitlines(),
+            by_hand=hand,
+        )
+    elif not has_effect:
+        judgement.add(
+            "update-without-effect",
+            Level.NOTE,
+            change.name,
+            f"was set to {change.after!r}, and the operator wrote nothing",
+            by_hand=hand,
+        )
+    if not _patch(bench, [{"op": "replace", "path": "/spec", "value": spec}]):
+        judgement.did.append(f"{change.name} could not be changed back.")
+        return
+    seconds = bench.wait_for(lambda: not _differences(context, bench, before), context.setup.timeout)
+    if seconds is None:
+        judgement.add(
+            "update-not-undone",
+            Level.ERROR,
+            change.name,
+            f"was set to {change.after!r} and back, and the state is another one than before, after {context.setup.timeout:g} s",
+            details=[*lines_of(_differences(context, bench, before))],
+            by_hand=[*hand, f"kubectl replace -f {context.setup.sample.names[0]}"],
+        )
+    bench.settle(_SETTLE_SECONDS)
+
+
+def _differences(context: Context, bench: Bench, before: EndState) -> Sequence[Difference]:
+    varying = context.expected.varying
+    return differences(before, end_state(written_objects(bench), varying), varying)
+
+
+def _patch(bench: Bench, patch: ReadOnlyTree | list[Any]) -> bool:
+    kind, name = bench.resource_target
+    patch_type: PatchType = "json" if isinstance(patch, list) else "merge"
+    try:
+        bench.cluster.patch(kind, name, patch, type=patch_type, namespace=bench.resource_namespace)
+    except ApiError:
+        return False
+    return True
+
+
+def _command(context: Context, patch: ReadOnlyTree) -> str:
+    return f"kubectl patch {context.resource} --type=merge -p '{orjson.dumps(patch).decode()}'"

@@ -1,0 +1,77 @@
+"""Judgement 9: is the state after an upgrade from the version before that of a new installation?"""
+
+from mockube.history.field_values import changes_of
+
+from .bench import Bench
+from .context import Context, NotApplicable, about
+from .findings import Judgement, Level
+from .reference import lines_of
+
+
+def judge(context: Context, judgement: Judgement) -> None:
+    setup = context.setup
+    previous = setup.previous
+    if previous is None:
+        raise NotApplicable(
+            "no version before: --previous names its manifests, and --previous-command its program"
+        )
+    context.require_reference()
+    judgement.did += [
+        "Installed the version before, created the custom resource, waited until it was quiet, and stopped the operator.",
+        "Applied the manifests of the new version, started it, and compared with a new installation of it.",
+    ]
+    judgement.by_hand = [
+        "# instead of the set-up: its first two commands, then the version before",
+        *(f"kubectl apply -f {name}" for name in previous.names),
+        f"{' '.join(previous.command)} &",
+        *context.by_hand("kill $!", "# then the other commands of the set-up"),
+    ]
+    with context.bench(release=previous) as bench:
+        bench.create_others()
+        instance = bench.start_and_settle()
+        begin = setup.clock.now()
+        bench.create_resource()
+        has_settled = bench.settle_after_write(begin)
+        judgement.figures["version before settled"] = "yes" if has_settled else "no"
+        instance.stop()
+        before = bench.resource()
+        _upgrade(context, judgement, bench)
+        lost = [
+            str(each) for each in changes_of(before.get("spec") or {}, bench.resource().get("spec") or {})
+        ]
+        if lost:
+            judgement.add(
+                "upgrade-loses-fields",
+                Level.ERROR,
+                about(before),
+                "has another spec after the upgrade",
+                details=lost[:8],
+            )
+
+
+def _upgrade(context: Context, judgement: Judgement, bench: Bench) -> None:
+    setup = context.setup
+    bench.refused.clear()
+    bench.release = setup.release
+    bench.install()
+    for tree, problem in bench.refused:
+        judgement.add("upgrade-refused", Level.ERROR, about(tree), f"is refused: {problem}")
+    bench.start()
+    took = context.wait_for_state(bench)
+    generations = {
+        f"{each['object']['kind']} {each['object']['name']}"
+        for each in bench.changes()
+        if any(str(part.get("path", "")).startswith("/spec/template") for part in each.get("patch", ()))
+        and each["type"] == "MODIFIED"
+    }
+    judgement.figures["pods restarted of"] = ", ".join(sorted(generations)) or "nothing"
+    if took is None:
+        judgement.add(
+            "upgrade-differs",
+            Level.ERROR,
+            about(setup.sample.resource),
+            f"is in another state {setup.timeout:g} s after the upgrade than after a new installation",
+            details=[*lines_of(context.expected.differences(bench))],
+        )
+    else:
+        judgement.figures["upgraded in"] = f"{took:.1f} s"

@@ -1,0 +1,279 @@
+"""The objects at the end of a run, without what is another value each time, and how two such ends differ.
+
+Uids, times, versions and addresses are left out. A name with a random part is known by its `generateName`, or because it is another
+one in a second run; objects with such names are matched by their kind, their owners and what is in them.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import takewhile, zip_longest
+from typing import Any, Final
+
+import orjson
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.history.field_values import FieldChange, changes_of
+
+Identity = tuple[str, str, str]
+"""The kind with its group, the namespace and the name of an object."""
+Role = tuple[str, str, str]
+"""An Identity whose name has a star in place of what is random."""
+
+NOISE: Final = frozenset(
+    {"Event", "Event.events.k8s.io", "Lease.coordination.k8s.io", "Node", "CSINode.storage.k8s.io"}
+)
+"""Kinds whose objects change without an operator. They are not compared."""
+_OMITTED: Final = frozenset(
+    {
+        *(
+            "uid",
+            "resourceVersion",
+            "creationTimestamp",
+            "generation",
+            "observedGeneration",
+            "managedFields",
+            "selfLink",
+        ),
+        *("nodeName", "podIP", "podIPs", "hostIP", "hostIPs", "clusterIP", "clusterIPs", "nodePort"),
+        *("containerID", "imageID", "restartCount"),
+    }
+)
+"""Fields whose values depend on the moment, on chance or on the number of writes."""
+_TIME: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[0-9.]{0,10}(?:Z|[+-][0-9]{2}:[0-9]{2})"
+)
+_MANY_FIELDS: Final = 3
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
+class NamePattern(Struct, frozen=True):
+    """A name with a random part of objects of a kind."""
+
+    kind: str
+    prefix: str
+    suffix: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.prefix}*{self.suffix}"
+
+    def matches(self, kind: str, name: str) -> bool:
+        least = len(self.prefix) + len(self.suffix)
+        return (
+            kind == self.kind
+            and len(name) > least
+            and name.startswith(self.prefix)
+            and name.endswith(self.suffix)
+        )
+
+
+class Varying(Struct, frozen=True, kw_only=True):
+    """What is not the same each time, although nothing was disturbed."""
+
+    patterns: Sequence[NamePattern] = ()
+    fixed: AbstractSet[Identity] = frozenset()
+    """Objects whose names are no random ones, although a pattern matches them."""
+    fields: AbstractSet[tuple[Role, str]] = frozenset()
+    counts: AbstractSet[Role] = frozenset()
+    """Objects that exist in one run and not in another, or not as often."""
+
+    def lines(self) -> Sequence[str]:
+        """Return what varies, for a report."""
+        fields = (f"{label_of(role)}: {path}" for role, path in sorted(self.fields))
+        counts = (f"{label_of(role)}: how many there are" for role in sorted(self.counts))
+        return [*fields, *counts]
+
+
+NOTHING_VARIES: Final = Varying()
+
+
+class EndState(Struct, frozen=True, kw_only=True):
+    """The objects at the end, by their roles."""
+
+    objects: Mapping[Role, Sequence[ReadOnlyTree]]
+    labels: Mapping[Identity, Role]
+
+
+class Difference(Struct, frozen=True, kw_only=True):
+    """One way in which an end is not the expected one."""
+
+    type: str
+    """missing, left over or different."""
+    role: Role
+    changes: Sequence[FieldChange] = ()
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What is the same in each run that ends in this way."""
+        return (self.type, *self.role, *(change.path for change in self.changes))
+
+    def __str__(self) -> str:
+        label = label_of(self.role)
+        if not self.changes:
+            return f"{label} is {self.type}"
+        shown = "; ".join(map(str, self.changes[:_MANY_FIELDS]))
+        more = len(self.changes) - _MANY_FIELDS
+        return f"{label} differs: {shown}{f'; and {more} more fields' if more > 0 else ''}"
+
+
+def label_of(role: Role) -> str:
+    kind, namespace, name = role
+    return f"{kind} {name}{f' in {namespace}' if namespace else ''}"
+
+
+def kind_of(tree: ReadOnlyTree) -> str:
+    """Return the kind of an object with its group, as `Deployment.apps`."""
+    group = meta.api_version(tree).rpartition("/")[0]
+    return f"{meta.kind(tree)}.{group}" if group else meta.kind(tree)
+
+
+def identity_of(tree: ReadOnlyTree) -> Identity:
+    return kind_of(tree), meta.namespace(tree), meta.name(tree)
+
+
+def end_state(
+    objects: Iterable[ReadOnlyTree],
+    varying: Varying = NOTHING_VARIES,
+    counted: AbstractSet[Identity] = frozenset(),
+) -> EndState:
+    """Return the end that objects are; of `counted` ones, which built-in controllers made, only their number and owners are compared."""
+    compared = [tree for tree in objects if kind_of(tree) not in NOISE and not _is_old_version(tree)]
+    names = {identity_of(tree): _random_name(tree, varying) for tree in compared}
+    renamed = {name: label for (_, _, name), label in names.items() if label != name}
+    texts = {name: renamed[name] for name in sorted(renamed, key=len, reverse=True)}
+    roles = {
+        (kind, ns, name): (kind, ns, _replaced(names[kind, ns, name], texts)) for kind, ns, name in names
+    }
+    texts |= {meta.uid(tree): label_of(roles[identity_of(tree)]) for tree in compared if meta.uid(tree)}
+    found: dict[Role, list[ReadOnlyTree]] = defaultdict(list)
+    for tree in compared:
+        identity = identity_of(tree)
+        content = _counted(tree) if identity in counted else tree
+        found[roles[identity]].append(_clean(content, texts))
+    return EndState(
+        objects={role: sorted(trees, key=_encoded) for role, trees in found.items()}, labels=roles
+    )
+
+
+def differences(
+    expected: EndState, actual: EndState, varying: Varying = NOTHING_VARIES
+) -> Sequence[Difference]:
+    """Return how an end differs from the expected one, but for what varies by itself."""
+    found: list[Difference] = []
+    for role in sorted({*expected.objects, *actual.objects}):
+        missing, extra = _without_common(expected.objects.get(role, ()), actual.objects.get(role, ()))
+        for before, after in zip_longest(missing, extra):
+            if before is None or after is None:
+                if role not in varying.counts:
+                    found.append(Difference(type="left over" if before is None else "missing", role=role))
+                continue
+            changes = [
+                change for change in changes_of(before, after) if (role, change.path) not in varying.fields
+            ]
+            if changes:
+                found.append(Difference(type="different", role=role, changes=changes))
+    return found
+
+
+def learn_varying(
+    first: Sequence[ReadOnlyTree],
+    second: Sequence[ReadOnlyTree],
+    counted: AbstractSet[Identity] = frozenset(),
+) -> Varying:
+    """Return what is not the same at the end of two runs in which nothing was disturbed."""
+    names, others = ({identity_of(tree) for tree in trees} for trees in (first, second))
+    groups: dict[tuple[str, str], list[list[str]]] = defaultdict(lambda: [[], []])
+    for index, identities in enumerate((names - others, others - names)):
+        for kind, namespace, name in identities:
+            groups[kind, namespace][index].append(name)
+    patterns = [_pattern(kind, *both) for (kind, _), both in groups.items() if all(both)]
+    named = Varying(patterns=[each for each in patterns if each is not None], fixed=names & others)
+    found = differences(end_state(first, named, counted), end_state(second, named, counted))
+    return Varying(
+        patterns=named.patterns,
+        fixed=named.fixed,
+        fields={(each.role, change.path) for each in found for change in each.changes},
+        counts={each.role for each in found if not each.changes},
+    )
+
+
+def _pattern(kind: str, first: Sequence[str], second: Sequence[str]) -> NamePattern | None:
+    names = [*first, *second]
+    prefix = _common_beginning(names)
+    suffix = _common_beginning([name[len(prefix) :][::-1] for name in names])[::-1]
+    return NamePattern(kind, prefix, suffix) if prefix or suffix else None
+
+
+def _common_beginning(texts: Sequence[str]) -> str:
+    same = takewhile(lambda characters: len({*characters}) == 1, zip(*texts, strict=False))
+    return "".join(characters[0] for characters in same)
+
+
+def _random_name(tree: ReadOnlyTree, varying: Varying) -> str:
+    """Return the name of an object, with a star for what is random."""
+    name, kind = meta.name(tree), kind_of(tree)
+    prefix = meta.generate_name(tree)
+    if prefix and name.startswith(prefix):
+        return f"{prefix}*"
+    if identity_of(tree) in varying.fixed:
+        return name
+    return next((each.label for each in varying.patterns if each.matches(kind, name)), name)
+
+
+def _is_old_version(tree: ReadOnlyTree) -> bool:
+    """Return whether an object is what a workload was, which it keeps to go back to it."""
+    kind = kind_of(tree)
+    is_empty_set = kind == "ReplicaSet.apps" and not tree.get("spec", _NOTHING).get("replicas")
+    return is_empty_set or kind == "ControllerRevision.apps"
+
+
+def _counted(tree: ReadOnlyTree) -> ReadOnlyTree:
+    owners = meta.owner_references(tree)
+    return {"metadata": {"ownerReferences": owners}} if owners else {"metadata": {}}
+
+
+def _clean(value: Any, texts: Mapping[str, str]) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            name: _clean(member, texts)
+            for name, member in value.items()
+            if name not in _OMITTED or _is_reference(value, name)
+        }
+    if isinstance(value, list):
+        return [_clean(member, texts) for member in value]
+    if isinstance(value, str):
+        return _replaced(_TIME.sub("(time)", value), texts)
+    return value
+
+
+def _is_reference(tree: Mapping[str, Any], field: str) -> bool:
+    """Return whether a uid is that of another object, such as an owner."""
+    return field == "uid" and "kind" in tree and "name" in tree
+
+
+def _replaced(text: str, texts: Mapping[str, str]) -> str:
+    for name, label in texts.items():
+        if name in text:
+            text = text.replace(name, label)
+    return text
+
+
+def _without_common(
+    expected: Sequence[ReadOnlyTree], actual: Sequence[ReadOnlyTree]
+) -> tuple[list[ReadOnlyTree], list[ReadOnlyTree]]:
+    rest = [*actual]
+    missing: list[ReadOnlyTree] = []
+    for tree in expected:
+        if tree in rest:
+            rest.remove(tree)
+        else:
+            missing.append(tree)
+    return missing, rest
+
+
+def _encoded(tree: ReadOnlyTree) -> bytes:
+    return orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)

@@ -1,0 +1,238 @@
+"""Operators that are a function of Python: a process of its own for each run, forked from one that has imported everything.
+
+An operator in Python takes 0.3 seconds to start, most of it for imports. The server of forks does these once. It is forked before
+the cluster starts, when this process has no threads whose locks could stay held.
+"""
+
+import os
+import signal
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import msgspec
+from msgspec import Struct
+
+from mockube.component_base.launcher import PR_SET_PDEATHSIG
+from mockube.failure import Failure
+
+from .process import GRACE_SECONDS, MARKER, OperatorEnd, OperatorLog, kill_marked, operator_environment
+
+OperatorFunction = Callable[[str], Any]
+"""Runs an operator with the path of a kubeconfig, until the process ends."""
+_READ: Final = 1 << 16
+_LEAST_SECONDS: Final = 0.05
+_START_SECONDS: Final = 10.0
+_SIGNALLED: Final = 128
+
+
+class _Start(Struct, frozen=True):
+    environment: dict[str, str]
+    kubeconfig: str
+
+
+class _Event(Struct, frozen=True):
+    """A process has started, or has ended with a code."""
+
+    pid: int
+    code: int | None = None
+
+
+class FunctionServer:
+    """The process that forks the operators. It ends with `close`, and when this process ends."""
+
+    def __init__(self, main: OperatorFunction) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._pid = os.fork()
+        if not self._pid:
+            self._socket.close()
+            _serve(theirs, main)
+        theirs.close()
+        self._codes: dict[int, int] = {}
+        self._started: list[int] = []
+        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._number = 0
+        self._reader = threading.Thread(target=self._read, name="ends of operators", daemon=True)
+        self._reader.start()
+
+    def start(self, kubeconfig: Path, environment: Mapping[str, str]) -> "FunctionProcess":
+        with self._lock:
+            self._number += 1
+            marker = f"{os.getpid()}-f{self._number}"
+            variables = operator_environment(kubeconfig, {**environment, MARKER: marker})
+            ours, output = os.pipe()
+            order = msgspec.msgpack.encode(_Start(variables, str(kubeconfig)))
+            try:
+                socket.send_fds(self._socket, [order], [output])
+            finally:
+                os.close(output)
+            with self._changed:
+                if not self._changed.wait_for(lambda: bool(self._started), _START_SECONDS):
+                    os.close(ours)
+                    raise Failure("the process that starts operators does not answer")
+                pid = self._started.pop()
+        return FunctionProcess(self, pid, ours, marker)
+
+    def code_of(self, pid: int) -> int | None:
+        with self._changed:
+            return self._codes.get(pid)
+
+    def wait(self, pid: int, seconds: float) -> int | None:
+        with self._changed:
+            self._changed.wait_for(lambda: pid in self._codes, seconds)
+            return self._codes.get(pid)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._reader.join()
+        self._socket.close()
+        with suppress(ChildProcessError):
+            os.waitpid(self._pid, 0)
+
+    def _read(self) -> None:
+        while data := self._socket.recv(_READ):
+            event = msgspec.msgpack.decode(data, type=_Event)
+            with self._changed:
+                if event.code is None:
+                    self._started.append(event.pid)
+                else:
+                    self._codes[event.pid] = event.code
+                self._changed.notify_all()
+
+
+class FunctionProcess:
+    """An operator that runs."""
+
+    def __init__(self, server: FunctionServer, pid: int, output: int, marker: str) -> None:
+        self._server, self.pid, self._marker = server, pid, marker
+        self.log = OperatorLog()
+        self._reader = threading.Thread(
+            target=self._drain, args=(output,), name="log of an operator", daemon=True
+        )
+        self._reader.start()
+        self._end: OperatorEnd | None = None
+
+    @property
+    def code(self) -> int | None:
+        return self._server.code_of(self.pid)
+
+    def kill(self) -> OperatorEnd:
+        return self.stop(grace=0)
+
+    def stop(self, grace: float = GRACE_SECONDS) -> OperatorEnd:
+        if self._end is None:
+            self._end = self._stop(grace)
+        return self._end
+
+    def _stop(self, grace: float) -> OperatorEnd:
+        if grace and self.code is None:
+            self._send(signal.SIGTERM)
+            self._server.wait(self.pid, grace)
+        ignored_term = self.code is None and grace > 0
+        self._send(signal.SIGKILL)
+        code = self._server.wait(self.pid, _START_SECONDS)
+        self._reader.join(_LEAST_SECONDS)
+        if self._reader.is_alive():  # a child of it has the pipe
+            kill_marked(self._marker)
+        return OperatorEnd(code=code or 0, ignored_term=ignored_term)
+
+    def _send(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def _drain(self, output: int) -> None:
+        try:
+            while data := os.read(output, _READ):
+                self.log.write(data)
+        finally:
+            os.close(output)
+
+
+def _serve(control: socket.socket, main: OperatorFunction) -> NoReturn:
+    """Fork an operator for each order, and report the ends, until the other side closes."""
+    try:
+        _die_with_parent()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        awake, wake = socket.socketpair()
+        awake.setblocking(False)  # noqa: FBT003 - the name of its argument is not public
+        wake.setblocking(False)  # noqa: FBT003 - as above
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+        _loop(control, awake, main)
+    except BaseException:  # noqa: BLE001 - nothing of the parent may run in this process
+        traceback.print_exc()
+    finally:
+        os._exit(0)
+
+
+def _loop(control: socket.socket, awake: socket.socket, main: OperatorFunction) -> None:
+    import select  # noqa: PLC0415 - only this process needs it
+
+    while True:
+        readable, _, _ = select.select([control, awake], [], [])
+        if awake in readable:
+            with suppress(BlockingIOError):
+                awake.recv(_READ)
+            _report_ends(control)
+        if control in readable:
+            data, descriptors, _, _ = socket.recv_fds(control, _READ, 1)
+            if not data:
+                return
+            order = msgspec.msgpack.decode(data, type=_Start)
+            pid = os.fork()
+            if not pid:
+                _run(order, descriptors[0], main)
+            os.close(descriptors[0])
+            control.send(msgspec.msgpack.encode(_Event(pid)))
+
+
+def _report_ends(control: socket.socket) -> None:
+    with suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            code = os.waitstatus_to_exitcode(status)
+            control.send(msgspec.msgpack.encode(_Event(pid, code if code >= 0 else _SIGNALLED - code)))
+
+
+def _run(order: _Start, output: int, main: OperatorFunction) -> NoReturn:
+    code = 1
+    try:
+        os.setsid()
+        _die_with_parent()
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        for descriptor in (1, 2):
+            os.dup2(output, descriptor)
+        os.close(output)
+        sys.stdout = sys.stderr = os.fdopen(1, "w", buffering=1, closefd=False)
+        os.environ.clear()
+        os.environ.update(order.environment)
+        main(order.kubeconfig)
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:  # noqa: BLE001 - it is the operator's, and ends it
+        traceback.print_exc()
+    finally:
+        with suppress(Exception):
+            sys.stdout.flush()
+        os._exit(code)
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        import ctypes  # noqa: PLC0415 - as above
+
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

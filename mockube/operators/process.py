@@ -1,0 +1,236 @@
+"""An operator under test: a command with a kubeconfig, in a process group of its own, of which nothing stays when it ends.
+
+The kernel kills the command when the thread that started it ends, so the thread waits for the operator.
+"""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Final, Protocol, Self
+
+from msgspec import Struct
+
+from mockube.component_base.launcher import run_command
+from mockube.failure import Failure
+from mockube.launch import IN_CLUSTER_VARIABLES, KUBECONFIG_VARIABLES
+
+NO_VARIABLES: Final[Mapping[str, str]] = {}
+GRACE_SECONDS: Final = 5.0
+"""How long an operator may take to end after SIGTERM."""
+HEAD_BYTES: Final = 16 << 10
+TAIL_BYTES: Final = 64 << 10
+"""A log has its first and its last bytes; what lies between is counted."""
+MARKER: Final = "MOCKUBE_OPERATOR"
+"""The environment variable by which all descendants of an operator are found, in whatever group they are."""
+_MAX_KILLS: Final = 20
+"""How often the remaining processes are looked for, as they may start others meanwhile."""
+_READ: Final = 1 << 16
+_PIPE_SECONDS: Final = 1.0
+
+_numbers = count(1)
+
+
+class OperatorEnd(Struct, frozen=True, kw_only=True):
+    """How an operator has ended."""
+
+    code: int
+    """The exit code, as in a shell: 128 plus the signal if a signal ended it."""
+    ignored_term: bool = False
+    """It did not end by SIGTERM within the grace period, and was killed."""
+    remaining: int = 0
+    """The number of its child processes that were killed after it had ended."""
+
+
+class OperatorLog:
+    """The output of an operator: its first and its last bytes."""
+
+    def __init__(self, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> None:
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._head_bytes, self._tail_bytes = head_bytes, tail_bytes
+        self._in_tail = 0
+        self._lock = threading.Lock()
+        self.size = 0
+        """The number of bytes that were written."""
+
+    def write(self, data: bytes) -> None:
+        with self._lock:
+            self.size += len(data)
+            free = self._head_bytes - len(self._head)
+            self._head += data[:free]
+            rest = data[free:][-self._tail_bytes :]
+            if rest:
+                self._tail.append(rest)
+                self._in_tail += len(rest)
+            while self._in_tail - len(self._tail[0] if self._tail else b"") >= self._tail_bytes:
+                self._in_tail -= len(self._tail.popleft())
+
+    def text(self) -> str:
+        with self._lock:
+            tail = b"".join(self._tail)[-self._tail_bytes :]
+            omitted = self.size - len(self._head) - len(tail)
+            gap = f"\n... {omitted} bytes are left out ...\n".encode() if omitted else b""
+            return (bytes(self._head) + gap + tail).decode(errors="replace")
+
+    def last_line(self) -> str:
+        lines = self.text().strip().splitlines()
+        return lines[-1].strip() if lines else ""
+
+
+class RunningOperator(Protocol):
+    """An operator that was started, in whatever way."""
+
+    log: OperatorLog
+
+    @property
+    def code(self) -> int | None:
+        """The exit code, as in a shell; None while it runs."""
+
+    def kill(self) -> OperatorEnd:
+        """Kill it and all of its children, as a crash does."""
+
+    def stop(self, grace: float = GRACE_SECONDS) -> OperatorEnd:
+        """End it with SIGTERM, and with SIGKILL after the grace period."""
+
+
+class OperatorProcess:
+    """A command that runs. It is a context manager, which stops it."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        kubeconfig: Path,
+        environment: Mapping[str, str] = NO_VARIABLES,
+        folder: Path | None = None,
+    ) -> None:
+        """Start the command with KUBECONFIG, and with more variables, in a folder; raise Failure if it does not exist."""
+        self.command = [*command]
+        self.log = OperatorLog()
+        check_command(command, folder)
+        self._marker = f"{os.getpid()}-{next(_numbers)}"
+        self._process = subprocess.Popen(  # noqa: S603 - it is the user's command
+            run_command(self.command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=operator_environment(kubeconfig, {**environment, MARKER: self._marker}),
+            cwd=folder,
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+        assert self._process.stdout is not None
+        self._reader = threading.Thread(
+            target=_drain, args=(self._process.stdout, self.log), name="log of an operator", daemon=True
+        )
+        self._reader.start()
+        self._end: OperatorEnd | None = None
+
+    @property
+    def code(self) -> int | None:
+        code = self._process.poll()
+        return None if code is None else _shell_code(code)
+
+    def wait(self, seconds: float) -> int | None:
+        """Wait for its end, and return the exit code; None if it still runs after these seconds."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return self.code
+
+    def kill(self) -> OperatorEnd:
+        return self.stop(grace=0)
+
+    def stop(self, grace: float = GRACE_SECONDS) -> OperatorEnd:
+        if self._end is None:
+            self._end = self._stop(grace)
+        return self._end
+
+    def _stop(self, grace: float) -> OperatorEnd:
+        had_ended = self.code is not None
+        if grace and not had_ended:
+            self._send(signal.SIGTERM)
+            self.wait(grace)
+        ignored_term = self.code is None and grace > 0
+        remaining = len([*marked_processes(self._marker)]) - (self.code is None)
+        self._send(signal.SIGKILL)
+        code = _shell_code(self._process.wait())
+        kill_marked(self._marker)
+        self._reader.join(_PIPE_SECONDS)
+        return OperatorEnd(code=code, ignored_term=ignored_term, remaining=max(remaining, 0))
+
+    def _send(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def check_command(command: Sequence[str], folder: Path | None = None) -> None:
+    """Raise Failure for a command that cannot be started."""
+    if not command or not command[0]:
+        raise Failure("no command for the operator")
+    name = command[0]
+    has_path = os.sep in name
+    place = Path(folder or ".", name)
+    if not (os.access(place, os.X_OK) and place.is_file() if has_path else shutil.which(name)):
+        is_there = has_path and place.exists()
+        raise Failure(f"{name}: {'not an executable file' if is_there else 'command not found'}")
+
+
+def operator_environment(kubeconfig: Path, more: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of an operator: that of this process, without the cluster that this process runs in."""
+    hidden = {*IN_CLUSTER_VARIABLES}
+    variables = {name: value for name, value in os.environ.items() if name not in hidden}
+    return {**variables, **dict.fromkeys(KUBECONFIG_VARIABLES, str(kubeconfig)), **more}
+
+
+def end_message(operator: RunningOperator, command: Sequence[str] = ()) -> str:
+    """Return why an operator that has ended by itself did so: its exit code and its last line."""
+    name = shlex.join(command) or "the operator"
+    line = operator.log.last_line()
+    return f"{name} exited with code {operator.code}{f': {line}' if line else ', and printed nothing'}"
+
+
+def marked_processes(marker: str) -> Iterator[int]:
+    """Return the processes with a value of the marker in their environment. None is found but on Linux."""
+    wanted = f"{MARKER}={marker}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is of another user
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                yield int(folder.name)
+
+
+def kill_marked(marker: str) -> None:
+    """Kill all processes with a value of the marker, also those that have left the group."""
+    for _ in range(_MAX_KILLS):
+        found = [*marked_processes(marker)]
+        for pid in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if not found:
+            return
+
+
+def _drain(pipe: BinaryIO, log: OperatorLog) -> None:
+    with pipe:
+        while data := os.read(pipe.fileno(), _READ):
+            log.write(data)
+
+
+def _shell_code(code: int) -> int:
+    return code if code >= 0 else 128 - code

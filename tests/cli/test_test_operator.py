@@ -1,0 +1,118 @@
+"""`mockube test-operator` judges a careful operator and a careless one."""
+
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+from mockube.cli.main import main
+
+EXAMPLE = Path(__file__).parents[2] / "examples/test-operator"
+pytestmark = pytest.mark.timeout(
+    600
+)  # each judgement has clusters of its own, and waits until they are quiet
+
+QUICK = ("--timeout=20", "--skip=rights")
+
+
+def _judge(program, folder, *flags):
+    """Return the exit code, and the judgements by name."""
+    report = folder / f"{program}.json"
+    files = [f"--filename={EXAMPLE / 'deploy.yaml'}", f"--sample={EXAMPLE / 'sample.yaml'}"]
+    command = [sys.executable, str(EXAMPLE / f"{program}.py")]
+    code = main(["test-operator", *files, f"--report={report}", *QUICK, *flags, "--", *command])
+    return code, {each["name"]: each for each in orjson.loads(report.read_text())["judgements"]}
+
+
+def _rules(judgement):
+    return {(each["rule"], each["subject"]) for each in judgement["findings"]}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_careful_operator_passes(tmp_path, capsys):
+    code, found = _judge("careful", tmp_path, "--only=drift,updates", "--report=careful.xml")
+    assert code == 0, capsys.readouterr().out
+    assert {name: each["outcome"] for name, each in found.items()} == dict.fromkeys(
+        ("install", "drift", "updates"), "passed"
+    )
+    assert found["drift"]["figures"]["objects"] == "1"
+    assert "careful.py: passed; 3 passed; 0 findings" in capsys.readouterr().out
+    assert 'failures="0"' in Path("careful.xml").read_text()
+
+
+def test_careless_operator_fails_until_its_findings_are_in_the_baseline(tmp_path, capsys):
+    code, found = _judge("careless", tmp_path, "--only=deletions,drift")
+    assert code == 1
+    assert "error left-over: ConfigMap blog-note" in capsys.readouterr().out
+    assert ("left-over", "ConfigMap blog-note") in _rules(found["deletions"])
+    assert ("deletion-not-repaired", "Deployment blog") in _rules(found["drift"])
+    assert ("deletion-not-repaired", "ConfigMap blog-note") in _rules(found["drift"])
+    known = [
+        {"fingerprint": finding["fingerprint"], "judgement": name}
+        for name, judgement in found.items()
+        for finding in judgement["findings"]
+    ]
+    Path("known.json").write_bytes(orjson.dumps({"findings": known}))
+    code, found = _judge("careless", tmp_path, "--only=deletions", "--baseline=known.json")
+    assert code == 0
+    assert ("left-over", "ConfigMap blog-note") in _rules(found["deletions"])
+
+
+def test_what_cannot_be_judged_says_why_and_baseline_is_written(tmp_path):
+    code, found = _judge(
+        "careful", tmp_path, "--only=upgrade,webhooks", "--baseline=new.json", "--write-baseline"
+    )
+    assert code == 0
+    assert found["upgrade"]["outcome"] == found["webhooks"]["outcome"] == "not applicable"
+    assert found["upgrade"]["reason"].startswith("no version before: --previous names")
+    assert orjson.loads(Path("new.json").read_bytes()) == {"findings": []}
+
+
+def test_operator_that_ends_is_an_error(tmp_path, capsys):
+    Path("broken.py").write_text("raise SystemExit('no configuration')")
+    files = [f"-f={EXAMPLE / 'deploy.yaml'}", f"--sample={EXAMPLE / 'sample.yaml'}"]
+    code = main(["test-operator", *files, *QUICK, "--only=drift", "--", sys.executable, "broken.py"])
+    output = capsys.readouterr().out
+    assert code == 1
+    assert "The operator: ended with the code 1, although nothing was disturbed" in output
+    assert "no configuration" in output
+    assert "the operator did not reach a state without disturbances: see `install`" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--", "true"], "-f is missing"),
+        (["-f", "deploy.yaml"], "no command: use `mockube test-operator -f FILE --sample=FILE -- CMD ...`"),
+        (["-f", "deploy.yaml", "--", "true"], "--sample is missing"),
+        (["-f", "deploy.yaml", "--sample=none.yaml", "--", "true"], 'the path "none.yaml" does not exist'),
+        (["-f", "deploy.yaml", "--sample=deploy.yaml", "--", "true"], "no custom resource of a kind"),
+        (
+            ["-f", "sample.yaml", "--sample=sample.yaml", "--", "true"],
+            "no CustomResourceDefinition in the manifests",
+        ),
+        (
+            ["-f", "deploy.yaml", "--sample=sample.yaml", "--", "no-such-program"],
+            "no-such-program: command not found",
+        ),
+        (
+            ["--only=drifts", "-f", "deploy.yaml", "--", "true"],
+            '--only: there is no judgement drifts: did you mean "drift"?',
+        ),
+        (["--report=a.txt", "--", "true"], "--report: a.txt: the name must end with .json"),
+        (["--write-baseline", "--", "true"], "--write-baseline needs --baseline=FILE"),
+        (
+            ["--service-account=a", "-f", "deploy.yaml", "--sample=sample.yaml", "--", "true"],
+            "is not NAMESPACE/NAME",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_starts(arguments, message, monkeypatch, capsys):
+    monkeypatch.chdir(EXAMPLE)
+    assert main(["test-operator", *arguments]) != 0
+    assert message in capsys.readouterr().err
