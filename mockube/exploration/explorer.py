@@ -42,7 +42,7 @@ from mockube.operators.end_state import (
 from . import plans
 from .director import Director, Limits, Outcome, Setting, StepFailed, do_operation, write_kubeconfig
 from .findings import Finding, what_happened
-from .judgements import Problem, Reference, end_differences, find_problems
+from .judgements import STAYS, Problem, Reference, end_differences, find_problems
 from .plans import Disturbance, Learned, Plan, count_writes, pair_plans, single_plans, smallest
 from .scenario import GONE, InvalidScenario, ObjectRef, Scenario
 from .starters import Starter
@@ -321,7 +321,7 @@ class Explorer:
         ]
         if not first.plan.ending:
             self._report_undisturbed(problems, first)
-        return replace(reference, problems=frozenset(problem.key for problem in problems))
+        return replace(reference, problems=frozenset(each.key for each in problems if each.type != STAYS))
 
     def _report_undisturbed(self, problems: Sequence[Problem], outcome: Outcome) -> None:
         unique = {problem.key: problem for problem in problems if problem.type != "end"}

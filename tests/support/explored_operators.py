@@ -61,7 +61,9 @@ class Api:
         """Wait for an event of a watch, or its end."""
         connection = self._connect()
         try:
-            connection.request("GET", f"{path}watch=1&resourceVersion={version}", headers=self._headers("GET"))
+            connection.request(
+                "GET", f"{path}watch=1&resourceVersion={version}", headers=self._headers("GET")
+            )
             connection.getresponse().readline()
         except http.client.HTTPException as error:
             raise OSError(str(error)) from error
@@ -84,7 +86,9 @@ def careless(kubeconfig):
         if notes.get("ready") != "1":
             api.request("PATCH", f"{PATH}/site", annotation("ready", "1"))
 
-    follow(api, f"{PATH}?fieldSelector=metadata.name%3Dsite&", lambda items: [reconcile(item) for item in items])
+    follow(
+        api, f"{PATH}?fieldSelector=metadata.name%3Dsite&", lambda items: [reconcile(item) for item in items]
+    )
 
 
 def careful(kubeconfig):

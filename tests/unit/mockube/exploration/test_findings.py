@@ -15,7 +15,12 @@ from mockube.failure import UsageError
 from tests.support.instant_clock import InstantClock
 
 WRITE = Write(verb="create", resource="configmaps", namespace="default", number=1)
-PLAN = plan_of([Disturbance(action="crash after", write=WRITE), Disturbance(action="hold events", step=0, resource="pods")])
+PLAN = plan_of(
+    [
+        Disturbance(action="crash after", write=WRITE),
+        Disturbance(action="hold events", step=0, resource="pods"),
+    ]
+)
 FINDING = Finding(
     plan=PLAN,
     problems=[Problem(type="end", text="ConfigMap a is left over", key=("end",))],

@@ -13,7 +13,11 @@ def set_of(replicas):
 
 
 def pod(name, index, owner="1"):
-    metadata = {"name": name, "labels": {"apps.kubernetes.io/pod-index": index}, "ownerReferences": [{"uid": owner}]}
+    metadata = {
+        "name": name,
+        "labels": {"apps.kubernetes.io/pod-index": index},
+        "ownerReferences": [{"uid": owner}],
+    }
     return {"metadata": metadata}
 
 

@@ -3,7 +3,7 @@ import pytest
 from mockube.exploration.director import Outcome
 from mockube.exploration.invariants import invariant
 from mockube.exploration.judgements import Reference, find_problems
-from mockube.exploration.plans import UNDISTURBED
+from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
 from mockube.exploration.trace import Trace
 from mockube.operators.end_state import NOTHING_VARIES
 from tests.support.instant_clock import InstantClock
@@ -16,7 +16,9 @@ def trace(*events):
     """Return a trace of Changes and Requests as the server sends them."""
     found = Trace(clock=InstantClock(), operator=OPERATOR, objects={})
     for event in events:
-        (found.add_change if "patch" in event["spec"] or event["spec"].get("type") else found.add_request)(event)
+        (found.add_change if "patch" in event["spec"] or event["spec"].get("type") else found.add_request)(
+            event
+        )
     return found
 
 
@@ -26,7 +28,12 @@ def change(type_, name, patch, user=OPERATOR, kind="ConfigMap"):
 
 
 def added(name, user=OPERATOR, **fields):
-    tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, **fields}
+    tree = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "default"},
+        **fields,
+    }
     return change("ADDED", name, [{"op": "replace", "path": "", "value": tree}], user)
 
 
@@ -39,8 +46,8 @@ def request(verb="create", resource="configmaps", code=201, **status):
     return {"spec": spec, "status": {"code": code, **status}}
 
 
-def problems(events, expected=(), invariants=(), writes=5, **fields):
-    outcome = Outcome(plan=UNDISTURBED, trace=trace(*events), **fields)
+def problems(events, expected=(), invariants=(), writes=5, plan=UNDISTURBED, **fields):
+    outcome = Outcome(plan=plan, trace=trace(*events), **fields)
     reference = Reference(
         arranged={}, trace=trace(*expected), varying=NOTHING_VARIES, user=OPERATOR, writes=writes
     )
@@ -52,11 +59,15 @@ def test_same_end_is_no_problem():
 
 
 def test_other_end():
-    assert problems([added("a"), added("b")], [added("a")]) == [("end", "ConfigMap b in default is left over")]
+    assert problems([added("a"), added("b")], [added("a")]) == [
+        ("end", "ConfigMap b in default is left over")
+    ]
 
 
 def test_run_that_stops_at_a_step_is_not_compared():
-    assert problems([], [added("a")], failed_steps=["step 1: a was not so"]) == [("step", "step 1: a was not so")]
+    assert problems([], [added("a")], failed_steps=["step 1: a was not so"]) == [
+        ("step", "step 1: a was not so")
+    ]
 
 
 def test_run_that_is_never_quiet_says_what_it_writes():
@@ -66,7 +77,9 @@ def test_run_that_is_never_quiet_says_what_it_writes():
     ]
 
 
-@pytest.mark.parametrize(("count", "is_loop"), [pytest.param(25, False, id="some"), pytest.param(26, True, id="too many")])
+@pytest.mark.parametrize(
+    ("count", "is_loop"), [pytest.param(25, False, id="some"), pytest.param(26, True, id="too many")]
+)
 def test_hot_loop(count, is_loop):
     found = problems([request("patch", code=200)] * count)
     assert bool(found) is is_loop
@@ -92,13 +105,34 @@ def test_deletion_of_what_others_made():
 def test_write_to_a_spec_that_its_user_owns():
     events = [added("a", PERSON, spec={"size": 1}), replaced("a", "/spec/size", 2)]
     (found,) = problems(events, events)[:1]
-    assert found == ("spec", "it writes to a spec that kubernetes-admin owns: /spec/size of ConfigMap a in default")
+    assert found == (
+        "spec",
+        "it writes to a spec that kubernetes-admin owns: /spec/size of ConfigMap a in default",
+    )
     status = [added("a", PERSON, status={"size": 1}), replaced("a", "/status/size", 2)]
     assert problems(status, status) == []
 
 
+def test_what_stays_when_the_resource_is_deleted():
+    plan = plan_of([Disturbance(action="delete the resource", step=0)])
+    events = [added("site", PERSON), added("child"), change("DELETED", "site", None, PERSON)]
+    assert problems(events, events, plan=plan) == [
+        ("stays", "ConfigMap child in default stays when its resource is deleted")
+    ]
+    assert problems(events, events) == []
+    gone = [
+        *events,
+        change("DELETED", "child", None, "system:serviceaccount:kube-system:generic-garbage-collector"),
+    ]
+    assert problems(gone, gone, plan=plan) == []
+
+
 def test_fight():
-    turns = [replaced("a", "/data/x", value, user) for _ in range(4) for value, user in (("1", OPERATOR), ("2", PERSON))]
+    turns = [
+        replaced("a", "/data/x", value, user)
+        for _ in range(4)
+        for value, user in (("1", OPERATOR), ("2", PERSON))
+    ]
     events = [added("a", data={"x": "2"}), *turns]
     (found,) = problems(events, events)
     assert found[0] == "fight"

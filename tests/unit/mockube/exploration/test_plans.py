@@ -2,13 +2,26 @@ import pytest
 
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.exploration import plans
-from mockube.exploration.plans import Disturbance, Learned, Plan, Write, count_writes, pair_plans, single_plans, smallest
+from mockube.exploration.plans import (
+    Disturbance,
+    Learned,
+    Plan,
+    Write,
+    count_writes,
+    pair_plans,
+    single_plans,
+    smallest,
+)
 
 CREATE, UPDATE = ("create", "configmaps", "default"), ("update", "deployments.apps", "default")
 
 
 def learned(**fields):
-    known = {"writes": count_writes([CREATE, UPDATE]), "watched": ["configmaps"], "owned": [("ConfigMap/a", "default")]}
+    known = {
+        "writes": count_writes([CREATE, UPDATE]),
+        "watched": ["configmaps"],
+        "owned": [("ConfigMap/a", "default")],
+    }
     return Learned(**{**known, "subject": "Site/blog", "subject_namespace": "shop", **fields})
 
 
@@ -29,7 +42,9 @@ def test_writes_are_numbered_by_what_they_are_for():
 def test_each_write_is_disturbed():
     found = single_plans(learned(), SeededRandom())
     update = Write(verb="update", resource="deployments.apps", namespace="default", number=0)
-    assert {"crash before", "crash after", "lose the answer", "conflict", "timeout"} <= actions(found, write=update)
+    assert {"crash before", "crash after", "lose the answer", "conflict", "timeout"} <= actions(
+        found, write=update
+    )
 
 
 def test_create_meets_no_conflict():
@@ -55,7 +70,9 @@ def test_what_does_not_exist_is_not_disturbed(fields, action):
 
 def test_default_namespace_is_not_deleted():
     assert plans.TERMINATE_NAMESPACE in actions(single_plans(learned(), SeededRandom()))
-    assert plans.TERMINATE_NAMESPACE not in actions(single_plans(learned(subject_namespace="default"), SeededRandom()))
+    assert plans.TERMINATE_NAMESPACE not in actions(
+        single_plans(learned(subject_namespace="default"), SeededRandom())
+    )
 
 
 def test_actions_can_be_left_out():
@@ -93,7 +110,9 @@ def test_pairs_of_the_same_resource_come_first():
 
 def test_one_write_is_not_disturbed_twice():
     write = Write(verb="create", resource="configmaps", namespace="default", number=0)
-    singles = [plans.plan_of([Disturbance(action=action, write=write)]) for action in ("timeout", "crash before")]
+    singles = [
+        plans.plan_of([Disturbance(action=action, write=write)]) for action in ("timeout", "crash before")
+    ]
     assert [*pair_plans(singles, SeededRandom())] == []
 
 
@@ -140,7 +159,12 @@ async def test_smallest_plan_has_what_is_needed(size, needed):
 
 def test_plan_is_described():
     write = Write(verb="create", resource="configmaps", namespace="default", number=0)
-    plan = plans.plan_of([Disturbance(action="crash before", write=write), Disturbance(action="hold events", step=0, resource="pods")])
+    plan = plans.plan_of(
+        [
+            Disturbance(action="crash before", write=write),
+            Disturbance(action="hold events", step=0, resource="pods"),
+        ]
+    )
     assert str(plan) == (
         "the operator crashes before the write is executed, at create of configmaps in default; "
         "the events are held back of pods, after step 1"

@@ -13,7 +13,12 @@ def test_steps_have_several_forms(tmp_path):
     (tmp_path / "a.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
     scenario = read(
         tmp_path,
-        arrange=["a.yaml", "kubectl label node node-1 a='b c'", SITE, "apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n"],
+        arrange=[
+            "a.yaml",
+            "kubectl label node node-1 a='b c'",
+            SITE,
+            "apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n",
+        ],
         act=[
             {"apply": ["a.yaml", SITE], "until": ["Site/blog Ready -n shop"]},
             {"delete": "ConfigMap/a", "until": ["ConfigMap/a gone"]},
@@ -27,11 +32,19 @@ def test_steps_have_several_forms(tmp_path):
     assert first.until[0].object == ObjectRef(target="Site/blog", namespace="shop")
     assert first.until[0].condition == "Ready"
     assert (second.operation.target.target, second.until[0].condition) == ("ConfigMap/a", "gone")
-    assert (third.name, third.operation.patch, third.operation.target.namespace) == ("grow", {"spec": {"size": 2}}, "shop")
+    assert (third.name, third.operation.patch, third.operation.target.namespace) == (
+        "grow",
+        {"spec": {"size": 2}},
+        "shop",
+    )
 
 
 def test_subject_is_the_first_applied_object(tmp_path):
-    definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "sites"}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "sites"},
+    }
     scenario = read(tmp_path, act=[{"apply": [definition, SITE]}])
     assert scenario.subject == ObjectRef(target="Site.example.com/blog", namespace="shop")
     assert read(tmp_path, subject="Site/other -n x").subject == ObjectRef(target="Site/other", namespace="x")
