@@ -358,6 +358,7 @@ class Director:
         except NotApplicable as error:
             self._trace.note(f"it does not take place: {error}")
             self.outcome.is_applied = False
+        self._trace.touch()  # its Changes are still to come
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work, name="a disturbance")
@@ -491,11 +492,13 @@ class Director:
     async def _end_subject(self, ending: str) -> None:
         ref = self._setting.scenario.subject
         assert ref is not None
+        self._trace.note(f"{'the namespace of ' if ending == plans.TERMINATE else ''}{ref.target} is deleted")
         with suppress(KindNotServed):
             if ending == plans.TERMINATE:
                 await self._requests.delete("namespace", ref.namespace, "default", ignore_not_found=True)
             else:
                 await self._requests.delete(ref.target, None, ref.namespace, ignore_not_found=True)
+        self._trace.touch()  # its Changes are still to come
 
     def _find(self, disturbance: Disturbance) -> Identity:
         """Return the object that a disturbance is about, which may have another name in each run."""

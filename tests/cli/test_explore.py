@@ -1,7 +1,7 @@
-import json
 import subprocess
 import sys
 
+import orjson
 import pytest
 
 from tests.support.explored_operators import SCENARIO
@@ -23,7 +23,7 @@ def explore(*arguments, folder=None):
 def test_finding_is_reported_and_replayed(tmp_path):
     without = ["second operator", "delete the resource", "delete an owned object", "edit an owned object"]
     scenario, output = tmp_path / "scenario.yaml", tmp_path / "findings"
-    scenario.write_text(json.dumps({**SCENARIO, "without": without}))
+    scenario.write_bytes(orjson.dumps({**SCENARIO, "without": without}))
     command = [sys.executable, "-c", OPERATOR]
     flags = ["--plans=20", "--patience=2s", f"--output={output}"]
     done = explore(*flags, scenario, "--", *command)

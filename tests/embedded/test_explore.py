@@ -6,7 +6,7 @@ import pytest
 import mockube
 from mockube.exploration.scenario import InvalidScenario
 from mockube.failure import Failure
-from tests.support.explored_operators import SCENARIO, careful, careless
+from tests.support.explored_operators import SCENARIO, Api, careful, careless
 
 FEW = ["second operator", "restart", "delete a node", "change the resource and back", "edit an owned object"]
 
@@ -42,13 +42,11 @@ async def test_explore_in_a_running_loop():
 
 
 def exit_at_once(_):
-    print("no flag was given", flush=True)
+    print("no flag was given", flush=True)  # noqa: T201 - it is the log of an operator
     os._exit(2)
 
 
 def do_nothing(kubeconfig):
-    from tests.support.explored_operators import Api
-
     Api(kubeconfig).request("GET", "/api/v1/namespaces/default/configmaps")
     asyncio.run(asyncio.Event().wait())
 

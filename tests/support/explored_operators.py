@@ -6,12 +6,13 @@ the child stays when its site is deleted.
 
 import base64
 import http.client
-import json
 import select
 import ssl
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
+
+import orjson
 
 PATH = "/api/v1/namespaces/default/configmaps"
 SCENARIO = {
@@ -33,7 +34,7 @@ RETRY_SECONDS = 0.03
 
 class Api:
     def __init__(self, kubeconfig):
-        config = json.loads(Path(kubeconfig).read_text())
+        config = orjson.loads(Path(kubeconfig).read_bytes())
         cluster, self._token = config["clusters"][0]["cluster"], config["users"][0]["user"]["token"]
         self._url = urlsplit(cluster["server"])
         authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
@@ -46,9 +47,9 @@ class Api:
     def request(self, method, path, body=None):
         """Send a request, and return the object; raise OSError for every error."""
         try:
-            self._connection.request(method, path, body and json.dumps(body), self._headers(method))
+            self._connection.request(method, path, body and orjson.dumps(body), self._headers(method))
             response = self._connection.getresponse()
-            tree = json.loads(response.read())
+            tree = orjson.loads(response.read())
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
             self._connection = self._connect()

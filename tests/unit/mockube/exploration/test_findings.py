@@ -42,8 +42,7 @@ def test_finding_is_written_and_read(tmp_path):
 def test_report(tmp_path):
     assert [*report(FINDING, 1, tmp_path / "f.yaml")] == [
         "finding 1: ConfigMap a is left over",
-        "  when the operator crashes after the write is executed, before it has the answer, "
-        "at create of configmaps in default, number 2",
+        f"  when {PLAN.disturbances[0]}",
         "  when the events are held back of pods, after step 1",
         "      0.10 s  step 1: apply",
         "  seen again in 3 of 3 repetitions, 2 other plans showed it, too",

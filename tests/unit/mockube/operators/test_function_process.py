@@ -1,3 +1,4 @@
+import os
 import signal
 import sys
 from contextlib import closing
@@ -22,13 +23,11 @@ def run(main, **environment):
 
 
 def print_environment(kubeconfig):
-    import os
-
-    print(kubeconfig, os.environ["KUBECONFIG"], os.environ["COLOR"], flush=True)
+    print(kubeconfig, os.environ["KUBECONFIG"], os.environ["COLOR"], flush=True)  # noqa: T201 - it is the log of an operator
 
 
 def wait_for_signal(_):
-    print("up", flush=True)
+    print("up", flush=True)  # noqa: T201 - as above
     signal.pause()
 
 
