@@ -34,7 +34,7 @@ from .starters import Starter
 from .trace import Trace
 
 POLL_SECONDS: Final = 0.02
-HEARD_SECONDS: Final = 15.0
+HEARD_SECONDS: Final = 60.0
 """How long an operator may take until its first request."""
 FOREVER: Final = 1e6
 MAX_EXITS: Final = 5
@@ -76,6 +76,8 @@ class Outcome(Struct, kw_only=True):
     trace: Trace
     is_quiet: bool = True
     failed_steps: list[str] = field(default_factory=list)
+    detail: str = ""
+    """What was found instead, when a condition of a step did not come."""
     failed_expectations: list[str] = field(default_factory=list)
     exits: list[str] = field(default_factory=list)
     """The messages of the exits that nothing caused."""
@@ -170,7 +172,8 @@ class Director:
                 await self._requests.wait_gone(ref.target, None, seconds, ref.namespace)
             else:
                 await self._requests.wait((ref.target, None, expectation.condition), seconds, ref.namespace)
-        except (WaitFailed, KindNotServed):
+        except (WaitFailed, KindNotServed) as error:
+            self.outcome.detail = str(error)
             return False
         return True
 
@@ -249,7 +252,10 @@ class Director:
                     self.outcome.problem = f"it exited with code {operator.code}{f': {line}' if line else ''}"
                     return
                 if self._clock.monotonic() >= deadline:
-                    self.outcome.problem = f"it sent no request within {HEARD_SECONDS:g} s"
+                    line = operator.log.last_line()
+                    self.outcome.problem = (
+                        f"it sent no request within {HEARD_SECONDS:g} s{f': {line}' if line else ''}"
+                    )
                     return
                 await self._pause(POLL_SECONDS / 4)
             self._trace.touch()

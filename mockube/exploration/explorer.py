@@ -292,8 +292,13 @@ class Explorer:
             raise Failure(f"{command} does not run undisturbed: {outcome.problem}")
         if outcome.failed_steps or (outcome.failed_expectations and not plan.ending):
             text = "; ".join([*outcome.failed_steps, *outcome.failed_expectations])
+            printed = f"the operator printed:\n{log}" if log else ""
             raise Failure(
-                f"the scenario does not succeed undisturbed: {text}{f'. The operator printed: {log}' if log else ''}"
+                "\n".join(
+                    filter(
+                        None, [f"the scenario does not succeed undisturbed: {text}", outcome.detail, printed]
+                    )
+                )
             )
         if not outcome.is_quiet:
             raise Failure(
