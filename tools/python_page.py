@@ -13,7 +13,7 @@ from typing import TypeAlias
 from mockube import launch
 from mockube.apimachinery.schema import minors
 from mockube.component_base.python_source import parse
-from mockube.exploration.explorer import PLANS
+from mockube.exploration.plans import PLANS
 from mockube.objects.arguments import TIMEOUT
 
 PACKAGE = Path(__file__).parents[1] / "mockube"

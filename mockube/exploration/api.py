@@ -11,8 +11,9 @@ from typing import Any
 from mockube.component_base.clock import RealClock
 from mockube.objects.arguments import read_count, read_seconds
 
-from .explorer import PLANS, Exploration, Explorer, Options, Progress, laboratory
+from .explorer import Exploration, Explorer, Options, Progress, laboratory
 from .findings import Finding, report
+from .plans import PLANS
 from .scenario import Scenario, read_scenario, read_scenario_file
 from .starters import CommandStarter, FunctionStarter, Starter
 

@@ -18,6 +18,7 @@ from mockube.client.kubeconfig import Access
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import start, timeout
 from mockube.control_objects import FAULTS, object_of
 from mockube.kubectl import find_kubectl
 from mockube.objects.conditions import read_condition
@@ -119,7 +120,7 @@ class Director:
         """Run the scenario with the disturbances, and wait until the end is as expected, for a limited time."""
         write_kubeconfig(self._kubeconfig, self._access, self._setting.token, self._setting.namespace)
         write_kubeconfig(self._admin, self._access, self._access.token, self._setting.namespace)
-        supervision = asyncio.create_task(self._supervise(), name="supervision of a run")
+        supervision = start("supervision of a run", self._supervise())
         try:
             await self._arm()
             self._start_operator()
@@ -305,7 +306,7 @@ class Director:
                     self._is_starting = False
             await self._restart_ended()
             with suppress(TimeoutError):
-                async with asyncio.timeout(POLL_SECONDS):
+                async with timeout(self._clock, POLL_SECONDS):
                     await self._trace.arrived.wait()
             self._trace.arrived.clear()
 
@@ -367,8 +368,7 @@ class Director:
         self._trace.touch()  # its Changes are still to come
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work, name="a disturbance")
-        self._pending.add(task)
+        self._pending.add(start("disturbance", work))
 
     async def _delete_fault(self, name: str) -> None:
         with suppress(NotFound):

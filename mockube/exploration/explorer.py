@@ -24,6 +24,7 @@ from mockube.client.wire import NoResponse
 from mockube.cluster import Cluster, ForkedCluster
 from mockube.command_client import open_client
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import start_in
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.failure import Failure
 from mockube.history.versions import without_own_fields
@@ -43,12 +44,11 @@ from . import plans
 from .director import Director, Limits, Outcome, Setting, StepFailed, do_operation, write_kubeconfig
 from .findings import Finding, what_happened
 from .judgements import STAYS, Problem, Reference, end_differences, find_problems
-from .plans import Disturbance, Learned, Plan, count_writes, pair_plans, single_plans, smallest
+from .plans import PLANS, Disturbance, Learned, Plan, count_writes, pair_plans, single_plans, smallest
 from .scenario import GONE, InvalidScenario, ObjectRef, Scenario
 from .starters import Starter
 from .trace import Trace, following
 
-PLANS: Final = 200
 REPETITIONS: Final = 3
 FIRST_LIMITS: Final = Limits(settle=1.5, patience=0.0, longest=60.0)
 """Those of the undisturbed runs, from which the others are learned."""
@@ -452,7 +452,7 @@ class Explorer:
 
         async with asyncio.TaskGroup() as group:
             for _ in range(self._options.parallel):
-                group.create_task(work())
+                start_in(group, "plans", work())
 
     async def _try(self, plan: Plan) -> None:
         outcome = await self._run(plan)
