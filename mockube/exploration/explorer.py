@@ -506,6 +506,8 @@ class Explorer:
         """Run one plan, and return what is wrong with it; None if nothing is."""
         await self.learn()
         outcome = await self._run(plan, slow=2)
+        if not plan.disturbances:  # what is wrong undisturbed is no difference from the undisturbed runs
+            return outcome, next(iter(self.result.findings), None)
         problems = self.problems(outcome)
         if not problems:
             return outcome, None
