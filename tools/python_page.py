@@ -13,6 +13,7 @@ from typing import TypeAlias
 from mockube import launch
 from mockube.apimachinery.schema import minors
 from mockube.component_base.python_source import parse
+from mockube.exploration.plans import PLANS
 from mockube.objects.arguments import TIMEOUT
 
 PACKAGE = Path(__file__).parents[1] / "mockube"
@@ -53,6 +54,8 @@ SECTIONS = (
     Section(title="Objects", file="objects/blocking.py", name="ObjectMethods", lead=ALIASES),
     Section(title="`connect`", file="connection.py", name="connect"),
     Section(title="`Connection`", file="connection.py", name="Connection"),
+    Section(title="`explore`", file="exploration/api.py", name="explore"),
+    Section(title="The result of `explore`", file="exploration/api.py", name="Explored"),
     Section(title="`ExecResult`", file="objects/exec.py", name="ExecResult"),
     Section(title="The result of `port_forward`", file="objects/port_forward.py", name="PortForward"),
     Section(title="The result of `inject`", file="embedded/handle.py", name="Fault"),
@@ -73,6 +76,7 @@ others. `message` is the server's message, and `code` the HTTP status code. An a
 a `ValueError`, and a missing file a `FileNotFoundError`."""
 CONSTANTS = {
     "NODES": str(launch.NODES),
+    "PLANS": str(PLANS),
     "PACKS": f'"{launch.PACKS}"',
     "TIMEOUT": f"{TIMEOUT:g}",
     "minors.NEWEST": f'"{minors.NEWEST}"',

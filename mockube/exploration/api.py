@@ -11,8 +11,9 @@ from typing import Any
 from mockube.component_base.clock import RealClock
 from mockube.objects.arguments import read_count, read_seconds
 
-from .explorer import PLANS, Exploration, Explorer, Options, Progress, laboratory
-from .findings import report
+from .explorer import Exploration, Explorer, Options, Progress, laboratory
+from .findings import Finding, report
+from .plans import PLANS
 from .scenario import Scenario, read_scenario, read_scenario_file
 from .starters import CommandStarter, FunctionStarter, Starter
 
@@ -65,11 +66,15 @@ async def explored(
 
 
 class Explored:
-    """What an exploration has found. `findings` are empty if nothing was found; as a text it is the report."""
+    """What an exploration has found. Its text is the report."""
 
     def __init__(self, exploration: Exploration) -> None:
         self.exploration = exploration
-        self.findings = exploration.findings
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What is wrong: each has `problems`, the smallest `plan` that shows them, and the lines that `happened`. Empty if nothing is."""
+        return self.exploration.findings
 
     def __repr__(self) -> str:
         return "\n".join(lines_of(self.exploration))

@@ -18,6 +18,7 @@ from mockube.client.kubeconfig import Access
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import start, timeout
 from mockube.control_objects import FAULTS, object_of
 from mockube.kubectl import find_kubectl
 from mockube.objects.conditions import read_condition
@@ -34,7 +35,7 @@ from .starters import Starter
 from .trace import Trace
 
 POLL_SECONDS: Final = 0.02
-HEARD_SECONDS: Final = 15.0
+HEARD_SECONDS: Final = 60.0
 """How long an operator may take until its first request."""
 FOREVER: Final = 1e6
 MAX_EXITS: Final = 5
@@ -76,6 +77,8 @@ class Outcome(Struct, kw_only=True):
     trace: Trace
     is_quiet: bool = True
     failed_steps: list[str] = field(default_factory=list)
+    detail: str = ""
+    """What was found instead, when a condition of a step did not come."""
     failed_expectations: list[str] = field(default_factory=list)
     exits: list[str] = field(default_factory=list)
     """The messages of the exits that nothing caused."""
@@ -117,7 +120,7 @@ class Director:
         """Run the scenario with the disturbances, and wait until the end is as expected, for a limited time."""
         write_kubeconfig(self._kubeconfig, self._access, self._setting.token, self._setting.namespace)
         write_kubeconfig(self._admin, self._access, self._access.token, self._setting.namespace)
-        supervision = asyncio.create_task(self._supervise(), name="supervision of a run")
+        supervision = start("supervision of a run", self._supervise())
         try:
             await self._arm()
             self._start_operator()
@@ -170,7 +173,8 @@ class Director:
                 await self._requests.wait_gone(ref.target, None, seconds, ref.namespace)
             else:
                 await self._requests.wait((ref.target, None, expectation.condition), seconds, ref.namespace)
-        except (WaitFailed, KindNotServed):
+        except (WaitFailed, KindNotServed) as error:
+            self.outcome.detail = str(error)
             return False
         return True
 
@@ -249,7 +253,10 @@ class Director:
                     self.outcome.problem = f"it exited with code {operator.code}{f': {line}' if line else ''}"
                     return
                 if self._clock.monotonic() >= deadline:
-                    self.outcome.problem = f"it sent no request within {HEARD_SECONDS:g} s"
+                    line = operator.log.last_line()
+                    self.outcome.problem = (
+                        f"it sent no request within {HEARD_SECONDS:g} s{f': {line}' if line else ''}"
+                    )
                     return
                 await self._pause(POLL_SECONDS / 4)
             self._trace.touch()
@@ -299,7 +306,7 @@ class Director:
                     self._is_starting = False
             await self._restart_ended()
             with suppress(TimeoutError):
-                async with asyncio.timeout(POLL_SECONDS):
+                async with timeout(self._clock, POLL_SECONDS):
                     await self._trace.arrived.wait()
             self._trace.arrived.clear()
 
@@ -358,10 +365,10 @@ class Director:
         except NotApplicable as error:
             self._trace.note(f"it does not take place: {error}")
             self.outcome.is_applied = False
+        self._trace.touch()  # its Changes are still to come
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work, name="a disturbance")
-        self._pending.add(task)
+        self._pending.add(start("disturbance", work))
 
     async def _delete_fault(self, name: str) -> None:
         with suppress(NotFound):
@@ -491,11 +498,13 @@ class Director:
     async def _end_subject(self, ending: str) -> None:
         ref = self._setting.scenario.subject
         assert ref is not None
+        self._trace.note(f"{'the namespace of ' if ending == plans.TERMINATE else ''}{ref.target} is deleted")
         with suppress(KindNotServed):
             if ending == plans.TERMINATE:
                 await self._requests.delete("namespace", ref.namespace, "default", ignore_not_found=True)
             else:
                 await self._requests.delete(ref.target, None, ref.namespace, ignore_not_found=True)
+        self._trace.touch()  # its Changes are still to come
 
     def _find(self, disturbance: Disturbance) -> Identity:
         """Return the object that a disturbance is about, which may have another name in each run."""

@@ -24,6 +24,7 @@ from mockube.client.wire import NoResponse
 from mockube.cluster import Cluster, ForkedCluster
 from mockube.command_client import open_client
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import start_in
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.failure import Failure
 from mockube.history.versions import without_own_fields
@@ -42,13 +43,12 @@ from mockube.operators.end_state import (
 from . import plans
 from .director import Director, Limits, Outcome, Setting, StepFailed, do_operation, write_kubeconfig
 from .findings import Finding, what_happened
-from .judgements import Problem, Reference, end_differences, find_problems
-from .plans import Disturbance, Learned, Plan, count_writes, pair_plans, single_plans, smallest
+from .judgements import STAYS, Problem, Reference, end_differences, find_problems
+from .plans import PLANS, Disturbance, Learned, Plan, count_writes, pair_plans, single_plans, smallest
 from .scenario import GONE, InvalidScenario, ObjectRef, Scenario
 from .starters import Starter
 from .trace import Trace, following
 
-PLANS: Final = 200
 REPETITIONS: Final = 3
 FIRST_LIMITS: Final = Limits(settle=1.5, patience=0.0, longest=60.0)
 """Those of the undisturbed runs, from which the others are learned."""
@@ -125,7 +125,8 @@ async def laboratory(scenario: Scenario, starter: Starter, clock: Clock) -> Asyn
     with temporary_folder("mockube-explore-") as folder:
         try:
             await asyncio.to_thread(cluster.start)
-            access = kubeconfig.read(cluster.kubeconfig)
+            # Without the certificate: a token is enough, and a context with a certificate takes longer to make.
+            access = dataclasses.replace(kubeconfig.read(cluster.kubeconfig), certificate=b"", key=b"")
             setting = await _arrange(scenario, starter, clock, access, folder)
             root = await asyncio.to_thread(cluster.fork)  # it has one thread, so that its forks are safe
             async with open_client(dataclasses.replace(access, server=root.url), clock) as client:
@@ -291,8 +292,13 @@ class Explorer:
             raise Failure(f"{command} does not run undisturbed: {outcome.problem}")
         if outcome.failed_steps or (outcome.failed_expectations and not plan.ending):
             text = "; ".join([*outcome.failed_steps, *outcome.failed_expectations])
+            printed = f"the operator printed:\n{log}" if log else ""
             raise Failure(
-                f"the scenario does not succeed undisturbed: {text}{f'. The operator printed: {log}' if log else ''}"
+                "\n".join(
+                    filter(
+                        None, [f"the scenario does not succeed undisturbed: {text}", outcome.detail, printed]
+                    )
+                )
             )
         if not outcome.is_quiet:
             raise Failure(
@@ -321,7 +327,7 @@ class Explorer:
         ]
         if not first.plan.ending:
             self._report_undisturbed(problems, first)
-        return replace(reference, problems=frozenset(problem.key for problem in problems))
+        return replace(reference, problems=frozenset(each.key for each in problems if each.type != STAYS))
 
     def _report_undisturbed(self, problems: Sequence[Problem], outcome: Outcome) -> None:
         unique = {problem.key: problem for problem in problems if problem.type != "end"}
@@ -446,7 +452,7 @@ class Explorer:
 
         async with asyncio.TaskGroup() as group:
             for _ in range(self._options.parallel):
-                group.create_task(work())
+                start_in(group, "plans", work())
 
     async def _try(self, plan: Plan) -> None:
         outcome = await self._run(plan)
@@ -500,6 +506,8 @@ class Explorer:
         """Run one plan, and return what is wrong with it; None if nothing is."""
         await self.learn()
         outcome = await self._run(plan, slow=2)
+        if not plan.disturbances:  # what is wrong undisturbed is no difference from the undisturbed runs
+            return outcome, next(iter(self.result.findings), None)
         problems = self.problems(outcome)
         if not problems:
             return outcome, None

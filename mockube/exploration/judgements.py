@@ -21,7 +21,7 @@ from mockube.operators.end_state import (
 
 from .director import MAX_EXITS, Outcome
 from .invariants import Invariant
-from .plans import Plan
+from .plans import DELETE, Plan
 from .trace import Change, SentRequest, Trace
 
 HOT_FACTOR: Final = 5
@@ -29,6 +29,8 @@ HOT_LEAST: Final = 25
 """More writes than this many, and than five times those of an undisturbed run, are a hot loop."""
 FIGHT_TURNS: Final = 4
 """So often a field goes back to what the other writer has set before, in a fight."""
+STAYS: Final = "stays"
+"""The type of a problem that the undisturbed deletion of the resource shows."""
 _FORBIDDEN: Final = 403
 
 
@@ -60,6 +62,7 @@ def find_problems(
     trace = outcome.trace
     found = [
         *_at_end(outcome, reference),
+        *_what_stays(outcome, reference),
         *_of_operator(outcome),
         *_violations(trace, invariants),
         *_foreign_deletes(trace, reference.user, outcome.plan),
@@ -103,6 +106,18 @@ def _at_end(outcome: Outcome, reference: Reference) -> Iterator[Problem]:
         return
     for difference in end_differences(outcome.trace, reference):
         yield Problem(type="end", text=str(difference), key=("end", *difference.key))
+
+
+def _what_stays(outcome: Outcome, reference: Reference) -> Iterator[Problem]:
+    """Yield what the operator has made and what still exists after its resource was deleted."""
+    if outcome.plan.ending != DELETE or not outcome.is_quiet:
+        return
+    trace = outcome.trace
+    made = {each.identity for each in trace.changes if each.type == "ADDED" and each.user == reference.user}
+    objects = [trace.objects[identity] for identity in sorted(made) if identity in trace.objects]
+    for role in sorted({*end_state(objects, reference.varying).labels.values()}):
+        text = f"{label_of(role)} stays when its resource is deleted"
+        yield Problem(type=STAYS, text=text, key=(STAYS, *role))
 
 
 def _of_operator(outcome: Outcome) -> Iterator[Problem]:

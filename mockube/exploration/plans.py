@@ -9,6 +9,8 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.randomness import Random
 
+PLANS: Final = 200
+"""How many plans are tried without a limit of the user."""
 NO_STEP: Final = -1
 """The number of a step before the first one is done."""
 

@@ -17,6 +17,7 @@ from mockube.client.resources import Resource
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import start
 from mockube.control_objects import CHANGES, FAULTS, REQUESTS, selector, watch_after
 from mockube.kubelet.kubelets import ENDPOINT
 from mockube.operators.end_state import NOISE, Identity, kind_of
@@ -247,7 +248,7 @@ async def following(
             trace.arrived.set()
 
     tasks = [
-        asyncio.create_task(coroutine, name="trace")
+        start("trace of a run", coroutine)
         for coroutine in (
             follow(CHANGES, str(revision), "", trace.add_change),
             follow(REQUESTS, requests.resource_version, selector({"user": user}), trace.add_request),

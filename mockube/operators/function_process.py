@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -50,7 +51,10 @@ class FunctionServer:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         sys.stdout.flush()
         sys.stderr.flush()
-        self._pid = os.fork()
+        with warnings.catch_warnings():
+            # From Python 3.12 on, it warns of other threads. Those of a test do not exist in the new process.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._pid = os.fork()
         if not self._pid:
             self._socket.close()
             _serve(theirs, main)

@@ -1,0 +1,74 @@
+import asyncio
+import os
+
+import pytest
+
+import mockube
+from mockube.exploration.scenario import InvalidScenario
+from mockube.failure import Failure
+from tests.support.explored_operators import SCENARIO, Api, careful, careless
+
+FEW = ["second operator", "restart", "delete a node", "change the resource and back", "edit an owned object"]
+
+
+def texts(found):
+    return [problem.text for finding in found.findings for problem in finding.problems]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_bugs_of_a_careless_operator_are_found():
+    found = mockube.explore({**SCENARIO, "without": FEW}, main=careless, plans=40, patience=2)
+    assert "ConfigMap child-* in default is left over" in texts(found), found
+    assert "ConfigMap child-* in default stays when its resource is deleted" in texts(found), found
+    assert all(finding.confirmed == finding.repetitions == 3 for finding in found.findings)
+    assert "0 of" not in found.exploration.coverage()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_careful_operator_has_no_finding():
+    found = mockube.explore(SCENARIO, main=careful, plans=40)
+    assert found.findings == [], found
+    assert found.exploration.runs == 40
+
+
+@pytest.mark.slow
+async def test_explore_in_a_running_loop():
+    scenario = {**SCENARIO, "without": ["delete the resource"]}
+    found = await asyncio.to_thread(mockube.explore, scenario, main=careful, plans=1)
+    assert found.exploration.runs == 1
+    assert "1 plans" in repr(found)
+
+
+def exit_at_once(_):
+    print("no flag was given", flush=True)  # noqa: T201 - it is the log of an operator
+    os._exit(2)
+
+
+def do_nothing(kubeconfig):
+    Api(kubeconfig).request("GET", "/api/v1/namespaces/default/configmaps")
+    asyncio.run(asyncio.Event().wait())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("main", "scenario", "message"),
+    [
+        pytest.param(exit_at_once, SCENARIO, "exited with code 2: no flag was given", id="exits at once"),
+        pytest.param(do_nothing, {**SCENARIO, "timeout": 0.3}, "does not succeed undisturbed: step 1: ", id="does nothing"),
+        pytest.param(careful, {**SCENARIO, "arrange": [{"delete": "pod/a"}]}, r'arrange\[0\]: pods "a" not found', id="arrange"),
+    ],
+)  # fmt: skip
+def test_scenario_that_does_not_work_undisturbed(main, scenario, message):
+    with pytest.raises((Failure, InvalidScenario), match=message):
+        mockube.explore(scenario, main=main)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [pytest.param({}, id="neither"), pytest.param({"command": ["a"], "main": careful}, id="both")],
+)
+def test_operator_is_a_command_or_a_function(arguments):
+    with pytest.raises(TypeError, match="either a command or main"):
+        mockube.explore(SCENARIO, **arguments)

@@ -1,0 +1,83 @@
+import pytest
+
+from mockube.exploration.findings import (
+    MAX_LINES,
+    Finding,
+    read_finding,
+    report,
+    what_happened,
+    write_finding,
+)
+from mockube.exploration.judgements import Problem
+from mockube.exploration.plans import Disturbance, Write, plan_of
+from mockube.exploration.trace import Trace
+from mockube.failure import UsageError
+from tests.support.instant_clock import InstantClock
+
+WRITE = Write(verb="create", resource="configmaps", namespace="default", number=1)
+PLAN = plan_of(
+    [
+        Disturbance(action="crash after", write=WRITE),
+        Disturbance(action="hold events", step=0, resource="pods"),
+    ]
+)
+FINDING = Finding(
+    plan=PLAN,
+    problems=[Problem(type="end", text="ConfigMap a is left over", key=("end",))],
+    happened=["  0.10 s  step 1: apply"],
+    confirmed=3,
+    repetitions=3,
+    others=2,
+)
+
+
+def test_finding_is_written_and_read(tmp_path):
+    path = tmp_path / "findings" / "finding-1.yaml"
+    write_finding(path, FINDING, scenario="/s.yaml", command=["./manager", "--a"], seed=7)
+    replay = read_finding(path)
+    assert replay.plan == PLAN
+    assert (replay.scenario, replay.command, replay.seed) == ("/s.yaml", ["./manager", "--a"], 7)
+
+
+def test_report(tmp_path):
+    assert [*report(FINDING, 1, tmp_path / "f.yaml")] == [
+        "finding 1: ConfigMap a is left over",
+        f"  when {PLAN.disturbances[0]}",
+        "  when the events are held back of pods, after step 1",
+        "      0.10 s  step 1: apply",
+        "  seen again in 3 of 3 repetitions, 2 other plans showed it, too",
+        f"  replay it: mockube explore --replay {tmp_path}/f.yaml",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(None, "No such file", id="missing"),
+        pytest.param("a: [", "finding.yaml: ", id="no YAML"),
+        pytest.param("kind: Pod", "it is no finding of `mockube explore`", id="another kind"),
+        pytest.param("kind: Finding", "Expected `array`, got `null`", id="no plan"),
+        pytest.param(
+            "{kind: Finding, scenario: s, command: [c], plan: [{action: explode}]}",
+            'unknown action "explode"',
+            id="unknown action",
+        ),
+        pytest.param("{kind: Finding, scenario: 3, command: [c], plan: []}", "Expected `str`", id="no text"),
+    ],
+)
+def test_file_that_is_no_finding(content, message, tmp_path):
+    path = tmp_path / "finding.yaml"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(UsageError, match=message):
+        read_finding(path)
+
+
+def test_what_happened_has_ten_lines_about_the_disturbance():
+    trace = Trace(clock=InstantClock(), operator="operator", objects={})
+    for text in ("a", "b", "c", "d", "disturbance: crash", *map(str, range(20)), "end"):
+        trace.note(text)
+    lines = [line.split("  ")[-1] for line in what_happened(trace)]
+    assert len(lines) == MAX_LINES
+    assert lines[:4] == ["b", "c", "d", "disturbance: crash"]
+    assert lines[-3:] == ["...", "19", "end"]

@@ -1,0 +1,159 @@
+import pytest
+
+from mockube.exploration.director import Outcome
+from mockube.exploration.invariants import invariant
+from mockube.exploration.judgements import Reference, find_problems
+from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
+from mockube.exploration.trace import Trace
+from mockube.operators.end_state import NOTHING_VARIES
+from tests.support.instant_clock import InstantClock
+
+OPERATOR = "system:serviceaccount:default:operator"
+PERSON = "kubernetes-admin"
+
+
+def trace(*events):
+    """Return a trace of Changes and Requests as the server sends them."""
+    found = Trace(clock=InstantClock(), operator=OPERATOR, objects={})
+    for event in events:
+        (found.add_change if "patch" in event["spec"] or event["spec"].get("type") else found.add_request)(
+            event
+        )
+    return found
+
+
+def change(type_, name, patch, user=OPERATOR, kind="ConfigMap"):
+    about = {"apiVersion": "v1", "kind": kind, "name": name, "namespace": "default"}
+    return {"spec": {"revision": 1, "type": type_, "object": about, "author": {"user": user}, "patch": patch}}
+
+
+def added(name, user=OPERATOR, **fields):
+    tree = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "default"},
+        **fields,
+    }
+    return change("ADDED", name, [{"op": "replace", "path": "", "value": tree}], user)
+
+
+def replaced(name, path, value, user=OPERATOR):
+    return change("MODIFIED", name, [{"op": "replace", "path": path, "value": value}], user)
+
+
+def request(verb="create", resource="configmaps", code=201, **status):
+    spec = {"user": OPERATOR, "verb": verb, "resource": resource, "namespace": "default"}
+    return {"spec": spec, "status": {"code": code, **status}}
+
+
+def problems(events, expected=(), invariants=(), writes=5, plan=UNDISTURBED, **fields):
+    outcome = Outcome(plan=plan, trace=trace(*events), **fields)
+    reference = Reference(
+        arranged={}, trace=trace(*expected), varying=NOTHING_VARIES, user=OPERATOR, writes=writes
+    )
+    return [(each.type, each.text) for each in find_problems(outcome, reference, invariants)]
+
+
+def test_same_end_is_no_problem():
+    assert problems([added("a", data={"x": "1"})], [added("a", data={"x": "1"})]) == []
+
+
+def test_other_end():
+    assert problems([added("a"), added("b")], [added("a")]) == [
+        ("end", "ConfigMap b in default is left over")
+    ]
+
+
+def test_run_that_stops_at_a_step_is_not_compared():
+    assert problems([], [added("a")], failed_steps=["step 1: a was not so"]) == [
+        ("step", "step 1: a was not so")
+    ]
+
+
+def test_run_that_is_never_quiet_says_what_it_writes():
+    events = [request("patch", code=200)] * 3 + [request()]
+    assert problems(events, is_quiet=False) == [
+        ("never quiet", "it never becomes quiet: 3 times patch of configmaps")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "is_loop"), [pytest.param(25, False, id="some"), pytest.param(26, True, id="too many")]
+)
+def test_hot_loop(count, is_loop):
+    found = problems([request("patch", code=200)] * count)
+    assert bool(found) is is_loop
+    assert not found or found[0][0] == "hot loop"
+
+
+def test_invariants_hold_at_each_revision():
+    rule = invariant("never-two", ["ConfigMap"], "objects.size() < 2")
+    events = [added("a"), added("b"), change("DELETED", "a", None)]
+    (found,) = problems(events, [added("b")], [rule])
+    assert found[0] == "invariant"
+    assert "of ConfigMap b in default" in found[1]
+
+
+def test_deletion_of_what_others_made():
+    deleted = change("DELETED", "a", None)
+    assert problems([added("a"), deleted]) == []
+    assert problems([added("a", PERSON), deleted]) == [
+        ("deletion", "it deletes what it did not make: ConfigMap a in default, made by kubernetes-admin")
+    ]
+
+
+def test_write_to_a_spec_that_its_user_owns():
+    events = [added("a", PERSON, spec={"size": 1}), replaced("a", "/spec/size", 2)]
+    (found,) = problems(events, events)[:1]
+    assert found == (
+        "spec",
+        "it writes to a spec that kubernetes-admin owns: /spec/size of ConfigMap a in default",
+    )
+    status = [added("a", PERSON, status={"size": 1}), replaced("a", "/status/size", 2)]
+    assert problems(status, status) == []
+
+
+def test_what_stays_when_the_resource_is_deleted():
+    plan = plan_of([Disturbance(action="delete the resource", step=0)])
+    events = [added("site", PERSON), added("child"), change("DELETED", "site", None, PERSON)]
+    assert problems(events, events, plan=plan) == [
+        ("stays", "ConfigMap child in default stays when its resource is deleted")
+    ]
+    assert problems(events, events) == []
+    gone = [
+        *events,
+        change("DELETED", "child", None, "system:serviceaccount:kube-system:generic-garbage-collector"),
+    ]
+    assert problems(gone, gone, plan=plan) == []
+
+
+def test_fight():
+    turns = [
+        replaced("a", "/data/x", value, user)
+        for _ in range(4)
+        for value, user in (("1", OPERATOR), ("2", PERSON))
+    ]
+    events = [added("a", data={"x": "2"}), *turns]
+    (found,) = problems(events, events)
+    assert found[0] == "fight"
+    assert "fight about /data/x of ConfigMap a in default: 8 writes" in found[1]
+    few = [added("a", data={"x": "2"}), *turns[:4]]
+    assert problems(few, few) == []
+
+
+def test_request_that_it_may_not_make():
+    assert problems([request(code=403, message="secrets is forbidden")]) == [
+        ("rights", "it may not do what it tries: create configmaps in default: secrets is forbidden")
+    ]
+    assert problems([request(code=403, answeredByFault=True)]) == []
+
+
+def test_exits_again_and_again():
+    assert problems([], exits=["the operator exits with code 1"] * 4) == []
+    assert problems([], exits=["the operator exits with code 1"] * 5) == [
+        ("exits", "it exits again and again: the operator exits with code 1")
+    ]
+
+
+def test_ignored_term():
+    assert problems([], ignored_term=True) == [("SIGTERM", "it does not end by SIGTERM")]

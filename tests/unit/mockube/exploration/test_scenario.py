@@ -1,0 +1,96 @@
+import pytest
+
+from mockube.exploration.scenario import InvalidScenario, ObjectRef, read_scenario, read_scenario_file
+
+SITE = {"apiVersion": "example.com/v1", "kind": "Site", "metadata": {"name": "blog", "namespace": "shop"}}
+
+
+def read(tmp_path, **fields):
+    return read_scenario({"act": [{"apply": SITE}], **fields}, tmp_path)
+
+
+def test_steps_have_several_forms(tmp_path):
+    (tmp_path / "a.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
+    scenario = read(
+        tmp_path,
+        arrange=[
+            "a.yaml",
+            "kubectl label node node-1 a='b c'",
+            SITE,
+            "apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n",
+        ],
+        act=[
+            {"apply": ["a.yaml", SITE], "until": ["Site/blog Ready -n shop"]},
+            {"delete": "ConfigMap/a", "until": ["ConfigMap/a gone"]},
+            {"patch": "Site/blog", "with": {"spec": {"size": 2}}, "namespace": "shop", "name": "grow"},
+        ],
+    )
+    assert [step.operation.type for step in scenario.arrange] == ["apply", "kubectl", "apply", "apply"]
+    assert scenario.arrange[1].operation.arguments == ["label", "node", "node-1", "a=b c"]
+    first, second, third = scenario.act
+    assert [tree["metadata"]["name"] for tree in first.operation.objects] == ["a", "blog"]
+    assert first.until[0].object == ObjectRef(target="Site/blog", namespace="shop")
+    assert first.until[0].condition == "Ready"
+    assert (second.operation.target.target, second.until[0].condition) == ("ConfigMap/a", "gone")
+    assert (third.name, third.operation.patch, third.operation.target.namespace) == (
+        "grow",
+        {"spec": {"size": 2}},
+        "shop",
+    )
+
+
+def test_subject_is_the_first_applied_object(tmp_path):
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "sites"},
+    }
+    scenario = read(tmp_path, act=[{"apply": [definition, SITE]}])
+    assert scenario.subject == ObjectRef(target="Site.example.com/blog", namespace="shop")
+    assert read(tmp_path, subject="Site/other -n x").subject == ObjectRef(target="Site/other", namespace="x")
+    assert read(tmp_path, act=["kubectl get nodes"]).subject is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        pytest.param({"act": []}, "act: a scenario needs at least one step", id="no step"),
+        pytest.param({"acts": []}, 'the scenario: unknown field "acts": did you mean "act"?', id="unknown field"),
+        pytest.param({"act": {}}, "act: a scenario needs at least one step", id="empty map"),
+        pytest.param({"act": [{"until": []}]}, "act[0]: a step has one of apply, delete, patch, kubectl", id="nothing to do"),
+        pytest.param({"act": [{"apply": SITE, "delete": "a/b"}]}, "act[0]: a step has one of apply, delete, patch, kubectl", id="two"),
+        pytest.param({"act": [{"apply": "no.yaml"}]}, "act[0].apply: ", id="no file"),
+        pytest.param({"act": [{"delete": "blog"}]}, "act[0].delete: an object is KIND/NAME, not 'blog'", id="no kind"),
+        pytest.param({"act": [{"patch": "Site/blog"}]}, "act[0].with: a patch is a map or a list", id="no patch"),
+        pytest.param({"act": [{"apply": SITE, "until": ["Site/blog"]}]}, "act[0].until[0]: an expectation is KIND/NAME CONDITION", id="no condition"),
+        pytest.param({"expect": ["Site/blog jsonpath={.a"]}, "expect[0]: ", id="bad condition"),
+        pytest.param({"expect": "Site/blog Ready"}, "expect: must be a list, not str", id="no list"),
+        pytest.param({"invariants": ["quorum-is-kep"]}, 'invariants[0]: no invariant of the library is "quorum-is-kep": did you mean "quorum-is-kept"?', id="unknown invariant"),
+        pytest.param({"invariants": [{"expression": "object.x +"}]}, "invariants[0]: expression: ", id="bad expression"),
+        pytest.param({"operator": {"serviceAccount": "a"}}, "operator.serviceAccount: must be NAMESPACE/NAME, not 'a'", id="account"),
+        pytest.param({"operator": {"environment": {"A": 1}}}, "operator.environment: must be a map of texts", id="environment"),
+        pytest.param({"timeout": True}, "timeout: must be a number of seconds, not True", id="timeout"),
+        pytest.param({"cluster": {"node": 3}}, 'cluster: unknown field "node": did you mean "nodes"?', id="cluster"),
+    ],
+)  # fmt: skip
+def test_mistakes_have_their_places(fields, message, tmp_path):
+    with pytest.raises(InvalidScenario) as raised:
+        read(tmp_path, **fields)
+    assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(None, "scenario.yaml: No such file or directory", id="missing"),
+        pytest.param("a: [", "scenario.yaml: ", id="no YAML"),
+        pytest.param("- a", "scenario.yaml: the scenario: must be a map, not list", id="a list"),
+        pytest.param("", "scenario.yaml: the scenario: must be a map, not NoneType", id="empty"),
+    ],
+)
+def test_files_that_are_no_scenario(content, message, tmp_path):
+    path = tmp_path / "scenario.yaml"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InvalidScenario, match=message):
+        read_scenario_file(path)

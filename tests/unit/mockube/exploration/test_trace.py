@@ -1,0 +1,101 @@
+import pytest
+
+from mockube.exploration.trace import Trace
+from tests.support.instant_clock import InstantClock
+
+OPERATOR = "system:serviceaccount:default:operator"
+CHILD = ("ConfigMap", "default", "child")
+
+
+def new_trace(objects=()):
+    return Trace(clock=InstantClock(), operator=OPERATOR, objects=dict(objects))
+
+
+def change(type_, patch=None, name="child", user=OPERATOR, kind="ConfigMap", namespace="default", **fields):
+    about = {"apiVersion": "v1", "kind": kind, "name": name, "namespace": namespace}
+    spec = {"revision": 7, "type": type_, "object": about, "author": {"user": user}, "patch": patch, **fields}
+    return {"spec": spec}
+
+
+def added(**fields):
+    tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child", "namespace": "default"}}
+    return change("ADDED", [{"op": "replace", "path": "", "value": tree}], **fields)
+
+
+def request(verb="create", resource="configmaps", group="", **status):
+    spec = {"verb": verb, "resource": resource, "group": group, "namespace": "default", "name": "a"}
+    return {"spec": spec, "status": {"code": 201, **status}}
+
+
+def test_objects_follow_their_changes():
+    trace = new_trace()
+    trace.add_change(added())
+    trace.add_change(change("MODIFIED", [{"op": "add", "path": "/data", "value": {"a": "1"}}]))
+    assert trace.objects[CHILD]["data"] == {"a": "1"}
+    assert (trace.changes[1].before, trace.changes[1].paths) == (trace.changes[0].after, ["/data"])
+    trace.add_change(change("DELETED"))
+    assert CHILD not in trace.objects
+    assert trace.touched == {CHILD}
+
+
+def test_object_whose_patch_is_left_out_is_known_by_its_name():
+    trace = new_trace({CHILD: {"data": {"a": "1"}}})
+    trace.add_change(change("MODIFIED", patchOmitted="it is too large"))
+    assert trace.objects[CHILD] == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "child", "namespace": "default"},
+    }
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        pytest.param({"kind": "Event"}, id="event"),
+        pytest.param({"kind": "Node", "namespace": ""}, id="heartbeat"),
+        pytest.param({"name": "mockube-kubelets", "namespace": "kube-system"}, id="address of kubelets"),
+    ],
+)
+def test_what_changes_by_itself_is_no_activity(noise):
+    trace = new_trace()
+    trace.add_change(change("MODIFIED", [], **noise))
+    assert not trace.changes
+    assert not trace.gaps
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_activity"),
+    [
+        pytest.param(request(), True, id="write"),
+        pytest.param(request("list"), False, id="read"),
+        pytest.param(request("update", "leases", "coordination.k8s.io"), False, id="lease"),
+        pytest.param(request("create", "events"), False, id="event"),
+    ],
+)
+def test_writes_are_activity(sent, is_activity):
+    trace = new_trace()
+    trace.add_request(sent)
+    assert trace.heard() == 1
+    assert bool(trace.gaps) is is_activity
+
+
+def test_objects_of_built_in_controllers_are_counted():
+    trace = new_trace()
+    trace.add_change(added(user="system:kube-controller-manager"))
+    assert trace.counted == {CHILD}
+    trace = new_trace()
+    trace.add_change(added())
+    assert trace.counted == frozenset()
+
+
+def test_lines_are_in_the_order_of_time():
+    trace = new_trace()
+    trace.note("step 1: apply")
+    trace.add_request(request("list"))
+    trace.add_request(request(code=409, message="it exists"))
+    trace.add_change(change("MODIFIED", [{"op": "add", "path": "/data", "value": 1}]))
+    assert [text for _, text in trace.lines()] == [
+        "step 1: apply",
+        "the operator: create configmaps a -> 409 it exists",
+        "MODIFIED ConfigMap child in default (/data) by the operator",
+    ]

@@ -1,0 +1,95 @@
+import os
+import signal
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from mockube.operators.function_process import FunctionServer
+from mockube.operators.process import marked_processes
+
+KUBECONFIG = Path("/nonexistent/kubeconfig")
+SECONDS = 60.0
+
+
+def run(main, **environment):
+    """Run a function to its end; return its code and its output."""
+    with closing(FunctionServer(main)) as server:
+        operator = server.start(KUBECONFIG, environment)
+        assert server.wait(operator.pid, SECONDS) is not None
+        operator._reader.join(SECONDS)
+        return operator.code, operator.log.text()
+
+
+def print_environment(kubeconfig):
+    print(kubeconfig, os.environ["KUBECONFIG"], os.environ["COLOR"], flush=True)  # noqa: T201 - it is the log of an operator
+
+
+def wait_for_signal(_):
+    print("up", flush=True)  # noqa: T201 - as above
+    signal.pause()
+
+
+def ignore_signal(_):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    wait_for_signal(_)
+
+
+def test_function_has_kubeconfig_and_variables():
+    assert run(print_environment, COLOR="red") == (0, f"{KUBECONFIG} {KUBECONFIG} red\n")
+
+
+def fail(_):
+    raise ValueError("wrong")
+
+
+@pytest.mark.parametrize(
+    ("main", "code"),
+    [
+        pytest.param(lambda _: sys.exit(3), 3, id="exit code"),
+        pytest.param(lambda _: sys.exit("text"), 1, id="exit with a text"),
+        pytest.param(fail, 1, id="error"),
+    ],
+)
+def test_exit_codes(main, code):
+    assert run(main)[0] == code
+
+
+def test_error_is_in_the_log():
+    assert "ValueError: wrong" in run(fail)[1]
+
+
+@pytest.mark.parametrize(
+    ("main", "grace", "code", "ignored"),
+    [
+        pytest.param(wait_for_signal, SECONDS, 128 + signal.SIGTERM, False, id="ends"),
+        pytest.param(ignore_signal, 0.01, 128 + signal.SIGKILL, True, id="ignores it"),
+        pytest.param(wait_for_signal, 0, 128 + signal.SIGKILL, False, id="crash"),
+    ],
+)
+def test_stop(main, grace, code, ignored):
+    with closing(FunctionServer(main)) as server:
+        operator = server.start(KUBECONFIG, {})
+        while "up" not in operator.log.text():
+            operator._reader.join(0.01)
+        end = operator.stop(grace)
+        assert (end.code, end.ignored_term) == (code, ignored)
+        assert operator.stop() is end
+        assert not [*marked_processes(operator._marker)]
+
+
+def test_several_operators_run_at_a_time():
+    with closing(FunctionServer(wait_for_signal)) as server:
+        operators = [server.start(KUBECONFIG, {}) for _ in range(5)]
+        assert len({operator.pid for operator in operators}) == 5
+        operators[2].kill()
+        assert [operator.code is None for operator in operators] == [True, True, False, True, True]
+
+
+def test_operators_end_with_the_server():
+    server = FunctionServer(wait_for_signal)
+    operator = server.start(KUBECONFIG, {})
+    server.close()
+    operator._reader.join(SECONDS)  # the end of its pipe
+    assert not [*marked_processes(operator._marker)]
