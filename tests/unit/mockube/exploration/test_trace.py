@@ -75,7 +75,7 @@ def test_what_changes_by_itself_is_no_activity(noise):
 def test_writes_are_activity(sent, is_activity):
     trace = new_trace()
     trace.add_request(sent)
-    assert trace.heard() == 1
+    assert trace.request_count() == 1
     assert bool(trace.gaps) is is_activity
 
 
