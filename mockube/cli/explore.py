@@ -17,7 +17,7 @@ from .parsing import CommandParser
 from .progress import print_line
 
 if TYPE_CHECKING:
-    from mockube.exploration.explorer import Exploration, Options
+    from mockube.exploration.explorer import Exploration, Options, PlanProgress
 
 FOLDER = "findings"
 

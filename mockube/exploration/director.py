@@ -481,17 +481,19 @@ class Director:
         await self._end_subject(plans.ENDINGS[disturbance.action])
 
     async def recreate_subject(self, disturbance: Disturbance) -> None:
+        """Delete the resource, and create it with the same content when it is gone, but without what the operator has noted in it."""
         kind, namespace, name = self._find(disturbance)
+        current = self._trace.objects[kind, namespace, name]
+        applied = (tree for step in self._setting.scenario.act for tree in step.operation.objects)
+        metadata = next((tree["metadata"] for tree in applied if meta.name(tree) == name), {"name": name})
+        content = {field: value for field, value in current.items() if field not in ("metadata", "status")}
         await self._requests.delete(kind, name, namespace or "default", ignore_not_found=True)
 
         async def create() -> None:
             seconds = max(self._deadline - self._clock.monotonic(), 0.1)
             await self._requests.wait_gone(kind, name, seconds, namespace or "default")
             self._trace.note(f"{kind} {name} is created anew")
-            for step in self._setting.scenario.act:
-                for tree in step.operation.objects:
-                    if meta.name(tree) == name and meta.kind(tree) == kind.partition(".")[0]:
-                        await self._requests.apply(tree, step.operation.namespace)
+            await self._requests.apply({**content, "metadata": metadata}, namespace or "default")
 
         self._later(_unless_waiting_fails(create()))
 
