@@ -17,7 +17,7 @@ from .parsing import CommandParser
 from .progress import print_line
 
 if TYPE_CHECKING:
-    from mockube.exploration.explorer import Exploration, Options, Progress
+    from mockube.exploration.explorer import Exploration, Options, PlanProgress
 
 FOLDER = "findings"
 
@@ -44,7 +44,7 @@ def add_flags(parser: CommandParser) -> None:
         "--patience",
         type=seconds,
         metavar="TIME",
-        help="how long a run whose end is not as expected may go on (8 times the longest pause of an undisturbed run)",
+        help="how long a run whose end is not as expected may go on (8 times the max_seconds pause of an undisturbed run)",
     )
     parser.add_argument(
         "--output",
@@ -143,7 +143,7 @@ def _options(options: argparse.Namespace) -> "Options":
     )
 
 
-def _print_progress(progress: "Progress") -> None:
+def _print_progress(progress: "PlanProgress") -> None:
     if sys.stderr.isatty():
         text = f"\r{progress.done} of {progress.total} plans, {progress.findings} findings"
         print(text, end="", file=sys.stderr, flush=True)

@@ -11,8 +11,8 @@ from typing import Any
 from mockube.component_base.clock import RealClock
 from mockube.objects.arguments import read_count, read_seconds
 
-from .explorer import Exploration, Explorer, Options, Progress, laboratory
-from .findings import Finding, report
+from .explorer import Exploration, Explorer, Options, PlanProgress, laboratory
+from .findings import OperatorFinding, report
 from .plans import PLANS
 from .scenario import Scenario, read_scenario, read_scenario_file
 from .starters import CommandStarter, FunctionStarter, Starter
@@ -59,7 +59,7 @@ async def explored(
     scenario: Scenario,
     starter: Starter,
     options: Options,
-    show_progress: Callable[[Progress], None] = lambda _: None,
+    show_progress: Callable[[PlanProgress], None] = lambda _: None,
 ) -> Exploration:
     async with laboratory(scenario, starter, RealClock()) as lab:
         return await Explorer(lab, options, show_progress).explore()
@@ -72,8 +72,8 @@ class Explored:
         self.exploration = exploration
 
     @property
-    def findings(self) -> Sequence[Finding]:
-        """What is wrong: each has `problems`, the smallest `plan` that shows them, and the lines that `happened`. Empty if nothing is."""
+    def findings(self) -> Sequence[OperatorFinding]:
+        """What is wrong: each has `problems`, the smallest `plan` that shows them, and `history`, ten lines of what happened. Empty if nothing is."""
         return self.exploration.findings
 
     def __repr__(self) -> str:

@@ -30,7 +30,7 @@ from mockube.operators.process import RunningOperator
 from . import plans
 from .edits import Edit, edit_of
 from .plans import Disturbance, Plan
-from .scenario import GONE, Expectation, Operation, Scenario
+from .scenario import GONE, Expectation, Scenario, StepOperation
 from .starters import Starter
 from .trace import Trace
 
@@ -52,11 +52,11 @@ class Limits(Struct, frozen=True, kw_only=True):
     """After so long without a write, a run is quiet."""
     patience: float
     """How long a run that has ended otherwise than expected may still go on."""
-    longest: float
+    max_seconds: float
     """A run that is not quiet after so long never is."""
 
 
-class Setting(Struct, frozen=True, kw_only=True):
+class RunSetting(Struct, frozen=True, kw_only=True):
     """What all runs share."""
 
     scenario: Scenario
@@ -70,7 +70,7 @@ class Setting(Struct, frozen=True, kw_only=True):
     folder: Path
 
 
-class Outcome(Struct, kw_only=True):
+class RunOutcome(Struct, kw_only=True):
     """What a run was."""
 
     plan: Plan
@@ -96,7 +96,7 @@ class NeverQuiet(Exception):
 
 class Director:
     def __init__(
-        self, setting: Setting, limits: Limits, plan: Plan, client: Client, trace: Trace, folder: Path
+        self, setting: RunSetting, limits: Limits, plan: Plan, client: Client, trace: Trace, folder: Path
     ) -> None:
         self._setting, self._limits, self._plan = setting, limits, plan
         self._client, self._trace = client, trace
@@ -111,12 +111,12 @@ class Director:
         self._armed: dict[str, Disturbance] = {}
         self._releases: list[Callable[[], Awaitable[None]]] = []
         self._pending: set[asyncio.Task[None]] = set()
-        self._deadline = self._clock.monotonic() + limits.longest
-        self.outcome = Outcome(plan=plan, trace=trace)
+        self._deadline = self._clock.monotonic() + limits.max_seconds
+        self.outcome = RunOutcome(plan=plan, trace=trace)
 
     # --- the run
 
-    async def run(self, is_as_expected: Callable[[Trace], bool]) -> Outcome:
+    async def run(self, is_as_expected: Callable[[Trace], bool]) -> RunOutcome:
         """Run the scenario with the disturbances, and wait until the end is as expected, for a limited time."""
         write_kubeconfig(self._kubeconfig, self._access, self._setting.token, self._setting.namespace)
         write_kubeconfig(self._admin, self._access, self._access.token, self._setting.namespace)
@@ -236,7 +236,7 @@ class Director:
     # --- the operator
 
     def _start_operator(self) -> None:
-        self._heard_before = self._trace.heard()
+        self._heard_before = self._trace.request_count()
         self._is_starting = True
         self._operators.append(
             self._setting.starter.start(self._kubeconfig, self._setting.scenario.environment)
@@ -247,7 +247,7 @@ class Director:
         deadline = self._clock.monotonic() + HEARD_SECONDS
         operator = self._operators[-1]
         try:
-            while self._trace.heard() == self._heard_before:
+            while self._trace.request_count() == self._heard_before:
                 if operator.code is not None:
                     line = operator.log.last_line()
                     self.outcome.problem = f"it exited with code {operator.code}{f': {line}' if line else ''}"
@@ -481,17 +481,19 @@ class Director:
         await self._end_subject(plans.ENDINGS[disturbance.action])
 
     async def recreate_subject(self, disturbance: Disturbance) -> None:
+        """Delete the resource, and create it with the same content when it is gone, but without what the operator has noted in it."""
         kind, namespace, name = self._find(disturbance)
+        current = self._trace.objects[kind, namespace, name]
+        applied = (tree for step in self._setting.scenario.act for tree in step.operation.objects)
+        metadata = next((tree["metadata"] for tree in applied if meta.name(tree) == name), {"name": name})
+        content = {field: value for field, value in current.items() if field not in ("metadata", "status")}
         await self._requests.delete(kind, name, namespace or "default", ignore_not_found=True)
 
         async def create() -> None:
             seconds = max(self._deadline - self._clock.monotonic(), 0.1)
             await self._requests.wait_gone(kind, name, seconds, namespace or "default")
             self._trace.note(f"{kind} {name} is created anew")
-            for step in self._setting.scenario.act:
-                for tree in step.operation.objects:
-                    if meta.name(tree) == name and meta.kind(tree) == kind.partition(".")[0]:
-                        await self._requests.apply(tree, step.operation.namespace)
+            await self._requests.apply({**content, "metadata": metadata}, namespace or "default")
 
         self._later(_unless_waiting_fails(create()))
 
@@ -528,7 +530,7 @@ async def _unless_waiting_fails(work: Coroutine[Any, Any, None]) -> None:
         await work
 
 
-async def do_operation(requests: ObjectRequests, kubeconfig: Path, operation: Operation) -> None:
+async def do_operation(requests: ObjectRequests, kubeconfig: Path, operation: StepOperation) -> None:
     """Do what a step does."""
     if operation.type == "apply":
         await requests.apply([*operation.objects], operation.namespace)

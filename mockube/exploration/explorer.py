@@ -41,16 +41,16 @@ from mockube.operators.end_state import (
 )
 
 from . import plans
-from .director import Director, Limits, Outcome, Setting, StepFailed, do_operation, write_kubeconfig
-from .findings import Finding, what_happened
-from .judgements import STAYS, Problem, Reference, end_differences, find_problems
+from .director import Director, Limits, RunOutcome, RunSetting, StepFailed, do_operation, write_kubeconfig
+from .findings import OperatorFinding, what_happened
+from .judgements import STAYS, OperatorProblem, Reference, end_differences, find_problems
 from .plans import PLANS, Disturbance, Learned, Plan, count_writes, pair_plans, single_plans, smallest
 from .scenario import GONE, InvalidScenario, ObjectRef, Scenario
 from .starters import Starter
 from .trace import Trace, following
 
 REPETITIONS: Final = 3
-FIRST_LIMITS: Final = Limits(settle=1.5, patience=0.0, longest=60.0)
+FIRST_LIMITS: Final = Limits(settle=1.5, patience=0.0, max_seconds=60.0)
 """Those of the undisturbed runs, from which the others are learned."""
 MAX_OWNED: Final = 20
 MAX_NOT_KNOWN: Final = 5
@@ -59,6 +59,7 @@ _SERVICE_ACCOUNTS: Final = row("v1", "serviceaccounts", "ServiceAccount")
 _BINDINGS: Final = row(
     "rbac.authorization.k8s.io/v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
 )
+_PODS: Final = "Pod"
 _TOKEN_SECONDS: Final = 86_400
 _SETTLE: Final = (0.15, 3.0)
 _PATIENCE: Final = (2.0, 10.0)
@@ -81,20 +82,20 @@ class Options(Struct, frozen=True, kw_only=True):
         return self.jobs or 3 * (os.cpu_count() or 1)
 
 
-class Progress(Struct, frozen=True, kw_only=True):
+class PlanProgress(Struct, frozen=True, kw_only=True):
     done: int
     total: int
     findings: int
 
 
 Report = Callable[[str], None]
-ShowProgress = Callable[[Progress], None]
+ShowProgress = Callable[[PlanProgress], None]
 
 
 class Exploration(Struct, kw_only=True):
     """What was explored, and what was found."""
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[OperatorFinding] = field(default_factory=list)
     runs: int = 0
     """The number of plans that were tried."""
     total: int = 0
@@ -138,7 +139,7 @@ async def laboratory(scenario: Scenario, starter: Starter, clock: Clock) -> Asyn
 
 async def _arrange(
     scenario: Scenario, starter: Starter, clock: Clock, access: kubeconfig.Access, folder: Path
-) -> Setting:
+) -> RunSetting:
     namespace, name = tuple(scenario.service_account.split("/")) if scenario.service_account else _ACCOUNT
     admin = folder / "admin.kubeconfig"
     write_kubeconfig(admin, access, access.token, "default")
@@ -158,7 +159,7 @@ async def _arrange(
             except _EXPLAINED as error:
                 raise InvalidScenario(f"arrange[{number}]: {error}") from error
         token = await _token(client, namespace, name, has_rights=not scenario.service_account)
-    return Setting(
+    return RunSetting(
         scenario=scenario,
         starter=starter,
         clock=clock,
@@ -216,13 +217,13 @@ class Laboratory:
     """Runs plans, each in a fork."""
 
     def __init__(
-        self, setting: Setting, root: ForkedCluster, arranged: Mapping[Identity, ReadOnlyTree]
+        self, setting: RunSetting, root: ForkedCluster, arranged: Mapping[Identity, ReadOnlyTree]
     ) -> None:
         self.setting, self.arranged = setting, arranged
         self._root = root
         self._number = 0
 
-    async def run(self, plan: Plan, limits: Limits, is_as_expected: Callable[[Trace], bool]) -> Outcome:
+    async def run(self, plan: Plan, limits: Limits, is_as_expected: Callable[[Trace], bool]) -> RunOutcome:
         """Run a plan. An outcome with a problem says nothing about the operator."""
         clock = self.setting.clock
         fork = await asyncio.to_thread(self._root.fork)
@@ -284,7 +285,7 @@ class Explorer:
         if subject.namespace != "default" and plans.TERMINATE_NAMESPACE not in self._scenario.without:
             yield plans.TERMINATE
 
-    async def _undisturbed(self, plan: Plan) -> Outcome:
+    async def _undisturbed(self, plan: Plan) -> RunOutcome:
         outcome = await self._laboratory.run(plan, FIRST_LIMITS, lambda _: True)
         command = self._laboratory.setting.starter.text
         log = outcome.log.strip()[-2000:]
@@ -302,11 +303,11 @@ class Explorer:
             )
         if not outcome.is_quiet:
             raise Failure(
-                f"{command} never becomes quiet undisturbed: it had still written after {FIRST_LIMITS.longest:g} s"
+                f"{command} never becomes quiet undisturbed: it had still written after {FIRST_LIMITS.max_seconds:g} s"
             )
         return outcome
 
-    def _reference(self, first: Outcome, second: Outcome) -> Reference:
+    def _reference(self, first: RunOutcome, second: RunOutcome) -> Reference:
         touched = first.trace.touched | second.trace.touched
         ends = [
             [each.trace.objects[identity] for identity in touched if identity in each.trace.objects]
@@ -329,32 +330,32 @@ class Explorer:
             self._report_undisturbed(problems, first)
         return replace(reference, problems=frozenset(each.key for each in problems if each.type != STAYS))
 
-    def _report_undisturbed(self, problems: Sequence[Problem], outcome: Outcome) -> None:
+    def _report_undisturbed(self, problems: Sequence[OperatorProblem], outcome: RunOutcome) -> None:
         unique = {problem.key: problem for problem in problems if problem.type != "end"}
         if unique:
             self._seen |= {*unique}
-            finding = Finding(
+            finding = OperatorFinding(
                 plan=plans.UNDISTURBED,
                 problems=[*unique.values()],
-                happened=what_happened(outcome.trace),
+                history=what_happened(outcome.trace),
                 confirmed=2,
                 repetitions=2,
             )
             self.result.findings.append(finding)
 
-    def _learn_limits(self, outcomes: Iterator[Outcome]) -> Limits:
+    def _learn_limits(self, outcomes: Iterator[RunOutcome]) -> Limits:
         traces = [outcome.trace for outcome in outcomes]
         gap = max((gap for trace in traces for gap in trace.gaps[1:]), default=0.0)
         settle = _within(3 * gap + 0.1, _SETTLE)
-        longest = max(trace.last_activity - trace.began for trace in traces)
+        max_seconds = max(trace.last_activity - trace.began for trace in traces)
         patience = self._options.patience
         return Limits(
             settle=settle,
             patience=_within(8 * settle, _PATIENCE) if patience is None else patience,
-            longest=_within(10 * longest + 5 * settle, _LONGEST),
+            max_seconds=_within(10 * max_seconds + 5 * settle, _LONGEST),
         )
 
-    def _learned(self, first: Outcome, second: Outcome) -> Learned:
+    def _learned(self, first: RunOutcome, second: RunOutcome) -> Learned:
         counts = [
             Counter(
                 (each.verb, each.resource, each.namespace)
@@ -398,18 +399,17 @@ class Explorer:
                 each.resource.startswith("leases") and each.verb in ("update", "patch")
                 for each in first.trace.requests
             ),
-            has_nodes=any(kind == "Pod" for kind, _, _ in first.trace.touched),
+            has_nodes=_PODS in {kind for kind, _, _ in first.trace.touched},
             lists_from_cache=any(
                 each.verb == "list" and "resourceVersion=0" in each.uri for each in first.trace.requests
             ),
             without=self._scenario.without,
         )
 
-    def _owned(self, outcome: Outcome) -> Sequence[tuple[str, str]]:
+    def _owned(self, outcome: RunOutcome) -> Sequence[tuple[str, str]]:
         """Return the objects that the operator has made and that still exist, with a star for what is random."""
         trace, user = outcome.trace, self._laboratory.setting.user
-        made = {each.identity for each in trace.changes if each.type == "ADDED" and each.user == user}
-        objects = [trace.objects[identity] for identity in made if identity in trace.objects]
+        objects = trace.objects_made_by(user)
         labels = end_state(objects, self._references[""].varying).labels.values()
         return sorted({(f"{kind}/{label}", namespace) for kind, namespace, label in labels})[:MAX_OWNED]
 
@@ -445,7 +445,7 @@ class Explorer:
                 self.result.runs += 1
                 await self._try(plan)
                 self._show_progress(
-                    Progress(
+                    PlanProgress(
                         done=self.result.runs, total=self._options.plans, findings=len(self.result.findings)
                     )
                 )
@@ -476,33 +476,33 @@ class Explorer:
                 self.result.findings[index] = replace(finding, others=finding.others + 1)
                 return
 
-    async def _add_finding(self, plan: Plan, outcome: Outcome, keys: frozenset[tuple[str, ...]]) -> None:
+    async def _add_finding(self, plan: Plan, outcome: RunOutcome, keys: frozenset[tuple[str, ...]]) -> None:
         async def shows(smaller: Plan) -> bool:
             return bool(keys & {problem.key for problem in self.problems(await self._run(smaller))})
 
         least = await smallest(plan, shows)
         confirmed = 0
-        shown = outcome
+        last_outcome = outcome
         for _ in range(REPETITIONS):
             again = await self._run(least, slow=2)
             if keys & {problem.key for problem in self.problems(again)}:
                 confirmed += 1
-                shown = again
+                last_outcome = again
         if not confirmed:
             self.result.not_seen_again += 1
             return
-        problems = [problem for problem in self.problems(shown) if problem.key in keys]
+        problems = [problem for problem in self.problems(last_outcome) if problem.key in keys]
         self.result.findings.append(
-            Finding(
+            OperatorFinding(
                 plan=least,
                 problems=problems,
-                happened=what_happened(shown.trace),
+                history=what_happened(last_outcome.trace),
                 confirmed=confirmed,
                 repetitions=REPETITIONS,
             )
         )
 
-    async def replay(self, plan: Plan) -> tuple[Outcome, Finding | None]:
+    async def replay(self, plan: Plan) -> tuple[RunOutcome, OperatorFinding | None]:
         """Run one plan, and return what is wrong with it; None if nothing is."""
         await self.learn()
         outcome = await self._run(plan, slow=2)
@@ -511,21 +511,21 @@ class Explorer:
         problems = self.problems(outcome)
         if not problems:
             return outcome, None
-        finding = Finding(
-            plan=plan, problems=problems, happened=what_happened(outcome.trace), confirmed=1, repetitions=1
+        finding = OperatorFinding(
+            plan=plan, problems=problems, history=what_happened(outcome.trace), confirmed=1, repetitions=1
         )
         return outcome, finding
 
-    async def _run(self, plan: Plan, slow: int = 1) -> Outcome:
+    async def _run(self, plan: Plan, slow: int = 1) -> RunOutcome:
         reference = self._references[plan.ending]
         limits = self._limits
         if slow > 1:
             limits = Limits(
-                settle=limits.settle, patience=limits.patience * slow, longest=limits.longest * slow
+                settle=limits.settle, patience=limits.patience * slow, max_seconds=limits.max_seconds * slow
             )
         return await self._laboratory.run(plan, limits, lambda trace: not end_differences(trace, reference))
 
-    def problems(self, outcome: Outcome) -> Sequence[Problem]:
+    def problems(self, outcome: RunOutcome) -> Sequence[OperatorProblem]:
         if outcome.problem:
             return ()
         return find_problems(outcome, self._references[outcome.plan.ending], self._scenario.invariants)

@@ -1,4 +1,4 @@
-"""A finding: what is wrong, the smallest plan that shows it, what happened. It is a file that can be replayed."""
+"""A finding: what is wrong, the smallest plan that shows it, and what happened. It is a file that can be replayed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,21 +12,21 @@ from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.failure import UsageError
 
-from .judgements import Problem
+from .judgements import OperatorProblem
 from .plans import TEXTS, Disturbance, Plan, plan_of
 from .trace import Trace
 
-KIND: Final = "Finding"
+TYPE: Final = "Finding of mockube explore"
 MAX_LINES: Final = 10
 MAX_LINE: Final = 160
 _BEFORE: Final = 3
 """The lines before the first disturbance that are shown."""
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class OperatorFinding(Struct, frozen=True, kw_only=True):
     plan: Plan
-    problems: Sequence[Problem]
-    happened: Sequence[str]
+    problems: Sequence[OperatorProblem]
+    history: Sequence[str]
     """What happened, in at most ten lines."""
     confirmed: int = 0
     """In how many of the repetitions it showed again."""
@@ -45,14 +45,14 @@ def what_happened(trace: Trace) -> Sequence[str]:
     first = next(
         (index for index, (_, text) in enumerate(lines) if text.startswith("disturbance")), len(lines)
     )
-    shown = lines[max(first - _BEFORE, 0) :]
-    if len(shown) > MAX_LINES:
-        shown = [*shown[: MAX_LINES - 3], *shown[-2:]]
-        shown.insert(MAX_LINES - 3, (shown[MAX_LINES - 4][0], "..."))
-    return [f"{seconds:6.2f} s  {text[:MAX_LINE]}" for seconds, text in shown]
+    chosen = lines[max(first - _BEFORE, 0) :]
+    if len(chosen) > MAX_LINES:
+        chosen = [*chosen[: MAX_LINES - 3], *chosen[-2:]]
+        chosen.insert(MAX_LINES - 3, (chosen[MAX_LINES - 4][0], "..."))
+    return [f"{seconds:6.2f} s  {text[:MAX_LINE]}" for seconds, text in chosen]
 
 
-def report(finding: Finding, number: int, path: Path | None = None) -> Iterator[str]:
+def report(finding: OperatorFinding, number: int, path: Path | None = None) -> Iterator[str]:
     """Yield the lines that are printed about a finding."""
     first, *others = finding.problems
     yield f"finding {number}: {first.text}"
@@ -60,7 +60,7 @@ def report(finding: Finding, number: int, path: Path | None = None) -> Iterator[
         yield f"  and {problem.text}"
     for disturbance in finding.plan.disturbances:
         yield f"  when {disturbance}"
-    yield from (f"    {line}" for line in finding.happened)
+    yield from (f"    {line}" for line in finding.history)
     also = (
         f", {finding.others} other plan{'s' if finding.others > 1 else ''} showed it, too"
         if finding.others
@@ -71,9 +71,11 @@ def report(finding: Finding, number: int, path: Path | None = None) -> Iterator[
         yield f"  replay it: mockube explore --replay {path}"
 
 
-def write_finding(path: Path, finding: Finding, *, scenario: str, command: Sequence[str], seed: int) -> None:
+def write_finding(
+    path: Path, finding: OperatorFinding, *, scenario: str, command: Sequence[str], seed: int
+) -> None:
     tree = {
-        "kind": KIND,
+        "type": TYPE,
         "scenario": scenario,
         "command": [*command],
         "seed": seed,
@@ -82,7 +84,7 @@ def write_finding(path: Path, finding: Finding, *, scenario: str, command: Seque
             {name: value for name, value in msgspec.to_builtins(each).items() if value not in ("", None)}
             for each in finding.plan.disturbances
         ],
-        "happened": [*finding.happened],
+        "history": [*finding.history],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=160))
@@ -105,7 +107,7 @@ def read_finding(path: Path) -> Replay:
         raise UsageError(f"{path}: {error.strerror}") from error
     except YamlError as error:
         raise UsageError(f"{path}: {error}") from error
-    if not isinstance(tree, Mapping) or tree.get("kind") != KIND:
+    if not isinstance(tree, Mapping) or tree.get("type") != TYPE:
         raise UsageError(f"{path}: it is no finding of `mockube explore`")
     try:
         disturbances = msgspec.convert(tree.get("plan"), list[Disturbance])

@@ -19,10 +19,10 @@ from mockube.operators.end_state import (
     label_of,
 )
 
-from .director import MAX_EXITS, Outcome
+from .director import MAX_EXITS, RunOutcome
 from .invariants import Invariant
 from .plans import DELETE, Plan
-from .trace import Change, SentRequest, Trace
+from .trace import SentRequest, Trace
 
 HOT_FACTOR: Final = 5
 HOT_LEAST: Final = 25
@@ -34,7 +34,7 @@ STAYS: Final = "stays"
 _FORBIDDEN: Final = 403
 
 
-class Problem(Struct, frozen=True, kw_only=True):
+class OperatorProblem(Struct, frozen=True, kw_only=True):
     """One thing that is wrong with a run."""
 
     type: str
@@ -56,8 +56,8 @@ class Reference(Struct, frozen=True, kw_only=True):
 
 
 def find_problems(
-    outcome: Outcome, reference: Reference, invariants: Sequence[Invariant]
-) -> Sequence[Problem]:
+    outcome: RunOutcome, reference: Reference, invariants: Sequence[Invariant]
+) -> Sequence[OperatorProblem]:
     """Return what is wrong with a run, but not what is wrong with the undisturbed one as well."""
     trace = outcome.trace
     found = [
@@ -87,11 +87,11 @@ def _end_of(trace: Trace, touched: frozenset[Identity], varying: Varying) -> End
     return end_state(objects, varying, trace.counted)
 
 
-def _at_end(outcome: Outcome, reference: Reference) -> Iterator[Problem]:
+def _at_end(outcome: RunOutcome, reference: Reference) -> Iterator[OperatorProblem]:
     for text in outcome.failed_steps:
-        yield Problem(type="step", text=text, key=("step", text))
+        yield OperatorProblem(type="step", text=text, key=("step", text))
     for text in outcome.failed_expectations:
-        yield Problem(
+        yield OperatorProblem(
             type="expectation", text=f"at the end: {text}", key=("expectation", text.partition(":")[0])
         )
     if outcome.failed_steps:
@@ -100,34 +100,36 @@ def _at_end(outcome: Outcome, reference: Reference) -> Iterator[Problem]:
         writes = Counter((each.verb, each.resource) for each in outcome.trace.requests if each.is_write)
         (verb, resource), count = writes.most_common(1)[0] if writes else (("", ""), 0)
         most = f": {count} times {verb} of {resource}" if count else ""
-        yield Problem(
+        yield OperatorProblem(
             type="never quiet", text=f"it never becomes quiet{most}", key=("never quiet", verb, resource)
         )
         return
     for difference in end_differences(outcome.trace, reference):
-        yield Problem(type="end", text=str(difference), key=("end", *difference.key))
+        yield OperatorProblem(type="end", text=str(difference), key=("end", *difference.key))
 
 
-def _what_stays(outcome: Outcome, reference: Reference) -> Iterator[Problem]:
+def _what_stays(outcome: RunOutcome, reference: Reference) -> Iterator[OperatorProblem]:
     """Yield what the operator has made and what still exists after its resource was deleted."""
     if outcome.plan.ending != DELETE or not outcome.is_quiet:
         return
     trace = outcome.trace
-    made = {each.identity for each in trace.changes if each.type == "ADDED" and each.user == reference.user}
-    objects = [trace.objects[identity] for identity in sorted(made) if identity in trace.objects]
-    for role in sorted({*end_state(objects, reference.varying).labels.values()}):
+    for role in sorted(
+        {*end_state(trace.objects_made_by(reference.user), reference.varying).labels.values()}
+    ):
         text = f"{label_of(role)} stays when its resource is deleted"
-        yield Problem(type=STAYS, text=text, key=(STAYS, *role))
+        yield OperatorProblem(type=STAYS, text=text, key=(STAYS, *role))
 
 
-def _of_operator(outcome: Outcome) -> Iterator[Problem]:
+def _of_operator(outcome: RunOutcome) -> Iterator[OperatorProblem]:
     if len(outcome.exits) >= MAX_EXITS:
-        yield Problem(type="exits", text=f"it exits again and again: {outcome.exits[-1]}", key=("exits",))
+        yield OperatorProblem(
+            type="exits", text=f"it exits again and again: {outcome.exits[-1]}", key=("exits",)
+        )
     if outcome.ignored_term:
-        yield Problem(type="SIGTERM", text="it does not end by SIGTERM", key=("SIGTERM",))
+        yield OperatorProblem(type="SIGTERM", text="it does not end by SIGTERM", key=("SIGTERM",))
 
 
-def _violations(trace: Trace, invariants: Sequence[Invariant]) -> Iterator[Problem]:
+def _violations(trace: Trace, invariants: Sequence[Invariant]) -> Iterator[OperatorProblem]:
     if not invariants:
         return
     current: dict[str, dict[Identity, ReadOnlyTree]] = defaultdict(dict)
@@ -143,13 +145,20 @@ def _violations(trace: Trace, invariants: Sequence[Invariant]) -> Iterator[Probl
             if not rule.applies_to(kind):
                 continue
             if text := rule.problem(change.after, change.before, [*current[kind].values()]):
-                where = f"at revision {change.revision}, of {label_of(change.identity)}"
-                yield Problem(type="invariant", text=f"{text} ({where})", key=("invariant", rule.name, kind))
+                place = f"at revision {change.revision}, of {label_of(change.identity)}"
+                yield OperatorProblem(
+                    type="invariant", text=f"{text} ({place})", key=("invariant", rule.name, kind)
+                )
 
 
-def _foreign_deletes(trace: Trace, user: str, plan: Plan) -> Iterator[Problem]:
+def _foreign_deletes(trace: Trace, user: str, plan: Plan) -> Iterator[OperatorProblem]:
     """Yield the deletions by the operator of objects that others have made."""
     makers = {change.identity: change.user for change in trace.changes if change.type == "ADDED"}
+    owners = {
+        meta.uid(change.after): (change.user, change.after)
+        for change in trace.changes
+        if change.type == "ADDED" and change.after is not None
+    }
     edited = {each.object.partition("*")[0] for each in plan.disturbances}
     for change in trace.changes:
         is_deletion = change.type == "DELETED" or (
@@ -158,22 +167,23 @@ def _foreign_deletes(trace: Trace, user: str, plan: Plan) -> Iterator[Problem]:
             and not (change.before is not None and meta.is_deleting(change.before))
         )
         maker = makers.get(change.identity, "")
-        is_own = maker == user or _is_descendant(change, makers, user)
+        is_own = maker == user or _descends(change.before, owners, user)
         if is_deletion and change.user == user and not is_own and change.identity[2] not in edited:
             kind = change.identity[0]
             text = f"it deletes what it did not make: {label_of(change.identity)}, made by {maker or 'somebody before the run'}"
-            yield Problem(type="deletion", text=text, key=("deletion", kind))
+            yield OperatorProblem(type="deletion", text=text, key=("deletion", kind))
 
 
-def _is_descendant(change: Change, makers: Mapping[Identity, str], user: str) -> bool:
+def _descends(tree: ReadOnlyTree | None, makers: Mapping[str, tuple[str, ReadOnlyTree]], user: str) -> bool:
     """Return whether an object belongs to one that the operator has made, as the pods of its Deployment do."""
-    tree = change.before or {}
-    names = {(owner["kind"], owner["name"]) for owner in meta.owner_references(tree)} if tree else set()
-    made = {(kind.partition(".")[0], name) for (kind, _, name), maker in makers.items() if maker == user}
-    return bool(names) and (bool(names & made) or any(kind == "ReplicaSet" for kind, _ in names))
+    for owner in () if tree is None else meta.owner_references(tree):
+        maker, owning = makers.get(owner["uid"], ("", None))
+        if maker == user or _descends(owning, makers, user):
+            return True
+    return False
 
 
-def _owned_writes(trace: Trace, user: str) -> Iterator[Problem]:
+def _owned_writes(trace: Trace, user: str) -> Iterator[OperatorProblem]:
     """Yield the changes by the operator of a spec that its user owns: of an object that somebody else has made."""
     makers = {change.identity: change.user for change in trace.changes if change.type == "ADDED"}
     for change in trace.changes:
@@ -188,14 +198,14 @@ def _owned_writes(trace: Trace, user: str) -> Iterator[Problem]:
         ):
             kind = change.identity[0]
             text = f"it writes to a spec that {maker} owns: {paths[0]} of {label_of(change.identity)}"
-            yield Problem(type="spec", text=text, key=("spec", kind, paths[0]))
+            yield OperatorProblem(type="spec", text=text, key=("spec", kind, paths[0]))
 
 
 def _is_person(user: str) -> bool:
     return not user.startswith("system:")
 
 
-def _fights(trace: Trace) -> Iterator[Problem]:
+def _fights(trace: Trace) -> Iterator[OperatorProblem]:
     """Yield the fields that two writers set to their own values in turn."""
     turns: dict[tuple[Identity, str], list[tuple[str, bytes]]] = defaultdict(list)
     for change in trace.changes:
@@ -212,7 +222,7 @@ def _fights(trace: Trace) -> Iterator[Problem]:
         if backs >= FIGHT_TURNS:
             users = " and ".join(sorted({user for user, _ in values}))
             text = f"{users} fight about {path} of {label_of(identity)}: {len(values)} writes"
-            yield Problem(type="fight", text=text, key=("fight", identity[0], path))
+            yield OperatorProblem(type="fight", text=text, key=("fight", identity[0], path))
 
 
 def _value_at(tree: ReadOnlyTree, path: str) -> bytes:
@@ -228,15 +238,15 @@ def _value_at(tree: ReadOnlyTree, path: str) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
-def _forbidden(trace: Trace) -> Iterator[Problem]:
+def _forbidden(trace: Trace) -> Iterator[OperatorProblem]:
     for request in trace.requests:
         if request.code == _FORBIDDEN and not request.is_answered_by_fault:
             place = f" in {request.namespace}" if request.namespace else ""
             text = f"it may not do what it tries: {request.verb} {request.resource}{place}: {request.message}"
-            yield Problem(type="rights", text=text, key=("rights", request.verb, request.resource))
+            yield OperatorProblem(type="rights", text=text, key=("rights", request.verb, request.resource))
 
 
-def _hot_loops(outcome: Outcome, reference: Reference) -> Iterator[Problem]:
+def _hot_loops(outcome: RunOutcome, reference: Reference) -> Iterator[OperatorProblem]:
     writes = [each for each in outcome.trace.requests if each.is_write]
     restarts = 1 + sum(
         "crash" in each.action or each.action == "restart" for each in outcome.plan.disturbances
@@ -244,7 +254,7 @@ def _hot_loops(outcome: Outcome, reference: Reference) -> Iterator[Problem]:
     if outcome.is_quiet and len(writes) > max(HOT_LEAST, HOT_FACTOR * restarts * reference.writes):
         (verb, resource), count = Counter(map(_group, writes)).most_common(1)[0]
         text = f"{len(writes)} writes, and {reference.writes} undisturbed; {count} of them are {verb} of {resource}"
-        yield Problem(type="hot loop", text=text, key=("hot loop", verb, resource))
+        yield OperatorProblem(type="hot loop", text=text, key=("hot loop", verb, resource))
 
 
 def _group(request: SentRequest) -> tuple[str, str]:

@@ -15,7 +15,7 @@ NO_STEP: Final = -1
 """The number of a step before the first one is done."""
 
 
-class Write(Struct, frozen=True, kw_only=True):
+class OperatorWrite(Struct, frozen=True, kw_only=True):
     """A write of the operator: the nth one with a verb for a resource in a namespace."""
 
     verb: str
@@ -38,7 +38,7 @@ class Disturbance(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that a plan does, before a write of the operator or after a step of the scenario."""
 
     action: str
-    write: Write | None = None
+    write: OperatorWrite | None = None
     step: int = NO_STEP
     resource: str = ""
     """The resource of an action on its events, or the kind of the object that it is about; `*` for all."""
@@ -138,7 +138,7 @@ _CONFLICTING: Final = ("update", "patch")
 class Learned(Struct, frozen=True, kw_only=True):
     """What the undisturbed runs have shown, of which plans are made."""
 
-    writes: Sequence[Write]
+    writes: Sequence[OperatorWrite]
     watched: Sequence[str]
     """The resources that the operator watches."""
     owned: Sequence[tuple[str, str]]
@@ -153,13 +153,15 @@ class Learned(Struct, frozen=True, kw_only=True):
     without: frozenset[str] = field(default_factory=frozenset)
 
 
-def count_writes(groups: Sequence[tuple[str, str, str]]) -> Sequence[Write]:
+def count_writes(groups: Sequence[tuple[str, str, str]]) -> Sequence[OperatorWrite]:
     """Return writes with their numbers, in their order."""
     seen: Counter[tuple[str, str, str]] = Counter()
-    writes: list[Write] = []
+    writes: list[OperatorWrite] = []
     for verb, resource, namespace in groups:
         writes.append(
-            Write(verb=verb, resource=resource, namespace=namespace, number=seen[verb, resource, namespace])
+            OperatorWrite(
+                verb=verb, resource=resource, namespace=namespace, number=seen[verb, resource, namespace]
+            )
         )
         seen[verb, resource, namespace] += 1
     return writes
@@ -234,7 +236,7 @@ def _of_step(learned: Learned, step: int) -> Iterator[Disturbance]:
             yield Disturbance(action=action, step=step, object=target, namespace=namespace)
 
 
-def _of_subject(learned: Learned, write: Write | None, step: int) -> Iterator[Disturbance]:
+def _of_subject(learned: Learned, write: OperatorWrite | None, step: int) -> Iterator[Disturbance]:
     if not learned.subject:
         return
     for action in (RECREATE, DELETE_SUBJECT, *(() if write else (CHANGE_SUBJECT, TERMINATE_NAMESPACE))):

@@ -65,7 +65,7 @@ class Expectation(Struct, frozen=True, kw_only=True):
         return f"{self.object.target} {self.condition}"
 
 
-class Operation(Struct, frozen=True, kw_only=True):
+class StepOperation(Struct, frozen=True, kw_only=True):
     """One thing that a step does."""
 
     type: str
@@ -77,9 +77,9 @@ class Operation(Struct, frozen=True, kw_only=True):
     namespace: str = NAMESPACE
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class ScenarioStep(Struct, frozen=True, kw_only=True):
     name: str
-    operation: Operation
+    operation: StepOperation
     until: Sequence[Expectation] = ()
 
 
@@ -89,8 +89,8 @@ class Scenario(Struct, frozen=True, kw_only=True):
     service_account: str = ""
     """The namespace and name of the account whose rights the operator has; it has all rights without one."""
     environment: Mapping[str, str]
-    arrange: Sequence[Step]
-    act: Sequence[Step]
+    arrange: Sequence[ScenarioStep]
+    act: Sequence[ScenarioStep]
     expect: Sequence[Expectation]
     subject: ObjectRef | None
     """The object that the operator reconciles, which plans delete and create anew."""
@@ -136,7 +136,7 @@ def read_scenario(tree: Any, folder: Path) -> Scenario:
     )
 
 
-def subject_of(act: Sequence[Step]) -> ObjectRef | None:
+def subject_of(act: Sequence[ScenarioStep]) -> ObjectRef | None:
     """Return the first object that the steps apply."""
     trees = (tree for step in act for tree in step.operation.objects)
     found = next((tree for tree in trees if meta.kind(tree) not in _WHOLE_OBJECTS and meta.name(tree)), None)
@@ -147,11 +147,11 @@ def subject_of(act: Sequence[Step]) -> ObjectRef | None:
     return ObjectRef(target=f"{kind}/{meta.name(found)}", namespace=meta.namespace(found) or NAMESPACE)
 
 
-def _steps(value: Any, place: str, folder: Path) -> Sequence[Step]:
+def _steps(value: Any, place: str, folder: Path) -> Sequence[ScenarioStep]:
     return [_step(each, f"{place}[{index}]", folder) for index, each in enumerate(_list(value, place))]
 
 
-def _step(value: Any, place: str, folder: Path) -> Step:
+def _step(value: Any, place: str, folder: Path) -> ScenarioStep:
     if isinstance(value, str):
         is_command = value.split(maxsplit=1)[:1] == [KUBECTL]
         value = {KUBECTL: value} if is_command else {"apply": value}
@@ -164,29 +164,31 @@ def _step(value: Any, place: str, folder: Path) -> Step:
     (type_,) = types
     namespace = _text(fields.get("namespace", NAMESPACE), f"{place}.namespace")
     operation = _operation(type_, fields, place, folder)
-    return Step(
+    return ScenarioStep(
         name=_text(fields.get("name") or _describe(operation), f"{place}.name"),
         operation=operation,
         until=_expectations(fields.get("until") or [], f"{place}.until", namespace),
     )
 
 
-def _operation(type_: str, fields: Mapping[str, Any], place: str, folder: Path) -> Operation:
+def _operation(type_: str, fields: Mapping[str, Any], place: str, folder: Path) -> StepOperation:
     namespace = _text(fields.get("namespace", NAMESPACE), f"{place}.namespace")
     value, at = fields[type_], f"{place}.{type_}"
     if type_ == KUBECTL:
         arguments = shlex.split(_text(value, at))
-        return Operation(type=type_, arguments=arguments[arguments[:1] == [KUBECTL] :], namespace=namespace)
+        return StepOperation(
+            type=type_, arguments=arguments[arguments[:1] == [KUBECTL] :], namespace=namespace
+        )
     if type_ == "apply":
-        return Operation(type=type_, objects=_objects(value, at, folder), namespace=namespace)
+        return StepOperation(type=type_, objects=_objects(value, at, folder), namespace=namespace)
     if type_ == "patch" and not isinstance(fields.get("with"), Mapping | list):
         raise InvalidScenario(f"{place}.with: a patch is a map or a list")
-    return Operation(
+    return StepOperation(
         type=type_, target=_ref(value, at, namespace), patch=fields.get("with"), namespace=namespace
     )
 
 
-def _describe(operation: Operation) -> str:
+def _describe(operation: StepOperation) -> str:
     if operation.target is not None:
         return f"{operation.type} {operation.target}"
     if operation.arguments:

@@ -143,10 +143,15 @@ class Trace(Struct, kw_only=True):
             )
         )
 
+    def objects_made_by(self, user: str) -> Sequence[ReadOnlyTree]:
+        """Return the objects that a user has made in the run and that exist."""
+        identities = {each.identity for each in self.changes if each.type == "ADDED" and each.user == user}
+        return [self.objects[identity] for identity in sorted(identities) if identity in self.objects]
+
     def quiet_seconds(self) -> float:
         return self.clock.monotonic() - self.last_activity
 
-    def heard(self) -> int:
+    def request_count(self) -> int:
         return len(self.requests)
 
     def add_change(self, tree: ReadOnlyTree) -> None:
@@ -206,9 +211,15 @@ class Trace(Struct, kw_only=True):
         self.arrived.set()
 
     def lines(self) -> Sequence[tuple[float, str]]:
-        """Return everything in its order: what was done, the writes of the operator, and the Changes."""
+        """Return what was done, the writes of the operator, and the Changes but the routine of built-in controllers, in their order."""
         requests = [each for each in self.requests if each.is_write or each.is_error]
-        every: Sequence[Note | SentRequest | Change] = [*self.notes, *requests, *self.changes]
+        counted = self.counted
+        changes = [
+            each
+            for each in self.changes
+            if each.identity not in counted and not (each.type == "MODIFIED" and is_controller(each.user))
+        ]
+        every: Sequence[Note | SentRequest | Change] = [*self.notes, *requests, *changes]
         return [(each.seconds, each.line()) for each in sorted(every, key=lambda each: each.seconds)]
 
     def _seconds(self) -> float:

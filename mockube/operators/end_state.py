@@ -115,9 +115,9 @@ class Difference(Struct, frozen=True, kw_only=True):
         label = label_of(self.role)
         if not self.changes:
             return f"{label} is {self.type}"
-        shown = "; ".join(map(str, self.changes[:_MANY_FIELDS]))
+        changes = "; ".join(map(str, self.changes[:_MANY_FIELDS]))
         more = len(self.changes) - _MANY_FIELDS
-        return f"{label} differs: {shown}{f'; and {more} more fields' if more > 0 else ''}"
+        return f"{label} differs: {changes}{f'; and {more} more fields' if more > 0 else ''}"
 
 
 def label_of(role: Role) -> str:

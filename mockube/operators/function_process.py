@@ -51,13 +51,14 @@ class FunctionServer:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         sys.stdout.flush()
         sys.stderr.flush()
+        owner = os.getpid()
         with warnings.catch_warnings():
             # From Python 3.12 on, it warns of other threads. Those of a test do not exist in the new process.
             warnings.simplefilter("ignore", DeprecationWarning)
             self._pid = os.fork()
         if not self._pid:
             self._socket.close()
-            _serve(theirs, main)
+            _serve(theirs, main, owner)
         theirs.close()
         self._codes: dict[int, int] = {}
         self._started: list[int] = []
@@ -161,10 +162,10 @@ class FunctionProcess:
             os.close(output)
 
 
-def _serve(control: socket.socket, main: OperatorFunction) -> NoReturn:
+def _serve(control: socket.socket, main: OperatorFunction, owner: int) -> NoReturn:
     """Fork an operator for each order, and report the ends, until the other side closes."""
     try:
-        _die_with_parent()
+        _die_with_parent(owner)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         awake, wake = socket.socketpair()
         awake.setblocking(False)  # noqa: FBT003 - the name of its argument is not public
@@ -192,9 +193,10 @@ def _loop(control: socket.socket, awake: socket.socket, main: OperatorFunction) 
             if not data:
                 return
             order = msgspec.msgpack.decode(data, type=_Start)
+            server = os.getpid()
             pid = os.fork()
             if not pid:
-                _run(order, descriptors[0], main)
+                _run(order, descriptors[0], main, server)
             os.close(descriptors[0])
             control.send(msgspec.msgpack.encode(_Event(pid)))
 
@@ -209,11 +211,11 @@ def _report_ends(control: socket.socket) -> None:
             control.send(msgspec.msgpack.encode(_Event(pid, code if code >= 0 else _SIGNALLED - code)))
 
 
-def _run(order: _Start, output: int, main: OperatorFunction) -> NoReturn:
+def _run(order: _Start, output: int, main: OperatorFunction, server: int) -> NoReturn:
     code = 1
     try:
         os.setsid()
-        _die_with_parent()
+        _die_with_parent(server)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
@@ -235,8 +237,10 @@ def _run(order: _Start, output: int, main: OperatorFunction) -> NoReturn:
         os._exit(code)
 
 
-def _die_with_parent() -> None:
+def _die_with_parent(parent: int) -> None:
     if sys.platform == "linux":
         import ctypes  # noqa: PLC0415 - as above
 
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it has ended already
+            os._exit(_SIGNALLED + signal.SIGKILL)

@@ -208,10 +208,10 @@ def end_message(operator: RunningOperator, command: Sequence[str] = ()) -> str:
 
 def marked_processes(marker: str) -> Iterator[int]:
     """Return the processes with a value of the marker in their environment. None is found but on Linux."""
-    wanted = f"{MARKER}={marker}".encode()
+    variable = f"{MARKER}={marker}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended, or is of another user
-            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+            if variable in (folder / "environ").read_bytes().split(b"\0"):
                 yield int(folder.name)
 
 

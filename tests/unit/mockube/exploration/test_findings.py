@@ -2,29 +2,29 @@ import pytest
 
 from mockube.exploration.findings import (
     MAX_LINES,
-    Finding,
+    OperatorFinding,
     read_finding,
     report,
     what_happened,
     write_finding,
 )
-from mockube.exploration.judgements import Problem
-from mockube.exploration.plans import Disturbance, Write, plan_of
+from mockube.exploration.judgements import OperatorProblem
+from mockube.exploration.plans import Disturbance, OperatorWrite, plan_of
 from mockube.exploration.trace import Trace
 from mockube.failure import UsageError
 from tests.support.instant_clock import InstantClock
 
-WRITE = Write(verb="create", resource="configmaps", namespace="default", number=1)
+WRITE = OperatorWrite(verb="create", resource="configmaps", namespace="default", number=1)
 PLAN = plan_of(
     [
         Disturbance(action="crash after", write=WRITE),
         Disturbance(action="hold events", step=0, resource="pods"),
     ]
 )
-FINDING = Finding(
+FINDING = OperatorFinding(
     plan=PLAN,
-    problems=[Problem(type="end", text="ConfigMap a is left over", key=("end",))],
-    happened=["  0.10 s  step 1: apply"],
+    problems=[OperatorProblem(type="end", text="ConfigMap a is left over", key=("end",))],
+    history=["  0.10 s  step 1: apply"],
     confirmed=3,
     repetitions=3,
     others=2,
@@ -56,13 +56,17 @@ def test_report(tmp_path):
         pytest.param(None, "No such file", id="missing"),
         pytest.param("a: [", "finding.yaml: ", id="no YAML"),
         pytest.param("kind: Pod", "it is no finding of `mockube explore`", id="another kind"),
-        pytest.param("kind: Finding", "Expected `array`, got `null`", id="no plan"),
+        pytest.param("type: Finding of mockube explore", "Expected `array`, got `null`", id="no plan"),
         pytest.param(
-            "{kind: Finding, scenario: s, command: [c], plan: [{action: explode}]}",
+            "{type: Finding of mockube explore, scenario: s, command: [c], plan: [{action: explode}]}",
             'unknown action "explode"',
             id="unknown action",
         ),
-        pytest.param("{kind: Finding, scenario: 3, command: [c], plan: []}", "Expected `str`", id="no text"),
+        pytest.param(
+            "{type: Finding of mockube explore, scenario: 3, command: [c], plan: []}",
+            "Expected `str`",
+            id="no text",
+        ),
     ],
 )
 def test_file_that_is_no_finding(content, message, tmp_path):
@@ -73,7 +77,7 @@ def test_file_that_is_no_finding(content, message, tmp_path):
         read_finding(path)
 
 
-def test_what_happened_has_ten_lines_about_the_disturbance():
+def test_history_has_ten_lines_about_disturbance():
     trace = Trace(clock=InstantClock(), operator="operator", objects={})
     for text in ("a", "b", "c", "d", "disturbance: crash", *map(str, range(20)), "end"):
         trace.note(text)

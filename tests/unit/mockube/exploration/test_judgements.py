@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.exploration.director import Outcome
+from mockube.exploration.director import RunOutcome
 from mockube.exploration.invariants import invariant
 from mockube.exploration.judgements import Reference, find_problems
 from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
@@ -47,7 +47,7 @@ def request(verb="create", resource="configmaps", code=201, **status):
 
 
 def problems(events, expected=(), invariants=(), writes=5, plan=UNDISTURBED, **fields):
-    outcome = Outcome(plan=plan, trace=trace(*events), **fields)
+    outcome = RunOutcome(plan=plan, trace=trace(*events), **fields)
     reference = Reference(
         arranged={}, trace=trace(*expected), varying=NOTHING_VARIES, user=OPERATOR, writes=writes
     )
@@ -113,7 +113,7 @@ def test_write_to_a_spec_that_its_user_owns():
     assert problems(status, status) == []
 
 
-def test_what_stays_when_the_resource_is_deleted():
+def test_deleted_resource_leaves_nothing():
     plan = plan_of([Disturbance(action="delete the resource", step=0)])
     events = [added("site", PERSON), added("child"), change("DELETED", "site", None, PERSON)]
     assert problems(events, events, plan=plan) == [

@@ -5,8 +5,8 @@ from mockube.exploration import plans
 from mockube.exploration.plans import (
     Disturbance,
     Learned,
+    OperatorWrite,
     Plan,
-    Write,
     count_writes,
     pair_plans,
     single_plans,
@@ -41,14 +41,14 @@ def test_writes_are_numbered_by_what_they_are_for():
 
 def test_each_write_is_disturbed():
     found = single_plans(learned(), SeededRandom())
-    update = Write(verb="update", resource="deployments.apps", namespace="default", number=0)
+    update = OperatorWrite(verb="update", resource="deployments.apps", namespace="default", number=0)
     assert {"crash before", "crash after", "lose the answer", "conflict", "timeout"} <= actions(
         found, write=update
     )
 
 
 def test_create_meets_no_conflict():
-    create = Write(verb="create", resource="configmaps", namespace="default", number=0)
+    create = OperatorWrite(verb="create", resource="configmaps", namespace="default", number=0)
     found = actions(single_plans(learned(), SeededRandom()), write=create)
     assert "server error" in found
     assert "conflict" not in found
@@ -62,7 +62,7 @@ def test_create_meets_no_conflict():
         pytest.param({"lists_from_cache": True}, "crash and stale lists", id="stale lists"),
     ],
 )
-def test_what_does_not_exist_is_not_disturbed(fields, action):
+def test_missing_lease_is_not_disturbed(fields, action):
     (name,) = fields
     assert action in actions(single_plans(learned(**fields), SeededRandom()))
     assert action not in actions(single_plans(learned(**{name: False}), SeededRandom()))
@@ -109,7 +109,7 @@ def test_pairs_of_the_same_resource_come_first():
 
 
 def test_one_write_is_not_disturbed_twice():
-    write = Write(verb="create", resource="configmaps", namespace="default", number=0)
+    write = OperatorWrite(verb="create", resource="configmaps", namespace="default", number=0)
     singles = [
         plans.plan_of([Disturbance(action=action, write=write)]) for action in ("timeout", "crash before")
     ]
@@ -158,7 +158,7 @@ async def test_smallest_plan_has_what_is_needed(size, needed):
 
 
 def test_plan_is_described():
-    write = Write(verb="create", resource="configmaps", namespace="default", number=0)
+    write = OperatorWrite(verb="create", resource="configmaps", namespace="default", number=0)
     plan = plans.plan_of(
         [
             Disturbance(action="crash before", write=write),

@@ -56,7 +56,7 @@ def test_object_whose_patch_is_left_out_is_known_by_its_name():
         pytest.param({"name": "mockube-kubelets", "namespace": "kube-system"}, id="address of kubelets"),
     ],
 )
-def test_what_changes_by_itself_is_no_activity(noise):
+def test_heartbeats_are_no_activity(noise):
     trace = new_trace()
     trace.add_change(change("MODIFIED", [], **noise))
     assert not trace.changes
@@ -75,7 +75,7 @@ def test_what_changes_by_itself_is_no_activity(noise):
 def test_writes_are_activity(sent, is_activity):
     trace = new_trace()
     trace.add_request(sent)
-    assert trace.heard() == 1
+    assert trace.request_count() == 1
     assert bool(trace.gaps) is is_activity
 
 
