@@ -77,7 +77,7 @@ def report(tmp_path):
     return path
 
 
-async def test_search_for_a_field_finds_who_set_it(report):
+async def test_author_of_a_field_is_found_by_its_name(report):
     async with opened_file(report) as page:
         await page.text("spec.replicas: 3 -> 0")
         search = page.tab.get_by_role("searchbox", name="Find in the report")
