@@ -5,6 +5,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -23,8 +24,8 @@ from mockube.report.writing import write_report
 MAX_LINES: Final = 20
 """The number of last lines of each section."""
 
-FILE_SECONDS: Final = 60.0
-"""How long the report of a failed test may take."""
+REQUEST_SECONDS: Final = 60.0
+"""How long a request for the report of a failed test may take."""
 _MAX_NAME: Final = 150
 _SEPARATORS: Final = re.compile(r"::|/")
 _UNUSUAL: Final = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -55,18 +56,19 @@ def failure_sections(
 
 
 def page_writer(path: Path, subject: Subject) -> LinesOf:
-    """Return what writes a page about a cluster, and returns its path or why there is none. Injected faults are stopped."""
+    """Return what writes a page about a cluster, and returns its path. Injected faults are stopped."""
 
     def write_page(cluster: AnyCluster) -> Iterable[str]:
-        async def write() -> None:
-            async with asyncio.timeout(FILE_SECONDS):
-                await write_report(read(cluster.kubeconfig), path, subject, stop_faults=cluster.stop_faults)
-
-        try:
-            with ThreadPoolExecutor(1) as thread:  # an event loop may run in this one
-                thread.submit(lambda: asyncio.run(write())).result()
-        except TimeoutError:
-            return [f"{path} was not written within {FILE_SECONDS:g} s"]
+        work = partial(
+            write_report,
+            read(cluster.kubeconfig),
+            path,
+            subject,
+            stop_faults=cluster.stop_faults,
+            seconds=REQUEST_SECONDS,
+        )
+        with ThreadPoolExecutor(1) as thread:  # an event loop may run in this one
+            thread.submit(lambda: asyncio.run(work())).result()
         return [str(path)]
 
     return write_page

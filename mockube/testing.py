@@ -55,6 +55,8 @@ class _PlainFinder(MetaPathFinder):
 
 _FINDER: Final = _PlainFinder()
 REPORT_OPTION: Final = "--mockube-report"
+PAGE_TITLE: Final = ": report"
+"""The end of the title of the section with the path of a page."""
 _CLUSTERS: Final = pytest.StashKey["list[Cluster]"]()
 """The clusters that a test made."""
 
@@ -233,6 +235,17 @@ def pytest_runtest_makereport(
             page = _page_writer(item, report, call, number)
             report.sections += failure_sections(cluster, error, name, page)
     return report
+
+
+def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config: pytest.Config) -> None:
+    """List the written pages: an option of pytest may hide the sections of failures."""
+    if not config.getoption(REPORT_OPTION):
+        return
+    reports = [report for state in ("failed", "error") for report in terminalreporter.stats.get(state, ())]
+    paths = [text for report in reports for title, text in report.sections if title.endswith(PAGE_TITLE)]
+    if paths:
+        terminalreporter.section("reports of mockube")
+        terminalreporter.write_line("\n".join(paths))
 
 
 def _page_writer(

@@ -44,15 +44,16 @@ _TEXTS: Final = frozenset({"cause", "text", "message", "detail", "note", "uri"})
 """The fields of events, requests and explanations that may quote what a program wrote."""
 
 
-async def collect(client: Client, subject: Subject, stop_faults: Callable[[], None]) -> Recording:
+async def collect(
+    client: Client, subject: Subject, stop_faults: Callable[[], None], seconds: float
+) -> Recording:
     """Return what a report of the cluster of a server contains."""
-    client = client.with_timeout(SECONDS)
     begin = await _time_of(client)
     requests = await _list_control(client, REQUESTS)
     marks, faults = [sorted(await _list_control(client, kind), key=meta.name) for kind in (MARKS, FAULTS)]
     await asyncio.to_thread(stop_faults)
     documents = [await client.raw("GET", root, accept=ACCEPT) for root in ROOTS]
-    history = await read_changes(client, SECONDS)
+    history = await read_changes(client, seconds)
     objects, refused = await _list_objects(client, parse(documents).resources)
     events, problem = await _list(client, _EVENTS)
     refused |= {"events": problem} if problem else {}
@@ -107,13 +108,13 @@ def without_secrets(recording: Recording) -> Recording:
     """Return a recording without the values of Secrets, also where a text quotes one."""
     secrets = recording.objects.get(SECRETS, ())
     mask = text_mask(secrets)
-    shown = {SECRETS: masked_secrets(secrets)} if secrets else {}
+    without_values = {SECRETS: masked_secrets(secrets)} if secrets else {}
     parts = {
         name: masked_texts(getattr(recording, name), mask, _TEXTS)
         for name in ("events", "requests", "explanations", "refusals")
     }
     logs = [replace(log, lines=[*map(mask, log.lines)]) for log in recording.logs]
-    return replace(recording, objects={**recording.objects, **shown}, logs=logs, **parts)
+    return replace(recording, objects={**recording.objects, **without_values}, logs=logs, **parts)
 
 
 def _notes(

@@ -120,8 +120,8 @@ def _remedy(remedy: ReadOnlyTree) -> str:
 
 
 def _object(subject: ReadOnlyTree) -> str:
-    where = f" in {_code(subject['namespace'])}" if subject.get("namespace") else ""
-    return f"{_code(subject['kind'].lower() + '/' + subject['name'])}{where}"
+    place = f" in {_code(subject['namespace'])}" if subject.get("namespace") else ""
+    return f"{_code(subject['kind'].lower() + '/' + subject['name'])}{place}"
 
 
 def _text(text: str) -> str:
@@ -139,12 +139,12 @@ def _text(text: str) -> str:
 def _code(text: str) -> str:
     """Return a text as code, in as many backticks as it needs."""
     line = " ".join(printable(text.replace("\n", " ")).split())
-    longest = max(map(len, _BACKTICKS.findall(line)), default=0)
-    space = " " if longest else ""
-    return f"{'`' * (longest + 1)}{space}{line}{space}{'`' * (longest + 1)}" if line else ""
+    length = max(map(len, _BACKTICKS.findall(line)), default=0)
+    space = " " if length else ""
+    return f"{'`' * (length + 1)}{space}{line}{space}{'`' * (length + 1)}" if line else ""
 
 
 def _fenced(lines: Sequence[str]) -> Sequence[str]:
-    longest = max((len(run) for line in lines for run in _BACKTICKS.findall(line)), default=0)
-    fence = "`" * max(3, longest + 1)
+    length = max((len(run) for line in lines for run in _BACKTICKS.findall(line)), default=0)
+    fence = "`" * max(3, length + 1)
     return [f"{fence}text", *map(printable, lines), fence]

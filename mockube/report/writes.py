@@ -39,8 +39,8 @@ class Writes:
     def of_author(self, author: Author, limit: int) -> Sequence[Tree]:
         """Return the last writes of an author, the newest first: those of more than a status before others."""
         changes = self._by_author[author]
-        wanted = [change for change in changes if not _is_of_status(change)] or changes
-        return [self.described(change) for change in reversed(wanted[-limit:])]
+        beyond_status = [change for change in changes if not _is_of_status(change)] or changes
+        return [self.described(change) for change in reversed(beyond_status[-limit:])]
 
     def of_objects(self, identities: Iterable[Identity], limit: int) -> Sequence[Tree]:
         """Return the last writes of objects, the newest first: what clients want of them, and their last status."""
@@ -82,7 +82,7 @@ class Writes:
         return [str(each) for each in found[:MAX_FIELDS]], max(0, len(found) - MAX_FIELDS)
 
     def _states_around(
-        self, wanted: ReadOnlyTree, identity: Identity
+        self, write: ReadOnlyTree, identity: Identity
     ) -> tuple[ReadOnlyTree | None, ReadOnlyTree | None] | None:
         """Return the object before and after a write; None if the history does not begin with its creation."""
         tree: ReadOnlyTree | None = None
@@ -94,7 +94,7 @@ class Writes:
             if change["type"] == "ADDED":
                 before = None
             tree = patched(before, patch) if is_known and patch is not None else None
-            if change is wanted:
+            if change is write:
                 return (before, tree) if is_known else None
         return None
 

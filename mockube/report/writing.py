@@ -12,7 +12,7 @@ from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.failure import UsageError
 
-from .collection import collect
+from .collection import SECONDS, collect
 from .markdown import markdown_of
 from .page import page_of
 from .recording import NO_SUBJECT, Recording, Subject
@@ -52,11 +52,15 @@ async def write_report(
     subject: Subject = NO_SUBJECT,
     *,
     stop_faults: Callable[[], None] = lambda: None,
+    seconds: float = SECONDS,
 ) -> None:
-    """Write a report of the cluster of a server; `stop_faults` is called before requests that a fault could refuse."""
+    """Write a report of the cluster of a server, whose requests take some seconds each at most.
+
+    `stop_faults` is called before requests that a fault could refuse.
+    """
     check_path(path)
     async with open_client(access, RealClock()) as client:
-        recording = await collect(client, subject, stop_faults)
+        recording = await collect(client.with_timeout(seconds), subject, stop_faults, seconds)
     await asyncio.to_thread(_write, recording, path)
 
 

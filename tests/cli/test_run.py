@@ -156,3 +156,29 @@ def test_killed_run_leaves_no_processes(run):
     process.kill()
     assert process.stdout.read() == ""
     assert process.wait() == -signal.SIGKILL
+
+
+def test_report_is_written_when_the_command_has_ended_and_exit_code_stays(run, tmp_path):
+    process = run("--report=reports/run.md", *python("raise SystemExit(3)"))
+    _, errors = process.communicate(timeout=100)
+    assert process.returncode == 3, errors
+    assert "the report of the cluster is reports/run.md" in errors
+    text = (tmp_path / "reports/run.md").read_text()
+    assert "\n**exit code 3**\n" in text
+    assert "raise SystemExit(3)" in text.splitlines()[0]
+
+
+def test_report_of_an_unknown_format_is_refused_before_the_cluster_starts(run):
+    process = run("--report=run.txt", *python(SHOWS))
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert output == ""
+    assert "ends with .html, .md or .json" in errors
+
+
+def test_report_that_cannot_be_written_leaves_the_exit_code(run, tmp_path):
+    (tmp_path / "file").write_text("")
+    process = run("--report=file/run.md", *python("raise SystemExit(3)"))
+    _, errors = process.communicate(timeout=100)
+    assert process.returncode == 3
+    assert "the report file/run.md was not written" in errors

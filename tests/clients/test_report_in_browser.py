@@ -77,7 +77,7 @@ def report(tmp_path):
     return path
 
 
-async def test_who_set_the_replicas_to_0_is_found(report):
+async def test_author_of_a_field_is_found_by_its_name(report):
     async with opened_file(report) as page:
         await page.text("spec.replicas: 3 -> 0")
         search = page.tab.get_by_role("searchbox", name="Find in the report")
@@ -94,7 +94,7 @@ async def test_who_set_the_replicas_to_0_is_found(report):
         assert await line.locator(".who").get_attribute("title") == "alice"
 
 
-async def test_why_a_pod_is_pending_is_found(report):
+async def test_summary_says_why_a_pod_is_pending(report):
     async with opened_file(report) as page:
         await page.text("no node has the label disk=ssd")
         await page.text("lacks disk=ssd")

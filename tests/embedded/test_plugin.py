@@ -490,7 +490,7 @@ def test_without_cluster():
     (page,) = (tmp_path / "reports").iterdir()
     assert page.name.startswith("test_mine.py-test_it-a-b--")
     assert " mockube: report -" in answer.stdout
-    assert f"\nreports/{page.name}\n" in answer.stdout
+    assert answer.stdout.count(f"\nreports/{page.name}\n") == 2  # in the failure, and in a list at the end
     assert "failed in its call" in page.read_text()
 
 

@@ -61,7 +61,7 @@ def write(cluster, path):
     return path.read_text()
 
 
-def test_report_answers_who_scaled_and_why_a_pod_is_pending(tmp_path):
+def test_report_has_all_changes_and_no_values_of_secrets(tmp_path):
     # A list of Changes has only the newest ones: the report has all.
     with Cluster(flags=["--history=all", "--control-changes=20"]) as cluster:
         fail(cluster)

@@ -68,7 +68,7 @@ def large():
     )
 
 
-def test_summary_says_why_and_who_wrote_object_and_owner_last():
+def test_problem_has_cause_and_last_writes_of_its_object_and_owner():
     (problem,) = summarize(small())["problems"]
     assert problem["cause"] == "none of 4 nodes can take the pod"
     assert problem["key"] == "pods|default|web-1"
@@ -78,7 +78,7 @@ def test_summary_says_why_and_who_wrote_object_and_owner_last():
     assert ("alice (kubectl)", "spec.replicas: 3 -> 0") in fields
 
 
-def test_markdown_answers_who_and_why():
+def test_markdown_has_cause_and_last_writes_of_clients():
     text = WRITERS[".md"](small())
     assert text.startswith("# test_web.py::test_it\n\n**failed in its call**\n")
     assert "### `pod/web-1` in `default`\n\nnone of 4 nodes can take the pod\n" in text
