@@ -46,6 +46,7 @@ SHOWN: Final = (
 )
 """The views of the pages of documentation, with their colours."""
 _LOADED_SECONDS: Final = 2.0
+_PLOT_SECONDS: Final = 30.0
 
 WORKLOADS: Final = """
 apiVersion: v1
@@ -145,10 +146,18 @@ def take(playwright: Any, path_of: Callable[[str, str, str], Path | None]) -> No
                 if path is None:
                     continue
                 tab.evaluate("fragment => { location.hash = fragment; }", fragment)
-                tab.wait_for_timeout(_LOADED_SECONDS * 1000)
+                tab.wait_for_timeout(_seconds_of(view) * 1000)
                 tab.screenshot(path=path)
             context.close()
     browser.close()
+
+
+def _seconds_of(view: str) -> float:
+    """Return how long a view is open before its picture is taken: some draw only what has happened since then."""
+    if view != "controllers":
+        return _LOADED_SECONDS
+    mockube("kubectl", f"--name={CLUSTER}", "--namespace=shop", "rollout", "restart", "deployment/web")
+    return _PLOT_SECONDS
 
 
 def main() -> None:
