@@ -21,9 +21,6 @@ LONG: Final = frozenset({"watch", "connect"})
 _MAX_OPERATIONS: Final = 12
 _MAX_VALUE: Final = 200
 """The operations of a patch, and the characters of a value, that a mark has."""
-_WORKLOADS: Final = frozenset(
-    {"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "CloneSet", "UnitedDeployment"}
-)
 _STARTING: Final = frozenset({"ContainerCreating", "PodInitializing"})
 
 
@@ -173,7 +170,6 @@ class _Lane(Struct, kw_only=True):
     """An object while its changes are replayed."""
 
     track: Track
-    kind: str
     owner: str = ""
     """The uid of the owner; "" without one."""
     tree: ReadOnlyTree | None = None
@@ -194,9 +190,7 @@ def _object_tracks(changes: Sequence[ReadOnlyTree], end: int) -> Sequence[Track]
         lane = lanes.get(key)
         if lane is None:
             name = "/".join(filter(None, (about.get("namespace"), about["name"])))
-            lane = lanes[key] = _Lane(
-                track=Track(group="", name=f"{about['kind']} {name}"), kind=about["kind"]
-            )
+            lane = lanes[key] = _Lane(track=Track(group="", name=f"{about['kind']} {name}"))
         by_uid.setdefault(about.get("uid", ""), lane)
         _follow(lane, change, last)
     for lane in lanes.values():
@@ -243,7 +237,7 @@ def _follow(lane: _Lane, change: ReadOnlyTree, time: int) -> None:
     owner = meta.controller_of(lane.tree) if lane.tree is not None else None
     if owner is not None:
         lane.owner = owner["uid"]
-    state = "" if lane.tree is None else state_of(lane.kind, lane.tree)
+    state = "" if lane.tree is None else state_of(lane.tree)
     if state != lane.state:
         _end_state(lane, time)
         lane.state, lane.since = state, time
@@ -271,21 +265,25 @@ def _after(tree: ReadOnlyTree | None, change: ReadOnlyTree) -> ReadOnlyTree | No
     return patched(None if change["type"] == "ADDED" else tree, patch)
 
 
-def state_of(kind: str, tree: ReadOnlyTree) -> str:
-    """Return the state of an object in a word or two, as columns of kubectl say it; "" for kinds without one."""
+def state_of(tree: ReadOnlyTree) -> str:
+    """Return the state of an object in a word or two, as columns of kubectl say it; "" without one.
+
+    It is read from the fields that an object has, so that custom kinds with the usual ones have states, too.
+    """
+    spec, status = tree.get("spec") or {}, tree.get("status") or {}
     if meta.is_deleting(tree):
         return "Terminating"
-    spec, status = tree.get("spec") or {}, tree.get("status") or {}
-    if kind == "Pod":
+    if "containers" in spec:
         return _pod_state(tree, status)
-    if kind in _WORKLOADS:
-        return f"{status.get('readyReplicas') or 0}/{spec.get('replicas', 1)} ready"
-    if kind == "DaemonSet":
-        return f"{status.get('numberReady') or 0}/{status.get('desiredNumberScheduled') or 0} ready"
-    if kind == "Job":
-        done = next((name for name in ("Complete", "Failed") if conditions.is_true(tree, name)), "")
-        return done or f"{status.get('succeeded') or 0}/{spec.get('completions', 1)} succeeded"
-    if kind == "Node" or conditions.get(tree, "Ready") is not None:
+    if "replicas" in spec:
+        return f"{status.get('readyReplicas') or 0}/{spec['replicas']} ready"
+    if "desiredNumberScheduled" in status:
+        return f"{status.get('numberReady') or 0}/{status['desiredNumberScheduled']} ready"
+    if done := next((name for name in ("Complete", "Failed") if conditions.is_true(tree, name)), ""):
+        return done
+    if "completions" in spec:
+        return f"{status.get('succeeded') or 0}/{spec['completions']} succeeded"
+    if conditions.get(tree, "Ready") is not None:
         return "Ready" if conditions.is_true(tree, "Ready") else "NotReady"
     phase = status.get("phase")
     return phase if isinstance(phase, str) else ""

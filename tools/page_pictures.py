@@ -49,6 +49,7 @@ SHOWN: Final = (
 REPORT: Final = {"summary": "#/summary?ns=shop"}
 """The views of a report, of which the documentation has the light and wide one."""
 _LOADED_SECONDS: Final = 2.0
+_PLOT_SECONDS: Final = 30.0
 
 WORKLOADS: Final = """
 apiVersion: v1
@@ -157,8 +158,16 @@ def _take_views(tab: Any, views: Mapping[str, str], path_of: Callable[[str], Pat
         if path is None:
             continue
         tab.evaluate("fragment => { location.hash = fragment; }", fragment)
-        tab.wait_for_timeout(_LOADED_SECONDS * 1000)
+        tab.wait_for_timeout(_seconds_of(view) * 1000)
         tab.screenshot(path=path)
+
+
+def _seconds_of(view: str) -> float:
+    """Return how long a view is open before its picture is taken: some draw only what has happened since then."""
+    if view != "controllers":
+        return _LOADED_SECONDS
+    mockube("kubectl", f"--name={CLUSTER}", "--namespace=shop", "rollout", "restart", "deployment/web")
+    return _PLOT_SECONDS
 
 
 def main() -> None:

@@ -50,8 +50,8 @@ async def _print(options: argparse.Namespace) -> None:
         await _CLOCK.sleep(min(options.interval, 1.0))
         reading = await read(client, _CLOCK)
         await follower.read_remembered()
-    shown = _sections(reading, before, follower)
-    for line in screen.lines(shown, [_ROWS] * len(shown)):
+    sections = _sections(reading, before, follower)
+    for line in screen.lines(sections, [_ROWS] * len(sections)):
         print(line.text)
 
 
@@ -69,8 +69,8 @@ async def _show(options: argparse.Namespace) -> None:
         await follower.read_remembered()
         following = start("requests", follower.follow())
         try:
-            with terminal.open_screen() as shown:
-                await _refresh(client, access.server, reading, follower, shown, options.interval)
+            with terminal.open_screen() as view:
+                await _refresh(client, access.server, reading, follower, view, options.interval)
         finally:
             following.cancel()
 
@@ -80,7 +80,7 @@ async def _refresh(
     server: str,
     reading: Reading,
     follower: RequestFollower,
-    shown: terminal.Screen,
+    view: terminal.Screen,
     interval: float,
 ) -> None:
     """Paint until the user quits: at each reading, and when the size of the terminal changes."""
@@ -90,11 +90,11 @@ async def _refresh(
         title = f"mockube top  {server}  {format_time(_CLOCK.now())}  {problem or f'every {interval:g} s'}, q quits"
         sections = _sections(reading, before, follower)
         next_at = _CLOCK.monotonic() + interval
-        _paint(shown, title, sections)
-        while await _wait(shown, next_at - _CLOCK.monotonic()):
-            if shown.is_ended:
+        _paint(view, title, sections)
+        while await _wait(view, next_at - _CLOCK.monotonic()):
+            if view.is_ended:
                 return
-            _paint(shown, title, sections)
+            _paint(view, title, sections)
         began = _CLOCK.monotonic()
         try:
             before, reading, problem = reading, await read(client, _CLOCK), ""
@@ -103,18 +103,18 @@ async def _refresh(
         interval = max(interval, (_CLOCK.monotonic() - began) * _SHARE)
 
 
-def _paint(shown: terminal.Screen, title: str, sections: Sequence[screen.Section]) -> None:
-    _, height = shown.size
+def _paint(view: terminal.Screen, title: str, sections: Sequence[screen.Section]) -> None:
+    _, height = view.size
     rows = screen.rows_that_fit(sections, height - 1)
-    shown.paint([screen.Line(title), *screen.lines(sections, rows)])
+    view.paint([screen.Line(title), *screen.lines(sections, rows)])
 
 
-async def _wait(shown: terminal.Screen, seconds: float) -> bool:
+async def _wait(view: terminal.Screen, seconds: float) -> bool:
     """Wait until the user quits or resizes the terminal, or for a time; return whether there was something before its end."""
     try:
         async with timeout(_CLOCK, max(seconds, 0.0)):
-            await shown.woken.wait()
+            await view.woken.wait()
     except TimeoutError:
         return False
-    shown.woken.clear()
+    view.woken.clear()
     return True

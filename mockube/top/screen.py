@@ -219,10 +219,12 @@ def _reconciliation_row(queue: str, one: ReadOnlyTree) -> Sequence[str]:
 # --- lines
 
 
-def lines(shown: Sequence[Section], rows_each: Sequence[int]) -> Sequence[Line]:
+def lines(all_sections: Sequence[Section], rows_each: Sequence[int]) -> Sequence[Line]:
     """Return the lines of sections, of each so many rows."""
     return [
-        *chain.from_iterable(_lines_of(section, rows) for section, rows in zip(shown, rows_each, strict=True))
+        *chain.from_iterable(
+            _lines_of(section, rows) for section, rows in zip(all_sections, rows_each, strict=True)
+        )
     ]
 
 
@@ -243,15 +245,15 @@ def _lines_of(section: Section, rows: int) -> Sequence[Line]:
     return found
 
 
-def rows_that_fit(shown: Sequence[Section], height: int) -> Sequence[int]:
+def rows_that_fit(all_sections: Sequence[Section], height: int) -> Sequence[int]:
     """Return how many rows of each section fit into a height: what one does not need, others have."""
-    fixed = sum(1 + bool(section.problem or section.rows) for section in shown)
-    wanted = [len(section.rows) for section in shown]
-    given = [min(MIN_ROWS, count) for count in wanted]
-    room = height - fixed - sum(given)
-    while room > 0 and given != wanted:
-        for index, count in enumerate(wanted):
-            if room > 0 and given[index] < count:
-                given[index] += 1
-                room -= 1
-    return given
+    fixed = sum(1 + bool(section.problem or section.rows) for section in all_sections)
+    row_counts = [len(section.rows) for section in all_sections]
+    visible_rows = [min(MIN_ROWS, count) for count in row_counts]
+    free_lines = height - fixed - sum(visible_rows)
+    while free_lines > 0 and visible_rows != row_counts:
+        for index, count in enumerate(row_counts):
+            if free_lines > 0 and visible_rows[index] < count:
+                visible_rows[index] += 1
+                free_lines -= 1
+    return visible_rows

@@ -41,9 +41,9 @@ class Screen:
         """The columns and lines."""
         return shutil.get_terminal_size()
 
-    def paint(self, shown: Sequence[Line]) -> None:
+    def paint(self, lines: Sequence[Line]) -> None:
         width, height = self.size
-        painted = [_painted(line, width) + _END_OF_LINE for line in shown[:height]]
+        painted = [_painted(line, width) + _END_OF_LINE for line in lines[:height]]
         sys.stdout.write(_HOME + "\r\n".join(painted) + _END_OF_SCREEN)
         sys.stdout.flush()
 

@@ -6,6 +6,7 @@ import { Plot, seriesOfSamples } from "../plot.js";
 
 const POLL_MS = 2000;
 const SPAN_MS = 300_000;
+const MIN_SPAN_MS = 60_000;
 const ROWS = 40;
 
 /** Return what happened between two readings of the queues: `values` of each number, by the name of the queue. */
@@ -62,7 +63,7 @@ export function Controllers({ filter, moment, change, route }) {
   const shown = queues.filter((each) => each.metadata.name.toLowerCase().includes(filter.text));
   const names = new Set(shown.map((each) => each.metadata.name));
   const to = samples.at(-1).time;
-  const from = to - SPAN_MS;
+  const from = to - Math.max(MIN_SPAN_MS, Math.min(SPAN_MS, to - samples[0].time)); // nothing is known of before this view was opened
   const series = (field, options) => seriesOfSamples(samples.map((each) => ({ time: each.time, values: each[field].filter(([name]) => names.has(name)) })), from, to + 1, options);
   const found = slowestOf(shown, chosen).filter((each) => !filter.namespace || each.namespace === filter.namespace);
   return html`

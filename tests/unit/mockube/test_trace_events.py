@@ -11,7 +11,8 @@ def change(
     second, kind="Deployment", name="web", *, type_="ADDED", patch=None, uid="1", user="bob", **metadata
 ):
     resource = f"{kind.lower()}s"
-    tree = {"metadata": {"name": name, "uid": uid, **metadata}}
+    spec = {"replicas": 1} if kind == "Deployment" else {}
+    tree = {"metadata": {"name": name, "uid": uid, **metadata}, "spec": spec}
     operations = [{"op": "add", "path": "", "value": tree}] if type_ == "ADDED" else patch
     about = {"kind": kind, "resource": resource, "namespace": "shop", "name": name, "uid": uid}
     return {
@@ -155,22 +156,21 @@ def test_owners_in_a_circle_end():
 
 def test_states_are_those_of_kubectl():
     def pod(**status):
-        return state_of("Pod", {"metadata": {}, "status": status})
+        return state_of({"metadata": {}, "spec": {"containers": []}, "status": status})
+
+    def other(spec=None, **status):
+        return state_of({"metadata": {}, "spec": spec or {}, "status": status})
 
     waiting = {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]}
     assert pod(phase="Pending", **waiting) == "ImagePullBackOff"
     assert pod(phase="Running") == "Running, not ready"
     assert pod(phase="Pending", conditions=[{"type": "PodScheduled", "status": "False"}]) == "Unschedulable"
     assert pod(phase="Failed", reason="Evicted") == "Evicted"
-    assert state_of("ConfigMap", {"metadata": {}}) == ""
-    assert state_of("Pod", {"metadata": {"deletionTimestamp": "2026-11-28T12:00:03Z"}}) == "Terminating"
-    assert state_of("Node", {"metadata": {}, "status": {}}) == "NotReady"
-    assert (
-        state_of("Job", {"metadata": {}, "spec": {"completions": 2}, "status": {"succeeded": 1}})
-        == "1/2 succeeded"
-    )
-    assert (
-        state_of("DaemonSet", {"metadata": {}, "status": {"numberReady": 1, "desiredNumberScheduled": 2}})
-        == "1/2 ready"
-    )
-    assert state_of("PersistentVolumeClaim", {"metadata": {}, "status": {"phase": "Bound"}}) == "Bound"
+    assert state_of({"metadata": {"deletionTimestamp": "2026-11-28T12:00:03Z"}}) == "Terminating"
+    assert other() == ""
+    assert other(conditions=[{"type": "Ready", "status": "Unknown"}]) == "NotReady"
+    assert other({"completions": 2}, succeeded=1) == "1/2 succeeded"
+    assert other({"completions": 2}, conditions=[{"type": "Complete", "status": "True"}]) == "Complete"
+    assert other({"replicas": 3}, readyReplicas=1) == "1/3 ready"
+    assert other(numberReady=1, desiredNumberScheduled=2) == "1/2 ready"
+    assert other(phase="Bound") == "Bound"

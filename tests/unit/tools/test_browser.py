@@ -38,7 +38,7 @@ def test_other_processors_are_refused_by_name(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("no_programs")
-def test_what_is_installed_is_not_fetched_again(tmp_path):
+def test_installed_axe_is_not_fetched_again(tmp_path):
     script = tmp_path / "node_modules/axe-core/axe.min.js"
     script.parent.mkdir(parents=True)
     script.touch()

@@ -46,7 +46,7 @@ def test_pods_are_counted_by_status():
     assert "Pods: 3 Running, 2 Pending" in text(reading())
 
 
-def test_what_may_not_be_read_is_named_and_the_rest_is_shown():
+def test_unreadable_section_is_named_and_the_rest_is_shown():
     found = text(reading(usage=Unreadable("no metrics"), pods=Unreadable("forbidden")))
     assert found[0].endswith("; usage is not shown: no metrics")
     assert found[found.index("Pods") + 1] == "  not shown: forbidden"
