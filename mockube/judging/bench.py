@@ -94,6 +94,7 @@ class Bench:
         self.refused: list[tuple[ReadOnlyTree, str]] = []
         """The objects of the manifests that the server refused."""
         self.poll_seconds = _POLL_SECONDS
+        self.quiet_seconds = setup.quiet_seconds
         self.own: frozenset[Identity] = frozenset()
         """What the operator had created before there was a custom resource: it belongs to none."""
         self._kubeconfigs: dict[str, Path] = {}
@@ -295,16 +296,20 @@ class Bench:
         return clock.monotonic() - start
 
     def settle(self, seconds: float | None = None) -> bool:
-        """Wait until nobody has written for the quiet time; False if somebody still writes after some seconds."""
+        """Wait until nobody has written for the quiet time; False if somebody still writes after some seconds.
+
+        Only the time between two looks counts as quiet: a look at much that was recorded takes long, and nothing happens meanwhile.
+        """
         clock, limit = self.setup.clock, self.setup.timeout if seconds is None else seconds
-        start, count, since = clock.monotonic(), -1, clock.monotonic()
+        start, count, quiet = clock.monotonic(), -1, 0.0
         while clock.monotonic() - start < limit:
             now = sum(1 for _ in self.all_writes())
             if now != count:
-                count, since = now, clock.monotonic()
-            elif clock.monotonic() - since >= self.setup.quiet_seconds:
+                count, quiet = now, 0.0
+            elif quiet >= self.quiet_seconds:
                 return True
             self.pause()
+            quiet += self.poll_seconds
         return False
 
     # --- what it did

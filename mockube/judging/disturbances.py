@@ -114,7 +114,7 @@ def _disturb(context: Context, judgement: Judgement, bench: Bench, disturbance: 
             by_hand=[command],
         )
     else:
-        judgement.figures[f"{disturbance.name}, recovered in"] = (
+        judgement.figures[f"{disturbance.name} recovered in"] = (
             f"{context.setup.clock.monotonic() - begin:.1f} s"
         )
     if bench.exits:

@@ -21,6 +21,8 @@ _MAX_MEMORY = 1 << 20
 _NODES = 20
 _POLL_SECONDS = 1.0
 """Each look reads all that was recorded, which is much here."""
+_QUIET_SECONDS = 5.0
+"""A backlog of this many resources may pause."""
 _SECONDS_EACH = 0.5
 
 
@@ -34,6 +36,7 @@ class Cost(Struct, frozen=True, kw_only=True):
     """By gets and lists: a watch sends what has changed, however many objects there are."""
     seconds: float
     memory: int | None
+    """What the operator needs more than before the first of all, for each."""
 
 
 def judge(context: Context, judgement: Judgement) -> None:
@@ -52,18 +55,20 @@ def judge(context: Context, judgement: Judgement) -> None:
     with context.bench(nodes=_NODES) as bench:
         bench.create_others()
         bench.start_and_settle()
-        bench.poll_seconds = _POLL_SECONDS
+        bench.poll_seconds, bench.quiet_seconds = _POLL_SECONDS, _QUIET_SECONDS
+        memory = bench.instances[0].memory()
         for begin, end in ((0, first), (first, setup.resources)):
             if end > begin:
-                costs.append(_create(context, judgement, bench, begin, end))
+                costs.append(_create(context, judgement, bench, (begin, end), memory))
     _compare(judgement, *costs)
 
 
-def _create(context: Context, judgement: Judgement, bench: Bench, begin: int, end: int) -> Cost:
+def _create(
+    context: Context, judgement: Judgement, bench: Bench, numbers: tuple[int, int], memory: int | None
+) -> Cost:
     """Create custom resources, and return what each of them cost, as far as the operator has finished them in time."""
-    clock = context.setup.clock
+    clock, (begin, end) = context.setup.clock, numbers
     since, start = clock.now(), clock.monotonic()
-    memory = bench.instances[0].memory()
     name = meta.name(context.setup.sample.resource)
     for number in range(begin, end):
         bench.create_resource(name=f"{name}-{number}")
@@ -79,21 +84,21 @@ def _create(context: Context, judgement: Judgement, bench: Bench, begin: int, en
             f"were not finished in {limit:.0f} s: the operator wrote {len(bench.writes(since))} times, and still writes or needs {least} writes",
             details=[str(each) for each in bench.writes()[-3:]],
         )
-    seconds = clock.monotonic() - start - context.setup.quiet_seconds
-    return _cost(bench, since, end - begin, seconds, memory)
+    seconds = clock.monotonic() - start - bench.quiet_seconds
+    after = bench.instances[0].memory()
+    used = None if memory is None or after is None else max(0, after - memory) // end
+    return _cost(bench, since, end - begin, seconds, used)
 
 
 def _cost(bench: Bench, since: datetime, count: int, seconds: float, memory: int | None) -> Cost:
     calls = [each for each in bench.calls(since) if each.resource not in ("leases", "events")]
-    after = bench.instances[0].memory()
-    used = None if memory is None or after is None else max(0, after - memory) // count
     return Cost(
         count=count,
         requests=len(calls) / count,
         writes=sum(map(is_write, calls)) / count,
         bytes_read=_bytes_read(bench, since) / count,
         seconds=seconds,
-        memory=used,
+        memory=memory,
     )
 
 

@@ -21,7 +21,7 @@ def figures(judgement: Judgement) -> str:
     """Return the figures in one line, or the reason why there are none."""
     if judgement.outcome is Outcome.NOT_APPLICABLE:
         return judgement.reason
-    return ", ".join(f"{name} {value}" for name, value in judgement.figures.items())
+    return ", ".join(f"{name}: {value}" for name, value in judgement.figures.items())
 
 
 def finding_lines(report: Report, *, shows_details: bool) -> Iterator[str]:

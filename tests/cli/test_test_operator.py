@@ -63,7 +63,7 @@ def test_careless_operator_fails_until_its_findings_are_in_the_baseline(tmp_path
     assert ("left-over", "ConfigMap blog-note") in _rules(found["deletions"])
 
 
-def test_what_cannot_be_judged_says_why_and_baseline_is_written(tmp_path):
+def test_judgement_without_input_is_not_applicable_and_baseline_is_written(tmp_path):
     code, found = _judge(
         "careful", tmp_path, "--only=upgrade,webhooks", "--baseline=new.json", "--write-baseline"
     )
