@@ -98,7 +98,7 @@ def environment_of(
     # A user whom the pod names has rarely an account in the image; its home is then the root folder.
     home_folder = "/" if security_context(pod, container).get("runAsUser") else "/root"
     variables = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": home_folder, **(image or {})}
-    variables |= _service_links(pod, references.services)
+    variables |= _service_links(pod, _services_at_start(pod, container, references.services))
     for source in container.get("envFrom") or ():
         variables |= _env_from(source, references)
     for entry in container.get("env") or ():
@@ -236,6 +236,21 @@ def resource_value(
         if number.adjusted() < _MAX_DIGITS
         else _MAX_INT64
     )
+
+
+def _services_at_start(
+    pod: ReadOnlyTree, container: ReadOnlyTree, services: Sequence[ReadOnlyTree]
+) -> Sequence[ReadOnlyTree]:
+    """Return the Services that there were when a container started that runs: its variables never change."""
+    status = pod.get("status") or {}
+    statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    states = (each.get("state") or {} for each in statuses if each["name"] == container.get("name"))
+    started = next(((state.get("running") or {}).get("startedAt") for state in states), None)
+    if not started:
+        return services
+    return [
+        service for service in services if (service["metadata"].get("creationTimestamp") or "") <= started
+    ]
 
 
 def _service_links(pod: ReadOnlyTree, services: Sequence[ReadOnlyTree]) -> Mapping[str, str]:

@@ -1,6 +1,7 @@
 """What `kubeadm init` does, as a client of the API server, and what it leaves for the kubelets of the control plane."""
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +39,12 @@ _AT_ONCE: Final = 2
 """The requests that are sent at the same time: each takes a connection, whose TLS costs more than a request."""
 _TOKEN: Final = (6, 16)
 """The lengths of the id and of the secret of a token."""
+_KUBECONFIGS: Final = {
+    Key("kube-public", "cluster-info"): "kubeconfig",
+    Key("kube-system", "kube-proxy"): "kubeconfig.conf",
+}
+"""The ConfigMaps with the address of the API server, and its place there."""
+_LOOPBACK_SERVER: Final = re.compile(r"server: https://(127\.[0-9.]+|localhost|\[::1\]):[0-9]+")
 _CERTIFICATES: Final = ("apiserver", "apiserver-kubelet-client", "front-proxy-ca", "front-proxy-client")
 _PROGRAMS: Final = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd")
 _PLURALS: Final = {"APIService": "apiservices", "StorageClass": "storageclasses"}
@@ -119,8 +126,12 @@ def _pod_network(flags: Sequence[str]) -> str:
 async def init(
     client: Client, access: Access, options: LaunchOptions, *, clock: Clock, random: Random
 ) -> bool:
-    """Create the objects of a new cluster; return False if kubeadm has made it before, so that users keep their changes."""
+    """Create the objects of a new cluster; return False if kubeadm has made it before, so that users keep their changes.
+
+    A cluster that starts again may have another address on this machine.
+    """
     if await _is_made(client):
+        await _update_server(client, access.server)
         return False
     facts = ClusterFacts(
         minor=minor_of(options.flags),
@@ -146,6 +157,19 @@ async def init(
     mark = {"metadata": {"annotations": {ANNOTATION_MINOR: facts.minor}}}
     await client.patch(NAMESPACES, _NAMESPACE, mark)
     return True
+
+
+async def _update_server(client: Client, server: str) -> None:
+    """Write the address of the API server into the ConfigMaps that have an earlier one of this machine."""
+    for key, name in _KUBECONFIGS.items():
+        try:
+            config_map = await client.get(CONFIG_MAPS, key)
+        except NotFound:
+            continue
+        text = str((config_map.get("data") or {}).get(name) or "")
+        new = _LOOPBACK_SERVER.sub(f"server: {server}", text)
+        if new != text:
+            await client.patch(CONFIG_MAPS, key, {"data": {name: new}})
 
 
 def _creates_storage_class(controllers: Sequence[str]) -> bool:

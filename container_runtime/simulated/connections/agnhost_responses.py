@@ -26,6 +26,7 @@ from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.servers.http_paths import route_of, sniffed_type
 from mockube.container_runtime.simulated.servers.server_programs import option
 from mockube.container_runtime.simulated.shell.filesystem import FileError
+from mockube.container_runtime.simulated.shell.network_programs.agnhost_clients import log_line
 
 from .go_client import Failed, GoClient
 from .port_answers import HttpAnswer, ReceivedRequest, placeholder_text
@@ -500,8 +501,7 @@ class AgnhostResponses:
         self._log(exchange.pod, exchange.container, f"GET {exchange.request.path.partition('?')[0]}")
 
     def _log(self, pod: ReadOnlyTree, container: ReadOnlyTree, text: str) -> None:
-        now = self._clock.now()
-        self.access.write_log(pod, container["name"], [(_STDERR, f"{now:%Y/%m/%d %H:%M:%S} {text}")])
+        self.access.write_log(pod, container["name"], [(_STDERR, log_line(self._clock.now(), text))])
 
 
 def _sorted(store: Mapping[str, str]) -> dict[str, str]:

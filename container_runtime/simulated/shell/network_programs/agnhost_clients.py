@@ -1,6 +1,7 @@
 """What agnhost's commands send over the network: `connect`, and the registration of a guestbook's replica at its primary."""
 
 from collections.abc import Generator, Mapping
+from datetime import datetime
 from typing import Final
 from urllib.parse import urlencode
 
@@ -114,5 +115,10 @@ def _get(
     return data if isinstance(data, dict) else {}
 
 
+def log_line(now: datetime, text: str) -> str:
+    """Return a line of agnhost's log: Go's package log writes to klog, whose lines name the place of that call."""
+    return f"I{now:%m%d %H:%M:%S.%f}       1 log.go:245] {text}"
+
+
 def _log(process: Process, text: str) -> Generator[Effect, bytes | None, None]:
-    yield Output(2, f"{process.host.now_running(is_shown=True):%Y/%m/%d %H:%M:%S} {text}\n".encode())
+    yield Output(2, f"{log_line(process.host.now_running(is_shown=True), text)}\n".encode())

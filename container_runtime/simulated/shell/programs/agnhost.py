@@ -14,6 +14,7 @@ from mockube.apimachinery.gotext import int_or_none
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.container_runtime.simulated.shell.network_programs.agnhost_clients import (
     connect,
+    log_line,
     register_at_primary,
 )
 from mockube.container_runtime.simulated.shell.process import (
@@ -101,7 +102,7 @@ def _serve(process: Process) -> Run:
         yield write_text(text)
     now = process.host.now_running(is_shown=True)
     for line in _start_lines(name, options):
-        yield Output(2, f"{now:%Y/%m/%d %H:%M:%S} {line}\n".encode())
+        yield Output(2, f"{log_line(now, line)}\n".encode())
     if (
         name == "guestbook"
         and "replicaof" in options

@@ -17,7 +17,7 @@ class Client:
     """A client of a server that has only the namespace kube-system at first."""
 
     def __init__(self):
-        self.annotations, self.created = {}, []
+        self.annotations, self.created, self.data = {}, [], {}
 
     async def get(self, resource, key):
         if resource is NAMESPACES:
@@ -25,9 +25,12 @@ class Client:
         assert resource is CONFIG_MAPS
         if key.name not in {name for _, name in self.created}:
             raise not_found(resource.group_resource, key.name)
-        return {"metadata": {"name": key.name}}
+        return {"metadata": {"name": key.name}, "data": self.data.get(key.name)}
 
     async def patch(self, resource, key, body):
+        if resource is CONFIG_MAPS:
+            self.data[key.name] |= body["data"]
+            return
         assert (resource, key.name) == (NAMESPACES, CONFIGURATION.namespace)
         self.annotations |= body["metadata"]["annotations"]
 
@@ -73,6 +76,25 @@ async def test_cluster_of_a_real_kubeadm_keeps_its_objects():
     client.created = [("ConfigMap", "kubeadm-config")]
     assert not await run(client)
     assert client.annotations == {}
+
+
+async def test_cluster_at_another_port_says_so():
+    client = Client()
+    await run(client)
+    other = "https://api.example.org:6443"
+    client.data = {
+        "cluster-info": {
+            "kubeconfig": "- cluster:\n    server: https://127.0.0.1:33411\n  name: x\n",
+            "other": "x",
+        },
+        "kube-proxy": {"kubeconfig.conf": f"server: {other}\n"},
+    }
+    await run(client)
+    assert client.data["cluster-info"] == {
+        "kubeconfig": "- cluster:\n    server: https://127.0.0.1:6443\n  name: x\n",
+        "other": "x",
+    }
+    assert client.data["kube-proxy"] == {"kubeconfig.conf": f"server: {other}\n"}
 
 
 async def test_interrupted_start_is_repeated():

@@ -61,7 +61,7 @@ class Machine:
         self.responses.access = ContainerAccess(
             network=lambda _: self.call,
             write_log=lambda _pod, _name, lines: self.lines.extend(
-                text.split(" ", 2)[2] for _, text in lines
+                text.partition("] ")[2] for _, text in lines
             ),
             run_command=self.run_command,
             end=lambda _pod, _name, code: self.ends.append(code),

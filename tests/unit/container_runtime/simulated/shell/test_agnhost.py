@@ -112,7 +112,9 @@ def test_agnhost_server_that_is_not_simulated_says_so():
 )
 def test_agnhost_server_logs_its_start(argv, lines):
     written, code, _ = run(*argv)
-    assert [line.split(" ", 2)[2] for line in written.splitlines()] == lines
+    written_lines = [line.partition("       1 log.go:245] ") for line in written.splitlines()]
+    assert [text for _, _, text in written_lines] == lines
+    assert all(head.startswith("I") for head, _, _ in written_lines)
     assert code is None
 
 
