@@ -144,9 +144,7 @@ class _Snapshot:
         info = PodInfo.of(PodView.of(self._pod), self._facts.gates)
         try:
             found = find_all_feasible(info, snapshot, DEFAULT_PROFILE, None)
-            rejections = _without_cordon_taints(
-                info, snapshot.nodes, rejections_by_node(info, snapshot, DEFAULT_PROFILE)
-            )
+            all_rejections = {} if found.feasible else rejections_by_node(info, snapshot, DEFAULT_PROFILE)
         except PluginFailure as failure:
             return unknown(f"the scheduler's plugins failed: {failure}", condition_evidence(recorded))
         agrees = _agrees(found, recorded)
@@ -156,6 +154,7 @@ class _Snapshot:
         evidence += self._nomination()
         if found.feasible:
             return self._feasible(found, evidence)
+        rejections = _without_cordon_taints(info, snapshot.nodes, all_rejections)
         remedies = [remedy for each in claims for remedy in each.remedies]
         if not _are_claims_rejected(found, rejections, self._claims):
             remedies = [*_remedies(info, snapshot.nodes, rejections)]

@@ -46,12 +46,12 @@ def kept_body(info: RequestInfo, body: Body) -> KeptBody:
     return KeptBody(omitted=TOO_LARGE) if len(body.data) > MAX_BODY else KeptBody(body=body)
 
 
-def fields_of(kept: KeptBody, resource: GroupResource) -> Tree:
+def fields_of(recorded: KeptBody, resource: GroupResource) -> Tree:
     """Return the fields of a Request for its body. The values of Secrets are masked."""
-    if kept.body is None:
-        return {"bodyOmitted": kept.omitted} if kept.omitted else {}
+    if recorded.body is None:
+        return {"bodyOmitted": recorded.omitted} if recorded.omitted else {}
     try:
-        tree = _decoded(kept.body)
+        tree = _decoded(recorded.body)
     except (UnreadableBody, ApiError, ValueError):
         return {"bodyOmitted": UNREADABLE}
     return {"body": _masked(tree) if resource == SECRETS else tree}

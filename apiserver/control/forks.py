@@ -37,12 +37,12 @@ from .strategy import ControlStrategy
 NO_PROGRAM: Final = "this server cannot be forked by a Fork: those of `mockube up` and `mockube run` can, on Linux; `Cluster.fork()` of Python forks a cluster in its process"
 _NEEDS_ALL: Final = "a fork has the keys of this cluster, and the roles of a moment: whoever makes one must be allowed all verbs on all resources"
 
-NOT_COPIED: Final = (
+NOT_COPIED: Final[Sequence[str]] = (
     "Connections: watches, exec and port-forwards stay with this cluster",
     "Addresses on this machine: the fork has a port of its own, and publishes no Services and Ingresses",
 )
 """What a fork does not have that is a copy of the process."""
-NOT_FORKED: Final = (
+NOT_FORKED: Final[Sequence[str]] = (
     "Processes and files of containers outside of volumes: containers begin anew, and their logs",
     "What controllers, scheduler and kubelets have in memory, such as back-offs",
     "Connections: watches, exec and port-forwards stay with this cluster",

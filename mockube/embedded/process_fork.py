@@ -91,10 +91,10 @@ def become_fork(
     plane: ForkablePlane,
     kubelets: tuple[str, int],
     *,
-    kept: Collection[int],
+    own_descriptors: Collection[int],
     at_death: signal.Signals,
 ) -> asyncio.Task[None]:
-    """Make this process independent of its parent, and serve: at new ports, without descriptors of the parent but those that are `kept`.
+    """Make this process independent of its parent, and serve: at new ports, without descriptors of the parent but `own_descriptors`.
 
     `kubelets` is the address of the parent's kubelets. The process gets the signal `at_death` when its parent dies. The caller holds the
     task that is returned.
@@ -104,7 +104,7 @@ def become_fork(
     reset_signals()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what a terminal sends is for the parent
     server, (host, port) = plane.server, kubelets
-    ports = replace_descriptors(kept, {server.listener.port, port})
+    ports = replace_descriptors(own_descriptors, {server.listener.port, port})
     context.continue_after_fork()
     if plane.clock.rate:  # one that stands still runs callbacks only as far as it is advanced
         for clock in plane.clock.deferrables:
@@ -157,8 +157,10 @@ class ForkServer:
     def start(self, context: BackgroundContext[EmbeddedControlPlane], kubelets: tuple[str, int]) -> None:
         """Serve, and execute commands; `kubelets` is the address of the parent's kubelets."""
         self._pid = os.getpid()
-        kept = {*_OUTPUTS, self._handle.fileno()}
-        self._publishing = become_fork(context, self._plane, kubelets, kept=kept, at_death=signal.SIGKILL)
+        descriptors = {*_OUTPUTS, self._handle.fileno()}
+        self._publishing = become_fork(
+            context, self._plane, kubelets, own_descriptors=descriptors, at_death=signal.SIGKILL
+        )
         self._context = context
         self._task = start("fork", self._run())
 

@@ -117,8 +117,13 @@ class ProcessForks:
     # --- in the new process
 
     def _begin(self, folder: ClusterFolder, answers: socket.socket, kubelets: tuple[str, int]) -> None:
-        kept = {answers.fileno()}
-        publishing = become_fork(self._context, self._plane, kubelets, kept=kept, at_death=signal.SIGTERM)
+        publishing = become_fork(
+            self._context,
+            self._plane,
+            kubelets,
+            own_descriptors={answers.fileno()},
+            at_death=signal.SIGTERM,
+        )
         os.setsid()
         _redirect(folder, self._outputs)
         parent, self._folder = self._folder, folder

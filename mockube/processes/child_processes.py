@@ -120,7 +120,7 @@ class SupervisedProcess:
         on_change: Callable[[], None],
     ) -> None:
         """`on_change` is called after each start and exit."""
-        self.program = program
+        self._program = program
         self._processes = processes
         self._clock = clock
         self._report = report
@@ -137,7 +137,7 @@ class SupervisedProcess:
     async def running(self) -> AsyncIterator[None]:
         """Start the process, which waits for `begin`; stop it at the end of the block."""
         self._restarts = asyncio.create_task(
-            self._run_with_restarts(), name=f"restarts of the {self.program.name}"
+            self._run_with_restarts(), name=f"restarts of the {self._program.name}"
         )
         try:
             yield
@@ -163,16 +163,16 @@ class SupervisedProcess:
             if self.code == USAGE_ERROR:
                 return
             delay = backoff.next_delay()
-            self._report(f"{exit_message(self.program, self.code)}; it is restarted in {delay:g} s")
+            self._report(f"{exit_message(self._program, self.code)}; it is restarted in {delay:g} s")
             await self._clock.sleep(delay)
             self.restarts += 1
 
     async def _run_once(self) -> int:
-        async with self._processes.start_program(self.program, stdin=PIPE) as process:
+        async with self._processes.start_program(self._program, stdin=PIPE) as process:
             self.pid = process.pid
             self._on_change()
             start_task = asyncio.create_task(
-                self._send_start(process), name=f"begin of the {self.program.name}"
+                self._send_start(process), name=f"begin of the {self._program.name}"
             )
             try:
                 return await run_with(process.wait(), background_tasks=[start_task])

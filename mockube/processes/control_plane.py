@@ -55,15 +55,19 @@ class ControlPlane:
 
         Without a manager, the server's process runs both programs.
         """
-        self._program = server
+        self._program, self._manager_program = server, manager
         self._report = report
         self._prepare = prepare
         self._stopping = asyncio.Event()
         self._server: Process
         self._killed = False
         self.processes = Processes()
-        self.manager = manager and SupervisedProcess(
-            manager, self.processes, clock=clock, report=report, on_change=lambda: on_change(self)
+        self.manager = (
+            None
+            if manager is None
+            else SupervisedProcess(
+                manager, self.processes, clock=clock, report=report, on_change=lambda: on_change(self)
+            )
         )
         self.stopped_by = 0
         """The signal that stopped the run, if any."""
@@ -94,13 +98,11 @@ class ControlPlane:
 
     async def wait_until_stopped(self) -> None:
         """Wait until a signal is received, the server has exited, or the manager is no longer restarted."""
-        ends = [self._stopping.wait(), self._server.wait()]
-        if self.manager is not None:
-            ends.append(self.manager.wait_restarts_exhausted())
-        await wait_first(*ends)
+        manager = () if self.manager is None else (self.manager.wait_restarts_exhausted(),)
+        await wait_first(self._stopping.wait(), self._server.wait(), *manager)
         if not self._stopping.is_set():
-            is_server = self.manager is None or self._server.returncode is not None
-            self.failed = self._program if is_server else self.manager.program
+            has_server_ended = self.manager is None or self._server.returncode is not None
+            self.failed = self._program if has_server_ended else self._manager_program
 
     @property
     def is_over(self) -> bool:
@@ -120,7 +122,7 @@ class ControlPlane:
         server = self._server.returncode or 0
         if self._stopping.is_set():
             return stopped if server <= 0 else server
-        if self.manager is not None and self.failed is self.manager.program:
+        if self.manager is not None and self.failed is self._manager_program:
             return self.manager.code
         return shell_exit_code(server) or 1
 

@@ -159,7 +159,7 @@ async def test_bodies_are_kept_if_they_are_asked_for():
             assert (await anext(events))["object"]["spec"]["body"] == created["spec"]["body"]
 
 
-async def test_bodies_are_for_whoever_may_get_the_object():
+async def test_body_is_omitted_if_the_user_may_not_get_the_object():
     rules = [
         {"apiGroups": ["control.mockube.dev"], "resources": ["requests"], "verbs": ["list"]},
         {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]},

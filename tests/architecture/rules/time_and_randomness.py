@@ -120,7 +120,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "apiserver/control/advances.py": {
         "*clock.real": "how long another process of the cluster is idle in an advance"
     },
-    "apiserver/control/changes.py": {"*clock.real": "how long a decision about a watch holds"},
+    "apiserver/control/access.py": {"*clock.real": "how long a decision about a watch holds"},
     "apiserver/control/participants.py": {"*clock.real": "how long an advance waits for another program"},
     "apiserver/parts/requests.py": {"*clock.real": "deadlines, durations and connections of requests"},
     "apiserver/parts/tracing.py": {"*clock.real": "spans, beside those of other programs"},
@@ -144,6 +144,8 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "mockube/embedded/process_fork.py": {
         "*clock.real": "how long a fork waits, and when it publishes its address"
     },
+    "mockube/one_process/forks.py": {"*clock.real": "the start and the end of a process, and its files"},
+    "mockube/one_process/plane.py": {"*clock.real": "restarts of a failed manager, and the shutdown"},
     "container_runtime/process/process_run.py": {"*clock.real": "the output of a process that has ended"},
     "kubelet/probes/prober.py": {"*clock.real": "timeouts of requests to a process"},
 }

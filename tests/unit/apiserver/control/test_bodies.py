@@ -21,7 +21,9 @@ PATH = "/api/v1/namespaces/default/configmaps"
 
 def fields(data, media_type="application/json", resource=CONFIG_MAPS, path=PATH, method="POST"):
     data = data if isinstance(data, bytes) else orjson.dumps(data)
-    return fields_of(kept_body(parse(method, path, watch=False), Body(data=data, media_type=media_type)), resource)
+    return fields_of(
+        kept_body(parse(method, path, watch=False), Body(data=data, media_type=media_type)), resource
+    )
 
 
 @pytest.mark.parametrize(
@@ -30,7 +32,11 @@ def fields(data, media_type="application/json", resource=CONFIG_MAPS, path=PATH,
         (b'{"a": 1}', "application/json", {"a": 1}),
         (b'{"a": 1}', "", {"a": 1}),
         (b"a: 1", "application/yaml", {"a": 1}),
-        (b'[{"op": "remove", "path": "/a"}]', "application/json-patch+json", [{"op": "remove", "path": "/a"}]),
+        (
+            b'[{"op": "remove", "path": "/a"}]',
+            "application/json-patch+json",
+            [{"op": "remove", "path": "/a"}],
+        ),
         (b'{"a": null}', "application/merge-patch+json; charset=utf-8", {"a": None}),
         (b"a: 1", "application/apply-patch+yaml", {"a": 1}),
     ],
@@ -45,7 +51,9 @@ def test_body_in_protobuf_is_an_object():
     assert fields(data, MediaType.PROTOBUF)["body"] == tree
 
 
-@pytest.mark.parametrize(("data", "media_type"), [(b"{", "application/json"), (b"x", "text/plain"), (b"x", "")])
+@pytest.mark.parametrize(
+    ("data", "media_type"), [(b"{", "application/json"), (b"x", "text/plain"), (b"x", "")]
+)
 def test_body_that_cannot_be_decoded_is_omitted(data, media_type):
     assert fields(data, media_type) == {"bodyOmitted": UNREADABLE}
 
