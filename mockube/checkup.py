@@ -42,27 +42,27 @@ class CheckResult(StrEnum):
     WRONG = "wrong"
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class CheckFinding(Struct, frozen=True, kw_only=True):
     verdict: CheckResult
     message: str
 
 
-Check: TypeAlias = Callable[[Mapping[str, str], Clock], Finding]
+Check: TypeAlias = Callable[[Mapping[str, str], Clock], CheckFinding]
 
 
-def ok(message: str) -> Finding:
-    return Finding(verdict=CheckResult.OK, message=message)
+def ok(message: str) -> CheckFinding:
+    return CheckFinding(verdict=CheckResult.OK, message=message)
 
 
-def note(message: str) -> Finding:
-    return Finding(verdict=CheckResult.NOTE, message=message)
+def note(message: str) -> CheckFinding:
+    return CheckFinding(verdict=CheckResult.NOTE, message=message)
 
 
-def failed(message: str) -> Finding:
-    return Finding(verdict=CheckResult.WRONG, message=message)
+def failed(message: str) -> CheckFinding:
+    return CheckFinding(verdict=CheckResult.WRONG, message=message)
 
 
-def run_checks(environment: Mapping[str, str], clock: Clock) -> Iterator[tuple[str, Finding]]:
+def run_checks(environment: Mapping[str, str], clock: Clock) -> Iterator[tuple[str, CheckFinding]]:
     """Yield the name and finding of each check. A check that raises an error has failed."""
     for name, check in CHECKS.items():
         try:
@@ -73,37 +73,37 @@ def run_checks(environment: Mapping[str, str], clock: Clock) -> Iterator[tuple[s
             yield name, failed(str(failure))
 
 
-def _python(_environment: Mapping[str, str], _clock: Clock) -> Finding:
+def _python(_environment: Mapping[str, str], _clock: Clock) -> CheckFinding:
     summary = f"{platform.python_version()} at {sys.executable}"
     return ok(summary) if sys.version_info >= (3, 11) else failed(f"{summary}: 3.11 is needed")
 
 
-def _system(_environment: Mapping[str, str], _clock: Clock) -> Finding:
+def _system(_environment: Mapping[str, str], _clock: Clock) -> CheckFinding:
     summary = f"{platform.system()} {platform.release()}, {os.cpu_count()} cores"
     if sys.platform == "linux":
         return ok(summary)
     return note(f"{summary}: if mockube is killed with SIGKILL, its processes may keep running")
 
 
-def _open_files(_environment: Mapping[str, str], _clock: Clock) -> Finding:
+def _open_files(_environment: Mapping[str, str], _clock: Clock) -> CheckFinding:
     limit, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit >= MIN_OPEN_FILES:
         return ok(f"{limit} files may be open at a time")
     return failed(f"only {limit} files may be open at a time: run `ulimit -n {maximum}`")
 
 
-def _clusters_folder(environment: Mapping[str, str], _clock: Clock) -> Finding:
+def _clusters_folder(environment: Mapping[str, str], _clock: Clock) -> CheckFinding:
     return _writable(clusters_folder(environment))
 
 
-def _temporary_folder(_environment: Mapping[str, str], _clock: Clock) -> Finding:
+def _temporary_folder(_environment: Mapping[str, str], _clock: Clock) -> CheckFinding:
     try:
         return _writable(Path(tempfile.gettempdir()))
     except FileNotFoundError as error:
         return failed(f"no temporary folder is writable: {error}")
 
 
-def _writable(folder: Path) -> Finding:
+def _writable(folder: Path) -> CheckFinding:
     """Check that the folder is writable, or, if it does not exist, its nearest parent that exists."""
     folder_or_parent = next(path for path in (folder, *folder.parents) if path.exists())
     if not folder_or_parent.is_dir():
@@ -113,7 +113,7 @@ def _writable(folder: Path) -> Finding:
     return ok(f"{folder} is writable")
 
 
-def _disk(environment: Mapping[str, str], _clock: Clock) -> Finding:
+def _disk(environment: Mapping[str, str], _clock: Clock) -> CheckFinding:
     folder_or_parent = next(path for path in clusters_folder(environment).parents if path.exists())
     free_bytes = shutil.disk_usage(folder_or_parent).free
     summary = f"{free_bytes >> 20} MiB are free at {folder_or_parent}"
@@ -124,7 +124,7 @@ def _disk(environment: Mapping[str, str], _clock: Clock) -> Finding:
     )
 
 
-def _port(environment: Mapping[str, str], _clock: Clock) -> Finding:
+def _port(environment: Mapping[str, str], _clock: Clock) -> CheckFinding:
     if ports.is_free(ports.LOOPBACK, ports.UPSTREAM_PORT):
         return ok(f"{ports.UPSTREAM_PORT} is free")
     return note(
@@ -132,7 +132,7 @@ def _port(environment: Mapping[str, str], _clock: Clock) -> Finding:
     )
 
 
-def _loopback(_environment: Mapping[str, str], _clock: Clock) -> Finding:
+def _loopback(_environment: Mapping[str, str], _clock: Clock) -> CheckFinding:
     try:
         with socket.create_server((ports.LOOPBACK, 0)):
             return ok(f"{ports.LOOPBACK} accepts listeners")
@@ -140,7 +140,7 @@ def _loopback(_environment: Mapping[str, str], _clock: Clock) -> Finding:
         return failed(f"{ports.LOOPBACK} cannot be listened on: {error.strerror}")
 
 
-def _kubectl(_environment: Mapping[str, str], _clock: Clock) -> Finding:
+def _kubectl(_environment: Mapping[str, str], _clock: Clock) -> CheckFinding:
     path = shutil.which(KUBECTL)
     if path is None:
         return note(f"not found: {how_to_install()}")
@@ -155,7 +155,7 @@ def _kubectl(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     return ok(f"{version[0]} at {path}")
 
 
-def _clusters(environment: Mapping[str, str], _clock: Clock) -> Finding:
+def _clusters(environment: Mapping[str, str], _clock: Clock) -> CheckFinding:
     clusters = [inspect_cluster(folder) for folder in cluster_folders(environment)]
     killed = [cluster.folder.name for cluster in clusters if cluster.state is ClusterState.DEAD]
     if killed:
@@ -165,7 +165,7 @@ def _clusters(environment: Mapping[str, str], _clock: Clock) -> Finding:
     return ok(f"{count}, running: {', '.join(running) or 'none'}")
 
 
-def _clock_time(environment: Mapping[str, str], clock: Clock) -> Finding:
+def _clock_time(environment: Mapping[str, str], clock: Clock) -> CheckFinding:
     now = clock.now()
     if now < EARLIEST_TIME:
         return failed(f"the clock is at {now:%Y-%m-%d}: certificates will not be valid")

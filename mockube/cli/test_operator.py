@@ -24,7 +24,7 @@ from .shared_flags import add_output
 
 if TYPE_CHECKING:
     from mockube.judging.bench import Setup
-    from mockube.judging.findings import Report
+    from mockube.judging.findings import OperatorReport
     from mockube.judging.inputs import Account
 
 FORMATS: Final = {".json": "json", ".xml": "junit", ".sarif": "sarif", ".md": "markdown", ".html": "html"}
@@ -167,7 +167,7 @@ def run(options: argparse.Namespace) -> int:
         read_baseline,
     )
     from mockube.judging.context import Context  # noqa: PLC0415
-    from mockube.judging.findings import Report  # noqa: PLC0415
+    from mockube.judging.findings import OperatorReport  # noqa: PLC0415
     from mockube.judging.reports import REPORTS  # noqa: PLC0415
     from mockube.judging.run import judge_all  # noqa: PLC0415
 
@@ -184,7 +184,7 @@ def run(options: argparse.Namespace) -> int:
     with _progress() as on_step:
         context = Context(setup=setup, on_step=on_step)
         judgements = judge_all(context, chosen, jobs=options.jobs)
-    report = Report(
+    report = OperatorReport(
         operator=shlex.join(command),
         judgements=judgements,
         known=baseline.fingerprints(),
@@ -285,7 +285,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
         progress.done()
 
 
-def _table(report: "Report", options: argparse.Namespace) -> str:
+def _table(report: "OperatorReport", options: argparse.Namespace) -> str:
     from mockube.judging import text_report  # noqa: PLC0415 - as above
 
     lines = text_report.finding_lines(report, shows_details=options.details)

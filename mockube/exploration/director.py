@@ -45,7 +45,7 @@ _GRACE_SECONDS: Final = 5.0
 _KUBECTL_SECONDS: Final = 60.0
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class RunLimits(Struct, frozen=True, kw_only=True):
     """How long a run waits."""
 
     settle: float
@@ -96,7 +96,7 @@ class NeverQuiet(Exception):
 
 class Director:
     def __init__(
-        self, setting: RunSetting, limits: Limits, plan: Plan, client: Client, trace: Trace, folder: Path
+        self, setting: RunSetting, limits: RunLimits, plan: Plan, client: Client, trace: Trace, folder: Path
     ) -> None:
         self._setting, self._limits, self._plan = setting, limits, plan
         self._client, self._trace = client, trace
@@ -362,7 +362,7 @@ class Director:
     async def _apply(self, disturbance: Disturbance) -> None:
         try:
             await _ACTIONS[disturbance.action](self, disturbance)
-        except NotApplicable as error:
+        except ObjectMissing as error:
             self._trace.note(f"it does not take place: {error}")
             self.outcome.is_applied = False
         self._trace.touch()  # its Changes are still to come
@@ -446,7 +446,7 @@ class Director:
     async def delete_node(self, _: Disturbance) -> None:
         nodes = await self._requests.list("nodes", "", "", "")
         if len(nodes) < 2:
-            raise NotApplicable("there is no other node")
+            raise ObjectMissing("there is no other node")
         pods = await self._requests.list("pods", "", "", "")
         names = [pod["spec"].get("nodeName") for pod in pods]
         node = max(nodes, key=lambda node: (names.count(meta.name(node)), meta.name(node)))
@@ -469,11 +469,11 @@ class Director:
         kind, namespace, name = identity
         edit = edit_of(self._trace.objects[identity])
         if edit is None:
-            raise NotApplicable(f"{kind} {name} has no field to change")
+            raise ObjectMissing(f"{kind} {name} has no field to change")
         try:
             await self._requests.patch((kind, name, choose(edit)), namespace or "default", "merge", "")
         except ApiError as error:
-            raise NotApplicable(error.message) from error
+            raise ObjectMissing(error.message) from error
         self._trace.note(f"{edit.text} of {kind} {name}")
         return edit
 
@@ -518,10 +518,10 @@ class Director:
             is_kind = of_kind == kind or of_kind.partition(".")[0].lower() == kind.lower()
             if is_kind and is_same and namespace in (disturbance.namespace, ""):
                 return identity
-        raise NotApplicable(f"there is no {disturbance.object}")
+        raise ObjectMissing(f"there is no {disturbance.object}")
 
 
-class NotApplicable(Exception):
+class ObjectMissing(Exception):
     """A disturbance has no object in this run."""
 
 

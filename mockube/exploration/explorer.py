@@ -41,16 +41,16 @@ from mockube.operators.end_state import (
 )
 
 from . import plans
-from .director import Director, Limits, RunOutcome, RunSetting, StepFailed, do_operation, write_kubeconfig
+from .director import Director, RunLimits, RunOutcome, RunSetting, StepFailed, do_operation, write_kubeconfig
 from .findings import OperatorFinding, what_happened
-from .judgements import STAYS, OperatorProblem, Reference, end_differences, find_problems
+from .judgements import STAYS, OperatorProblem, UndisturbedRuns, end_differences, find_problems
 from .plans import PLANS, Disturbance, Learned, Plan, count_writes, pair_plans, single_plans, smallest
 from .scenario import GONE, InvalidScenario, ObjectRef, Scenario
 from .starters import Starter
 from .trace import Trace, following
 
 REPETITIONS: Final = 3
-FIRST_LIMITS: Final = Limits(settle=1.5, patience=0.0, max_seconds=60.0)
+FIRST_LIMITS: Final = RunLimits(settle=1.5, patience=0.0, max_seconds=60.0)
 """Those of the undisturbed runs, from which the others are learned."""
 MAX_OWNED: Final = 20
 MAX_NOT_KNOWN: Final = 5
@@ -223,7 +223,7 @@ class Laboratory:
         self._root = root
         self._number = 0
 
-    async def run(self, plan: Plan, limits: Limits, is_as_expected: Callable[[Trace], bool]) -> RunOutcome:
+    async def run(self, plan: Plan, limits: RunLimits, is_as_expected: Callable[[Trace], bool]) -> RunOutcome:
         """Run a plan. An outcome with a problem says nothing about the operator."""
         clock = self.setting.clock
         fork = await asyncio.to_thread(self._root.fork)
@@ -256,7 +256,7 @@ class Explorer:
         self._scenario = laboratory.setting.scenario
         self._random: Random = SeededRandom(options.seed)
         self._places = asyncio.Semaphore(options.parallel)
-        self._references: dict[str, Reference] = {}
+        self._references: dict[str, UndisturbedRuns] = {}
         self._limits = FIRST_LIMITS
         self._seen: set[tuple[str, ...]] = set()
         self.result = Exploration()
@@ -307,14 +307,14 @@ class Explorer:
             )
         return outcome
 
-    def _reference(self, first: RunOutcome, second: RunOutcome) -> Reference:
+    def _reference(self, first: RunOutcome, second: RunOutcome) -> UndisturbedRuns:
         touched = first.trace.touched | second.trace.touched
         ends = [
             [each.trace.objects[identity] for identity in touched if identity in each.trace.objects]
             for each in (first, second)
         ]
         counted = first.trace.counted | second.trace.counted
-        reference = Reference(
+        reference = UndisturbedRuns(
             arranged=self._laboratory.arranged,
             trace=first.trace,
             varying=learn_varying(ends[0], ends[1], counted),
@@ -343,13 +343,13 @@ class Explorer:
             )
             self.result.findings.append(finding)
 
-    def _learn_limits(self, outcomes: Iterator[RunOutcome]) -> Limits:
+    def _learn_limits(self, outcomes: Iterator[RunOutcome]) -> RunLimits:
         traces = [outcome.trace for outcome in outcomes]
         gap = max((gap for trace in traces for gap in trace.gaps[1:]), default=0.0)
         settle = _within(3 * gap + 0.1, _SETTLE)
         max_seconds = max(trace.last_activity - trace.began for trace in traces)
         patience = self._options.patience
-        return Limits(
+        return RunLimits(
             settle=settle,
             patience=_within(8 * settle, _PATIENCE) if patience is None else patience,
             max_seconds=_within(10 * max_seconds + 5 * settle, _LONGEST),
@@ -520,7 +520,7 @@ class Explorer:
         reference = self._references[plan.ending]
         limits = self._limits
         if slow > 1:
-            limits = Limits(
+            limits = RunLimits(
                 settle=limits.settle, patience=limits.patience * slow, max_seconds=limits.max_seconds * slow
             )
         return await self._laboratory.run(plan, limits, lambda trace: not end_differences(trace, reference))

@@ -22,7 +22,7 @@ from mockube.operators.end_state import (
 from .director import MAX_EXITS, RunOutcome
 from .invariants import Invariant
 from .plans import DELETE, Plan
-from .trace import SentRequest, Trace
+from .trace import OperatorRequest, Trace
 
 HOT_FACTOR: Final = 5
 HOT_LEAST: Final = 25
@@ -43,7 +43,7 @@ class OperatorProblem(Struct, frozen=True, kw_only=True):
     """What is the same for the same problem of another run."""
 
 
-class Reference(Struct, frozen=True, kw_only=True):
+class UndisturbedRuns(Struct, frozen=True, kw_only=True):
     """The undisturbed runs, with which others are compared."""
 
     arranged: Mapping[Identity, ReadOnlyTree]
@@ -56,7 +56,7 @@ class Reference(Struct, frozen=True, kw_only=True):
 
 
 def find_problems(
-    outcome: RunOutcome, reference: Reference, invariants: Sequence[Invariant]
+    outcome: RunOutcome, reference: UndisturbedRuns, invariants: Sequence[Invariant]
 ) -> Sequence[OperatorProblem]:
     """Return what is wrong with a run, but not what is wrong with the undisturbed one as well."""
     trace = outcome.trace
@@ -75,7 +75,7 @@ def find_problems(
     return [*unique.values()]
 
 
-def end_differences(trace: Trace, reference: Reference) -> Sequence[Difference]:
+def end_differences(trace: Trace, reference: UndisturbedRuns) -> Sequence[Difference]:
     """Compare the objects that either run has touched."""
     touched = trace.touched | reference.trace.touched
     actual, expected = (_end_of(each, touched, reference.varying) for each in (trace, reference.trace))
@@ -87,7 +87,7 @@ def _end_of(trace: Trace, touched: frozenset[Identity], varying: Varying) -> End
     return end_state(objects, varying, trace.counted)
 
 
-def _at_end(outcome: RunOutcome, reference: Reference) -> Iterator[OperatorProblem]:
+def _at_end(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[OperatorProblem]:
     for text in outcome.failed_steps:
         yield OperatorProblem(type="step", text=text, key=("step", text))
     for text in outcome.failed_expectations:
@@ -108,7 +108,7 @@ def _at_end(outcome: RunOutcome, reference: Reference) -> Iterator[OperatorProbl
         yield OperatorProblem(type="end", text=str(difference), key=("end", *difference.key))
 
 
-def _what_stays(outcome: RunOutcome, reference: Reference) -> Iterator[OperatorProblem]:
+def _what_stays(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[OperatorProblem]:
     """Yield what the operator has made and what still exists after its resource was deleted."""
     if outcome.plan.ending != DELETE or not outcome.is_quiet:
         return
@@ -246,7 +246,7 @@ def _forbidden(trace: Trace) -> Iterator[OperatorProblem]:
             yield OperatorProblem(type="rights", text=text, key=("rights", request.verb, request.resource))
 
 
-def _hot_loops(outcome: RunOutcome, reference: Reference) -> Iterator[OperatorProblem]:
+def _hot_loops(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[OperatorProblem]:
     writes = [each for each in outcome.trace.requests if each.is_write]
     restarts = 1 + sum(
         "crash" in each.action or each.action == "restart" for each in outcome.plan.disturbances
@@ -257,5 +257,5 @@ def _hot_loops(outcome: RunOutcome, reference: Reference) -> Iterator[OperatorPr
         yield OperatorProblem(type="hot loop", text=text, key=("hot loop", verb, resource))
 
 
-def _group(request: SentRequest) -> tuple[str, str]:
+def _group(request: OperatorRequest) -> tuple[str, str]:
     return request.verb, request.resource

@@ -54,7 +54,7 @@ class Change(Struct, frozen=True, kw_only=True):
         return f"{self.type} {kind} {name}{place}{fields} by {self.author}"
 
 
-class SentRequest(Struct, frozen=True, kw_only=True):
+class OperatorRequest(Struct, frozen=True, kw_only=True):
     """A request of the operator that has ended, or a watch that has begun."""
 
     seconds: float
@@ -104,7 +104,7 @@ class Trace(Struct, kw_only=True):
     """The user that the operator is."""
     objects: dict[Identity, ReadOnlyTree]
     changes: list[Change] = field(default_factory=list)
-    requests: list[SentRequest] = field(default_factory=list)
+    requests: list[OperatorRequest] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     hits: dict[str, int] = field(default_factory=dict)
     began: float = 0.0
@@ -189,7 +189,7 @@ class Trace(Struct, kw_only=True):
         group = spec.get("group", "")
         plural = f"{spec.get('resource', '')}.{group}" if group else spec.get("resource", "")
         subresource = spec.get("subresource", "")
-        request = SentRequest(
+        request = OperatorRequest(
             seconds=self._seconds(),
             verb=spec.get("verb", ""),
             resource=f"{plural}/{subresource}" if subresource else plural,
@@ -219,7 +219,7 @@ class Trace(Struct, kw_only=True):
             for each in self.changes
             if each.identity not in counted and not (each.type == "MODIFIED" and is_controller(each.user))
         ]
-        every: Sequence[Note | SentRequest | Change] = [*self.notes, *requests, *changes]
+        every: Sequence[Note | OperatorRequest | Change] = [*self.notes, *requests, *changes]
         return [(each.seconds, each.line()) for each in sorted(every, key=lambda each: each.seconds)]
 
     def _seconds(self) -> float:

@@ -12,7 +12,7 @@ from mockube.failure import UsageError
 from mockube.importing.files import problem_of
 from mockube.lint.machine_reports import printable_json
 
-from .findings import Outcome, Report, fingerprint
+from .findings import OperatorReport, Verdict, fingerprint
 
 
 class KnownFinding(Struct, frozen=True, kw_only=True):
@@ -45,10 +45,10 @@ def read_baseline(path: Path) -> Baseline:
         raise UsageError(f"--baseline: {path} is not a baseline: {error}") from error
 
 
-def baseline_text(report: Report, before: Baseline) -> str:
+def baseline_text(report: OperatorReport, before: Baseline) -> str:
     """Return the file with the findings of a report, the reasons that it had before, and what it had of judgements that were not made."""
     reasons = {each.fingerprint: each.reason for each in before.findings}
-    judgement_names = {each.name for each in report.judgements if each.outcome is not Outcome.NOT_APPLICABLE}
+    judgement_names = {each.name for each in report.judgements if each.outcome is not Verdict.NOT_APPLICABLE}
     others: Mapping[str, Any] = {
         each.fingerprint: to_builtins(each)
         for each in before.findings

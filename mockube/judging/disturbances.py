@@ -12,7 +12,7 @@ from .reference import lines_of
 _SPAN_SECONDS = 5.0
 
 
-class Disturbance(Struct, frozen=True, kw_only=True):
+class RequestDisturbance(Struct, frozen=True, kw_only=True):
     name: str
     did: str
     by_hand: str
@@ -44,37 +44,39 @@ def _slow(bench: Bench) -> None:
 
 
 DISTURBANCES = (
-    Disturbance(
+    RequestDisturbance(
         name="restart of the API server",
         did="every connection of the operator was cut, also its watches, and each new request",
         by_hand="--cut=before",
         begin=_cut,
     ),
-    Disturbance(
+    RequestDisturbance(
         name="lost history",
         did="its watches got 410 Gone, as after a restart of the API server with an emptied cache",
         by_hand="--verbs=watch --status=410 --times=20",
         begin=_lose_history,
     ),
-    Disturbance(
+    RequestDisturbance(
         name="429",
         did="each of its requests got 429 Too Many Requests",
         by_hand="--status=429",
         begin=_too_many,
     ),
-    Disturbance(
+    RequestDisturbance(
         name="503",
         did="each of its requests got 503 Service Unavailable",
         by_hand="--status=503",
         begin=_unavailable,
     ),
-    Disturbance(
+    RequestDisturbance(
         name="500",
         did="each of its requests got 500 Internal Server Error",
         by_hand="--status=500",
         begin=_error,
     ),
-    Disturbance(name="slow answers", did="each of its requests took 2 s", by_hand="--delay=2s", begin=_slow),
+    RequestDisturbance(
+        name="slow answers", did="each of its requests took 2 s", by_hand="--delay=2s", begin=_slow
+    ),
 )
 
 
@@ -93,7 +95,7 @@ def judge(context: Context, judgement: Judgement) -> None:
             _disturb(context, judgement, bench, each)
 
 
-def _disturb(context: Context, judgement: Judgement, bench: Bench, disturbance: Disturbance) -> None:
+def _disturb(context: Context, judgement: Judgement, bench: Bench, disturbance: RequestDisturbance) -> None:
     judgement.did.append(f"{disturbance.name}: {disturbance.did}.")
     bench.create_others()
     bench.start_and_settle()

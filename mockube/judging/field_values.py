@@ -25,7 +25,7 @@ _FORMATS: Final[Mapping[str, str]] = {
 }
 
 
-class FieldChange(Struct, frozen=True, kw_only=True):
+class FieldUpdate(Struct, frozen=True, kw_only=True):
     """A field of the spec, its value in the sample, and another one."""
 
     path: Path
@@ -55,13 +55,13 @@ def schema_of(definition: ReadOnlyTree, version: str) -> ReadOnlyTree:
     return spec
 
 
-def field_changes(schema: ReadOnlyTree, spec: ReadOnlyTree) -> Sequence[FieldChange]:
+def field_changes(schema: ReadOnlyTree, spec: ReadOnlyTree) -> Sequence[FieldUpdate]:
     """Return a change of each field: first those that the sample has, then the others, those near the top first."""
     found = [*_changes(schema, spec, ("spec",))]
     return sorted(found, key=lambda each: (each.before is NO_VALUE, len(each.path), each.path))
 
 
-def _changes(schema: ReadOnlyTree, value: Any, path: Path) -> Iterator[FieldChange]:
+def _changes(schema: ReadOnlyTree, value: Any, path: Path) -> Iterator[FieldUpdate]:
     properties: Mapping[str, ReadOnlyTree] = schema.get("properties") or {}
     if properties and len(path) <= _MAX_DEPTH:
         own = value if isinstance(value, Mapping) else {}
@@ -74,10 +74,10 @@ def _changes(schema: ReadOnlyTree, value: Any, path: Path) -> Iterator[FieldChan
         yield from _change(schema, value, path)
 
 
-def _change(schema: ReadOnlyTree, value: Any, path: Path) -> Iterator[FieldChange]:
+def _change(schema: ReadOnlyTree, value: Any, path: Path) -> Iterator[FieldUpdate]:
     after = other_value(schema, value)
     if after is not NO_VALUE and after != value:
-        yield FieldChange(path=path, before=value, after=after)
+        yield FieldUpdate(path=path, before=value, after=after)
 
 
 def other_value(schema: ReadOnlyTree, value: Any) -> Any:

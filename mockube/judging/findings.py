@@ -16,7 +16,7 @@ class Level(StrEnum):
     NOTE = "note"
 
 
-class Outcome(StrEnum):
+class Verdict(StrEnum):
     PASSED = "passed"
     NOTED = "passed with notes"
     WARNED = "warned"
@@ -26,11 +26,11 @@ class Outcome(StrEnum):
 
 _NOTHING: Final[Mapping[str, str]] = {}
 SEVERITY: Final[Mapping[Level, int]] = {Level.NOTE: 1, Level.WARNING: 2, Level.ERROR: 3}
-_OUTCOMES: Final[Mapping[int, Outcome]] = {
-    0: Outcome.PASSED,
-    1: Outcome.NOTED,
-    2: Outcome.WARNED,
-    3: Outcome.FAILED,
+_OUTCOMES: Final[Mapping[int, Verdict]] = {
+    0: Verdict.PASSED,
+    1: Verdict.NOTED,
+    2: Verdict.WARNED,
+    3: Verdict.FAILED,
 }
 
 
@@ -81,9 +81,9 @@ class Judgement(Struct, kw_only=True):
         )
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Verdict:
         if self.reason:
-            return Outcome.NOT_APPLICABLE
+            return Verdict.NOT_APPLICABLE
         return _OUTCOMES[max((SEVERITY[each.level] for each in self.findings), default=0)]
 
 
@@ -93,7 +93,7 @@ def fingerprint(judgement: str, finding: Finding) -> str:
     return hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class OperatorReport(Struct, frozen=True, kw_only=True):
     """The judgements of an operator, and the findings of a baseline, which are no reason to fail."""
 
     operator: str
@@ -124,7 +124,7 @@ class Report(Struct, frozen=True, kw_only=True):
     def missing_known(self) -> frozenset[str]:
         """Return the fingerprints of the baseline whose judgements were made, and whose findings were not found."""
         judgement_names = {
-            each.name for each in self.judgements if each.outcome is not Outcome.NOT_APPLICABLE
+            each.name for each in self.judgements if each.outcome is not Verdict.NOT_APPLICABLE
         }
         expected = {key for key, judgement in self.known.items() if judgement in judgement_names}
         return frozenset(expected - {fingerprint(each.name, finding) for each, finding in self.findings()})

@@ -13,7 +13,7 @@ import orjson
 from mockube.component_base.printable import printable
 from mockube.lint.machine_reports import printable_json
 
-from .findings import SEVERITY, Finding, Judgement, Level, Outcome, Report, fingerprint
+from .findings import SEVERITY, Finding, Judgement, Level, OperatorReport, Verdict, fingerprint
 from .rules import RULES
 from .text_report import figures
 
@@ -23,7 +23,7 @@ _ROOT: Final = "%SRCROOT%"
 _PAGE: Final = "docs/guides/test-operator.md"
 
 
-def json_report(report: Report, fail_on: str) -> str:
+def json_report(report: OperatorReport, fail_on: str) -> str:
     return _json(
         {
             "operator": report.operator,
@@ -35,7 +35,7 @@ def json_report(report: Report, fail_on: str) -> str:
     )
 
 
-def _judgement_tree(report: Report, judgement: Judgement) -> Mapping[str, Any]:
+def _judgement_tree(report: OperatorReport, judgement: Judgement) -> Mapping[str, Any]:
     return {
         "name": judgement.name,
         "question": judgement.question,
@@ -65,28 +65,28 @@ def _json(tree: Any) -> str:
     return printable_json(orjson.dumps(tree, option=orjson.OPT_INDENT_2).decode())
 
 
-def junit_report(report: Report, fail_on: str) -> str:
+def junit_report(report: OperatorReport, fail_on: str) -> str:
     """Return a suite with a case for each judgement. One that is not applicable is skipped, with its reason."""
     cases = [line for each in report.judgements for line in _case(report, each, fail_on)]
     failures = sum(bool([*_failures(report, each, fail_on)]) for each in report.judgements)
-    skipped = sum(each.outcome is Outcome.NOT_APPLICABLE for each in report.judgements)
+    skipped = sum(each.outcome is Verdict.NOT_APPLICABLE for each in report.judgements)
     counts = f'tests="{len(report.judgements)}" failures="{failures}" errors="0" skipped="{skipped}"'
     head = f"  <testsuite name={_attribute(report.operator)} {counts}>"
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>", head, *cases]
     return "\n".join([*lines, "  </testsuite>", "</testsuites>"])
 
 
-def _failures(report: Report, judgement: Judgement, fail_on: str) -> Iterator[Finding]:
+def _failures(report: OperatorReport, judgement: Judgement, fail_on: str) -> Iterator[Finding]:
     least = SEVERITY[Level(fail_on)]
     for each in judgement.findings:
         if SEVERITY[each.level] >= least and not report.is_known(judgement, each):
             yield each
 
 
-def _case(report: Report, judgement: Judgement, fail_on: str) -> Iterator[str]:
+def _case(report: OperatorReport, judgement: Judgement, fail_on: str) -> Iterator[str]:
     name, seconds = _attribute(judgement.name), f'time="{judgement.seconds:.1f}"'
     yield f"    <testcase classname={_attribute(report.operator)} name={name} {seconds}>"
-    if judgement.outcome is Outcome.NOT_APPLICABLE:
+    if judgement.outcome is Verdict.NOT_APPLICABLE:
         yield f"      <skipped message={_attribute(judgement.reason)}/>"
     failures = [*_failures(report, judgement, fail_on)]
     if failures:
@@ -106,7 +106,7 @@ def _escaped(text: str) -> str:
     return escape("\n".join(map(printable, text.split("\n"))))
 
 
-def sarif_report(report: Report, fail_on: str) -> str:
+def sarif_report(report: OperatorReport, fail_on: str) -> str:
     """Return the findings at the first line of the first input: they concern the program, and no line of a file."""
     rules = [
         {
@@ -129,7 +129,7 @@ def sarif_report(report: Report, fail_on: str) -> str:
 
 
 def _result(
-    report: Report,
+    report: OperatorReport,
     judgement: Judgement,
     finding: Finding,
     fail_on: str,

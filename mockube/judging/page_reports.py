@@ -6,15 +6,15 @@ from typing import Final
 
 from mockube.component_base.printable import printable
 
-from .findings import Finding, Judgement, Outcome, Report
+from .findings import Finding, Judgement, OperatorReport, Verdict
 from .text_report import figures, summary
 
 _MARKS: Final = {
-    Outcome.PASSED: "✅",
-    Outcome.NOTED: "✅",
-    Outcome.WARNED: "⚠️",
-    Outcome.FAILED: "❌",
-    Outcome.NOT_APPLICABLE: "➖",  # noqa: RUF001 - a mark, and no text
+    Verdict.PASSED: "✅",
+    Verdict.NOTED: "✅",
+    Verdict.WARNED: "⚠️",
+    Verdict.FAILED: "❌",
+    Verdict.NOT_APPLICABLE: "➖",  # noqa: RUF001 - a mark, and no text
 }
 _STYLE: Final = """\
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em; color: #1b1f24; background: #fff; }
@@ -25,7 +25,7 @@ pre { background: #f3f5f7; padding: .7em 1em; overflow-x: auto; } section { marg
 td, th { border-color: #30363d; } .failed, .error { color: #ff7b72; } .warned, .warning { color: #e3b341; } .passed { color: #56d364; } .not, .note { color: #9198a1; } }"""
 
 
-def markdown_report(report: Report, fail_on: str) -> str:
+def markdown_report(report: OperatorReport, fail_on: str) -> str:
     lines = [
         f"### {_cell(summary(report, fail_on))}",
         "",
@@ -51,7 +51,7 @@ def _cell(text: str) -> str:
     return "".join(f"\\{character}" if character in "\\`*_[]|#@~" else character for character in plain)
 
 
-def _markdown_details(report: Report, judgement: Judgement) -> Iterator[str]:
+def _markdown_details(report: OperatorReport, judgement: Judgement) -> Iterator[str]:
     yield f"<summary>{judgement.name}: {_cell(judgement.question)}</summary>"
     yield ""
     for finding in judgement.findings:
@@ -73,7 +73,7 @@ def _detail_lines(finding: Finding) -> Iterator[str]:
     yield from (f"$ {printable(command)}" for command in finding.by_hand)
 
 
-def html_report(report: Report, fail_on: str) -> str:
+def html_report(report: OperatorReport, fail_on: str) -> str:
     title = f"Test of {printable(report.operator)}"
     rows = "\n".join(
         f'<tr><td><a href="#{each.name}">{each.name}</a></td>'
@@ -93,7 +93,7 @@ def html_report(report: Report, fail_on: str) -> str:
     )
 
 
-def _section(report: Report, judgement: Judgement) -> str:
+def _section(report: OperatorReport, judgement: Judgement) -> str:
     did = "".join(f"<li>{_html(text)}</li>" for text in judgement.did)
     findings = "".join(_html_finding(report, judgement, each) for each in judgement.findings)
     commands = "\n".join(f"$ {_html(command)}" for command in judgement.by_hand)
@@ -108,7 +108,7 @@ def _section(report: Report, judgement: Judgement) -> str:
     return "\n".join(filter(None, parts))
 
 
-def _html_finding(report: Report, judgement: Judgement, finding: Finding) -> str:
+def _html_finding(report: OperatorReport, judgement: Judgement, finding: Finding) -> str:
     known = " (in the baseline)" if report.is_known(judgement, finding) else ""
     lines = "\n".join(map(_html, _detail_lines(finding)))
     head = f'<p><b class="{finding.level}">{finding.level}</b> <code>{finding.rule}</code>{known}: {_html(finding.text)}</p>'

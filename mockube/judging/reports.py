@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from .findings import Report
+from .findings import OperatorReport
 from .machine_reports import json_report, junit_report, sarif_report
 from .page_reports import html_report, markdown_report
 
-REPORTS: Final[Mapping[str, Callable[[Report, str], str]]] = {
+REPORTS: Final[Mapping[str, Callable[[OperatorReport, str], str]]] = {
     "json": json_report,
     "junit": junit_report,
     "sarif": sarif_report,

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from mockube.component_base.printable import printable
 
-from .findings import Finding, Judgement, Outcome, Report
+from .findings import Finding, Judgement, OperatorReport, Verdict
 
 _INDENT = "    "
 
 
-def table_rows(report: Report) -> Sequence[Sequence[str]]:
+def table_rows(report: OperatorReport) -> Sequence[Sequence[str]]:
     rows = [
         (each.name, each.outcome.value, str(len(each.findings) or ""), f"{each.seconds:.1f} s", figures(each))
         for each in report.judgements
@@ -19,12 +19,12 @@ def table_rows(report: Report) -> Sequence[Sequence[str]]:
 
 def figures(judgement: Judgement) -> str:
     """Return the figures in one line, or the reason why there are none."""
-    if judgement.outcome is Outcome.NOT_APPLICABLE:
+    if judgement.outcome is Verdict.NOT_APPLICABLE:
         return judgement.reason
     return ", ".join(f"{name}: {value}" for name, value in judgement.figures.items())
 
 
-def finding_lines(report: Report, *, shows_details: bool) -> Iterator[str]:
+def finding_lines(report: OperatorReport, *, shows_details: bool) -> Iterator[str]:
     """Yield the findings; with details also what each judgement did, and the commands that show it."""
     for judgement in report.judgements:
         if not judgement.findings and not shows_details:
@@ -44,18 +44,18 @@ def finding_lines(report: Report, *, shows_details: bool) -> Iterator[str]:
         yield from (f"{_INDENT}$ {printable(command)}" for command in report.set_up)
 
 
-def _lines_of(report: Report, judgement: Judgement, finding: Finding) -> Iterator[str]:
+def _lines_of(report: OperatorReport, judgement: Judgement, finding: Finding) -> Iterator[str]:
     known = " (in the baseline)" if report.is_known(judgement, finding) else ""
     yield f"  {finding.level} {finding.rule}{known}: {printable(finding.text)}"
     yield from (f"{_INDENT}{printable(line)}" for line in finding.details)
     yield from (f"{_INDENT}$ {printable(command)}" for command in finding.by_hand)
 
 
-def summary(report: Report, fail_on: str) -> str:
+def summary(report: OperatorReport, fail_on: str) -> str:
     """Return the last line: how many judgements had which outcome, and whether the test fails."""
     counts = [
         f"{count} {outcome.value}"
-        for outcome in Outcome
+        for outcome in Verdict
         if (count := sum(each.outcome is outcome for each in report.judgements))
     ]
     new = sum(1 for _ in report.new_findings())

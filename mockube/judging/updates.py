@@ -12,7 +12,7 @@ from mockube.operators.end_state import Difference, EndState, differences, end_s
 
 from .bench import Bench
 from .context import Context, NotApplicable
-from .field_values import FieldChange, field_changes, schema_of
+from .field_values import FieldUpdate, field_changes, schema_of
 from .findings import Judgement, Level
 from .reference import lines_of, written_objects
 
@@ -50,7 +50,7 @@ def judge(context: Context, judgement: Judgement) -> None:
 
 
 def _try(
-    context: Context, judgement: Judgement, bench: Bench, change: FieldChange, refused: list[str]
+    context: Context, judgement: Judgement, bench: Bench, change: FieldUpdate, refused: list[str]
 ) -> None:
     before = end_state(written_objects(bench), context.expected.varying)
     exits, since = len(bench.exits), context.setup.clock.now()

@@ -10,7 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.objects.health import is_healthy, pod_problem
 from mockube.scheduler.choice import MALFORMED_OBJECT_ERRORS
 
-from .recording import Identity
+from .recording import ObjectIdentity
 
 _READINESS: Final = ("Ready", "Available", "Synced", "Healthy", "Reconciled")
 """Conditions of objects of all kinds that are False if something is wrong."""
@@ -19,22 +19,22 @@ _READINESS: Final = ("Ready", "Available", "Synced", "Healthy", "Reconciled")
 class Candidate(Struct, frozen=True, kw_only=True):
     """Objects of one owner in the same state, of which the first one is explained."""
 
-    identity: Identity
+    identity: ObjectIdentity
     tree: ReadOnlyTree
-    similar: Sequence[Identity] = ()
+    similar: Sequence[ObjectIdentity] = ()
 
 
 def candidates(objects: Mapping[str, Sequence[ReadOnlyTree]]) -> Sequence[Candidate]:
     """Return the objects that may have a problem: owners before what they own, those of users before those of the cluster."""
     found = [
-        (Identity.of(resource, tree), tree)
+        (ObjectIdentity.of(resource, tree), tree)
         for resource, trees in objects.items()
         for tree in trees
         if _is_candidate(resource, tree)
     ]
     unhealthy = {meta.uid(tree) for _, tree in found}
     owners = _Owners(objects)
-    groups: dict[tuple[str, ...], list[tuple[Identity, ReadOnlyTree]]] = {}
+    groups: dict[tuple[str, ...], list[tuple[ObjectIdentity, ReadOnlyTree]]] = {}
     for identity, tree in found:
         if identity.resource == "replicasets.apps" and owners.owner_of(tree) in unhealthy:
             continue  # its Deployment has the same cause
@@ -46,7 +46,7 @@ def candidates(objects: Mapping[str, Sequence[ReadOnlyTree]]) -> Sequence[Candid
     return sorted(selected, key=lambda candidate: (*owners.place_of(candidate.tree), candidate.identity))
 
 
-def _group_of(identity: Identity, tree: ReadOnlyTree) -> tuple[str, ...]:
+def _group_of(identity: ObjectIdentity, tree: ReadOnlyTree) -> tuple[str, ...]:
     """Return a key that objects share if one explanation is enough for them: pods of one owner in the same state."""
     owner = meta.controller_of(tree)
     if identity.resource != "pods" or owner is None:

@@ -9,7 +9,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 
 
-class Identity(NamedTuple):
+class ObjectIdentity(NamedTuple):
     """An object by its resource with the group, such as deployments.apps, its namespace and its name."""
 
     resource: str
@@ -17,11 +17,11 @@ class Identity(NamedTuple):
     name: str
 
     @classmethod
-    def of(cls, resource: str, tree: ReadOnlyTree) -> "Identity":
+    def of(cls, resource: str, tree: ReadOnlyTree) -> "ObjectIdentity":
         return cls(resource, meta.namespace(tree), meta.name(tree))
 
     @classmethod
-    def of_change(cls, change: ReadOnlyTree) -> "Identity":
+    def of_change(cls, change: ReadOnlyTree) -> "ObjectIdentity":
         subject = change["object"]
         return cls(subject["resource"], subject.get("namespace", ""), subject["name"])
 
@@ -74,7 +74,7 @@ class Recording(Struct, frozen=True, kw_only=True):
     logs: Sequence[ContainerLog] = ()
     explanations: Sequence[ReadOnlyTree] = ()
     """The statuses of Explanations of objects."""
-    similar: Mapping[Identity, Sequence[Identity]] = field(default_factory=dict)
+    similar: Mapping[ObjectIdentity, Sequence[ObjectIdentity]] = field(default_factory=dict)
     """Objects whose state is that of an explained one."""
     refusals: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
     """The statuses of Explanations of refused requests, by the names of these."""

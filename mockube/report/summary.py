@@ -13,7 +13,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.explanations.commands import command, kind_argument, namespace_flags, why_object
 
 from .authors import Author
-from .recording import ContainerLog, Identity, Recording
+from .recording import ContainerLog, ObjectIdentity, Recording
 from .refusals import Refusal, refusals
 from .writes import Writes, key_of
 
@@ -145,7 +145,7 @@ class _Summarizer:
         self._recording, self._limits = recording, limits
         self.writes = Writes(recording.changes)
         self._by_uid = {
-            meta.uid(tree): (Identity.of(resource, tree), tree)
+            meta.uid(tree): (ObjectIdentity.of(resource, tree), tree)
             for resource, trees in recording.objects.items()
             for tree in trees
         }
@@ -155,7 +155,7 @@ class _Summarizer:
         subject, limits = status["object"], self._limits
         uid = subject.get("uid", "")
         chain = [*self._owners(uid)]
-        identity = chain[0][0] if chain else Identity("", subject.get("namespace", ""), subject["name"])
+        identity = chain[0][0] if chain else ObjectIdentity("", subject.get("namespace", ""), subject["name"])
         problem: Tree = {
             "object": {name: subject.get(name, "") for name in ("kind", "namespace", "name")},
             "key": key_of(identity),
@@ -172,7 +172,7 @@ class _Summarizer:
         }
         return {name: value for name, value in problem.items() if value not in ([], 0, "")}
 
-    def _owners(self, uid: str) -> Iterator[tuple[Identity, ReadOnlyTree]]:
+    def _owners(self, uid: str) -> Iterator[tuple[ObjectIdentity, ReadOnlyTree]]:
         """Yield an object and its owners."""
         for _ in range(MAX_DEPTH):
             if uid not in self._by_uid:
@@ -182,7 +182,7 @@ class _Summarizer:
             owner = meta.controller_of(tree)
             uid = "" if owner is None else owner["uid"]
 
-    def _logs(self, identity: Identity) -> Iterator[Tree]:
+    def _logs(self, identity: ObjectIdentity) -> Iterator[Tree]:
         if identity.resource != "pods":
             return
         for log in self._recording.logs:

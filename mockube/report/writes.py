@@ -9,7 +9,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.history.field_values import ABSENT, FieldChange, changes_of
 
 from .authors import Author, is_component
-from .recording import Identity
+from .recording import ObjectIdentity
 
 MAX_FIELDS: Final = 6
 """The fields of a write that are named."""
@@ -24,10 +24,10 @@ class Writes:
     """The changes of a recording, by object and by author."""
 
     def __init__(self, changes: Sequence[ReadOnlyTree]) -> None:
-        self._by_object: dict[Identity, list[ReadOnlyTree]] = {}
+        self._by_object: dict[ObjectIdentity, list[ReadOnlyTree]] = {}
         self._by_author: dict[Author, list[ReadOnlyTree]] = {}
         for change in changes:
-            self._by_object.setdefault(Identity.of_change(change), []).append(change)
+            self._by_object.setdefault(ObjectIdentity.of_change(change), []).append(change)
             self._by_author.setdefault(Author.of(change), []).append(change)
 
     def authors(self) -> Sequence[tuple[Author, int]]:
@@ -42,19 +42,19 @@ class Writes:
         beyond_status = [change for change in changes if not _is_of_status(change)] or changes
         return [self.described(change) for change in reversed(beyond_status[-limit:])]
 
-    def of_objects(self, identities: Iterable[Identity], limit: int) -> Sequence[Tree]:
+    def of_objects(self, identities: Iterable[ObjectIdentity], limit: int) -> Sequence[Tree]:
         """Return the last writes of objects, the newest first: what clients want of them, and their last status."""
         changes = [change for identity in identities for change in self._by_object.get(identity, ())]
         of_clients = [change for change in changes if not is_component(Author.of(change).user)]
         others = [change for change in changes if is_component(Author.of(change).user)]
-        last_of = {(Author.of(change), Identity.of_change(change)): change for change in others}
+        last_of = {(Author.of(change), ObjectIdentity.of_change(change)): change for change in others}
         newest_first = sorted(of_clients, key=_revision)[::-1][:limit]
         rest = sorted(last_of.values(), key=_revision)[::-1][: limit - len(newest_first)]
         return [self.described(change) for change in sorted([*newest_first, *rest], key=_revision)[::-1]]
 
     def described(self, change: ReadOnlyTree) -> Tree:
         """Return a write: who, when, to what, and which fields."""
-        identity, author = Identity.of_change(change), change.get("author") or {}
+        identity, author = ObjectIdentity.of_change(change), change.get("author") or {}
         fields, omitted = self._fields(change, identity)
         write: Tree = {
             "time": change.get("time", ""),
@@ -70,7 +70,7 @@ class Writes:
         }
         return write | ({"omittedFields": omitted} if omitted else {})
 
-    def _fields(self, change: ReadOnlyTree, identity: Identity) -> tuple[Sequence[str], int]:
+    def _fields(self, change: ReadOnlyTree, identity: ObjectIdentity) -> tuple[Sequence[str], int]:
         """Return the fields that a write changed, and the number of those that are left out."""
         if change["type"] != "MODIFIED":
             return [], 0
@@ -82,7 +82,7 @@ class Writes:
         return [str(each) for each in found[:MAX_FIELDS]], max(0, len(found) - MAX_FIELDS)
 
     def _states_around(
-        self, write: ReadOnlyTree, identity: Identity
+        self, write: ReadOnlyTree, identity: ObjectIdentity
     ) -> tuple[ReadOnlyTree | None, ReadOnlyTree | None] | None:
         """Return the object before and after a write; None if the history does not begin with its creation."""
         tree: ReadOnlyTree | None = None
@@ -99,7 +99,7 @@ class Writes:
         return None
 
 
-def key_of(identity: Identity) -> str:
+def key_of(identity: ObjectIdentity) -> str:
     """Return the key by which the page knows an object."""
     return "|".join(identity)
 

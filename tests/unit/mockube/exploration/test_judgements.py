@@ -2,7 +2,7 @@ import pytest
 
 from mockube.exploration.director import RunOutcome
 from mockube.exploration.invariants import invariant
-from mockube.exploration.judgements import Reference, find_problems
+from mockube.exploration.judgements import UndisturbedRuns, find_problems
 from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
 from mockube.exploration.trace import Trace
 from mockube.operators.end_state import NOTHING_VARIES
@@ -48,7 +48,7 @@ def request(verb="create", resource="configmaps", code=201, **status):
 
 def problems(events, expected=(), invariants=(), writes=5, plan=UNDISTURBED, **fields):
     outcome = RunOutcome(plan=plan, trace=trace(*events), **fields)
-    reference = Reference(
+    reference = UndisturbedRuns(
         arranged={}, trace=trace(*expected), varying=NOTHING_VARIES, user=OPERATOR, writes=writes
     )
     return [(each.type, each.text) for each in find_problems(outcome, reference, invariants)]

@@ -9,14 +9,14 @@ import pytest
 
 from mockube.failure import UsageError
 from mockube.judging.baseline import Baseline, KnownFinding, baseline_text, read_baseline
-from mockube.judging.findings import Judgement, Level, Outcome, Report, fingerprint
+from mockube.judging.findings import Judgement, Level, OperatorReport, Verdict, fingerprint
 from mockube.judging.machine_reports import json_report, junit_report, sarif_report
 from mockube.judging.page_reports import html_report, markdown_report
 from mockube.judging.rules import RULES
 from mockube.judging.text_report import finding_lines, summary, table_rows
 
 
-def _report(known: Mapping[str, str] | None = None) -> Report:
+def _report(known: Mapping[str, str] | None = None) -> OperatorReport:
     deletions = Judgement(
         name="deletions", question="Does it leave nothing?", figures={"gone after": "1.0 s"}
     )
@@ -26,7 +26,7 @@ def _report(known: Mapping[str, str] | None = None) -> Report:
     growth.add("memory-grows", Level.WARNING, "Memory", "grows")
     upgrade = Judgement(name="upgrade", question="Is it the same?", reason="no version before")
     rights = Judgement(name="rights", question="Has it its rights?")
-    return Report(
+    return OperatorReport(
         operator="./manager",
         judgements=[rights, deletions, growth, upgrade],
         known=known or {},
@@ -44,10 +44,10 @@ def _known(name: str) -> Mapping[str, str]:
 
 def test_outcome_is_that_of_most_severe_finding() -> None:
     assert [each.outcome for each in _report().judgements] == [
-        Outcome.PASSED,
-        Outcome.FAILED,
-        Outcome.WARNED,
-        Outcome.NOT_APPLICABLE,
+        Verdict.PASSED,
+        Verdict.FAILED,
+        Verdict.WARNED,
+        Verdict.NOT_APPLICABLE,
     ]
 
 

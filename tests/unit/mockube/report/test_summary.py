@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from mockube.failure import UsageError
-from mockube.report.recording import ContainerLog, Identity, Subject
+from mockube.report.recording import ContainerLog, ObjectIdentity, Subject
 from mockube.report.summary import LEVELS, summarize
 from mockube.report.writing import MAX_TEXT, WRITERS, check_path
 from tests.support.reports import ADMIN, changes_to, explanation, recording, request, tree_of
@@ -27,7 +27,7 @@ def small():
                 POD, "none of 4 nodes can take the pod", nodes=NODES, evidence=[{"text": "0/4 nodes"}]
             )
         ],
-        similar={Identity("pods", "default", "web-1"): [Identity("pods", "default", "web-2")]},
+        similar={ObjectIdentity("pods", "default", "web-1"): [ObjectIdentity("pods", "default", "web-2")]},
         logs=[
             ContainerLog(
                 namespace="default", pod="web-1", container="main", lines=["it ends", "```", "</script>"]

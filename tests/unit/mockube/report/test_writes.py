@@ -1,12 +1,12 @@
 """Who wrote last, and what."""
 
 from mockube.report.authors import Author, is_component
-from mockube.report.recording import Identity
+from mockube.report.recording import ObjectIdentity
 from mockube.report.refusals import refusals
 from mockube.report.writes import Writes
 from tests.support.reports import ADMIN, CONTROLLER, changes_to, request, tree_of
 
-WEB = Identity("deployments.apps", "default", "web")
+WEB = ObjectIdentity("deployments.apps", "default", "web")
 
 
 def deployment(replicas, **fields):
