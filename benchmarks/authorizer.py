@@ -20,7 +20,7 @@ from mockube.apiserver.authz.chain import Attributes, Authorization
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.bootstrap import rbac
 from mockube.apiserver.kinds.built_in_kinds import GROUPS
-from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 

@@ -20,11 +20,11 @@ from mockube.client.component_helpers.pod_requests import Amounts, HostPort, amo
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
 
-from .effects import Step
 from .pod_lifecycle import admission, preemption
 from .pod_lifecycle.admission import NodeAllocation, PodRejection
 from .pod_lifecycle.preemption import NothingToPreempt, PreemptiblePod
 from .pod_lifecycle.resize import allocated_spec, with_requests
+from .step_effects import Step
 
 LOG = logging.getLogger(__name__)
 _REJECTION_INTERVAL: Final = timedelta(milliseconds=40)

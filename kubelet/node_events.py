@@ -14,8 +14,8 @@ from mockube.client.events.recorder import Recorder
 from mockube.client.flowcontrol import Rate, TokenBucket
 from mockube.component_base.clock import Clock
 
-from .effects import EmitEvent
 from .node_objects import has_active_kubelet, is_simulated, kubelet_minor
+from .step_effects import EmitEvent
 from .volumes.host_paths import HOST_PATHS, host_path_problems
 
 QUEUE_LENGTH: Final = 100_000

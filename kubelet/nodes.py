@@ -19,7 +19,6 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import run_all
 
 from .addresses import NodeAddresses
-from .effects import PatchObject
 from .kubelet_versions import KUBELET_VERSION, is_unsupported, kubelet_version
 from .node_events import NodeEvents
 from .node_objects import has_active_kubelet, internal_ip, is_simulated, node, stopped_units
@@ -33,6 +32,7 @@ from .settings import KubeletContext
 from .stages.files import load_stages, of_kind
 from .stages.runner import StageRunner
 from .status_writer import StatusWriter
+from .step_effects import PatchObject
 from .template_context import TemplateContext
 
 LOG: Final = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.events.recorder import Recorder
 
-from .effects import EmitEvent
+from .step_effects import EmitEvent
 
 MAX_PODS: Final = 20
 """The number of pods of one owner that have Events of their own."""

@@ -24,7 +24,6 @@ from mockube.container_runtime.pod_script import script_of
 
 from .admitted_pods import AdmittedPods
 from .disk_pressure import DiskPressure
-from .effects import EmitEvent, PatchObject, RunHook, StartContainer, Step, StopContainer
 from .evictions import Evictions
 from .image_manager import ImageManager, PodImageAccess
 from .memory_pressure import MemoryPressure
@@ -55,6 +54,7 @@ from .stages.runner import StageRunner
 from .start_checks import PossibleObjects
 from .static_pods.static_pods import StaticPods
 from .status_writer import StatusWriter
+from .step_effects import EmitEvent, PatchObject, RunHook, StartContainer, Step, StopContainer
 from .template_context import TemplateContext
 
 WORKERS: Final = 16

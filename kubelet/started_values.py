@@ -17,8 +17,8 @@ from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
 from mockube.container_runtime.config.volumes import names_at_start
 
-from .effects import PatchObject, Step
 from .start_checks import ReferencedObjects
+from .step_effects import PatchObject, Step
 
 _MAX_SECRETS: Final = 1_000
 """The number of Secrets whose values are kept for the next pods."""

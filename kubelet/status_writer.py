@@ -17,8 +17,8 @@ from mockube.client.resources import Key
 from mockube.client.verbs import AnyResource, Client
 from mockube.component_base.clock import Clock
 
-from .effects import DeleteObject, Effect, EmitEvent, PatchObject
 from .owner_events import OwnerEvents
+from .step_effects import DeleteObject, Effect, EmitEvent, PatchObject
 
 
 class _LastWrite(NamedTuple):

@@ -14,7 +14,7 @@ from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 from mockube.component_base.metrics import Distribution, MetricsRegistry
 
-from .always import AlwaysAdmit, AlwaysDeny
+from .always_admit_and_deny import AlwaysAdmit, AlwaysDeny
 from .always_pull_images import AlwaysPullImages
 from .certificates import (
     CertificateApproval,

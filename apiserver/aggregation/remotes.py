@@ -12,7 +12,7 @@ from mockube.apimachinery.groups import GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend
-from mockube.apiserver.storage.change_history import Change
+from mockube.apiserver.storage.recent_changes import Change
 from mockube.apiserver.storage.stored_object import StoredObject
 
 FindRow: TypeAlias = Callable[[str, str, str], Resource | None]

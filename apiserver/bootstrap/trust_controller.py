@@ -8,7 +8,7 @@ from typing import Final
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.storage.change_history import Change
+from mockube.apiserver.storage.recent_changes import Change
 from mockube.etcd.errors import KVError
 
 from .ensure import ensure

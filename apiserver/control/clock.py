@@ -28,7 +28,7 @@ from mockube.apiserver.registry.request_context import (
     write_options,
 )
 from mockube.apiserver.request.endpoints import RESOURCE_VERBS
-from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
 from mockube.apiserver.user import SERVER
 from mockube.apiserver.wire.negotiation import MediaType

@@ -32,8 +32,8 @@ from mockube.apiserver.registry.request_context import Body, ListResult, ObjectR
 from mockube.apiserver.request.endpoints import RESOURCE_VERBS
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request_info import RequestInfo
-from mockube.apiserver.storage.change_history import Change, ChangeKind
 from mockube.apiserver.storage.journal import MAX_TEXT, Author
+from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.apiserver.storage.stored_object import canonical_custom
 from mockube.apiserver.user import SERVER
 from mockube.apiserver.wire.negotiation import MediaType

@@ -16,7 +16,7 @@ from mockube.apimachinery import meta, status
 from mockube.apimachinery.timestamps import format_micro_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.component_base.clock import ClusterClock, Idleness, Timer
 from mockube.component_base.supervision import timeout
 

@@ -18,7 +18,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import STOP_HEARTBEATS, STOPPED_BY_FAULT, STOPS_HEARTBEATS
 from mockube.apiserver.registry.patch import patch_as_server
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.storage.change_history import Change
+from mockube.apiserver.storage.recent_changes import Change
 from mockube.apiserver.storage.stored_object import StoredObject
 
 PARTITION: Final = "partition"

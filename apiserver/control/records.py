@@ -25,7 +25,7 @@ from mockube.apiserver.registry.request_context import (
 )
 from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.registry.watch_stream import ClientWatch, OpenWatch
-from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.supervision import start

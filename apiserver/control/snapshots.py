@@ -20,7 +20,7 @@ from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
 from mockube.apiserver.registry.revisions import pieces_at_revision
 from mockube.apiserver.request.endpoints import RESOURCE_VERBS
-from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.component_base.supervision import run_to_end
 from mockube.etcd.archive.read import Archive, check
 from mockube.etcd.archive.write import archive

@@ -21,7 +21,7 @@ from mockube.apiserver.interpreter_memory import return_free_memory
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
-from mockube.apiserver.storage.change_history import Change
+from mockube.apiserver.storage.recent_changes import Change
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
-from mockube.apiserver.storage.change_history import Change
+from mockube.apiserver.storage.recent_changes import Change
 
 from .custom_metrics import CUSTOM_METRICS, EXTERNAL_METRICS, CustomMetrics
 from .registry import Backend

@@ -13,7 +13,7 @@ from msgspec import Struct
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.storage.cache_watchers import CacheWatcher
-from mockube.apiserver.storage.change_history import Change
+from mockube.apiserver.storage.recent_changes import Change
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 

@@ -15,7 +15,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired
 from mockube.apiserver.event_loop import QUICK_SLICE, filter_in_slices
 from mockube.apiserver.kinds.kind import RemoteConversion
-from mockube.apiserver.storage.change_history import Change, ChangeKind, TooOldResourceVersion
+from mockube.apiserver.storage.recent_changes import Change, ChangeKind, TooOldResourceVersion
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop

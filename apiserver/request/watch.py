@@ -18,7 +18,7 @@ from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import ListOptions, RequestContext
 from mockube.apiserver.registry.watch_stream import ClientWatch, OpenWatch, WatchEvent, watch
-from mockube.apiserver.storage.change_history import Encode
+from mockube.apiserver.storage.recent_changes import Encode
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.wire.frames import FRAMES, json_text
 from mockube.apiserver.wire.negotiation import STREAMED_FORMATS, MediaType, OutputFormat, View

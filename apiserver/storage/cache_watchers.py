@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from typing import Final, Protocol
 
-from .change_history import Change
+from .recent_changes import Change
 
 LOG: Final = logging.getLogger(__name__)
 

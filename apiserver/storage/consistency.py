@@ -12,7 +12,7 @@ from mockube.component_base.clock import Clock
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV, KeyValue, Range, prefix_end
 
-from .change_history import TooOldResourceVersion
+from .recent_changes import TooOldResourceVersion
 from .resource_cache import ResourceCache
 from .watch_cache import WatchCache
 

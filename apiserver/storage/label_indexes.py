@@ -3,7 +3,7 @@
 from collections.abc import Collection, Generator, Mapping
 from typing import Final, TypeAlias
 
-from .change_history import Change, ChangeKind
+from .recent_changes import Change, ChangeKind
 from .stored_object import StoredObject
 
 MAX_INDEXED_LABELS: Final = 16

@@ -11,8 +11,8 @@ from sortedcontainers import SortedList
 from mockube.etcd.kv import prefix_end
 
 from .cache_watchers import CacheWatchers
-from .change_history import Change, ChangeHistory, ChangeKind
 from .label_indexes import LabelIndexes
+from .recent_changes import Change, ChangeKind, RecentChanges
 from .stored_object import StoredObject
 
 MAX_UNINDEXED_OBJECTS: Final = 32
@@ -31,7 +31,7 @@ class ResourceCache:
         self.objects: Final[dict[bytes, StoredObject]] = {}
         """By their keys."""
         self._keys: SortedList[bytes] = SortedList()
-        self.history: Final = ChangeHistory()
+        self.history: Final = RecentChanges()
         self.watchers: Final = CacheWatchers(prefix)
         self._labels = LabelIndexes(self.objects)
 

@@ -14,9 +14,9 @@ from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
 
-from .change_history import Change, ChangeKind
 from .folders import Folders
 from .progress import CacheProgress
+from .recent_changes import Change, ChangeKind
 from .resource_cache import ResourceCache
 from .stored_object import StoredObject
 from .value_reader import ValueReader

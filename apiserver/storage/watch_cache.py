@@ -10,9 +10,9 @@ from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.kv import KV
 
 from .cache_lag import CacheLag
-from .change_history import Change, ChangeKind
 from .folders import Folders
 from .progress import CacheProgress, finish
+from .recent_changes import Change, ChangeKind
 from .resource_cache import ResourceCache
 from .store_reflector import StoreReflector
 from .stored_object import StoredObject, other_kind

@@ -16,7 +16,7 @@ from mockube.container_runtime.start_errors import StartError
 from mockube.container_runtime.streams import STDERR, ProgramStreams, Streams
 
 from .client_pace import ClientPace
-from .connections.pod_network import PodConnections
+from .connections.pod_connections import PodConnections
 from .execution import InterruptiblePause, run_to_end
 from .files.process_files import capabilities
 from .pod_files import PodFiles

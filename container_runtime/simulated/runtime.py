@@ -80,7 +80,7 @@ from .client_pace import ClientPace
 from .configured_containers import ConfiguredContainers
 from .connections.access_logs import AccessLogs
 from .connections.agnhost_responses import ContainerAccess
-from .connections.pod_network import PodConnections
+from .connections.pod_connections import PodConnections
 from .connections.port_answers import CLIENT_PORT, OpenPort, ReceivedRequest
 from .connections.port_responses import PortResponses
 from .connections.ports import serve_port

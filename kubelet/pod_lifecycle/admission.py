@@ -16,7 +16,7 @@ from mockube.client.component_helpers.node_selectors import required_node_affini
 from mockube.client.component_helpers.pod_requests import CPU, MEMORY, PODS, Amounts, HostPort
 from mockube.client.component_helpers.tolerations import find_untolerated_taint
 from mockube.client.podview import FAILED
-from mockube.kubelet.effects import EmitEvent, PatchObject, Step
+from mockube.kubelet.step_effects import EmitEvent, PatchObject, Step
 
 from .pod_conditions import CONDITION_READY_TO_START
 from .preemption import is_critical

@@ -15,8 +15,8 @@ from mockube.container_runtime.behavior import KILLED, RunBehavior
 from mockube.container_runtime.pod_script import NEVER
 from mockube.container_runtime.start_errors import START_ERROR
 from mockube.container_runtime.state import ContainerState
-from mockube.kubelet.effects import EmitEvent, StopContainer
 from mockube.kubelet.start_checks import pod_reference
+from mockube.kubelet.step_effects import EmitEvent, StopContainer
 
 from . import container_start, container_status
 from .backoff import restart_delay

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from mockube.apimachinery.timestamps import after, format_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR
-from mockube.kubelet.effects import EmitEvent, RunHook, StartContainer
 from mockube.kubelet.security_profiles import profile_failure
 from mockube.kubelet.start_checks import CONFIG_ERROR, INVALID_IMAGE_NAME, StartFailure, start_failure
+from mockube.kubelet.step_effects import EmitEvent, RunHook, StartContainer
 
 from . import container_status
 from .container_status import Container, ContainerUpdate

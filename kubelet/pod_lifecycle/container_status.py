@@ -16,7 +16,7 @@ from mockube.container_runtime.images.resolution import image_id
 from mockube.container_runtime.load import NO_LOAD, RunLoad
 from mockube.container_runtime.pod_script import Script
 from mockube.container_runtime.state import ContainerState
-from mockube.kubelet.effects import ContainerAction, EmitEvent
+from mockube.kubelet.step_effects import ContainerAction, EmitEvent
 
 from .container_context import NO_CONTEXT, ContainerContext
 from .observations import ObservedRun, Results

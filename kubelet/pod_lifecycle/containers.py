@@ -28,7 +28,7 @@ from mockube.container_runtime.load import NO_LOAD
 from mockube.container_runtime.pod_script import Script, script_of
 from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
 from mockube.container_runtime.state import ContainerState
-from mockube.kubelet.effects import ContainerAction, EmitEvent, StopContainer
+from mockube.kubelet.step_effects import ContainerAction, EmitEvent, StopContainer
 
 from . import container as lifecycle
 from .container_context import NO_CONTEXT, ContainerContext

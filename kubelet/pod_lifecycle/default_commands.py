@@ -4,7 +4,7 @@ from shlex import join
 from typing import Final
 
 from mockube.container_runtime.behavior import has_default_command, has_open_input
-from mockube.kubelet.effects import EmitEvent
+from mockube.kubelet.step_effects import EmitEvent
 
 from .container_status import Container, Role
 from .containers import PodContainers

@@ -15,7 +15,7 @@ from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.image_service import PullFailed, StoredImage
-from mockube.kubelet.effects import EmitEvent
+from mockube.kubelet.step_effects import EmitEvent
 
 from .backoff import BACKOFF_RESET, pull_delay
 

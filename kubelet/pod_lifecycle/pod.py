@@ -19,9 +19,9 @@ from mockube.client.podview import FAILED, PENDING, SUCCEEDED
 from mockube.container_runtime.pod_script import NEVER, Script, script_of
 from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
 from mockube.container_runtime.state import ContainerKill, ContainerState
-from mockube.kubelet.effects import NO_STEP, DeleteObject, Effect, EmitEvent, PatchObject, Step
 from mockube.kubelet.security_profiles import ALL_PROFILES, ProfilesOfNode
 from mockube.kubelet.start_checks import NO_OBJECTS, ReferencedObjects, missing_pull_secrets, mount_failures
+from mockube.kubelet.step_effects import NO_STEP, DeleteObject, Effect, EmitEvent, PatchObject, Step
 from mockube.kubelet.volumes.attachments import unattached_volumes
 from mockube.kubelet.volumes.host_paths import PathType
 from mockube.kubelet.volumes.node_volumes import lacking_volumes

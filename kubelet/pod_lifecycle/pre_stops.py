@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from mockube.apimachinery.timestamps import after, span_of
-from mockube.kubelet.effects import RunHook
+from mockube.kubelet.step_effects import RunHook
 
 from .containers import PodContainers
 from .hooks import pre_stop_result

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mockube.container_runtime.behavior import end_without_program, has_default_command
-from mockube.kubelet.effects import EmitEvent
+from mockube.kubelet.step_effects import EmitEvent
 
 from .container_status import Container
 

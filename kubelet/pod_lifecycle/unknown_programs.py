@@ -8,7 +8,7 @@ from mockube.container_runtime.behavior import end_of_handler, end_without_progr
 from mockube.container_runtime.config.variables import expand_probe_command
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_spec
-from mockube.kubelet.effects import EmitEvent
+from mockube.kubelet.step_effects import EmitEvent
 
 from .container_status import Container, container_field
 from .containers import PodContainers

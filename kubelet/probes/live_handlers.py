@@ -26,7 +26,6 @@ from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.port_probe import PortAnswer, PortProbe
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.runtime import ContainerRuntime
-from mockube.kubelet.effects import ContainerAction, RunHook
 from mockube.kubelet.pod_lifecycle.observations import (
     HOOK_SUCCESS,
     PENDING_HOOK,
@@ -41,6 +40,7 @@ from mockube.kubelet.pod_lifecycle.port_probes import port_result, request_fails
 from mockube.kubelet.pod_lifecycle.probe_results import exec_result, scripted_results
 from mockube.kubelet.pod_lifecycle.probed_runs import attempt_time
 from mockube.kubelet.pod_lifecycle.probing import Probe, UnresolvedPort, probe_times
+from mockube.kubelet.step_effects import ContainerAction, RunHook
 
 from .totals import TotalsByPod
 

@@ -7,7 +7,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.kubelet.effects import DeleteObject, Effect, EmitEvent, PatchObject
+from mockube.kubelet.step_effects import DeleteObject, Effect, EmitEvent, PatchObject
 from mockube.kubelet.template.expression import Environment, TemplateError
 
 from .document import DeleteStep, EventStep, FinalizersStep, PatchStep, Stage, StageStep

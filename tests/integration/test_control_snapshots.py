@@ -15,7 +15,7 @@ from mockube.apiserver.bootstrap.manager_roles import roles_of_control
 from mockube.apiserver.control import forks, snapshots
 from mockube.apiserver.request.limits import has_no_deadline
 from mockube.apiserver.request_info import RequestInfo
-from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.etcd.errors import Compacted
 from tests.support.event_loop import WAIT_TIMEOUT, until
 from tests.support.server.apiserver import Client, running, running_with_roles

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from mockube.apiserver.authz.chain import PreparationNeeded
-from mockube.apiserver.storage.change_history import Change
+from mockube.apiserver.storage.recent_changes import Change
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop

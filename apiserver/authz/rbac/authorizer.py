@@ -12,7 +12,7 @@ from mockube.apiserver.authz.chain import (
     UserRules,
     aggregate,
 )
-from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.user import User
 

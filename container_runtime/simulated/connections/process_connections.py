@@ -30,7 +30,7 @@ from mockube.container_runtime.simulated.network.services import Outcome, RouteT
 from mockube.container_runtime.simulated.network.view import Peer, SyncedView, parse_address, peer_of
 from mockube.container_runtime.streams import ClientConnection
 
-from .pod_network import PodConnections
+from .pod_connections import PodConnections
 from .port_responses import PortResponses
 from .ports import serve_port
 

@@ -10,10 +10,10 @@ from mockube.client.component_helpers.pod_requests import amounts
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.simulated import predictions
 from mockube.container_runtime.simulated.image_service import SimulatedImages
-from mockube.kubelet.effects import DeleteObject, EmitEvent, PatchObject
 from mockube.kubelet.pod_lifecycle.image_pulls import NO_PULLS, PRESENT_IMAGES, ImagesOfNode, PodPulls
 from mockube.kubelet.pod_lifecycle.pod import NodeContext, step
 from mockube.kubelet.pod_lifecycle.resize import NodeResources
+from mockube.kubelet.step_effects import DeleteObject, EmitEvent, PatchObject
 from mockube.kubelet.volumes.host_paths import path_type
 
 START = datetime(2030, 1, 1, tzinfo=UTC)

@@ -5,7 +5,7 @@ from collections import Counter
 
 import orjson
 
-from mockube.apiserver.storage.change_history import ChangeKind
+from mockube.apiserver.storage.recent_changes import ChangeKind
 
 UNCOUNTED = {"events", "leases"}
 """Resources whose number may differ if things take longer."""

@@ -10,8 +10,8 @@ from mockube.client.cache.store import Change
 from mockube.client.component_helpers.pod_requests import HostPort, amounts, host_ports, pod_requests
 from mockube.client.podview import PodView
 from mockube.kubelet.admitted_pods import AdmittedPods
-from mockube.kubelet.effects import EmitEvent, PatchObject, Step
 from mockube.kubelet.pod_lifecycle.admission import NodeAllocation, PodRejection, admission_rejection, reject
+from mockube.kubelet.step_effects import EmitEvent, PatchObject, Step
 from tests.support.controllers.pods import START, container, patched, pod, scheduled
 
 ALLOCATABLE = {

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import SteppedClock
 from mockube.container_runtime.simulated.programs.live_commands import live_commands
-from mockube.kubelet.effects import RunHook
 from mockube.kubelet.pod_lifecycle.observations import (
     NOT_OBSERVED,
     NOT_PROBED,
@@ -22,6 +21,7 @@ from mockube.kubelet.pod_lifecycle.pod import step
 from mockube.kubelet.pod_lifecycle.probing import Probe, ProbeTimes
 from mockube.kubelet.probes.live_handlers import LiveHandlers
 from mockube.kubelet.probes.totals import TotalsByPod
+from mockube.kubelet.step_effects import RunHook
 from tests.support.container_runtimes import simulated_runtime
 from tests.support.controllers.pods import START, SimulatedPod, container, node_context, pod
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mockube.kubelet.effects import EmitEvent
 from mockube.kubelet.owner_events import MAX_PODS, OwnerEvents
+from mockube.kubelet.step_effects import EmitEvent
 from tests.support.controllers.pods import pod
 
 EVENT = EmitEvent("Warning", "NotSimulated", "the image app is not simulated", "spec.containers{c}")

@@ -9,7 +9,6 @@ from mockube.apimachinery.meta import with_metadata, with_value
 from mockube.client.cache.store import Change
 from mockube.client.podview import PodView
 from mockube.kubelet.admitted_pods import AdmittedPods
-from mockube.kubelet.effects import EmitEvent, PatchObject, Step
 from mockube.kubelet.pod_lifecycle.pod import preempt
 from mockube.kubelet.pod_lifecycle.preemption import (
     NothingToPreempt,
@@ -17,6 +16,7 @@ from mockube.kubelet.pod_lifecycle.preemption import (
     is_preemptable,
     pods_to_preempt,
 )
+from mockube.kubelet.step_effects import EmitEvent, PatchObject, Step
 from tests.support.controllers.pods import START, SimulatedPod, container, node_context, patched, pod
 
 CRITICAL = 2_000_000_000

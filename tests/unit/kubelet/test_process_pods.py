@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from mockube.apimachinery.meta import with_metadata
 from mockube.apimachinery.timestamps import format_time
 from mockube.container_runtime.state import NEVER_RAN, ContainerState, Exit
-from mockube.kubelet.effects import DeleteObject, PatchObject, StartContainer, StopContainer
 from mockube.kubelet.pod_lifecycle.containers import grace_seconds
 from mockube.kubelet.pod_lifecycle.pod import step
+from mockube.kubelet.step_effects import DeleteObject, PatchObject, StartContainer, StopContainer
 from tests.support.controllers.pods import START, container, node_context, patched, pod
 
 RUNNING = ContainerState(restarts=0, started=START, passed_startup=True, is_ready=True)

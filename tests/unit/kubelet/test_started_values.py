@@ -4,8 +4,8 @@ import pytest
 
 from mockube.apimachinery.status import NotFound
 from mockube.container_runtime.config.environment import References
-from mockube.kubelet.effects import PatchObject, Step
 from mockube.kubelet.started_values import StartedValues
+from mockube.kubelet.step_effects import PatchObject, Step
 from tests.support.controllers import pods as pod_objects
 
 OLD = {"metadata": {"namespace": "ns", "name": "s", "resourceVersion": "1"}, "data": {"k": "b2xk"}}

@@ -8,7 +8,7 @@ from mockube.apiserver.authz.node import graph as graphs
 from mockube.apiserver.authz.node.authorizer import NodeAuthorizer
 from mockube.apiserver.authz.node.graph import GROUPS, NodeGraph
 from mockube.apiserver.bootstrap.rbac import rules_of_nodes
-from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User

@@ -9,7 +9,7 @@ from mockube.apiserver.authz.chain import Attributes, Decision
 from mockube.apiserver.authz.rbac.authorizer import RBAC
 from mockube.apiserver.authz.rbac.escalation import describe, escalation
 from mockube.apiserver.authz.rbac.policy import RBACPolicy
-from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 

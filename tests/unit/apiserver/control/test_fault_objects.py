@@ -9,7 +9,7 @@ from mockube.apimachinery.groups import CONTROL
 from mockube.apiserver.control.effects import EFFECTS
 from mockube.apiserver.control.fault_objects import _EFFECTS, FAULT, Faults
 from mockube.apiserver.control.faults import FaultInjector
-from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
 from mockube.component_base.clock import SteppedClock
 from tests.support.event_loop import until, yield_to_loop

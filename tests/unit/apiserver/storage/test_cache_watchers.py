@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apiserver.storage.cache_watchers import CacheWatchers
-from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.apiserver.storage.stored_object import StoredObject
 
 PODS = b"/r/pods/"

@@ -19,9 +19,9 @@ from mockube.apiserver.registry.watch_stream import (
     ClientWatch,
     WatchEvent,
 )
-from mockube.apiserver.storage import change_history
+from mockube.apiserver.storage import recent_changes
 from mockube.apiserver.storage.cache_lag import LAG_SECONDS
-from mockube.apiserver.storage.change_history import HISTORY_SECONDS, TooOldResourceVersion
+from mockube.apiserver.storage.recent_changes import HISTORY_SECONDS, TooOldResourceVersion
 from mockube.apiserver.storage.store_reflector import SLICE
 from mockube.apiserver.storage.stored_object import MAX_TRUSTED_BYTES, TrustedValues, read_value
 from mockube.apiserver.storage.watch_cache import WatchCache
@@ -417,7 +417,7 @@ async def test_objects_of_lost_version_are_removed_in_slices(store):
 
 
 async def test_history_of_a_resource_that_changes_no_more_gets_shorter(store, monkeypatch):
-    monkeypatch.setattr(change_history, "IDLE_HISTORY", 10)
+    monkeypatch.setattr(recent_changes, "IDLE_HISTORY", 10)
     clock = SteppedClock()
     async with mirroring(store, clock) as watch_cache:
         resource_cache, was = watch_cache.resource_cache(FOLDER), watch_cache.revision

@@ -16,7 +16,7 @@ from mockube.container_runtime.pod_network.decisions import (
 )
 from mockube.container_runtime.pod_network.packet_queue import ICMP, NewConnection
 from mockube.container_runtime.process_port import ProcessPort
-from mockube.container_runtime.simulated.connections.pod_network import PodConnections
+from mockube.container_runtime.simulated.connections.pod_connections import PodConnections
 from mockube.container_runtime.simulated.connections.port_answers import OpenPort
 from mockube.container_runtime.simulated.connections.process_connections import ProcessConnections
 from tests.support.network_cluster import NetworkCluster

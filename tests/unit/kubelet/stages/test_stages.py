@@ -6,12 +6,12 @@ import pytest
 import yaml
 
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.kubelet.effects import DeleteObject, EmitEvent, PatchObject
 from mockube.kubelet.stages.document import stage_of
 from mockube.kubelet.stages.files import load_stages, of_kind
 from mockube.kubelet.stages.matching import choose_stage, delay_of, matches_stage
 from mockube.kubelet.stages.playing import stage_effects
 from mockube.kubelet.stages.query import StageError
+from mockube.kubelet.step_effects import DeleteObject, EmitEvent, PatchObject
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 POD = {

@@ -4,15 +4,15 @@ from itertools import pairwise
 
 import pytest
 
-from mockube.apiserver.storage import change_history as module
-from mockube.apiserver.storage.change_history import (
+from mockube.apiserver.storage import recent_changes as module
+from mockube.apiserver.storage.recent_changes import (
     HISTORY_SECONDS,
     LARGE,
     MAX_CHANGES_WITH_FRAMES,
     MIN_HISTORY,
     Change,
-    ChangeHistory,
     ChangeKind,
+    RecentChanges,
     TooOldResourceVersion,
 )
 from mockube.apiserver.storage.stored_object import StoredObject
@@ -28,7 +28,7 @@ def added(revision, *, key=None, at=0.0):
 
 
 def history_of(*changes):
-    history = ChangeHistory()
+    history = RecentChanges()
     for change in changes:
         history.append(change)
     return history
@@ -67,7 +67,7 @@ def test_history_begins_at_the_revision_of_a_list():
 
 
 def test_history_of_a_new_store_begins_at_the_first_revision_only():
-    history = ChangeHistory()
+    history = RecentChanges()
     history.reset(100, is_whole=True)
     history.append(added(101))
     assert [revisions_since(history, revision) for revision in (1, 2, 100)] == [[101], None, [101]]
@@ -115,7 +115,7 @@ def append_versions(history, *revisions):
 
 
 def test_bytes_of_dropped_changes_do_not_count_any_more():
-    history = ChangeHistory()
+    history = RecentChanges()
     append_versions(history, *range(1, 10))
     assert revisions_since(history, 4) == [5, 6, 7, 8, 9], "half of 9 MB was dropped"
     append_versions(history, 10, 11)
@@ -138,7 +138,7 @@ def test_long_history_without_new_changes_gets_shorter(monkeypatch):
 
 def test_shortened_history_does_not_begin_at_the_first_revision(monkeypatch):
     monkeypatch.setattr(module, "IDLE_HISTORY", 10)
-    history = ChangeHistory()
+    history = RecentChanges()
     history.reset(100, is_whole=True)
     for revision in range(101, 151):
         history.append(added(revision))
@@ -150,7 +150,7 @@ def test_shortened_history_does_not_begin_at_the_first_revision(monkeypatch):
 def test_history_of_old_changes_is_compressed_and_read_as_before(monkeypatch):
     monkeypatch.setattr(module, "MAX_UNCOMPRESSED_CHANGES", 1)
     monkeypatch.setattr(compression, "MAX_CHAIN", 3)
-    history, common, before, expected = ChangeHistory(), b"x" * 4_000, None, []
+    history, common, before, expected = RecentChanges(), b"x" * 4_000, None, []
     for revision in range(1, 11):
         value = b'{"kind":"a","metadata":{"uid":"u","labels":{"a":"%d"}},"b":"%b"}' % (revision, common)
         after = StoredObject(POD, value, revision)
@@ -180,7 +180,7 @@ class Encoder:
 
 
 def test_old_frames_are_dropped_and_encoded_again():
-    history, encode, changes = ChangeHistory(), Encoder(), []
+    history, encode, changes = RecentChanges(), Encoder(), []
 
     def frame_of(change):
         return change.frame(encode, change.kind.value, change.after)

@@ -87,7 +87,7 @@ class TooOldResourceVersion(Exception):
         super().__init__(f"too old resource version: {revision} ({oldest})")
 
 
-class ChangeHistory:
+class RecentChanges:
     """The recent changes of one resource in the order of their revisions; upstream's ring of a watch cache."""
 
     def __init__(self) -> None:
