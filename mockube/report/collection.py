@@ -17,9 +17,9 @@ from mockube.client.resources import AnyResource, Key
 from mockube.client.verbs import Client
 from mockube.control_objects import CLOCK, CLOCKS, FAULTS, MARKS, REQUESTS
 from mockube.failure import Missing
+from mockube.history.all_changes import AllChanges, read_all_changes
 
 from .candidates import Candidate, candidates, unhealthy_containers
-from .change_history import ChangeHistory, read_changes
 from .masking import SECRETS, masked_secrets, masked_texts, text_mask
 from .recording import ContainerLog, Recording, Subject
 from .refusals import refusals
@@ -53,7 +53,7 @@ async def collect(
     marks, faults = [sorted(await _list_control(client, kind), key=meta.name) for kind in (MARKS, FAULTS)]
     await asyncio.to_thread(stop_faults)
     documents = [await client.raw("GET", root, accept=ACCEPT) for root in ROOTS]
-    history = await read_changes(client, seconds)
+    history = await read_all_changes(client, seconds)
     objects, refused = await _list_objects(client, parse(documents).resources)
     events, problem = await _list(client, _EVENTS)
     refused |= {"events": problem} if problem else {}
@@ -118,12 +118,11 @@ def without_secrets(recording: Recording) -> Recording:
 
 
 def _notes(
-    history: ChangeHistory, refused: Mapping[str, str], older: int, omitted_logs: int, candidate_count: int
+    history: AllChanges, refused: Mapping[str, str], older: int, omitted_logs: int, candidate_count: int
 ) -> Iterable[str]:
     if history.ignored:
         yield f"{history.ignored} writes of Leases and Events are left out."
-    if history.dropped:
-        yield f"{history.dropped} changes, the oldest, are left out."
+    yield from history.omitted()
     if older:
         yield f"The history begins after the creation of {older} objects: `mockube up --history=all` keeps all of it."
     for resource, problem in sorted(refused.items()):
