@@ -20,7 +20,7 @@ from mockube.failure import Missing
 from mockube.history.all_changes import AllChanges, read_all_changes
 
 from .candidates import Candidate, candidates, unhealthy_containers
-from .masking import SECRETS, masked_secrets, masked_texts, text_mask
+from .masking import SECRETS, ValueMask, masked_secrets
 from .recording import ContainerLog, Recording, Subject
 from .refusals import refusals
 
@@ -40,8 +40,6 @@ _NOT_LISTED: Final = frozenset({"events", "leases", "componentstatuses"})
 _GROUPS_NOT_LISTED: Final = frozenset({"control.mockube.dev", "metrics.k8s.io"})
 _EVENTS: Final = "/api/v1/events"
 _NO_PROBLEM: Final = "NoProblem"
-_TEXTS: Final = frozenset({"cause", "text", "message", "detail", "note", "uri"})
-"""The fields of events, requests and explanations that may quote what a program wrote."""
 
 
 async def collect(
@@ -106,15 +104,44 @@ def _without_duration(request: ReadOnlyTree) -> ReadOnlyTree:
 
 def without_secrets(recording: Recording) -> Recording:
     """Return a recording without the values of Secrets, also where a text quotes one."""
-    secrets = recording.objects.get(SECRETS, ())
-    mask = text_mask(secrets)
-    without_values = {SECRETS: masked_secrets(secrets)} if secrets else {}
-    parts = {
-        name: masked_texts(getattr(recording, name), mask, _TEXTS)
-        for name in ("events", "requests", "explanations", "refusals")
+    mask = ValueMask(recording.objects.get(SECRETS, ()), _names(recording))
+    objects = {
+        resource: mask.trees(masked_secrets(trees) if resource == SECRETS else trees)
+        for resource, trees in recording.objects.items()
     }
-    logs = [replace(log, lines=[*map(mask, log.lines)]) for log in recording.logs]
-    return replace(recording, objects={**recording.objects, **without_values}, logs=logs, **parts)
+    subject = recording.subject
+    return replace(
+        recording,
+        objects=objects,
+        refused=mask.tree(recording.refused),
+        events=mask.trees(recording.events),
+        changes=mask.trees(recording.changes),
+        requests=mask.trees(recording.requests),
+        marks=mask.trees(recording.marks),
+        faults=mask.trees(recording.faults),
+        logs=[
+            replace(log, lines=[*map(mask.text, log.lines)], problem=mask.text(log.problem))
+            for log in recording.logs
+        ],
+        explanations=mask.trees(recording.explanations),
+        refusals={name: mask.tree(status) for name, status in recording.refusals.items()},
+        subject=Subject(
+            title=mask.text(subject.title), result=subject.result, text=mask.text(subject.text)
+        ),
+        notes=[*map(mask.text, recording.notes)],
+    )
+
+
+def _names(recording: Recording) -> Collection[str]:
+    """Return the names and namespaces of objects, also of those that are deleted."""
+    trees = [tree for trees in recording.objects.values() for tree in trees]
+    subjects = [change["object"] for change in recording.changes]
+    return {
+        *map(meta.name, trees),
+        *map(meta.namespace, trees),
+        *(subject["name"] for subject in subjects),
+        *(subject.get("namespace", "") for subject in subjects),
+    }
 
 
 def _notes(
