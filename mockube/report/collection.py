@@ -15,6 +15,7 @@ from mockube.client.discovery import ACCEPT, ROOTS, DiscoveredResource, parse
 from mockube.client.kinds import PODS
 from mockube.client.resources import AnyResource, Key
 from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
 from mockube.control_objects import CLOCK, CLOCKS, FAULTS, MARKS, REQUESTS
 from mockube.failure import Missing
 from mockube.history.all_changes import AllChanges, read_all_changes
@@ -33,6 +34,10 @@ MAX_EXPLANATIONS: Final = 100
 """The objects that are explained: more have the same causes."""
 MAX_LOGS: Final = 60
 LOG_LINES: Final = 40
+MAX_LOG: Final = 256 * 1024
+"""The bytes that are read of a log."""
+MAX_LOG_LINE: Final = 2_000
+"""The characters of a line."""
 _LOG_SECONDS: Final = 20.0
 _AT_ONCE: Final = 8
 _PAGE: Final = 500
@@ -125,9 +130,7 @@ def without_secrets(recording: Recording) -> Recording:
         ],
         explanations=mask.trees(recording.explanations),
         refusals={name: mask.tree(status) for name, status in recording.refusals.items()},
-        subject=Subject(
-            title=mask.text(subject.title), result=subject.result, text=mask.text(subject.text)
-        ),
+        subject=Subject(title=mask.text(subject.title), result=subject.result, text=mask.text(subject.text)),
         notes=[*map(mask.text, recording.notes)],
     )
 
@@ -258,8 +261,8 @@ async def _explain(client: Client, chosen: Sequence[Candidate]) -> Sequence[tupl
             )
         except Missing:
             return candidate, None
-        except ApiError as error:
-            cause = f"the server does not explain it: {error.message}"
+        except (ApiError, NoResponse) as error:
+            cause = f"the server does not explain it: {error}"
             named = {"kind": meta.kind(tree), "name": meta.name(tree), "namespace": meta.namespace(tree)}
             return candidate, {"state": "Unknown", "cause": cause, "object": named}
         return candidate, explanation["status"]
@@ -271,7 +274,7 @@ async def _explain_refusals(client: Client, requests: Sequence[ReadOnlyTree]) ->
     async def explain(name: str) -> tuple[str, ReadOnlyTree | None]:
         try:
             return name, (await control_objects.explain(client, {"request": {"name": name}}))["status"]
-        except (Missing, ApiError):
+        except (Missing, ApiError, NoResponse):
             return name, None
 
     names = [refusal.name for refusal in refusals(requests)]
@@ -294,13 +297,15 @@ async def _read_logs(client: Client, chosen: Sequence[Candidate]) -> tuple[Seque
 
     async def read(log: ContainerLog) -> ContainerLog:
         previous = {"previous": "true"} if log.is_previous else {}
-        query = urlencode({"container": log.container, "tailLines": LOG_LINES, **previous})
+        query = urlencode(
+            {"container": log.container, "tailLines": LOG_LINES, "limitBytes": MAX_LOG, **previous}
+        )
         path = f"{PODS.path(log.namespace, log.pod, 'log')}?{query}"
         try:
             async with client.download(path, timeout_seconds=_LOG_SECONDS) as stream:
                 text = (await stream.read()).decode(errors="replace")
-        except ApiError as error:
-            return replace(log, problem=error.message)
-        return replace(log, lines=text.splitlines())
+        except (ApiError, NoResponse) as error:
+            return replace(log, problem=str(error))
+        return replace(log, lines=[line[:MAX_LOG_LINE] for line in text.splitlines()])
 
     return await _gather(read, places[:MAX_LOGS]), max(0, len(places) - MAX_LOGS)
