@@ -263,7 +263,12 @@ async def _explain(client: Client, chosen: Sequence[Candidate]) -> Sequence[tupl
             return candidate, None
         except (ApiError, NoResponse) as error:
             cause = f"the server does not explain it: {error}"
-            named = {"kind": meta.kind(tree), "name": meta.name(tree), "namespace": meta.namespace(tree)}
+            named = {
+                "apiVersion": meta.api_version(tree),
+                "kind": meta.kind(tree),
+                "name": meta.name(tree),
+                "namespace": meta.namespace(tree),
+            }
             return candidate, {"state": "Unknown", "cause": cause, "object": named}
         return candidate, explanation["status"]
 
