@@ -70,9 +70,18 @@ def page_of(recording: Recording) -> str:
     title = escape(summary.get("title", "A cluster of mockube"))
     frame = sum(len(part.encode()) for part in (script, style, text, title, _PAGE)) + _ROOM
     data = data_of(recording, summary)
-    data, notes = thinned(data, lambda some: len(_packed(some)), max_bytes(len(recording.changes)) - frame)
+    packed = ""
+
+    def size_of(some: Tree) -> int:
+        nonlocal packed
+        packed = _packed(some)
+        return len(packed)
+
+    data, notes = thinned(data, size_of, max_bytes(len(recording.changes)) - frame)
     if notes:
-        data["summary"] = {**data["summary"], "notes": [*summary.get("notes", ()), *notes]}
+        packed = _packed(
+            {**data, "summary": {**data["summary"], "notes": [*summary.get("notes", ()), *notes]}}
+        )
     return _PAGE.format(
         policy=_policy(script, style),
         title=title,
@@ -80,7 +89,7 @@ def page_of(recording: Recording) -> str:
         licences=_LICENCES,
         style=style,
         text=text,
-        data=_packed(data),
+        data=packed,
         script=script,
     )
 

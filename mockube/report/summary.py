@@ -182,7 +182,9 @@ def summarize(
         ],
     }
     return {
-        name: value if name == "notes" else _shortened(value, limits.text) for name, value in tree.items() if value not in ("", [], None)
+        name: value if name == "notes" else _shortened(value, limits.text)
+        for name, value in tree.items()
+        if value not in ("", [], None)
     }
 
 
