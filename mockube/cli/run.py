@@ -130,7 +130,7 @@ async def _write_report(path: Path | None, command: Sequence[str], kubeconfig: P
     try:
         await write_report(read(kubeconfig), path, subject)
     except Exception as error:  # noqa: BLE001 - the exit code of the command is worth more than its report
-        print_line(f"the report {path} was not written: {error or type(error).__name__}")
+        print_line(f"the report {path} was not written: {str(error) or type(error).__name__}")
     else:
         print_line(f"the report of the cluster is {path}")
 
