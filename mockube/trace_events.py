@@ -15,8 +15,6 @@ from mockube.apimachinery.patch.json_difference import patched
 from mockube.apimachinery.timestamps import parse_micro_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
-LEFT_OUT: Final = frozenset({"leases.coordination.k8s.io", "events", "events.events.k8s.io"})
-"""Resources whose writes are not shown: renewals are most writes of a cluster."""
 LONG: Final = frozenset({"watch", "connect"})
 _MAX_OPERATIONS: Final = 12
 _MAX_VALUE: Final = 200
@@ -183,8 +181,6 @@ def _object_tracks(changes: Sequence[ReadOnlyTree], end: int) -> Sequence[Track]
     last = 0
     for change in changes:
         about = change["object"]
-        if about["resource"] in LEFT_OUT:
-            continue
         last = max(last, _microseconds(change["time"])) if change.get("time") else last
         key = (about["resource"], about.get("namespace", ""), about["name"])
         lane = lanes.get(key)

@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from pathlib import Path
 from typing import Final
 
 from mockube.component_base.printable import printable
@@ -64,3 +65,16 @@ def code_of(failure: Failure) -> Code:
 def signal_exit_code(number: signal.Signals) -> int:
     """Return the exit code in a shell of a command that a signal ended."""
     return 128 + number
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that cannot be written, before the work that makes its content; its folders may be missing."""
+    existing = path
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder")
+    if existing != path and not existing.is_dir():
+        raise UsageError(f"{existing} is no folder")
+    if not os.access(existing, os.W_OK):
+        raise UsageError(f"{existing} cannot be written")

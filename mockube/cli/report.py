@@ -4,6 +4,7 @@ import argparse
 import asyncio
 from pathlib import Path
 
+from .output import check_writable
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access
 
@@ -28,6 +29,7 @@ def run(options: argparse.Namespace) -> int:
     from mockube.report.writing import check_path, write_report  # noqa: PLC0415 - the help needs none of it
 
     check_path(options.output)
+    check_writable(options.output)
     with convert_errors():
         asyncio.run(write_report(server_access(options), options.output))
     print(options.output)

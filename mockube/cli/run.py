@@ -28,7 +28,7 @@ from mockube.container_runtime.simulation_values import PROCESS
 from mockube.failure import UsageError
 from mockube.launch import MINIMAL, LaunchOptions
 
-from .output import program_name
+from .output import check_writable, program_name
 from .parsing import CommandParser
 from .progress import print_line
 from .shared_flags import (
@@ -90,6 +90,7 @@ def run(options: argparse.Namespace) -> int:
         from mockube.report.writing import check_path  # noqa: PLC0415 - as below
 
         check_path(options.report)
+        check_writable(options.report)
     check_control_planes(options, options.profile)
     check_images(options.images, has_processes=options.container_runtime == PROCESS)
     launch = LaunchOptions(
@@ -122,15 +123,14 @@ async def _write_report(path: Path | None, command: Sequence[str], kubeconfig: P
     if path is None:
         return
     from mockube.client.kubeconfig import read  # noqa: PLC0415 - few runs have a report
-    from mockube.objects.errors import EXPLAINED  # noqa: PLC0415 - as above
     from mockube.report.recording import Subject  # noqa: PLC0415 - as above
     from mockube.report.writing import write_report  # noqa: PLC0415 - as above
 
     subject = Subject(title=shlex.join(["mockube", "run", "--", *command]), result=f"exit code {code}")
     try:
         await write_report(read(kubeconfig), path, subject)
-    except (*EXPLAINED, OSError) as error:
-        print_line(f"the report {path} was not written: {error}")
+    except Exception as error:  # noqa: BLE001 - the exit code of the command is worth more than its report
+        print_line(f"the report {path} was not written: {str(error) or type(error).__name__}")
     else:
         print_line(f"the report of the cluster is {path}")
 

@@ -15,8 +15,9 @@ from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.control_objects import CONTROLLERS, FAULTS, MARKS, REQUESTS
 from mockube.history.all_changes import read_all_changes
-from mockube.trace_events import LEFT_OUT, Recorded, trace
+from mockube.trace_events import Recorded, trace
 
+from .output import check_writable
 from .parsing import CommandParser
 from .progress import print_line
 from .target import add_server_flags, convert_errors, server_access
@@ -30,13 +31,17 @@ def add_flags(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    path = None if options.output == "-" else Path(options.output)
+    if path is not None:
+        check_writable(path)
     with convert_errors():
         recorded = asyncio.run(_read(options))
     content = trace(recorded)
-    if options.output == "-":
+    if path is None:
         sys.stdout.buffer.write(content)
         return 0
-    Path(options.output).write_bytes(content)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
     print_line(
         f"{options.output} has {len(recorded.changes)} writes and {len(recorded.requests)} requests: open it at https://ui.perfetto.dev"
     )
@@ -45,12 +50,11 @@ def run(options: argparse.Namespace) -> int:
 
 async def _read(options: argparse.Namespace) -> Recorded:
     async with open_client(server_access(options), RealClock()) as client:
+        history = await read_all_changes(client)
+        for omitted in history.omitted():
+            print_line(omitted)
         return Recorded(
-            changes=[
-                change
-                async for change in read_all_changes(client)
-                if change["object"]["resource"] not in LEFT_OUT
-            ],
+            changes=history.changes,
             requests=await _all(client, REQUESTS),
             controllers=await _all(client, CONTROLLERS),
             marks=await _all(client, MARKS),

@@ -1,53 +1,99 @@
 """All Changes of the history of a server. A list has the newest ones; what came before is read by a watch."""
 
 import re
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
 import orjson
+from msgspec import Struct, field
 
 from mockube.apimachinery.status import ApiError, Expired, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.verbs import Client
-from mockube.control_objects import CHANGES
+from mockube.client.wire import NoResponse
+from mockube.control_objects import CHANGES, OFF
 from mockube.failure import Missing
 from mockube.moments import PATH
 
+MAX_CHANGES: Final = 200_000
+"""The changes that are read; of more, the newest ones."""
+WATCH_SECONDS: Final = 600.0
+NOT_FOLLOWED: Final = frozenset({"events", "events.events.k8s.io", "leases.coordination.k8s.io"})
+"""Resources whose writes are not kept: renewals are most writes of a cluster, and Events are listed."""
 _BEGIN: Final = re.compile(r"begins at revision ([0-9]+)")
-_WATCH_SECONDS: Final = 600.0
-_NO_CONTROL: Final = "this server has no Changes: it is not a server of mockube, or has --control=off"
 
 
-async def read_all_changes(client: Client) -> AsyncIterator[ReadOnlyTree]:
-    """Yield the specs of the Changes, the oldest first, up to the newest one at the call."""
+class AllChanges(Struct, kw_only=True):
+    """The specs of Changes in their order, without a gap, and what is not among them."""
+
+    revision: int = 0
+    """The last revision of the history."""
+    changes: deque[ReadOnlyTree] = field(default_factory=lambda: deque(maxlen=MAX_CHANGES))
+    ignored: int = 0
+    """The writes of Leases and Events, which are not among the changes."""
+    dropped: int = 0
+    """The oldest changes, which are too many."""
+    expired: str = ""
+    """Why changes before the newest ones are not known: the store was compacted while they were read."""
+
+    def add(self, change: ReadOnlyTree) -> None:
+        if change["object"]["resource"] in NOT_FOLLOWED:
+            self.ignored += 1
+            return
+        self.dropped += len(self.changes) == self.changes.maxlen
+        self.changes.append(change)
+
+    def omitted(self) -> Iterator[str]:
+        """Yield sentences about the changes that are left out."""
+        if self.dropped:
+            yield f"{self.dropped} changes, the oldest, are left out."
+        if self.expired:
+            yield f"The changes before the newest ones are left out: {self.expired}"
+
+
+async def read_all_changes(client: Client, seconds: float = WATCH_SECONDS) -> AllChanges:
+    """Return the Changes up to the newest one at the call. Raise NoResponse if some of them cannot be read."""
     try:
         listed = await client.list(CHANGES)
     except NotFound as error:
-        raise Missing(_NO_CONTROL) from error
-    newest = [item["spec"] for item in listed.items]
-    if not newest:
-        return
-    begin = await _first_revision(client)
-    if begin < newest[0]["revision"]:
-        async for change in _before(client, begin, newest[0]["revision"]):
-            yield change
+        raise Missing(OFF) from error
+    revision, newest = int(listed.resource_version), [item["spec"] for item in listed.items]
+    found = AllChanges(revision=revision)
+    if newest:
+        try:
+            async for change in _before(client, newest[0], seconds):
+                found.add(change)
+        except Expired as error:  # what was read may end long before the newest ones
+            found = AllChanges(revision=revision, expired=error.message)
     for change in newest:
-        yield change
+        found.add(change)
+    return found
 
 
-async def _before(client: Client, begin: int, until: int) -> AsyncIterator[ReadOnlyTree]:
+async def _before(client: Client, first: ReadOnlyTree, seconds: float) -> AsyncIterator[ReadOnlyTree]:
+    """Yield the changes before one: a revision may have several, of which a list has only the last ones."""
+    begin = await _first_revision(client)
     query = {"resourceVersion": str(max(1, begin - 1))}  # a watch from 0 begins with the newest ones
-    async with client.watch(CHANGES, query, timeout_seconds=_WATCH_SECONDS) as stream:
+    async with client.watch(CHANGES, query, timeout_seconds=seconds) as stream:
         rest = b""
         async for chunk in stream.chunks():
             *lines, rest = (rest + chunk).split(b"\n")
             for line in filter(None, lines):
-                event = orjson.loads(line)
-                if event["type"] == "ERROR":
-                    raise Expired(event["object"].get("message", ""))
-                if event["object"]["spec"]["revision"] >= until:
+                change = _change_of(line)
+                is_first = (change["revision"], change["object"]) == (first["revision"], first["object"])
+                if is_first or change["revision"] > first["revision"]:
                     return
-                yield event["object"]["spec"]
+                yield change
+    raise NoResponse("the watch of Changes ended before all of them were read")
+
+
+def _change_of(line: bytes) -> ReadOnlyTree:
+    event = orjson.loads(line)
+    if event["type"] == "ERROR":
+        raise Expired(event["object"].get("message", ""))
+    spec: ReadOnlyTree = event["object"]["spec"]
+    return spec
 
 
 async def _first_revision(client: Client) -> int:

@@ -1,6 +1,6 @@
 """Which objects may have a problem, by their status: `why` is asked about these. It is cheap, and rather names too many."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -16,6 +16,13 @@ _READINESS: Final = ("Ready", "Available", "Synced", "Healthy", "Reconciled")
 """Conditions of objects of all kinds that are False if something is wrong."""
 
 
+_SERVICES: Final = "services"
+_SLICES: Final = "endpointslices.discovery.k8s.io"
+_SERVICE_LABEL: Final = "kubernetes.io/service-name"
+_JOBS: Final = "jobs.batch"
+_REQUESTS: Final = "certificatesigningrequests.certificates.k8s.io"
+
+
 class Candidate(Struct, frozen=True, kw_only=True):
     """Objects of one owner in the same state, of which the first one is explained."""
 
@@ -25,12 +32,17 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 
 def candidates(objects: Mapping[str, Sequence[ReadOnlyTree]]) -> Sequence[Candidate]:
-    """Return the objects that may have a problem: owners before what they own, those of users before those of the cluster."""
+    """Return the objects that may have a problem: those whose state is usual for a while after the others.
+
+    Owners come before what they own, those of users before those of the cluster.
+    """
+    served = _served(objects.get(_SLICES, ()))
     found = [
         (ObjectIdentity.of(resource, tree), tree)
         for resource, trees in objects.items()
         for tree in trees
         if _is_candidate(resource, tree)
+        and not (resource == _SERVICES and (meta.namespace(tree), meta.name(tree)) in served)
     ]
     unhealthy = {meta.uid(tree) for _, tree in found}
     owners = _Owners(objects)
@@ -43,7 +55,27 @@ def candidates(objects: Mapping[str, Sequence[ReadOnlyTree]]) -> Sequence[Candid
     for members in groups.values():
         (identity, tree), *others = sorted(members, key=lambda member: member[0])
         selected.append(Candidate(identity=identity, tree=tree, similar=[other for other, _ in others]))
-    return sorted(selected, key=lambda candidate: (*owners.place_of(candidate.tree), candidate.identity))
+    return sorted(
+        selected,
+        key=lambda each: (_may_be_usual(each), *owners.place_of(each.tree), each.identity),
+    )
+
+
+def _may_be_usual(candidate: Candidate) -> bool:
+    """Return whether the state of an object is one of each that is at work."""
+    tree, resource = candidate.tree, candidate.identity.resource
+    if meta.is_deleting(tree):
+        return False
+    return resource == _REQUESTS or (resource == _JOBS and not conditions.is_true(tree, "Failed"))
+
+
+def _served(slices: Sequence[ReadOnlyTree]) -> Collection[tuple[str, str]]:
+    """Return the namespaces and names of the Services that have an endpoint which is ready."""
+    return {
+        (meta.namespace(tree), meta.labels(tree).get(_SERVICE_LABEL, ""))
+        for tree in slices
+        if any((each.get("conditions") or {}).get("ready", True) for each in tree.get("endpoints") or ())
+    }
 
 
 def _group_of(identity: ObjectIdentity, tree: ReadOnlyTree) -> tuple[str, ...]:
@@ -135,12 +167,12 @@ _RULES: Final[Mapping[str, Callable[[ReadOnlyTree], bool]]] = {
     "replicasets.apps": _is_unhealthy,
     "replicationcontrollers": _is_unhealthy,
     "daemonsets.apps": _is_unhealthy,
-    "jobs.batch": _is_unfinished,
-    "services": _has_selector,
+    _JOBS: _is_unfinished,
+    _SERVICES: _has_selector,
     "horizontalpodautoscalers.autoscaling": lambda tree: any(
         conditions.is_false(tree, name) for name in ("ScalingActive", "AbleToScale")
     ),
-    "certificatesigningrequests.certificates.k8s.io": _is_not_decided,
+    _REQUESTS: _is_not_decided,
 }
 
 

@@ -15,12 +15,13 @@ from mockube.client.discovery import ACCEPT, ROOTS, DiscoveredResource, parse
 from mockube.client.kinds import PODS
 from mockube.client.resources import AnyResource, Key
 from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
 from mockube.control_objects import CLOCK, CLOCKS, FAULTS, MARKS, REQUESTS
 from mockube.failure import Missing
+from mockube.history.all_changes import AllChanges, read_all_changes
 
 from .candidates import Candidate, candidates, unhealthy_containers
-from .change_history import ChangeHistory, read_changes
-from .masking import SECRETS, masked_secrets, masked_texts, text_mask
+from .masking import SECRETS, ValueMask, masked_secrets
 from .recording import ContainerLog, Recording, Subject
 from .refusals import refusals
 
@@ -33,6 +34,10 @@ MAX_EXPLANATIONS: Final = 100
 """The objects that are explained: more have the same causes."""
 MAX_LOGS: Final = 60
 LOG_LINES: Final = 40
+MAX_LOG: Final = 256 * 1024
+"""The bytes that are read of a log."""
+MAX_LOG_LINE: Final = 2_000
+"""The characters of a line."""
 _LOG_SECONDS: Final = 20.0
 _AT_ONCE: Final = 8
 _PAGE: Final = 500
@@ -40,8 +45,6 @@ _NOT_LISTED: Final = frozenset({"events", "leases", "componentstatuses"})
 _GROUPS_NOT_LISTED: Final = frozenset({"control.mockube.dev", "metrics.k8s.io"})
 _EVENTS: Final = "/api/v1/events"
 _NO_PROBLEM: Final = "NoProblem"
-_TEXTS: Final = frozenset({"cause", "text", "message", "detail", "note", "uri"})
-"""The fields of events, requests and explanations that may quote what a program wrote."""
 
 
 async def collect(
@@ -53,7 +56,7 @@ async def collect(
     marks, faults = [sorted(await _list_control(client, kind), key=meta.name) for kind in (MARKS, FAULTS)]
     await asyncio.to_thread(stop_faults)
     documents = [await client.raw("GET", root, accept=ACCEPT) for root in ROOTS]
-    history = await read_changes(client, seconds)
+    history = await read_all_changes(client, seconds)
     objects, refused = await _list_objects(client, parse(documents).resources)
     events, problem = await _list(client, _EVENTS)
     refused |= {"events": problem} if problem else {}
@@ -106,24 +109,50 @@ def _without_duration(request: ReadOnlyTree) -> ReadOnlyTree:
 
 def without_secrets(recording: Recording) -> Recording:
     """Return a recording without the values of Secrets, also where a text quotes one."""
-    secrets = recording.objects.get(SECRETS, ())
-    mask = text_mask(secrets)
-    without_values = {SECRETS: masked_secrets(secrets)} if secrets else {}
-    parts = {
-        name: masked_texts(getattr(recording, name), mask, _TEXTS)
-        for name in ("events", "requests", "explanations", "refusals")
+    mask = ValueMask(recording.objects.get(SECRETS, ()), _names(recording))
+    objects = {
+        resource: mask.trees(masked_secrets(trees) if resource == SECRETS else trees)
+        for resource, trees in recording.objects.items()
     }
-    logs = [replace(log, lines=[*map(mask, log.lines)]) for log in recording.logs]
-    return replace(recording, objects={**recording.objects, **without_values}, logs=logs, **parts)
+    subject = recording.subject
+    return replace(
+        recording,
+        objects=objects,
+        refused=mask.tree(recording.refused),
+        events=mask.trees(recording.events),
+        changes=mask.trees(recording.changes),
+        requests=mask.trees(recording.requests),
+        marks=mask.trees(recording.marks),
+        faults=mask.trees(recording.faults),
+        logs=[
+            replace(log, lines=[*map(mask.text, log.lines)], problem=mask.text(log.problem))
+            for log in recording.logs
+        ],
+        explanations=mask.trees(recording.explanations),
+        refusals={name: mask.tree(status) for name, status in recording.refusals.items()},
+        subject=Subject(title=mask.text(subject.title), result=subject.result, text=mask.text(subject.text)),
+        notes=[*map(mask.text, recording.notes)],
+    )
+
+
+def _names(recording: Recording) -> Collection[str]:
+    """Return the names and namespaces of objects, also of those that are deleted."""
+    trees = [tree for trees in recording.objects.values() for tree in trees]
+    subjects = [change["object"] for change in recording.changes]
+    return {
+        *map(meta.name, trees),
+        *map(meta.namespace, trees),
+        *(subject["name"] for subject in subjects),
+        *(subject.get("namespace", "") for subject in subjects),
+    }
 
 
 def _notes(
-    history: ChangeHistory, refused: Mapping[str, str], older: int, omitted_logs: int, candidate_count: int
+    history: AllChanges, refused: Mapping[str, str], older: int, omitted_logs: int, candidate_count: int
 ) -> Iterable[str]:
     if history.ignored:
         yield f"{history.ignored} writes of Leases and Events are left out."
-    if history.dropped:
-        yield f"{history.dropped} changes, the oldest, are left out."
+    yield from history.omitted()
     if older:
         yield f"The history begins after the creation of {older} objects: `mockube up --history=all` keeps all of it."
     for resource, problem in sorted(refused.items()):
@@ -232,9 +261,14 @@ async def _explain(client: Client, chosen: Sequence[Candidate]) -> Sequence[tupl
             )
         except Missing:
             return candidate, None
-        except ApiError as error:
-            cause = f"the server does not explain it: {error.message}"
-            named = {"kind": meta.kind(tree), "name": meta.name(tree), "namespace": meta.namespace(tree)}
+        except (ApiError, NoResponse) as error:
+            cause = f"the server does not explain it: {error}"
+            named = {
+                "apiVersion": meta.api_version(tree),
+                "kind": meta.kind(tree),
+                "name": meta.name(tree),
+                "namespace": meta.namespace(tree),
+            }
             return candidate, {"state": "Unknown", "cause": cause, "object": named}
         return candidate, explanation["status"]
 
@@ -245,7 +279,7 @@ async def _explain_refusals(client: Client, requests: Sequence[ReadOnlyTree]) ->
     async def explain(name: str) -> tuple[str, ReadOnlyTree | None]:
         try:
             return name, (await control_objects.explain(client, {"request": {"name": name}}))["status"]
-        except (Missing, ApiError):
+        except (Missing, ApiError, NoResponse):
             return name, None
 
     names = [refusal.name for refusal in refusals(requests)]
@@ -268,13 +302,15 @@ async def _read_logs(client: Client, chosen: Sequence[Candidate]) -> tuple[Seque
 
     async def read(log: ContainerLog) -> ContainerLog:
         previous = {"previous": "true"} if log.is_previous else {}
-        query = urlencode({"container": log.container, "tailLines": LOG_LINES, **previous})
+        query = urlencode(
+            {"container": log.container, "tailLines": LOG_LINES, "limitBytes": MAX_LOG, **previous}
+        )
         path = f"{PODS.path(log.namespace, log.pod, 'log')}?{query}"
         try:
             async with client.download(path, timeout_seconds=_LOG_SECONDS) as stream:
                 text = (await stream.read()).decode(errors="replace")
-        except ApiError as error:
-            return replace(log, problem=error.message)
-        return replace(log, lines=text.splitlines())
+        except (ApiError, NoResponse) as error:
+            return replace(log, problem=str(error))
+        return replace(log, lines=[line[:MAX_LOG_LINE] for line in text.splitlines()])
 
     return await _gather(read, places[:MAX_LOGS]), max(0, len(places) - MAX_LOGS)

@@ -8,6 +8,16 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.printable import printable
 
 _BACKTICKS: Final = re.compile("`+")
+_BLOCK: Final = re.compile(r"^[#>~+*=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
+"""What makes a line a title, a list, a quote or code, where it begins with it."""
+_ESCAPES: Final = {
+    "&": "&amp;",
+    "<": "&lt;",
+    "`": "'",
+    "@": "@\u200b",  # a space without width: an entity could be a mention
+    "](": "]\\(",
+    "|": "\\|",
+}
 
 
 def markdown_of(summary: ReadOnlyTree) -> str:
@@ -74,7 +84,8 @@ def _refusals(refused: Sequence[ReadOnlyTree]) -> Iterator[str]:
         fault = f", by the fault {_code(each['fault'])}" if each.get("fault") else ""
         yield f"- {each['code']} {_code(each['verb'] + ' ' + each.get('uri', ''))} of {_code(each.get('user', ''))}{times}{fault}: {_text(each.get('cause') or each.get('message', ''))}"
         yield from (f"  - {_remedy(remedy)}" for remedy in each.get("remedies", ()))
-        yield f"  - {_code(each['command'])}"
+        if each.get("command"):
+            yield f"  - {_code(each['command'])}"
 
 
 def _faults(faults: Sequence[ReadOnlyTree]) -> Iterator[str]:
@@ -127,13 +138,9 @@ def _object(subject: ReadOnlyTree) -> str:
 def _text(text: str) -> str:
     """Return a text on one line that is no markup, and mentions nobody."""
     line = " ".join(printable(text.replace("\n", " ")).split())
-    return (
-        line.replace("<", "&lt;")
-        .replace("`", "'")
-        .replace("@", "&#64;")
-        .replace("](", "]\\(")
-        .replace("|", "\\|")
-    )
+    for old, new in _ESCAPES.items():
+        line = line.replace(old, new)
+    return _BLOCK.sub(r"\\\g<0>", line)
 
 
 def _code(text: str) -> str:

@@ -1,9 +1,11 @@
-"""Masks of secret values: Secrets have their names only, and texts of programs do not quote a value of a Secret."""
+"""Masks of secret values: Secrets have their names only, and no text quotes a value of a Secret."""
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
+
+import orjson
 
 from mockube.apimachinery.secrets import MASK, masked
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -11,44 +13,65 @@ from mockube.apimachinery.tree import ReadOnlyTree
 MIN_LENGTH: Final = 6
 """The characters of the shortest value that is looked for in texts: shorter ones are parts of words."""
 SECRETS: Final = "secrets"
+_NOT_SECRET: Final = frozenset({"namespace"})
+"""Fields of Secrets that name something, as that of the token of a ServiceAccount does."""
+_PEM_FRAME: Final = re.compile(r"-----(?:BEGIN|END) [A-Z0-9 ]+-----")
+_KEPT: Final = frozenset(
+    {"apiVersion", "kind", "name", "namespace", "op", "resource", "state", "type", "uid", "verb"}
+)
+"""Fields that say what a tree is about: it could not be found without them."""
 
 
 def masked_secrets(secrets: Iterable[ReadOnlyTree]) -> Sequence[ReadOnlyTree]:
     return [masked(secret) for secret in secrets]
 
 
-def text_mask(secrets: Iterable[ReadOnlyTree]) -> Callable[[str], str]:
-    """Return a function that masks the values of Secrets in a text: as they are, and in base64."""
-    values = {value for secret in secrets for value in _values(secret)}
-    if not values:
-        return lambda text: text
-    longest_first = sorted(values, key=lambda value: (-len(value), value))
-    pattern = re.compile("|".join(map(re.escape, longest_first)))
-    return lambda text: pattern.sub(MASK, text)
+class ValueMask:
+    """Masks the values of Secrets: as they are, and in base64. Names of objects are no values."""
+
+    def __init__(self, secrets: Iterable[ReadOnlyTree], names: Collection[str]) -> None:
+        values = {value for secret in secrets for value in _values(secret) if value not in names}
+        longest_first = sorted(values, key=lambda value: (-len(value), value))
+        self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+        self._parts = [orjson.dumps(value)[1:-1] for value in longest_first]
+
+    def text(self, text: str) -> str:
+        return self._pattern.sub(MASK, text) if self._parts and len(text) >= MIN_LENGTH else text
+
+    def tree(self, tree: Any) -> Any:
+        """Return a tree with all of its texts masked, but what says what it is about."""
+        content = orjson.dumps(tree)  # few trees quote a value
+        return self._masked(tree) if any(part in content for part in self._parts) else tree
+
+    def trees(self, trees: Iterable[ReadOnlyTree]) -> Sequence[ReadOnlyTree]:
+        return [*map(self.tree, trees)]
+
+    def _masked(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            is_patch = "op" in value
+            return {
+                name: member
+                if isinstance(member, str) and (name in _KEPT or (is_patch and name == "path"))
+                else self._masked(member)
+                for name, member in value.items()
+            }
+        return [*map(self._masked, value)] if isinstance(value, list) else value
 
 
 def _values(secret: ReadOnlyTree) -> Iterator[str]:
-    for encoded in (secret.get("data") or {}).values():
+    for name, encoded in (secret.get("data") or {}).items():
+        if name in _NOT_SECRET:
+            continue
         try:
             value = base64.b64decode(encoded, validate=True).decode()
         except ValueError:  # it is not text
             continue
         if len(value.strip()) >= MIN_LENGTH:
             yield encoded
-            yield from filter(lambda line: len(line) >= MIN_LENGTH, map(str.strip, value.splitlines()))
-
-
-def masked_texts(value: Any, mask: Callable[[str], str], fields: frozenset[str]) -> Any:
-    """Return a tree with the texts masked that are in some fields, at any depth."""
-    if isinstance(value, dict):
-        return {
-            name: _masked_all(member, mask) if name in fields else masked_texts(member, mask, fields)
-            for name, member in value.items()
-        }
-    return [masked_texts(member, mask, fields) for member in value] if isinstance(value, list) else value
-
-
-def _masked_all(value: Any, mask: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return mask(value)
-    return [_masked_all(member, mask) for member in value] if isinstance(value, list) else value
+            yield from (
+                line
+                for line in map(str.strip, value.splitlines())
+                if len(line) >= MIN_LENGTH and _PEM_FRAME.fullmatch(line) is None
+            )

@@ -19,8 +19,9 @@ from .authors import is_component
 from .bundle import bundle
 from .markdown import markdown_of
 from .recording import Recording
-from .summary import LEVELS, summarize
+from .summary import fitted, summarize
 from .thinning import thinned
+from .writes import Writes
 
 MIN_BYTES: Final = 3_000_000
 """The largest page of an ordinary run."""
@@ -30,6 +31,10 @@ MANY_CHANGES: Final = 100_000
 _ENTRY: Final = "report/page/main.js"
 _REPLACED: Final = {"ui/api.js": "report/page/recorded.js"}
 _STYLES: Final = ("ui/style.css", "report/page/report.css")
+_COMPRESSION: Final = 6
+"""The level of gzip: the highest takes three times as long for a few percent."""
+_ROOM: Final = 10_000
+"""For the icon, the policy, and the notes of what is left out."""
 _ICON: Final = "ui/icon.svg"
 _LICENCES: Final = "The page contains Preact, https://preactjs.com (MIT), and htm, https://github.com/developit/htm (Apache-2.0)."
 
@@ -59,21 +64,32 @@ def page_of(recording: Recording) -> str:
     """Return the page of a recording, of limited size."""
     script = _safe(bundle(_read, _ENTRY, _REPLACED))
     style = "".join(map(_read, _STYLES))
-    summary = summarize(recording)
-    text = markdown_of(summarize(recording, LEVELS[0]))
-    frame = len(script.encode()) + len(style.encode()) + 2 * len(text.encode()) + len(_PAGE)
+    writes = Writes(recording.changes)
+    summary = summarize(recording, writes=writes)
+    text = escape(fitted(recording, markdown_of, writes=writes))
+    title = escape(summary.get("title", "A cluster of mockube"))
+    frame = sum(len(part.encode()) for part in (script, style, text, title, _PAGE)) + _ROOM
     data = data_of(recording, summary)
-    data, notes = thinned(data, lambda some: len(_packed(some)), max_bytes(len(recording.changes)) - frame)
+    packed = ""
+
+    def size_of(some: Tree) -> int:
+        nonlocal packed
+        packed = _packed(some)
+        return len(packed)
+
+    data, notes = thinned(data, size_of, max_bytes(len(recording.changes)) - frame)
     if notes:
-        data["summary"] = {**data["summary"], "notes": [*summary.get("notes", ()), *notes]}
+        packed = _packed(
+            {**data, "summary": {**data["summary"], "notes": [*summary.get("notes", ()), *notes]}}
+        )
     return _PAGE.format(
         policy=_policy(script, style),
-        title=escape(summary.get("title", "A cluster of mockube")),
+        title=title,
         icon=base64.b64encode(_read(_ICON).encode()).decode(),
         licences=_LICENCES,
         style=style,
-        text=escape(text),
-        data=_packed(data),
+        text=text,
+        data=packed,
         script=script,
     )
 
@@ -98,6 +114,9 @@ def data_of(recording: Recording, summary: Tree) -> Tree:
         "events": recording.events,
         "changes": recording.changes,
         "requests": recording.requests,
+        "components": sorted(
+            filter(is_component, {each["spec"].get("user", "") for each in recording.requests})
+        ),
         "marks": recording.marks,
         "faults": recording.faults,
         "logs": [
@@ -120,7 +139,7 @@ def data_of(recording: Recording, summary: Tree) -> Tree:
 
 
 def _packed(data: Tree) -> str:
-    return base64.b64encode(gzip.compress(orjson.dumps(data), mtime=0)).decode()
+    return base64.b64encode(gzip.compress(orjson.dumps(data), _COMPRESSION, mtime=0)).decode()
 
 
 def _policy(script: str, style: str) -> str:
@@ -133,8 +152,8 @@ def _policy(script: str, style: str) -> str:
 
 def _safe(script: str) -> str:
     """Check that nothing in a script of ours ends its element."""
-    assert "</script" not in script.lower()
-    assert "<!--" not in script
+    if "</script" in script.lower() or "<!--" in script:
+        raise ValueError("a script of the page contains the end of its element, or a comment")
     return script
 
 

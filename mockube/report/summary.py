@@ -6,6 +6,7 @@ It is what a report has in its beginning, and all that one in Markdown or JSON h
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import meta
@@ -17,7 +18,10 @@ from .recording import ContainerLog, ObjectIdentity, Recording
 from .refusals import Refusal, refusals
 from .writes import Writes, key_of
 
+MAX_TEXT: Final = 20 * 1024
+"""The bytes of a report in Markdown or JSON."""
 MAX_DEPTH: Final = 10
+_COMMAND, _COMMANDS = "command", "commands"
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -32,6 +36,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     refusals: int
     warnings: int
     log_lines: int
+    notes: int
     text: int
     """The characters of a text."""
 
@@ -45,42 +50,104 @@ FULL: Final = Limits(
     refusals=20,
     warnings=50,
     log_lines=40,
+    notes=100,
     text=2_000,
 )
 """For a page, which has room."""
 LEVELS: Final = (
     Limits(
-        problems=20, evidence=6, nodes=8, writes=4, authors=8, refusals=8, warnings=8, log_lines=10, text=500
+        problems=20,
+        evidence=6,
+        nodes=8,
+        writes=4,
+        authors=8,
+        refusals=8,
+        warnings=8,
+        log_lines=10,
+        notes=20,
+        text=500,
     ),
     Limits(
-        problems=12, evidence=4, nodes=5, writes=3, authors=6, refusals=5, warnings=4, log_lines=6, text=300
+        problems=12,
+        evidence=4,
+        nodes=5,
+        writes=3,
+        authors=6,
+        refusals=5,
+        warnings=4,
+        log_lines=6,
+        notes=12,
+        text=300,
     ),
     Limits(
-        problems=8, evidence=2, nodes=3, writes=3, authors=4, refusals=3, warnings=2, log_lines=4, text=240
+        problems=8,
+        evidence=2,
+        nodes=3,
+        writes=3,
+        authors=4,
+        refusals=3,
+        warnings=2,
+        log_lines=4,
+        notes=8,
+        text=240,
     ),
     Limits(
-        problems=4, evidence=1, nodes=2, writes=2, authors=3, refusals=2, warnings=1, log_lines=2, text=160
+        problems=4,
+        evidence=1,
+        nodes=2,
+        writes=2,
+        authors=3,
+        refusals=2,
+        warnings=1,
+        log_lines=2,
+        notes=4,
+        text=160,
     ),
     Limits(
-        problems=1, evidence=1, nodes=1, writes=1, authors=1, refusals=1, warnings=1, log_lines=1, text=100
+        problems=1,
+        evidence=1,
+        nodes=1,
+        writes=1,
+        authors=1,
+        refusals=1,
+        warnings=1,
+        log_lines=1,
+        notes=2,
+        text=100,
+    ),
+    Limits(
+        problems=1,
+        evidence=1,
+        nodes=1,
+        writes=1,
+        authors=1,
+        refusals=1,
+        warnings=1,
+        log_lines=1,
+        notes=1,
+        text=40,
     ),
 )
 """For a text of limited size: the first one that fits is taken."""
 
 
-def fitted(recording: Recording, write: Callable[[Tree], str], max_bytes: int) -> str:
-    """Return the text of the most detailed summary that is not too large."""
-    text = ""
+def fitted(
+    recording: Recording, write: Callable[[Tree], str], *, writes: Writes | None = None, more: str = ""
+) -> str:
+    """Return the text of the most detailed summary that is not too large; `more` says where what is left out is."""
+    text, writes = "", writes or Writes(recording.changes)
     for limits in LEVELS:
-        text = write(summarize(recording, limits))
-        if len(text.encode()) <= max_bytes:
+        text = write(summarize(recording, limits, writes=writes, more=more))
+        if len(text.encode()) <= MAX_TEXT:
             break
     return text
 
 
-def summarize(recording: Recording, limits: Limits = FULL) -> Tree:
+def summarize(
+    recording: Recording, limits: Limits = FULL, *, writes: Writes | None = None, more: str = ""
+) -> Tree:
     """Return the summary of a recording, with at most so much of each part, and how much is left out."""
-    summarizer = _Summarizer(recording, limits)
+    summarizer = _Summarizer(recording, limits, writes or Writes(recording.changes))
     problems, refused = recording.explanations, refusals(recording.requests)
     authors, warnings = summarizer.writes.authors(), [*_other_warnings(recording)]
     tree: Tree = {
@@ -102,35 +169,36 @@ def summarize(recording: Recording, limits: Limits = FULL) -> Tree:
         "authors": [summarizer.author(*each) for each in authors[: limits.authors]],
         "warnings": warnings[: limits.warnings],
         "faults": [
-            {"name": meta.name(fault), "spec": fault["spec"]} for fault in recording.faults[: limits.refusals]
+            {"name": meta.name(fault)} | _small(limits, "spec", fault["spec"])
+            for fault in recording.faults[: limits.refusals]
         ],
         "marks": [
             {"name": meta.name(mark), "revision": mark["spec"].get("revision")}
             for mark in recording.marks[: limits.refusals]
         ],
-        "notes": [*recording.notes, *_omitted(limits, problems, refused, authors, warnings)],
+        "notes": [
+            *_shortened([*recording.notes[: limits.notes]], limits.text),
+            *_omitted(limits, more, problems, refused, authors, warnings, recording.notes),
+        ],
     }
     return {
-        name: _shortened(value, limits.text) for name, value in tree.items() if value not in ("", [], None)
+        name: value if name == "notes" else _shortened(value, limits.text)
+        for name, value in tree.items()
+        if value not in ("", [], None)
     }
 
 
-def _omitted(
-    limits: Limits,
-    problems: Sequence[object],
-    refused: Sequence[object],
-    authors: Sequence[object],
-    warnings: Sequence[object],
-) -> Iterator[str]:
-    parts = (
-        ("objects that are not healthy", problems, limits.problems),
-        ("refused requests", refused, limits.refusals),
-        ("authors", authors, limits.authors),
-        ("warnings", warnings, limits.warnings),
-    )
-    for name, items, limit in parts:
+def _small(limits: Limits, name: str, value: ReadOnlyTree) -> Tree:
+    """Return a field, or none if it is too large: a part of it would say something else."""
+    return {name: value} if len(orjson.dumps(value)) <= limits.text else {}
+
+
+def _omitted(limits: Limits, more: str, *parts: Sequence[object]) -> Iterator[str]:
+    names = ("objects that are not healthy", "refused requests", "authors", "warnings", "notes")
+    most = (limits.problems, limits.refusals, limits.authors, limits.warnings, limits.notes)
+    for name, items, limit in zip(names, parts, most, strict=True):
         if len(items) > limit:
-            yield f"{len(items) - limit} more {name} are left out: `mockube report -o run.html` has more."
+            yield f"{len(items) - limit} more {name} are left out{more}."
 
 
 def _last_time(recording: Recording) -> str:
@@ -141,9 +209,8 @@ def _last_time(recording: Recording) -> str:
 
 
 class _Summarizer:
-    def __init__(self, recording: Recording, limits: Limits) -> None:
-        self._recording, self._limits = recording, limits
-        self.writes = Writes(recording.changes)
+    def __init__(self, recording: Recording, limits: Limits, writes: Writes) -> None:
+        self._recording, self._limits, self.writes = recording, limits, writes
         self._by_uid = {
             meta.uid(tree): (ObjectIdentity.of(resource, tree), tree)
             for resource, trees in recording.objects.items()
@@ -237,17 +304,19 @@ def _commands(tree: ReadOnlyTree | None, uid: str) -> Iterator[str]:
 
 def _other_warnings(recording: Recording) -> Iterator[Tree]:
     """Yield the warnings about what is not explained, the newest first."""
-    explained = {
-        (each["object"].get("namespace", ""), each["object"]["name"]) for each in recording.explanations
+    explained = {_place(each["object"]) for each in recording.explanations}
+    explained |= {
+        ("", "Pod", each.namespace, each.name)  # those of others are not alike
+        for others in recording.similar.values()
+        for each in others
     }
-    explained |= {(each.namespace, each.name) for others in recording.similar.values() for each in others}
     for event in reversed(recording.events):
         subject = event.get("involvedObject") or {}
-        place = (subject.get("namespace", ""), subject.get("name", ""))
-        if event.get("type") != "Warning" or place in explained:
+        if event.get("type") != "Warning" or _place(subject) in explained:
             continue
         yield {
             "time": event.get("lastTimestamp") or event.get("eventTime") or "",
+            "apiVersion": subject.get("apiVersion", ""),
             "kind": subject.get("kind", ""),
             "namespace": subject.get("namespace", ""),
             "name": subject.get("name", ""),
@@ -257,9 +326,22 @@ def _other_warnings(recording: Recording) -> Iterator[Tree]:
         }
 
 
+def _place(subject: ReadOnlyTree) -> tuple[str, str, str, str]:
+    """Return the group, kind, namespace and name of an object that is named."""
+    group = subject.get("apiVersion", "").rpartition("/")[0]
+    return group, subject.get("kind", ""), subject.get("namespace", ""), subject.get("name", "")
+
+
 def _shortened(value: Any, limit: int) -> Any:
+    """Return a tree with shorter texts, and without commands that are long: a part of one would do something else."""
     if isinstance(value, str):
         return value if len(value) <= limit else f"{value[:limit]} …"
     if isinstance(value, Mapping):
-        return {name: _shortened(member, limit) for name, member in value.items()}
+        return {
+            name: [each for each in member if len(each) <= limit]
+            if name == _COMMANDS
+            else _shortened(member, limit)
+            for name, member in value.items()
+            if name != _COMMAND or len(member) <= limit
+        }
     return [_shortened(member, limit) for member in value] if isinstance(value, list | tuple) else value

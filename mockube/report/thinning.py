@@ -8,6 +8,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 
 Step: TypeAlias = Callable[[Tree], Tree]
 
+KEPT_BODIES: Final = 500
 KEPT_REQUESTS: Final = 2_000
 KEPT_PATCHES: Final = 20_000
 _READS: Final = ("get", "list", "watch")
@@ -32,11 +33,26 @@ def _notes(data: Tree, thin: Tree) -> Iterator[str]:
     for name in _LISTS:
         if count := len(data[name]) - len(thin[name]):
             yield f"{count} {name} are left out, to keep the file small: the oldest, reads first."
+    if count := sum(each["spec"].get("bodyOmitted") == _OMITTED for each in thin["requests"]):
+        yield f"The bodies of {count} requests are left out, to keep the file small: the oldest."
     if count := sum(change.get("patchOmitted") == _OMITTED for change in thin["changes"]):
         yield f"What {count} changes changed is left out, to keep the file small: the oldest."
     for resource, trees in data["objects"].items():
         if count := len(trees) - len(thin["objects"][resource]):
             yield f"{count} objects of {resource} are left out, to keep the file small."
+
+
+def _without_old_bodies(data: Tree) -> Tree:
+    old, new = data["requests"][:-KEPT_BODIES], data["requests"][-KEPT_BODIES:]
+    return {**data, "requests": [*map(_without_body, old), *new]}
+
+
+def _without_body(request: ReadOnlyTree) -> ReadOnlyTree:
+    spec = request["spec"]
+    if "body" not in spec:
+        return request
+    rest = {name: value for name, value in spec.items() if name != "body"}
+    return {**request, "spec": {**rest, "bodyOmitted": _OMITTED}}
 
 
 def _without_old_reads(data: Tree) -> Tree:
@@ -78,6 +94,7 @@ _HALVES: Final[Sequence[Step]] = [
     _without_half_of_most_objects,
 ]
 STEPS: Final[Sequence[Step]] = [
+    _without_old_bodies,
     _without_old_reads,
     partial(_without_old_patches, KEPT_PATCHES),
     partial(_without_old_patches, KEPT_PATCHES // 10),

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from mockube.apimachinery.patch.json_difference import patched
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -18,6 +18,42 @@ _NOISE: Final = re.compile(
 )
 """Fields that change with others, and say nothing of their own."""
 _STATUS: Final = "status"
+_KEPT_EACH: Final = 64
+"""Of so many states of an object, one is kept."""
+
+
+class _State(NamedTuple):
+    """An object between two changes, if the history has it since its creation."""
+
+    is_known: bool = False
+    tree: ReadOnlyTree | None = None
+
+    def after(self, change: ReadOnlyTree) -> "_State":
+        patch, is_new = change.get("patch"), change["type"] == "ADDED"
+        if patch is None or not (self.is_known or is_new):
+            return _State()
+        return _State(is_known=True, tree=patched(None if is_new else self.tree, patch))
+
+
+class _ObjectHistory:
+    """The states of one object: some are kept, from which the others are a few changes away."""
+
+    def __init__(self, changes: Sequence[ReadOnlyTree]) -> None:
+        self._changes = changes
+        self._places = {id(change): place for place, change in enumerate(changes)}
+        self._kept: list[_State] = []
+        state = _State()
+        for place, change in enumerate(changes):
+            if place % _KEPT_EACH == 0:
+                self._kept.append(state)
+            state = state.after(change)
+
+    def around(self, write: ReadOnlyTree) -> tuple[_State, _State]:
+        place = self._places[id(write)]
+        state = self._kept[place // _KEPT_EACH]
+        for change in self._changes[place - place % _KEPT_EACH : place]:
+            state = state.after(change)
+        return state, state.after(write)
 
 
 class Writes:
@@ -29,6 +65,8 @@ class Writes:
         for change in changes:
             self._by_object.setdefault(ObjectIdentity.of_change(change), []).append(change)
             self._by_author.setdefault(Author.of(change), []).append(change)
+        self._histories: dict[ObjectIdentity, _ObjectHistory] = {}
+        self._described: dict[int, Tree] = {}
 
     def authors(self) -> Sequence[tuple[Author, int]]:
         """Return the authors with the numbers of their writes: clients before components, those that wrote last first."""
@@ -54,6 +92,11 @@ class Writes:
 
     def described(self, change: ReadOnlyTree) -> Tree:
         """Return a write: who, when, to what, and which fields."""
+        if id(change) not in self._described:
+            self._described[id(change)] = self._describe(change)
+        return self._described[id(change)]
+
+    def _describe(self, change: ReadOnlyTree) -> Tree:
         identity, author = ObjectIdentity.of_change(change), change.get("author") or {}
         fields, omitted = self._fields(change, identity)
         write: Tree = {
@@ -70,33 +113,21 @@ class Writes:
         }
         return write | ({"omittedFields": omitted} if omitted else {})
 
+    def _history(self, identity: ObjectIdentity) -> _ObjectHistory:
+        if identity not in self._histories:
+            self._histories[identity] = _ObjectHistory(self._by_object[identity])
+        return self._histories[identity]
+
     def _fields(self, change: ReadOnlyTree, identity: ObjectIdentity) -> tuple[Sequence[str], int]:
         """Return the fields that a write changed, and the number of those that are left out."""
         if change["type"] != "MODIFIED":
             return [], 0
-        states = self._states_around(change, identity)
-        if states is None:
+        before, after = self._history(identity).around(change)
+        if not after.is_known:
             return [_operation(each) for each in (change.get("patch") or ())[:MAX_FIELDS]], 0
-        found = [each for each in changes_of(*states) if _NOISE.fullmatch(each.path) is None]
+        found = [each for each in changes_of(before.tree, after.tree) if _NOISE.fullmatch(each.path) is None]
         found.sort(key=_is_of_less_interest)
         return [str(each) for each in found[:MAX_FIELDS]], max(0, len(found) - MAX_FIELDS)
-
-    def _states_around(
-        self, write: ReadOnlyTree, identity: ObjectIdentity
-    ) -> tuple[ReadOnlyTree | None, ReadOnlyTree | None] | None:
-        """Return the object before and after a write; None if the history does not begin with its creation."""
-        tree: ReadOnlyTree | None = None
-        is_known = False
-        for change in self._by_object[identity]:
-            before = tree
-            patch = change.get("patch")
-            is_known = patch is not None and (is_known or change["type"] == "ADDED")
-            if change["type"] == "ADDED":
-                before = None
-            tree = patched(before, patch) if is_known and patch is not None else None
-            if change is write:
-                return (before, tree) if is_known else None
-        return None
 
 
 def key_of(identity: ObjectIdentity) -> str:

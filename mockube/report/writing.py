@@ -18,17 +18,18 @@ from .page import page_of
 from .recording import NO_SUBJECT, Recording, Subject
 from .summary import fitted
 
-MAX_TEXT: Final = 20 * 1024
-"""The bytes of a report in Markdown or JSON."""
+_MORE: Final = ": `mockube report -o run.html` has more"
 
 
 def _markdown(recording: Recording) -> str:
-    return fitted(recording, markdown_of, MAX_TEXT)
+    return fitted(recording, markdown_of, more=_MORE)
 
 
 def _json(recording: Recording) -> str:
     return fitted(
-        recording, lambda summary: orjson.dumps(summary, option=orjson.OPT_INDENT_2).decode() + "\n", MAX_TEXT
+        recording,
+        lambda summary: orjson.dumps(summary, option=orjson.OPT_INDENT_2).decode() + "\n",
+        more=_MORE,
     )
 
 

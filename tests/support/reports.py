@@ -70,5 +70,9 @@ def request(name, code, *, user="bob", verb="create", message="", **status):
 
 def explanation(tree, cause, **fields):
     metadata = tree["metadata"]
-    subject = {"kind": tree["kind"], **{name: metadata[name] for name in ("name", "namespace", "uid")}}
+    subject = {
+        "apiVersion": tree["apiVersion"],
+        "kind": tree["kind"],
+        **{name: metadata[name] for name in ("name", "namespace", "uid")},
+    }
     return {"state": "Explained", "cause": cause, "object": subject, **fields}

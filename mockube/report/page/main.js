@@ -6,7 +6,7 @@ import { Detail } from "../../ui/views/detail.js";
 import { ObjectTree } from "../../ui/views/objects.js";
 import { TimeBar } from "../../ui/views/timebar.js";
 import { Timeline } from "../../ui/views/timeline.js";
-import { setRecording } from "./recorded.js";
+import { placeOf, setRecording } from "./recorded.js";
 import { Events, Logs, Requests } from "./records.js";
 import { Summary } from "./summary.js";
 
@@ -30,11 +30,11 @@ async function readRecording() {
   const recording = await new Response(stream).json();
   const keys = new Map();
   for (const [resource, items] of Object.entries(recording.objects)) {
-    for (const { kind, metadata } of items) keys.set(`${kind}|${metadata.namespace ?? ""}|${metadata.name}`, `${resource}|${metadata.namespace ?? ""}|${metadata.name}`);
+    for (const { apiVersion, kind, metadata } of items) keys.set(placeOf({ apiVersion, kind, ...metadata }), `${resource}|${metadata.namespace ?? ""}|${metadata.name}`);
   }
   const present = new Set(keys.values());
   for (const { object } of recording.changes) present.add(`${object.resource}|${object.namespace ?? ""}|${object.name}`);
-  recording.keyOf = ({ kind, namespace, name }) => keys.get(`${kind}|${namespace ?? ""}|${name}`) ?? "";
+  recording.keyOf = (subject) => keys.get(placeOf(subject)) ?? "";
   recording.existing = (key) => (present.has(key) ? key : "");
   return recording;
 }

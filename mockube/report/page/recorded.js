@@ -144,14 +144,16 @@ export async function* watch(path, signal) {
   });
 }
 
+/** Return what names an object in all of its versions: the group, the kind, the namespace and the name. */
+export const placeOf = ({ apiVersion = "", kind, namespace, name }) => `${apiVersion.includes("/") ? apiVersion.split("/")[0] : ""}|${kind}|${namespace ?? ""}|${name}`;
+
 /** The only objects that the page creates are Explanations. */
 export async function post(path, body) {
   await null;
-  const { kind, name, namespace = "" } = body.spec.object;
-  const isSame = ({ object }) => object.kind === kind && object.name === name && (object.namespace ?? "") === namespace;
-  const status = recording.explanations.find(isSame);
+  const place = placeOf(body.spec.object);
+  const status = recording.explanations.find(({ object }) => placeOf(object) === place);
   if (status) return { status };
-  const similar = recording.similar.find(({ others }) => others.some((other) => isSame({ object: { ...other, kind: other.resource === "pods" ? "Pod" : "" } })));
+  const similar = recording.similar.find(({ others }) => others.some((other) => placeOf({ ...other, kind: "Pod" }) === place)); // those of others are not alike
   if (similar) return { note: `Its state is that of ${similar.name}, which the report explains.` };
   return { note: "The report has no explanation: the object was healthy, or none was asked for." };
 }

@@ -12,14 +12,12 @@ function useRows(items) {
   return [items.slice(0, count), more];
 }
 
-/** Return whether a user is a part of the control plane. */
-const isComponent = (user = "") => user === "" || (user.startsWith("system:") && !/^system:serviceaccount:(?!kube-)/.test(user));
-
 export function Requests({ recording, filter, change }) {
   const [onlyFailed, setOnlyFailed] = useState(false);
   const [showsComponents, setShowsComponents] = useState(false);
+  const components = new Set(recording.components);
   const chosen = recording.requests.map(({ spec, status = {} }) => ({ ...spec, ...status, namespace: spec.namespace ?? "" }))
-    .filter((each) => (!onlyFailed || each.code >= 400) && (showsComponents || !isComponent(each.user)) && isFound(each, filter)).reverse();
+    .filter((each) => (!onlyFailed || each.code >= 400) && (showsComponents || !components.has(each.user ?? "")) && isFound(each, filter)).reverse();
   const [rows, more] = useRows(chosen);
   return html`
     <div class="bar"><label><input type="checkbox" checked=${onlyFailed} onChange=${(event) => setOnlyFailed(event.target.checked)} /> only refused and failed</label>
@@ -41,7 +39,7 @@ function RequestTarget({ request, recording, change }) {
 export function Events({ recording, filter, change }) {
   const chosen = recording.events.map((event) => ({
     time: event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp, type: event.type, reason: event.reason, message: event.message, count: event.count ?? 1,
-    source: event.source?.component || event.reportingComponent || "", kind: event.involvedObject?.kind ?? "", name: event.involvedObject?.name ?? "", namespace: event.involvedObject?.namespace ?? "",
+    source: event.source?.component || event.reportingComponent || "", apiVersion: event.involvedObject?.apiVersion ?? "", kind: event.involvedObject?.kind ?? "", name: event.involvedObject?.name ?? "", namespace: event.involvedObject?.namespace ?? "",
   })).filter((each) => isFound(each, filter)).reverse();
   const [rows, more] = useRows(chosen);
   return html`

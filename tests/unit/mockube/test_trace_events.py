@@ -129,12 +129,6 @@ def test_reconciliations_marks_and_faults_are_shown():
     assert global_marks == [(0, "Mark before"), (2_000_000, "Fault slow")]
 
 
-def test_renewals_of_leases_are_left_out():
-    lease = change(1, "Lease")
-    lease["object"]["resource"] = "leases.coordination.k8s.io"
-    assert events("i", changes=[lease]) == []
-
-
 def test_bytes_do_not_depend_on_the_order_of_requests():
     requests = [request(1, user="ann"), request(1, user="bob"), request(3)]
     assert trace(Recorded(changes=[], requests=requests)) == trace(

@@ -87,3 +87,32 @@ def test_logs_are_those_of_containers_that_failed_or_are_not_ready():
     init = [{"name": "init", "state": {"terminated": {"exitCode": 0}}, "ready": True}]
     pod = tree_of("Pod", "a", status={"initContainerStatuses": init, "containerStatuses": statuses})
     assert [*unhealthy_containers(pod)] == [("crash", True), ("slow", False)]
+
+
+def endpoint_slice(name, *states):
+    tree = tree_of("EndpointSlice", name)
+    tree["metadata"]["labels"] = {"kubernetes.io/service-name": name}
+    return {**tree, "endpoints": [{"conditions": state} for state in states]}
+
+
+def test_services_with_endpoints_that_are_ready_are_no_candidates():
+    services = [tree_of("Service", name, selector={"app": name}) for name in ("good", "old", "bad", "none")]
+    slices = [
+        endpoint_slice("good", {"ready": False}, {"ready": True}),
+        endpoint_slice("old", {}),
+        endpoint_slice("bad", {"ready": False}),
+        endpoint_slice("none"),
+    ]
+    objects = {"services": services, "endpointslices.discovery.k8s.io": slices}
+    assert names(objects) == [("bad", []), ("none", [])]
+
+
+def test_jobs_at_work_come_after_what_is_not_healthy():
+    objects = {
+        "jobs.batch": [
+            tree_of("Job", "a", status={}),
+            tree_of("Job", "z", status={"conditions": [{"type": "Failed", "status": "True"}]}),
+        ],
+        "pods": [tree_of("Pod", "b", namespace="kube-system", status=PENDING)],
+    }
+    assert names(objects) == [("z", []), ("b", []), ("a", [])]

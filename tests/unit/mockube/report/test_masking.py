@@ -4,8 +4,8 @@ import base64
 
 from mockube.apimachinery.secrets import MASK
 from mockube.report.collection import without_secrets
-from mockube.report.recording import ContainerLog
-from tests.support.reports import explanation, recording, request, tree_of
+from mockube.report.recording import ContainerLog, Subject
+from tests.support.reports import changes_to, explanation, recording, request, tree_of
 
 VALUE = "hunter2-very-secret"
 ENCODED = base64.b64encode(VALUE.encode()).decode()
@@ -56,3 +56,52 @@ def test_names_of_objects_stay_even_if_a_value_is_the_same():
     pod = tree_of("Pod", VALUE)
     found = cleaned(explanations=[explanation(pod, "a cause")])
     assert found.explanations[0]["object"]["name"] == VALUE
+
+
+def test_objects_changes_and_the_subject_quote_no_value():
+    failed = {"conditions": [{"type": "Ready", "message": f"cannot log in with {VALUE}"}]}
+    pod = tree_of("Pod", "web", status=failed)
+    remedies = [{"text": "set it", "command": f"kubectl create secret --from-literal=p={VALUE}"}]
+    log = ContainerLog(namespace="default", pod="web", container="web", problem=f"no {VALUE}")
+    found = without_secrets(
+        recording(
+            objects={"secrets": [SECRET], "pods": [pod]},
+            changes=changes_to("Pod", "web", tree_of("Pod", "web"), pod),
+            explanations=[explanation(pod, "a cause", remedies=remedies)],
+            faults=[{"metadata": {"name": "slow"}, "spec": {"message": VALUE}}],
+            refused={"pods": f"no {ENCODED}"},
+            logs=[log],
+            subject=Subject(title=f"kubectl create secret generic db --from-literal=p={VALUE}", text=VALUE),
+        )
+    )
+    assert VALUE not in str(found)
+    assert ENCODED not in str(found)
+    assert found.changes[0]["object"]["name"] == "web"
+
+
+def masked_log(line, *objects, **values):
+    data = {name: base64.b64encode(value.encode()).decode() for name, value in values.items()}
+    secret = {**tree_of("Secret", "db"), "data": data}
+    log = ContainerLog(namespace="default", pod="a", container="a", lines=[line])
+    parts = {"objects": {"secrets": [secret], "services": [*objects]}, "logs": [log]}
+    return without_secrets(recording(**parts)).logs[0].lines[0]
+
+
+def test_names_of_namespaces_and_objects_are_no_secret_values():
+    line = "postgres in default of production"
+    service = tree_of("Service", "postgres")
+    assert masked_log(line, service, namespace="production", user="postgres", other="default") == line
+
+
+def test_frames_of_certificates_stay():
+    certificate = "-----BEGIN CERTIFICATE-----\nMIIBabcdef\n-----END CERTIFICATE-----\n"
+    assert masked_log("-----BEGIN CERTIFICATE-----", tls=certificate) == "-----BEGIN CERTIFICATE-----"
+    assert masked_log("a MIIBabcdef", tls=certificate) == f"a {MASK}"
+
+
+def test_values_with_characters_that_json_escapes_are_masked():
+    pod = tree_of("Pod", "web", note='is pa"ss\\word here')
+    data = {"p": base64.b64encode(b'pa"ss\\word').decode()}
+    secret = {**tree_of("Secret", "db"), "data": data}
+    found = without_secrets(recording(objects={"secrets": [secret], "pods": [pod]}))
+    assert found.objects["pods"][0]["spec"]["note"] == f"is {MASK} here"

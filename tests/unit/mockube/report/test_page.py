@@ -11,7 +11,7 @@ from mockube.report.bundle import bundle
 from mockube.report.page import MAX_BYTES, MIN_BYTES, max_bytes, page_of
 from mockube.report.recording import ContainerLog, Subject
 from mockube.report.thinning import thinned
-from tests.support.reports import changes_to, recording, request, tree_of
+from tests.support.reports import changes_to, explanation, recording, request, tree_of
 
 HOSTILE = '</script><script>window.entered=1</script><img src=x onerror="window.entered=1"><!--'
 
@@ -134,3 +134,33 @@ def test_page_of_too_much_has_its_limit_and_says_so():
     page = page_of(recording(objects={"pods": pods}))
     assert len(page.encode()) <= MIN_BYTES
     assert "objects of pods are left out" in str(data_of(page)["summary"]["notes"])
+
+
+def test_page_does_not_refer_to_itself_for_more():
+    pods = [tree_of("Pod", f"pod-{n}") for n in range(120)]
+    page = page_of(recording(explanations=[explanation(pod, "a cause") for pod in pods]))
+    text = page.partition("<pre>")[2].partition("</pre>")[0]
+    assert "more objects that are not healthy are left out." in text
+    assert "run.html" not in text
+    assert "run.html" not in str(data_of(page)["summary"]["notes"])
+    assert len(text.encode()) < 40_000
+
+
+def test_bodies_of_old_requests_are_left_out_before_all_else():
+    def created(number):
+        created = request(str(number), 201)
+        return {
+            **created,
+            "spec": {**created["spec"], "body": {"note": noise(number, 2_000)}, "bytes": 2_000},
+        }
+
+    data = {**some_data(), "requests": [created(number) for number in range(600)]}
+    thin, notes = thinned(data, size, size(data) - 1)
+    assert [len(thin[name]) for name in ("changes", "requests")] == [30, 600]
+    assert ["body" in each["spec"] for each in thin["requests"]] == [False] * 100 + [True] * 500
+    assert notes == ["The bodies of 100 requests are left out, to keep the file small: the oldest."]
+
+
+def test_page_says_which_users_are_components():
+    requests = [request("1", 200, user="bob"), request("2", 200, user="system:node:node-1")]
+    assert data_of(page_of(recording(requests=requests)))["components"] == ["system:node:node-1"]

@@ -5,8 +5,8 @@ import pytest
 
 from mockube.failure import UsageError
 from mockube.report.recording import ContainerLog, ObjectIdentity, Subject
-from mockube.report.summary import LEVELS, summarize
-from mockube.report.writing import MAX_TEXT, WRITERS, check_path
+from mockube.report.summary import LEVELS, MAX_TEXT, summarize
+from mockube.report.writing import WRITERS, check_path
 from tests.support.reports import ADMIN, changes_to, explanation, recording, request, tree_of
 
 POD = tree_of("Pod", "web-1", owner="web", nodeName="")
@@ -98,7 +98,7 @@ def test_texts_of_a_cluster_are_no_markup():
     pod = tree_of("Pod", "web-1")
     cause = "<img src=x> @someone [a](http://b) `c` | d\n# e"
     text = WRITERS[".md"](recording(objects={"pods": [pod]}, explanations=[explanation(pod, cause)]))
-    assert "&lt;img src=x> &#64;someone [a]\\(http://b) 'c' \\| d # e\n" in text
+    assert "&lt;img src=x> @\u200bsomeone [a]\\(http://b) 'c' \\| d # e\n" in text
     fenced = WRITERS[".md"](small())
     assert "````text\nit ends\n```\n</script>\n````" in fenced
 
@@ -119,3 +119,63 @@ def test_healthy_cluster_has_an_empty_summary():
 def test_name_of_an_unknown_format_is_refused(tmp_path):
     with pytest.raises(UsageError, match=r"ends with \.html, \.md or \.json"):
         check_path(tmp_path / "run.txt")
+
+
+def test_warnings_of_an_object_of_another_kind_with_the_same_name_are_shown():
+    def event(kind, api_version):
+        about = {"kind": kind, "apiVersion": api_version, "namespace": "default", "name": "web-1"}
+        return {"type": "Warning", "reason": "Failed", "involvedObject": about}
+
+    events = [event("Pod", "v1"), event("Service", "v1"), event("Pod", "example.com/v1")]
+    found = summarize(recording(events=events, explanations=[explanation(POD, "a cause")]))
+    assert [(each["kind"], each["apiVersion"]) for each in found["warnings"]] == [
+        ("Pod", "example.com/v1"),
+        ("Service", "v1"),
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".md", ".json"])
+def test_text_of_the_worst_characters_and_many_notes_has_at_most_20_kib(suffix):
+    worst = "\x01\U0001f600&<" * 2_000
+    pod = tree_of("Pod", "web-1")
+    fault = {"metadata": {"name": worst}, "spec": {"match": [worst] * 100}}
+    text = WRITERS[suffix](
+        recording(
+            objects={"pods": [pod]},
+            notes=[worst] * 100,
+            faults=[fault] * 30,
+            explanations=[
+                explanation(
+                    pod, worst, nodes=[dict.fromkeys(NODES[0], worst)] * 30, evidence=[{"text": worst}]
+                )
+            ],
+            requests=[request("1", 403, message=worst)],
+            subject=Subject(title=worst, result=worst, text=worst),
+        )
+    )
+    assert len(text.encode()) <= MAX_TEXT
+    assert " more notes are left out: " in text
+
+
+def test_commands_are_whole_or_left_out():
+    long = f"kubectl patch pod web-1 -p '{'x' * 600}'"
+    remedies = [{"text": "a", "command": long}, {"text": "b", "command": "kubectl get pods"}]
+    found = recording(objects={"pods": [POD]}, explanations=[explanation(POD, "a cause", remedies=remedies)])
+    (problem,) = summarize(found, LEVELS[0])["problems"]
+    assert problem["remedies"] == [{"text": "a"}, {"text": "b", "command": "kubectl get pods"}]
+    assert long in str(summarize(found))
+
+
+@pytest.mark.parametrize(
+    ("cause", "line"),
+    [
+        ("~~~ a", "\\~~~ a"),
+        ("# a", "\\# a"),
+        ("- a", "\\- a"),
+        ("1. a", "1\\. a"),
+        ("&lt;b&gt;", "&amp;lt;b&amp;gt;"),
+    ],
+)
+def test_cause_opens_no_block(cause, line):
+    text = WRITERS[".md"](recording(explanations=[explanation(POD, cause)]))
+    assert f"\n\n{line}\n" in text

@@ -1,5 +1,6 @@
 """Who wrote last, and what."""
 
+from mockube.apimachinery.patch.json_difference import patched
 from mockube.report.authors import Author, is_component
 from mockube.report.recording import ObjectIdentity
 from mockube.report.refusals import refusals
@@ -78,3 +79,21 @@ def test_usual_errors_and_those_of_components_are_not_refusals_unless_by_a_fault
     usual = [request("1", 404), request("2", 409), request("3", 403, user=CONTROLLER)]
     by_fault = request("4", 409, user=CONTROLLER, fault="conflict")
     assert [each.name for each in refusals([*usual, by_fault])] == ["4"]
+
+
+def test_each_of_many_writes_of_an_object_says_what_it_changed():
+    changes = changes_to("Deployment", "web", *map(deployment, range(200)))
+    writes = Writes(changes)
+    fields = [writes.described(change)["fields"] for change in changes[1:]]
+    assert fields == [[f"spec.replicas: {n} -> {n + 1}"] for n in range(199)]
+
+
+def test_an_object_with_many_writes_is_replayed_once(monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        "mockube.report.writes.patched", lambda before, patch: calls.append(1) or patched(before, patch)
+    )
+    writes = Writes(changes_to("Deployment", "web", *map(deployment, range(640)), users=["alice"] * 640))
+    for _ in range(5):
+        writes.of_objects([WEB], 8)
+    assert len(calls) <= 640 + 8 * 64
