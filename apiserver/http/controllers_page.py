@@ -32,8 +32,8 @@ class ManagerPage:
                 ClientSession(timeout=ClientTimeout(total=SECONDS)) as session,
                 session.get(url, ssl=False, allow_redirects=False) as response,
             ):
-                body = await response.content.read(outgoing_limits.MAX_DOCUMENT)
-        except (ClientError, TimeoutError) as error:
+                body = await outgoing_limits.read_whole(response, outgoing_limits.MAX_DOCUMENT)
+        except (ClientError, TimeoutError, ValueError) as error:
             raise ServiceUnavailable(f"the controller manager does not respond: {error}") from error
         if response.status != 200:
             raise ServiceUnavailable(f"the controller manager responded with {response.status}")
