@@ -54,7 +54,7 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
 
 
 @asynccontextmanager
-async def serving(
+async def serving(  # noqa: PLR0913 - each argument is a part
     config: Config,
     *,
     clock: Clock,

@@ -97,8 +97,8 @@ class _Endpoints:
     def _is_authenticated(self, request: web.BaseRequest) -> bool:
         if request.path != controllers_page.PATH:
             return not _is_certificate_required(request) or _has_certificate(request)
-        given = request.headers.get(hdrs.AUTHORIZATION, "").encode(errors="surrogateescape")
-        return compare_digest(given, self._credentials) or _has_certificate(request)
+        authorization = request.headers.get(hdrs.AUTHORIZATION, "").encode(errors="surrogateescape")
+        return compare_digest(authorization, self._credentials) or _has_certificate(request)
 
     def _all_checks(self, endpoint: str, *, verbose: bool) -> web.Response:
         problems = {name: self._problem(name, check) for name, check in [*self._sources.checks.items()]}

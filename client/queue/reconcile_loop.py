@@ -164,7 +164,7 @@ def _text_of(error: Exception, key: Key) -> str:
 
 def _is_about_secret(error: Exception) -> bool:
     details = error.details if isinstance(error, ApiError) else None
-    return details is not None and not details.group and details.kind in (SECRETS.plural, SECRETS.kind)
+    return details is not None and SECRETS.is_called(details.group, details.kind)
 
 
 def _is_overtaken(error: Exception, key: Key) -> bool:
