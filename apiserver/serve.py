@@ -17,6 +17,7 @@ from .app import ApiServer
 from .config.command_line import Config
 from .config.exposure import exposure_warnings
 from .config.settings import Serving
+from .control.controllers import ReadControllers
 from .http.server import Listener, bind
 from .registry.component_statuses import NO_PROBES, EmbeddedProbe
 from .running import Dependencies, running
@@ -53,7 +54,7 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
 
 
 @asynccontextmanager
-async def serving(
+async def serving(  # noqa: PLR0913 - each argument is a part
     config: Config,
     *,
     clock: Clock,
@@ -61,10 +62,11 @@ async def serving(
     once_ready: Callable[[], None],
     is_embedded: bool = False,
     component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES,
+    read_controllers: ReadControllers | None = None,
 ) -> AsyncIterator[RunningServer]:
     """Run a server within the block. It accepts requests from the beginning of the block; `once_ready` is called when it has its roles.
 
-    `is_embedded` and `component_probes` are for a server with a manager in the same process.
+    `is_embedded`, `component_probes` and `read_controllers` are for a server with a manager in the same process.
     """
     allow_many_files()
     serving, address = config.serving, _advertised_address(config.serving)
@@ -79,6 +81,7 @@ async def serving(
         drain_seconds=serving.request_timeout,
         is_embedded=is_embedded,
         component_probes=component_probes,
+        read_controllers=read_controllers,
     )
     data_dir, minor = config.store.data_dir, config.features.kubernetes_version
     change = None if data_dir is None else change_of_release(last_minor(data_dir), minor)

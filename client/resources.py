@@ -65,6 +65,10 @@ class Resource(Struct, Generic[T_co], frozen=True, kw_only=True, eq=False):
     def group_kind(self) -> GroupKind:
         return GroupKind(self.group, self.kind)
 
+    def is_called(self, group: str, name: str) -> bool:
+        """Return whether a name is that of the resource or of its kind: the details of an error have either."""
+        return group == self.group and name in (self.plural, self.kind)
+
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Return the path of an object or a collection; without a namespace, of the collection in all namespaces."""
         root = f"/apis/{self.group}" if self.group else "/api"

@@ -5,6 +5,7 @@ import logging
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from hmac import compare_digest
 from typing import Any, Final
 
 import orjson
@@ -44,9 +45,11 @@ class ListenAddress(Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def serving(sources: StatusSources, ports: Sequence[ListenAddress]) -> AsyncIterator[Sequence[str]]:
-    """Serve on all ports; yields the URLs."""
-    runner = web.ServerRunner(web.Server(_Endpoints(sources).handle, access_log=None))
+async def serving(
+    sources: StatusSources, ports: Sequence[ListenAddress], controllers_token: str
+) -> AsyncIterator[Sequence[str]]:
+    """Serve on all ports; yields the URLs. The queues are for whoever has the token, or a certificate where one is required."""
+    runner = web.ServerRunner(web.Server(_Endpoints(sources, controllers_token).handle, access_log=None))
     await runner.setup()
     try:
         for port in ports:
@@ -60,8 +63,9 @@ async def serving(sources: StatusSources, ports: Sequence[ListenAddress]) -> Asy
 
 
 class _Endpoints:
-    def __init__(self, sources: StatusSources) -> None:
+    def __init__(self, sources: StatusSources, controllers_token: str) -> None:
         self._sources = sources
+        self._credentials = f"Bearer {controllers_token}".encode()
         self._broken_checks: set[str] = set()
         """The names of checks that raised an error when they were last called."""
 
@@ -77,7 +81,7 @@ class _Endpoints:
                 if name
                 else self._all_checks(first, verbose="verbose" in request.query)
             )
-        if _lacks_client_certificate(request):
+        if not self._is_authenticated(request):
             return _text("Unauthorized\n", 401)
         if request.path == "/metrics":
             return web.Response(
@@ -89,6 +93,12 @@ class _Endpoints:
         if request.path == "/configz":
             return web.Response(body=orjson.dumps(self._sources.settings), content_type="application/json")
         return _text("404 page not found\n", 404)
+
+    def _is_authenticated(self, request: web.BaseRequest) -> bool:
+        if request.path != controllers_page.PATH:
+            return not _is_certificate_required(request) or _has_certificate(request)
+        authorization = request.headers.get(hdrs.AUTHORIZATION, "").encode(errors="surrogateescape")
+        return compare_digest(authorization, self._credentials) or _has_certificate(request)
 
     def _all_checks(self, endpoint: str, *, verbose: bool) -> web.Response:
         problems = {name: self._problem(name, check) for name, check in [*self._sources.checks.items()]}
@@ -128,10 +138,15 @@ def _is_dns_rebinding(request: web.BaseRequest) -> bool:
     return local_address is not None and is_loopback(local_address[0]) and not is_local_or_address(host)
 
 
-def _lacks_client_certificate(request: web.BaseRequest) -> bool:
-    """Return whether client certificates are required and the client has not sent one."""
+def _is_certificate_required(request: web.BaseRequest) -> bool:
     tls = request.get_extra_info("ssl_object")
-    return tls is not None and tls.context.verify_mode != ssl.CERT_NONE and not tls.getpeercert()
+    return tls is not None and tls.context.verify_mode != ssl.CERT_NONE
+
+
+def _has_certificate(request: web.BaseRequest) -> bool:
+    """Return whether the client has sent a certificate, which was verified."""
+    tls = request.get_extra_info("ssl_object")
+    return tls is not None and bool(tls.getpeercert())
 
 
 def _text(text: str, code: int = 200) -> web.Response:

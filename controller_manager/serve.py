@@ -11,7 +11,7 @@ from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.client.kubeconfig import KubeconfigError
 from mockube.component_base import serving_certificates
 from mockube.component_base.clock import Clock, ClusterClock
-from mockube.component_base.component_urls import CONTROLLERS_PAGE, write_component_urls
+from mockube.component_base.component_urls import CONTROLLERS_PAGE, CONTROLLERS_TOKEN, write_component_urls
 from mockube.component_base.loop import stop_signal_event
 from mockube.component_base.supervision import first_cause, start
 
@@ -24,6 +24,7 @@ from .http_endpoints import ListenAddress, serving
 LOG = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
+_TOKEN_BYTES = 32
 
 
 class ManagerFailed(Exception):
@@ -54,13 +55,13 @@ async def serving_status(
     manager: Manager, config: Config, clock: Clock, random: Random
 ) -> AsyncIterator[None]:
     """Serve the health and the metrics of a manager within the block."""
-    async with serving(manager.status_sources, _ports(config.serving, clock, random)) as urls:
+    token = random.bytes(_TOKEN_BYTES).hex()
+    async with serving(manager.status_sources, _ports(config.serving, clock, random), token) as urls:
         for url in urls:
             LOG.info("Health and metrics: %s", url)
         if urls and config.serving.write_component_urls is not None:
             health_urls = dict.fromkeys(components(config), f"{urls[0]}/healthz")
-            # The last port needs no certificate.
-            pages = {CONTROLLERS_PAGE: f"{urls[-1]}{controllers_page.PATH}"}
+            pages = {CONTROLLERS_PAGE: f"{urls[-1]}{controllers_page.PATH}", CONTROLLERS_TOKEN: token}
             write_component_urls(config.serving.write_component_urls, health_urls | pages)
         yield
 

@@ -34,6 +34,8 @@ FORK_SECONDS: Final = 90.0
 REWIND_SECONDS: Final = 300.0
 """How long a rewind may take, as the restore of a snapshot."""
 EXPLANATION_SECONDS: Final = 60.0
+LONG_VERBS: Final = frozenset({"watch", "connect"})
+"""Verbs of requests that last as long as a client likes: they have no latency."""
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 OFF: Final = "the server has no control: it is not a server of mockube, or was started with --control=off"
 WATCH_SECONDS: Final = 86_400.0

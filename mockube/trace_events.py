@@ -14,8 +14,8 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.patch.json_difference import patched
 from mockube.apimachinery.timestamps import parse_micro_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.control_objects import LONG_VERBS
 
-LONG: Final = frozenset({"watch", "connect"})
 _MAX_OPERATIONS: Final = 12
 _MAX_VALUE: Final = 200
 """The operations of a patch, and the characters of a value, that a mark has."""
@@ -108,7 +108,7 @@ def _request_tracks(requests: Sequence[ReadOnlyTree], end: int) -> Sequence[Trac
     for request in requests:
         spec, status = request["spec"], request.get("status") or {}
         verb, client = spec.get("verb") or "-", spec.get("user") or "(nobody)"
-        group = "Watches and streams" if verb in LONG else "Requests"
+        group = "Watches and streams" if verb in LONG_VERBS else "Requests"
         track = tracks.setdefault((group, client), Track(group=group, name=client))
         begin = _microseconds(spec["time"])
         is_ended = "code" in status

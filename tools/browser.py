@@ -71,10 +71,11 @@ def install(folder: Path, *, needs_browser: bool) -> None:
     )
     if needs_browser:
         _unpack(folder / _MODULES / "@sparticuz/chromium/bin", folder / "chromium")
-        launcher = folder / "launch"
+        launcher = folder / "launch.new"
         launcher.write_text(_LAUNCHER.format(folder=folder / "chromium"))
         launcher.chmod(0o755)
         _run(str(launcher), "--version")
+        launcher.replace(folder / "launch")  # only one that runs is found
 
 
 def _unpack(source: Path, target: Path) -> None:
@@ -88,7 +89,7 @@ def _unpack(source: Path, target: Path) -> None:
         with tarfile.open(archive) as opened:
             opened.extractall(target, filter="data")
         archive.unlink()
-    shutil.rmtree(source)  # it is unpacked
+    shutil.rmtree(source.parent)  # it is unpacked; a next installation begins anew
 
 
 def _run(*command: str) -> None:

@@ -27,7 +27,10 @@ _NEWEST: Final = object_of(
         "time": text("When it began.", format="date-time"),
         "seconds": seconds("How long it took, by the clock of the machine."),
         "result": text("success, requeue_after or error."),
-        "error": text("Why it failed."),
+        "error": text(
+            "Why it failed; nothing if another client changed the object, or if it has to wait. Of errors about Secrets, and of those that "
+            "are not foreseen, the class alone."
+        ),
         "actions": {
             "type": "array",
             "description": "What was done, such as create pods: 3. Empty if there was nothing to do, or if the controller is one whose "

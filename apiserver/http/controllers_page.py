@@ -6,7 +6,7 @@ from typing import Final
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
 from mockube.apimachinery.status import ServiceUnavailable
-from mockube.component_base.component_urls import CONTROLLERS_PAGE, read_component_urls
+from mockube.component_base.component_urls import CONTROLLERS_PAGE, CONTROLLERS_TOKEN, read_component_urls
 
 from . import outgoing_limits
 
@@ -24,16 +24,22 @@ class ManagerPage:
     async def read(self) -> bytes:
         if self._urls_file is None:
             raise ServiceUnavailable(_NOT_KNOWN)
-        url = read_component_urls(self._urls_file).get(CONTROLLERS_PAGE)
+        urls = read_component_urls(self._urls_file)
+        url, token = urls.get(CONTROLLERS_PAGE), urls.get(CONTROLLERS_TOKEN, "")
         if url is None:
             raise ServiceUnavailable(_NOT_STARTED)
         try:
             async with (
                 ClientSession(timeout=ClientTimeout(total=SECONDS)) as session,
-                session.get(url, ssl=False, allow_redirects=False) as response,
+                session.get(
+                    url,
+                    headers={"Authorization": f"Bearer {token}"},
+                    ssl=False,
+                    allow_redirects=False,
+                ) as response,
             ):
-                body = await response.content.read(outgoing_limits.MAX_DOCUMENT)
-        except (ClientError, TimeoutError) as error:
+                body = await outgoing_limits.read_whole(response, outgoing_limits.MAX_DOCUMENT)
+        except (ClientError, TimeoutError, ValueError) as error:
             raise ServiceUnavailable(f"the controller manager does not respond: {error}") from error
         if response.status != 200:
             raise ServiceUnavailable(f"the controller manager responded with {response.status}")

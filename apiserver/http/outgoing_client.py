@@ -64,18 +64,10 @@ class OutgoingClient:
             allow_redirects=request.follows_redirects,
             timeout=ClientTimeout(total=request.seconds),
         ) as response:
-            parts, size = list[bytes](), 0
-            async for part in response.content.iter_any():
-                parts.append(part)
-                size += len(part)
-                if size > outgoing_limits.MAX_REVIEW_RESPONSE:
-                    response.close()
-                    raise ValueError(
-                        f"the response is longer than {outgoing_limits.MAX_REVIEW_RESPONSE} bytes"
-                    )
+            body = await outgoing_limits.read_whole(response, outgoing_limits.MAX_REVIEW_RESPONSE)
             headers = {name.lower(): value for name, value in response.headers.items()}
             return RemoteResponse(
-                code=response.status, reason=response.reason or "", headers=headers, body=b"".join(parts)
+                code=response.status, reason=response.reason or "", headers=headers, body=body
             )
 
     def _open_session(self) -> ClientSession:

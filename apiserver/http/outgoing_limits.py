@@ -6,6 +6,8 @@ makes the server open connections and parse certificates without end. Time is li
 
 from typing import Final
 
+from aiohttp import ClientResponse
+
 # --- Bytes of a response that is kept as a whole. What is only forwarded is streamed, and has no limit.
 
 MAX_WEBHOOK_RESPONSE: Final = 16 * 1024 * 1024
@@ -27,3 +29,15 @@ MAX_DIALS: Final = 32
 MAX_BACKEND_CONTEXTS: Final = 50
 MAX_WEBHOOK_CONTEXTS: Final = 200
 MAX_REVIEW_CONTEXTS: Final = 200
+
+
+async def read_whole(response: ClientResponse, max_bytes: int) -> bytes:
+    """Return the body of a response; raise ValueError if it is longer."""
+    parts, size = list[bytes](), 0
+    async for part in response.content.iter_any():
+        parts.append(part)
+        size += len(part)
+        if size > max_bytes:
+            response.close()
+            raise ValueError(f"the response is longer than {max_bytes} bytes")
+    return b"".join(parts)

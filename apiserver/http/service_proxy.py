@@ -243,7 +243,7 @@ class ServiceProxy:
                     url,
                     response.status,
                     response.headers,
-                    await response.content.read(outgoing_limits.MAX_DOCUMENT),
+                    await outgoing_limits.read_whole(response, outgoing_limits.MAX_DOCUMENT),
                 )
         except (ClientError, DialFailed, OSError, TimeoutError, Timeout, ValueError) as error:
             reason = failure_reason(error)
@@ -263,7 +263,7 @@ class ServiceProxy:
             async for part in backend.body():
                 data += part
                 if len(data) > outgoing_limits.MAX_DOCUMENT:
-                    break
+                    raise ValueError(f"the response is longer than {outgoing_limits.MAX_DOCUMENT} bytes")
         returned = CIMultiDict(heads.pairs(head))
         return Fetched(f"https://{pod.authority}{path}", head.status, returned, bytes(data))
 

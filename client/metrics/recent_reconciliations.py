@@ -59,6 +59,10 @@ class RecentReconciliations:
         actions = self._actions.pop(key, ())[:MAX_ACTIONS]
         self._newest.append(Reconciliation(key, began, seconds, result, actions, error[:MAX_ERROR]))
 
+    def cancel(self, key: Key) -> None:
+        """Forget what a reconciliation has done that was cancelled, and has no result."""
+        self._actions.pop(key, None)
+
     def newest(self) -> list[Reconciliation]:
         """Return those that are kept, the newest first."""
         return [*reversed(self._newest)]

@@ -25,6 +25,9 @@ class ReconcileObserver(Protocol):
 
     def finish(self, started_at: float, result: str) -> None: ...
 
+    def cancel(self) -> None:
+        """Note that a reconciliation was cancelled, and has no result: `finish` is not called."""
+
     def record_panic(self) -> None:
         """Count a reconciliation that failed with an unexpected exception; `finish` is called as well."""
 
@@ -36,6 +39,8 @@ class NoopObserver:
         return 0.0
 
     def finish(self, started_at: float, result: str) -> None: ...
+
+    def cancel(self) -> None: ...
 
     def record_panic(self) -> None: ...
 
@@ -70,6 +75,9 @@ class ControllerStats:
         if result == ERROR:
             self._errors.value += 1
         self._durations.observe(self._clock.monotonic() - started_at)
+
+    def cancel(self) -> None:
+        self.active.value -= 1
 
     def record_panic(self) -> None:
         self._panics.value += 1

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
+from mockube.client.kinds import SECRETS
 from mockube.client.metrics import reconciliations
 from mockube.client.metrics.process import Metrics
 from mockube.client.metrics.reconciliations import ReconcileObserver
@@ -114,25 +115,33 @@ class ReconcileLoop:
             await yield_to_loop()  # many keys without actions must not delay the renewal of the lease
 
     async def _process(self, key: Key) -> None:
-        started_at, result, problem = self._observer.start(), reconciliations.ERROR, ""
+        started_at = self._observer.start()
         began, since = self._clock.now(), self._clock.real.monotonic()
+        requeue_after, failure = None, None
         try:
             requeue_after = await self._reconcile(key)
-            result = reconciliations.REQUEUE_AFTER if requeue_after else reconciliations.SUCCESS
+        except asyncio.CancelledError:  # it has no result
+            self._observer.cancel()
+            self._recent.cancel(key)
+            raise
         except Exception as error:  # noqa: BLE001 - a failure of one key does not affect others
-            problem = _text_of(error)
-            self._fail(key, error)
+            failure = error
+        seconds = self._clock.real.monotonic() - since
+        if failure is not None:
+            self._observer.finish(started_at, reconciliations.ERROR)
+            self._recent.finish(key, began, seconds, reconciliations.ERROR, _text_of(failure, key))
+            self._fail(key, failure)
             return
-        finally:
-            self._observer.finish(started_at, result)
-            self._recent.finish(key, began, self._clock.real.monotonic() - since, result, problem)
+        result = reconciliations.REQUEUE_AFTER if requeue_after else reconciliations.SUCCESS
+        self._observer.finish(started_at, result)
+        self._recent.finish(key, began, seconds, result)
         self.limiter.forget(key)
         if requeue_after is not None:
             self._add_after(self._requeues, key, requeue_after)
 
     def _fail(self, key: Key, error: Exception) -> None:
         self._stats.retries.value += 1
-        if isinstance(error, Conflict) or _is_gone(error, key):
+        if _is_overtaken(error, key):
             LOG.debug("%s: %s: another client changed or deleted the object: %s", self.name, key, error)
         elif isinstance(error, ApiError | NoResponse | RequeueWithBackoff):
             LOG.warning("%s: %s: %s", self.name, key, error)
@@ -142,12 +151,25 @@ class ReconcileLoop:
         self._delaying.add_after(key, self.limiter.when(key))
 
 
-def _text_of(error: Exception) -> str:
-    """Return an error for people who read the newest reconciliations: it quotes no value of a Secret."""
-    is_about_secret = (
-        isinstance(error, ApiError) and error.details is not None and error.details.kind == "secrets"
-    )
-    return type(error).__name__ if is_about_secret else f"{type(error).__name__}: {error}"
+def _text_of(error: Exception, key: Key) -> str:
+    """Return an error for people who read the newest reconciliations; "" for one that belongs to the work.
+
+    It quotes no value of a Secret: an error that is not foreseen may quote whatever was read, and only the log has its text.
+    """
+    if isinstance(error, RequeueWithBackoff) or _is_overtaken(error, key):
+        return ""
+    is_foreseen = isinstance(error, ApiError | NoResponse) and not _is_about_secret(error)
+    return f"{type(error).__name__}: {error}" if is_foreseen else type(error).__name__
+
+
+def _is_about_secret(error: Exception) -> bool:
+    details = error.details if isinstance(error, ApiError) else None
+    return details is not None and SECRETS.is_called(details.group, details.kind)
+
+
+def _is_overtaken(error: Exception, key: Key) -> bool:
+    """Return whether another client changed or deleted the object while it was reconciled."""
+    return isinstance(error, Conflict) or _is_gone(error, key)
 
 
 def _is_gone(error: Exception, key: Key) -> bool:

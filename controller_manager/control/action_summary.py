@@ -27,6 +27,8 @@ _VERBS = {
 
 def summarize(plan: Plan, outcome: PlanResult) -> tuple[str, ...]:
     """Return the writes that succeeded, and the planned adoptions, releases and Events, each with its number."""
+    if not (outcome.writes or plan.actions):
+        return ()  # most reconciliations
     counts = Counter([*_writes(outcome), *_others(plan)])
     return tuple(f"{text}: {count}" if count > 1 else text for text, count in counts.items())
 

@@ -2,8 +2,9 @@
 
 import argparse
 import asyncio
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any, Final
 
 from mockube.apimachinery.timestamps import format_time
 from mockube.client.verbs import Client
@@ -11,7 +12,7 @@ from mockube.client.wire import NoResponse
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import positive
-from mockube.component_base.supervision import start, timeout
+from mockube.component_base.supervision import start
 from mockube.top import screen, terminal
 from mockube.top.readings import Reading, read
 from mockube.top.requests import RequestFollower, count_requests
@@ -85,22 +86,23 @@ async def _refresh(
 ) -> None:
     """Paint until the user quits: at each reading, and when the size of the terminal changes."""
     before: Reading | None = None
-    problem = ""
+    problem, pause = "", interval
     while True:
-        title = f"mockube top  {server}  {format_time(_CLOCK.now())}  {problem or f'every {interval:g} s'}, q quits"
-        sections = _sections(reading, before, follower)
-        next_at = _CLOCK.monotonic() + interval
-        _paint(view, title, sections)
-        while await _wait(view, next_at - _CLOCK.monotonic()):
-            if view.is_ended:
-                return
-            _paint(view, title, sections)
+        title = (
+            f"mockube top  {server}  {format_time(_CLOCK.now())}  {problem or f'every {pause:g} s'}, q quits"
+        )
+        paint = partial(_paint, view, title, _sections(reading, before, follower))
+        paint()
+        if not await wait_unless_ended(view, _CLOCK.sleep(pause), paint):
+            return
         began = _CLOCK.monotonic()
-        try:
-            before, reading, problem = reading, await read(client, _CLOCK), ""
-        except NoResponse as error:
-            problem = f"the server does not respond: {error}"
-        interval = max(interval, (_CLOCK.monotonic() - began) * _SHARE)
+        next_reading = _NextReading()
+        if not await wait_unless_ended(view, next_reading.read(client), paint):
+            return
+        problem = next_reading.problem
+        if next_reading.reading is not None:
+            before, reading = reading, next_reading.reading
+        pause = max(interval, round((_CLOCK.monotonic() - began) * _SHARE, 1))
 
 
 def _paint(view: terminal.Screen, title: str, sections: Sequence[screen.Section]) -> None:
@@ -109,12 +111,37 @@ def _paint(view: terminal.Screen, title: str, sections: Sequence[screen.Section]
     view.paint([screen.Line(title), *screen.lines(sections, rows)])
 
 
-async def _wait(view: terminal.Screen, seconds: float) -> bool:
-    """Wait until the user quits or resizes the terminal, or for a time; return whether there was something before its end."""
+class _NextReading:
+    """A reading, or why there is none."""
+
+    def __init__(self) -> None:
+        self.reading: Reading | None = None
+        self.problem = ""
+
+    async def read(self, client: Client) -> None:
+        try:
+            self.reading = await read(client, _CLOCK)
+        except NoResponse as error:
+            self.problem = f"the server does not respond: {error}"
+
+
+async def wait_unless_ended(
+    view: terminal.Screen, work: Coroutine[Any, Any, None], paint: Callable[[], None]
+) -> bool:
+    """Wait for work, and paint when the size of the terminal changes; cancel it and return False if the user quits before its end."""
+    task = start("top", work)
     try:
-        async with timeout(_CLOCK, max(seconds, 0.0)):
-            await view.woken.wait()
-    except TimeoutError:
-        return False
-    view.woken.clear()
+        while not task.done():
+            woken = start("wake", view.woken.wait())
+            await asyncio.wait({task, woken}, return_when=asyncio.FIRST_COMPLETED)
+            woken.cancel()
+            if view.is_ended:
+                return False
+            if view.woken.is_set():
+                view.woken.clear()
+                paint()
+        await task
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
     return True

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from mockube.apimachinery.randomness import Random, SystemRandom
+from mockube.apimachinery.status import ServiceUnavailable
 from mockube.apiserver.config.command_line import Config as ServerConfig
 from mockube.apiserver.registry.component_statuses import ComponentHealth, EmbeddedProbe
 from mockube.apiserver.serve import RunningServer, notify_ready, serving
@@ -56,6 +57,7 @@ async def one_process(
                 once_ready=has_roles.set,
                 is_embedded=True,
                 component_probes=managers.probes(),
+                read_controllers=managers.read_controllers,
             )
         )
         await has_roles.wait()  # without the roles, the first requests of the controllers would be forbidden
@@ -113,6 +115,11 @@ class _Managers:
         if self._manager is None:
             return ComponentHealth(is_good=False, message="it does not run")
         return health_of(self._manager)
+
+    async def read_controllers(self) -> bytes:
+        if self._manager is None:
+            raise ServiceUnavailable("the controller manager has not started yet")
+        return self._manager.status_sources.controllers()
 
     @asynccontextmanager
     async def running(self, server: EmbeddedServer) -> AsyncIterator[None]:

@@ -6,24 +6,25 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.status import ApiError, Forbidden, NotFound, Unauthorized
 from mockube.apimachinery.timestamps import parse_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
-from mockube.control_objects import REQUESTS, watch_requests
+from mockube.control_objects import LONG_VERBS, REQUESTS, watch_requests
 
 from .readings import Unreadable, unreadable
 
 WINDOW_SECONDS: Final = 60.0
-LONG: Final = frozenset({"watch", "connect"})
-"""Verbs of requests that last as long as a client likes: they have no latency."""
-_RETRY_SECONDS: Final = 2.0
+RETRY_SECONDS: Final = 2.0
+"""A watch is opened that often at most."""
+_REFUSALS: Final = (Unauthorized, Forbidden, NotFound)
+"""Errors that stay."""
 
 
 class SentRequest(Struct, frozen=True, kw_only=True):
-    """A request that has ended, and when it arrived, in seconds since 1970."""
+    """A request that has ended, and when it arrived, in seconds since 1970 by the clock of the cluster."""
 
     time: float
     client: str
@@ -70,7 +71,7 @@ def count_requests(requests: Sequence[SentRequest]) -> Sequence[ClientRequests]:
 
 def _counted(group: tuple[str, str, int], seconds: Sequence[float]) -> ClientRequests:
     client, verb, code = group
-    has_latency = verb not in LONG
+    has_latency = verb not in LONG_VERBS
     return ClientRequests(
         client=client,
         verb=verb,
@@ -82,48 +83,58 @@ def _counted(group: tuple[str, str, int], seconds: Sequence[float]) -> ClientReq
 
 
 class RequestFollower:
-    """Follows the Requests of a server; `run` ends only with an error that stays."""
+    """Follows the Requests of a server; `follow` ends only with an error that stays."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client, self._clock = client, clock
-        self._newest = deque[SentRequest]()
-        self._offset = 0.0
-        """How far the time of the cluster was ahead of the monotonic clock, at the newest request."""
+        self._newest = deque[tuple[float, SentRequest]]()
+        """Each with the monotonic time at which it ended: the clock of the cluster may stand still, and a rewind sets it back."""
+        self._is_refused = False
         self.problem: Unreadable | None = None
         """Why there are none."""
 
     def recent(self) -> Sequence[SentRequest]:
-        """Return those of the last minute, by the time of the cluster."""
-        begin = self._clock.monotonic() + self._offset - WINDOW_SECONDS
-        while self._newest and self._newest[0].time < begin:
+        """Return those of the last minute."""
+        begin = self._clock.monotonic() - WINDOW_SECONDS
+        while self._newest and self._newest[0][0] < begin:
             self._newest.popleft()
-        return [*self._newest]
+        return [request for _, request in self._newest]
 
     async def read_remembered(self) -> None:
-        """Read those that the server remembers."""
+        """Read those that the server remembers, of which the newest ended now: they are those of the reading before."""
         try:
             listed = await self._client.list(REQUESTS)
         except ApiError as error:
-            self.problem = unreadable(error)
+            self._note(error)
             return
-        self._newest.clear()
-        for tree in listed.items:
-            self._add(tree)
+        found = [request for tree in listed.items if (request := request_of(tree)) is not None]
+        found.sort(key=_ended)
+        ahead = _ended(found[-1]) - self._clock.monotonic() if found else 0.0
+        self._newest = deque((_ended(request) - ahead, request) for request in found)
 
     async def follow(self) -> None:
         """Add those that arrive, until cancelled, or until the server refuses."""
-        while self.problem is None:
+        while not self._is_refused:
+            began = self._clock.monotonic()
             try:
                 async for tree in watch_requests(self._client, ""):
                     self._add(tree)
             except ApiError as error:
-                self.problem = unreadable(error)
+                self._note(error)
             except NoResponse:
-                await self._clock.sleep(_RETRY_SECONDS)
+                pass  # it is restarted, or away for a while
+            await self._clock.sleep(max(began + RETRY_SECONDS - self._clock.monotonic(), 0.0))
+
+    def _note(self, error: ApiError) -> None:
+        self.problem = unreadable(error)
+        self._is_refused = isinstance(error, _REFUSALS)
 
     def _add(self, tree: ReadOnlyTree) -> None:
+        self.problem = None
         request = request_of(tree)
-        if request is None:
-            return
-        self._newest.append(request)
-        self._offset = max(self._offset, request.time + request.seconds - self._clock.monotonic())
+        if request is not None:
+            self._newest.append((self._clock.monotonic(), request))
+
+
+def _ended(request: SentRequest) -> float:
+    return request.time + request.seconds

@@ -229,7 +229,9 @@ def lines(all_sections: Sequence[Section], rows_each: Sequence[int]) -> Sequence
 
 
 def _lines_of(section: Section, rows: int) -> Sequence[Line]:
-    found = [Line(printable(section.heading), is_bold=True)]
+    left_out = len(section.rows) - rows
+    heading = f"{section.heading} ({rows} of {len(section.rows)} rows)" if left_out > 0 else section.heading
+    found = [Line(printable(heading), is_bold=True)]
     if section.problem:
         return [*found, Line(_GAP + printable(section.problem))]
     if not section.rows:

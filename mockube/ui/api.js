@@ -19,6 +19,9 @@ export class ApiError extends Error {
   }
 }
 
+/** Return whether a server that is asked again would refuse again. */
+export const isRefusal = (error) => [401, 403, 404].includes(error.code);
+
 /** Call a function when the server no longer accepts the session. */
 export function onSessionEnd(listener) {
   listeners.add(listener);

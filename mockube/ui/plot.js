@@ -13,14 +13,28 @@ export function seriesOf(items, key, from, to) {
   return largest(series);
 }
 
-/** Return the sum, or with `max` the largest, of the values of each series in each part of a time; a sample has its time and its values by name. */
+/**
+ * Return the sum, or with `max` the largest, of the values of each series in each part of a time. A sample has its time and its values by name; those of one
+ * with `since` happened from then on, and are spread over all parts from then to its time.
+ */
 export function seriesOfSamples(samples, from, to, { max = false } = {}) {
   const series = new Map();
-  for (const { time, values } of samples) {
+  const position = (time) => ((time - from) / (to - from)) * BARS;
+  for (const { time, since = time, values } of samples) {
     if (time < from || time >= to) continue;
-    for (const [name, value] of values) if (value) add(series, name, ((time - from) / (to - from)) * BARS, value, max);
+    for (const [name, value] of values) {
+      if (!value) continue;
+      if (max || since >= time) add(series, name, position(time), value, max);
+      else spread(series, name, position(since), position(time), value);
+    }
   }
   return largest(series);
+}
+
+function spread(series, name, begin, end, value) {
+  for (let bar = Math.max(0, Math.floor(begin)); bar < end && bar < BARS; bar += 1) {
+    add(series, name, bar, (value * (Math.min(bar + 1, end) - Math.max(bar, begin))) / (end - begin));
+  }
 }
 
 function add(series, name, position, value, max = false) {

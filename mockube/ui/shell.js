@@ -1,5 +1,6 @@
 // What pages share: the state in the fragment of the URL, the objects and their history, the theme, and the parts of the header.
-import { html, useEffect, useLayoutEffect, useMemo, useReducer, useState } from "./html.js";
+import { isRefusal } from "./api.js";
+import { html, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "./html.js";
 import { Objects } from "./objects.js";
 
 const CLOCK_MS = 5000;
@@ -9,7 +10,7 @@ const THEMES = ["auto", "light", "dark"];
 export function useRoute(views) {
   const read = () => {
     const [view, query] = location.hash.replace(/^#\/?/, "").split("?");
-    return { view: Object.hasOwn(views, view) ? view : Object.keys(views)[0], ...Object.fromEntries(new URLSearchParams(query)) };
+    return { ...Object.fromEntries(new URLSearchParams(query)), view: Object.hasOwn(views, view) ? view : Object.keys(views)[0] };
   };
   const [route, setRoute] = useState(read);
   useEffect(() => {
@@ -66,7 +67,7 @@ function followClock(clock, update) {
       await clock.read(abort.signal);
       update();
     } catch (error) {
-      if (error.code !== 0) return; // it may not be read, and is that of the machine
+      if (abort.signal.aborted || isRefusal(error)) return; // it may not be read, and is that of the machine
     }
     timer = setTimeout(read, CLOCK_MS);
   };
@@ -135,9 +136,18 @@ export function Navigation({ views, view, change }) {
 /** The field keeps what is typed, and changes the page a moment later. */
 export function Search({ input, found, change, label = "Find objects by name or kind" }) {
   const [text, setText] = useState(found);
+  const sent = useRef(found);
   useEffect(() => {
-    if (text === found) return undefined;
-    const timer = setTimeout(() => change({ find: text }), 150);
+    if (found === sent.current) return;
+    sent.current = found; // the browser went back or forward
+    setText(found);
+  }, [found]);
+  useEffect(() => {
+    if (text === sent.current) return undefined;
+    const timer = setTimeout(() => {
+      sent.current = text;
+      change({ find: text });
+    }, 150);
     return () => clearTimeout(timer);
   }, [text]);
   return html`<input ref=${input} type="search" placeholder="Find ( / )" aria-label=${label} value=${text} onInput=${(event) => setText(event.target.value)} />`;

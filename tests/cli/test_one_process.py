@@ -12,6 +12,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="clusters can be
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+CONTROLLERS = "/apis/control.mockube.dev/v1alpha1/controllers"
 SERVICES = "/api/v1/namespaces/default/services"
 FORKS = "/apis/control.mockube.dev/v1alpha1/forks"
 PUBLISHED = "/api/v1/namespaces/kube-system/configmaps/mockube-published-ports"
@@ -56,7 +57,9 @@ def test_fork_of_one_process_is_a_named_cluster_that_goes_on_by_itself(mockube):
     components = mockube.record("side").components
     assert len({each.pid for each in components.values()}) == 1
     deploy(side.kubeconfig)
+    assert ask(side.kubeconfig, "GET", f"{CONTROLLERS}/deployment")[1]["status"]["reconciliations"]
     assert mockube.run("fork", "copied", "--name=side").returncode == 0
+    assert ask(copied.kubeconfig, "GET", f"{CONTROLLERS}/deployment")[0] == 200
     assert fork(copied.kubeconfig, "deeper")[0] == 201
     assert fork(side.kubeconfig, "copied")[0] == 409
 

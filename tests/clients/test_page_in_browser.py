@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from playwright.async_api import expect
 
 from tests.support.processes.page import NARROW, WIDE, one_time_token, opened, visiting
 from tests.support.server.apiserver import Client, running, running_with_roles
@@ -400,11 +401,10 @@ async () => {
   const { firstIndex } = await import(`${folder}history.js`);
   const { seriesOf, seriesOfSamples } = await import(`${folder}plot.js`);
   const queue = (name, adds, newest = []) => ({ metadata: { name }, status: { adds, retries: 0, reconciliations: adds, newest } });
-  const pod = (name, parts = {}) => ({ name, object: { metadata: parts.metadata ?? {}, spec: { nodeName: "a" }, status: { phase: parts.phase ?? "Running" } } });
+  const pod = (name, parts = {}) => ({ metadata: { name, ...parts.metadata }, status: { phase: parts.phase ?? "Running" } });
   const pods = [
     pod("plain"), pod("done", { phase: "Succeeded" }), pod("mirror", { metadata: { annotations: { "kubernetes.io/config.mirror": "x" } } }),
     pod("daemon", { metadata: { ownerReferences: [{ kind: "DaemonSet", controller: true }] } }), pod("ending", { metadata: { deletionTimestamp: "x" } }),
-    { ...pod("elsewhere"), object: { metadata: {}, spec: { nodeName: "b" } } },
   ];
   const samples = [{ time: 0, values: [["a", 1]] }, { time: 1, values: [["a", 4], ["b", 2]] }, { time: 9e9, values: [["c", 1]] }];
   const sums = (series) => series.map((each) => [each.name, each.total]);
@@ -412,10 +412,11 @@ async () => {
     grown: differenceOf([queue("a", 3), queue("again", 9)], [queue("a", 5), queue("again", 2), queue("new", 7)]).adds,
     slowest: slowestOf([queue("a", 1, [{ name: "x", seconds: 1 }]), queue("b", 1, [{ name: "y", seconds: 2 }])], "").map((each) => each.queue),
     chosen: slowestOf([queue("a", 1, [{ name: "x", seconds: 1 }]), queue("b", 1, [{ name: "y", seconds: 2 }])], "a").map((each) => each.name),
-    evicted: podsToEvict(pods, "a").map((each) => each.name),
+    evicted: podsToEvict(pods).map((each) => each.metadata.name),
     ends: [{ status: "Success" }, { status: "Failure", details: { causes: [{ reason: "ExitCode", message: "3" }] } }, { status: "Failure", message: "gone" }].map(endOf),
     indexes: [0, 3, 4].map((least) => firstIndex(0, 4, (index) => index >= least)),
     sums: sums(seriesOfSamples(samples, 0, 10)), most: sums(seriesOfSamples(samples, 0, 10, { max: true })),
+    rates: Array.from(seriesOfSamples([{ time: 20, since: 16, values: [["a", 8]] }], 0, 120)[0].counts.slice(14, 22)),
     series: sums(seriesOf(Array.from({ length: 20 }, (_, index) => ({ time: 1, name: `n${index % 10}` })), (item) => item.name, 0, 2)).length,
   };
 }
@@ -434,8 +435,37 @@ async def test_rules_of_queues_plots_and_drains(client):
         "indexes": [0, 3, 4],
         "sums": [["a", 5], ["b", 2]],
         "most": [["a", 4], ["b", 2]],
+        "rates": [0, 0, 2, 2, 2, 2, 0, 0],
         "series": 8,
     }
+
+
+async def test_drain_asks_before_it_evicts_pods_without_controller(client):
+    await create(client, NODES, {"metadata": {"name": "node-1"}})
+    await create_deployment(client)
+    await create(
+        client, PODS, {"metadata": {"name": "alone"}, "spec": template()["spec"] | {"nodeName": "node-1"}}
+    )
+    await create(client, PODS, {"metadata": {"name": "other"}, "spec": template()["spec"]})
+    async with opened(client) as page:
+        await page.go("#/cluster?view=x&select=nodes||node-1&tab=actions")
+        await page.tab.get_by_role("button", name="Drain").click()
+        await page.text("Nothing is done: no controller would make these pods again: default/alone")
+        assert "unschedulable" not in (await client.get(f"{NODES}/node-1")).body["spec"]
+        await page.tab.get_by_label("also pods without a controller").check()
+        await page.tab.get_by_role("button", name="Drain").click()
+        await page.text("node-1 is cordoned, and 2 of 2 pods are evicted.")
+
+
+async def test_search_follows_the_browser_back(client):
+    async with opened(client) as page:
+        await page.go("#/objects?find=web")
+        search = page.tab.get_by_role("searchbox")
+        await expect(search).to_have_value("web")
+        await page.go("#/objects?find=shop")
+        await expect(search).to_have_value("shop")
+        await page.tab.go_back()
+        await expect(search).to_have_value("web")
 
 
 async def test_server_without_manager_says_that_it_knows_no_queues(client):

@@ -3,11 +3,14 @@
 import asyncio
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
 
 from mockube import Cluster
 from mockube.apimachinery.status import ServiceUnavailable
 from mockube.apiserver.control.controllers import Controllers
 from mockube.apiserver.http.controllers_page import ManagerPage
+from mockube.apiserver.http.outgoing_limits import MAX_DOCUMENT
 from mockube.component_base.component_urls import CONTROLLERS_PAGE, write_component_urls
 from tests.support.processes.process import ApiServerProcess, ManagerProcess, client
 from tests.support.server.apiserver import running
@@ -61,6 +64,22 @@ async def test_manager_that_is_away_is_reported(tmp_path):
     write_component_urls(urls, {CONTROLLERS_PAGE: "http://127.0.0.1:1/debug/controllers"})
     with pytest.raises(ServiceUnavailable, match="does not respond"):
         await page.read()
+
+
+@pytest.mark.parametrize("size", [1 << 20, MAX_DOCUMENT + 1])
+async def test_long_page_is_read_whole_or_refused(tmp_path, size):
+    async def serve(_):
+        return web.Response(body=b"x" * size)
+
+    urls = tmp_path / "urls.json"
+    async with RawTestServer(serve) as server:
+        write_component_urls(urls, {CONTROLLERS_PAGE: str(server.make_url("/"))})
+        page = ManagerPage(urls)
+        if size < MAX_DOCUMENT:
+            assert len(await page.read()) == size
+        else:
+            with pytest.raises(ServiceUnavailable, match=f"longer than {MAX_DOCUMENT} bytes"):
+                await page.read()
 
 
 async def test_page_that_is_no_json_is_reported():

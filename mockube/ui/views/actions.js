@@ -60,7 +60,7 @@ function rightsOf(kind, scope) {
   };
 }
 
-export function Actions({ selected, objects, namespace, name, moment, select }) {
+export function Actions({ selected, namespace, name, moment, select }) {
   const { kind } = selected;
   const path = pathOf(kind, namespace, name);
   const allowed = useRights(moment ? {} : rightsOf(kind, { namespace, name }), `${selected.key} ${moment}`);
@@ -81,7 +81,8 @@ export function Actions({ selected, objects, namespace, name, moment, select }) 
       <${Act} title=${isCordoned ? "Uncordon" : "Cordon"} allowed=${allowed.patch} run=${async () => {
         await patch(path, { spec: { unschedulable: isCordoned ? null : true } });
       }} />
-      <${Act} title="Drain" danger=${true} allowed=${both(allowed.patch, allowed.evict)} run=${() => drain(selected, objects)} />
+      <${Act} title="Drain" danger=${true} allowed=${both(allowed.patch, allowed.evict)} run=${(data) => drain(selected, { evictsUnmanaged: data.has("unmanaged") })}>
+        <label><input type="checkbox" name="unmanaged" /> also pods without a controller</label><//>
       <${Act} title=${isStopped ? "Let the node send heartbeats" : "Stop the heartbeats"} allowed=${allowed.patch} run=${async () => {
         await patch(path, { metadata: { annotations: { [HEARTBEATS]: isStopped ? null : "true" } } });
       }} />`}

@@ -42,10 +42,13 @@ export function Logs({ selected, namespace, name, moment }) {
     const query = new URLSearchParams({ container, tailLines: TAIL, ...(isPrevious ? { previous: "true" } : { follow: "true" }) });
     const read = async () => {
       try {
-        for await (const more of textOf(`${pathOf(selected.kind, namespace, name)}/log?${query}`, abort.signal)) setText((old) => appended(old, more));
-        setState({ note: "The log has ended." });
+        for await (const more of textOf(`${pathOf(selected.kind, namespace, name)}/log?${query}`, abort.signal)) {
+          if (abort.signal.aborted) return; // it is of the container before
+          setText((old) => appended(old, more));
+        }
+        if (!abort.signal.aborted) setState({ note: "The log has ended." });
       } catch (error) {
-        if (error.name !== "AbortError") setState({ note: error.message, isError: true });
+        if (!abort.signal.aborted) setState({ note: error.message, isError: true });
       }
     };
     read();

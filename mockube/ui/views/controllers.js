@@ -1,5 +1,5 @@
 // Controllers: the queues of the controller manager as plots that move, and what was reconciled last.
-import { CONTROL, get } from "../api.js";
+import { CONTROL, get, isRefusal } from "../api.js";
 import { milliseconds, timeText } from "../health.js";
 import { html, Scrolled, useEffect, useState } from "../html.js";
 import { Plot, seriesOfSamples } from "../plot.js";
@@ -26,23 +26,26 @@ export function slowestOf(queues, chosen) {
   return found.sort((a, b) => b.seconds - a.seconds);
 }
 
-/** Read the queues now and then, and keep what was read for as long as the plots show: by the time of the machine, as a rate is of a queue's work. */
-function useQueues() {
+/** Read the queues now and then, unless they are paused or the server refuses, and keep what was read for as long as the plots show: by the time of the machine, as a rate is of a queue's work. */
+function useQueues(isPaused) {
   const [state, setState] = useState({ queues: null, samples: [], problem: "" });
   useEffect(() => {
+    if (isPaused) return undefined;
     const abort = new AbortController();
     let timer = 0;
     const read = async () => {
       try {
         const { items } = await get(`${CONTROL}/controllers`, { signal: abort.signal });
         setState((old) => {
-          const sample = { time: Date.now(), depths: items.map((each) => [each.metadata.name, each.status.depth]), ...differenceOf(old.queues ?? items, items) };
+          const time = Date.now();
+          const sample = { time, since: old.samples.at(-1)?.time ?? time, depths: items.map((each) => [each.metadata.name, each.status.depth]), ...differenceOf(old.queues ?? items, items) };
           const samples = [...old.samples.filter((each) => each.time > sample.time - SPAN_MS), sample];
           return { queues: items, samples, problem: "" };
         });
       } catch (error) {
         if (error.name === "AbortError") return;
         setState((old) => ({ ...old, problem: error.message }));
+        if (isRefusal(error)) return;
       }
       timer = setTimeout(read, POLL_MS);
     };
@@ -51,12 +54,12 @@ function useQueues() {
       abort.abort();
       clearTimeout(timer);
     };
-  }, []);
+  }, [isPaused]);
   return state;
 }
 
 export function Controllers({ filter, moment, change, route }) {
-  const { queues, samples, problem } = useQueues();
+  const { queues, samples, problem } = useQueues(Boolean(moment));
   const chosen = route.queue ?? "";
   if (moment) return html`<p class="empty">Queues are known of now only: go back to now to see them.</p>`;
   if (!queues) return html`<p class="empty" role="status">${problem || "Reading the queues …"}</p>`;
@@ -64,7 +67,7 @@ export function Controllers({ filter, moment, change, route }) {
   const names = new Set(shown.map((each) => each.metadata.name));
   const to = samples.at(-1).time;
   const from = to - Math.max(MIN_SPAN_MS, Math.min(SPAN_MS, to - samples[0].time)); // nothing is known of before this view was opened
-  const series = (field, options) => seriesOfSamples(samples.map((each) => ({ time: each.time, values: each[field].filter(([name]) => names.has(name)) })), from, to + 1, options);
+  const series = (field, options) => seriesOfSamples(samples.map((each) => ({ time: each.time, since: each.since, values: each[field].filter(([name]) => names.has(name)) })), from, to + 1, options);
   const found = slowestOf(shown, chosen).filter((each) => !filter.namespace || each.namespace === filter.namespace);
   return html`
     <div class="bar">

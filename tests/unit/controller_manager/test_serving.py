@@ -13,6 +13,8 @@ from mockube.component_base.metrics import MetricsRegistry, counter
 from mockube.component_base.serving_certificates import request_client_certificates, self_signed_tls_context
 from mockube.controller_manager.http_endpoints import ListenAddress, StatusSources, serving
 
+TOKEN = "secret"
+
 
 @pytest.fixture
 def checks():
@@ -24,12 +26,16 @@ async def url(checks):
     registry = MetricsRegistry()
     registry.numbers(counter("things_total", "Things.")).add(1)
     page = StatusSources(checks=checks, registry=registry, settings={"a": 1}, controllers=lambda: b"{}")
-    async with serving(page, [ListenAddress(address="127.0.0.1", number=0)]) as (url,):
+    async with serving(page, [ListenAddress(address="127.0.0.1", number=0)], TOKEN) as (url,):
         yield url
 
 
-async def get(url, method="GET", *, tls=False):
-    async with aiohttp.ClientSession() as session, session.request(method, url, ssl=tls) as answer:
+async def get(url, method="GET", *, tls=False, token=""):
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.request(method, url, ssl=tls, headers=headers) as answer,
+    ):
         return answer.status, await answer.text()
 
 
@@ -84,10 +90,15 @@ async def test_other_paths_are_not_found(url, method, path, code):
     assert (await get(url + path, method))[0] == code
 
 
+@pytest.mark.parametrize(("token", "code"), [("", 401), ("wrong", 401), (TOKEN, 200)])
+async def test_queues_of_controllers_need_the_token(url, token, code):
+    assert (await get(f"{url}/debug/controllers", token=token))[0] == code
+
+
 async def test_own_certificate_is_generated():
     page = StatusSources(checks={}, registry=MetricsRegistry(), settings={}, controllers=lambda: b"{}")
     tls = self_signed_tls_context("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SystemRandom())
-    async with serving(page, [ListenAddress(address="127.0.0.1", number=0, tls=tls)]) as (url,):
+    async with serving(page, [ListenAddress(address="127.0.0.1", number=0, tls=tls)], TOKEN) as (url,):
         assert url.startswith("https://127.0.0.1:")
         assert await get(f"{url}/healthz") == (200, "ok")
 
@@ -102,9 +113,10 @@ async def test_anonymous_clients_read_health_only(tmp_path):
     tls = self_signed_tls_context("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SystemRandom())
     request_client_certificates(tls, pki.certificate("ca"))
     page = StatusSources(checks={}, registry=MetricsRegistry(), settings={}, controllers=lambda: b"{}")
-    async with serving(page, [ListenAddress(address="127.0.0.1", number=0, tls=tls)]) as (url,):
+    async with serving(page, [ListenAddress(address="127.0.0.1", number=0, tls=tls)], TOKEN) as (url,):
         assert await get(f"{url}/healthz") == (200, "ok")
-        for path in ("/metrics", "/configz"):
+        assert (await get(f"{url}/debug/controllers", token=TOKEN))[0] == 200
+        for path in ("/metrics", "/configz", "/debug/controllers"):
             assert (await get(url + path))[0] == 401
             assert (await get(url + path, tls=known))[0] == 200
 

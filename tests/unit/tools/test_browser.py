@@ -38,6 +38,21 @@ def test_other_processors_are_refused_by_name(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("no_programs")
+def test_browser_that_does_not_run_is_not_found(monkeypatch, tmp_path):
+    def run(*command):
+        if command[-1] == "--version":
+            raise browser.NotInstalled("it lacks a library")
+
+    monkeypatch.setattr(browser, "_run", run)
+    monkeypatch.setattr(browser, "_unpack", lambda _source, _target: None)
+    monkeypatch.setattr(browser.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(browser.platform, "machine", lambda: "x86_64")
+    with pytest.raises(browser.NotInstalled, match="it lacks a library"):
+        browser.install(tmp_path, needs_browser=True)
+    assert browser.find_browser(tmp_path) is None
+
+
+@pytest.mark.usefixtures("no_programs")
 def test_installed_axe_is_not_fetched_again(tmp_path):
     script = tmp_path / "node_modules/axe-core/axe.min.js"
     script.parent.mkdir(parents=True)

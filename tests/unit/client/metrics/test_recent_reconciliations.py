@@ -4,9 +4,12 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.status import Details, Invalid
+from mockube.apimachinery import errors, status
+from mockube.apimachinery.groups import GroupKind, GroupResource
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.status import Conflict, Details, Forbidden, Invalid
 from mockube.client.metrics.recent_reconciliations import MAX_ACTIONS, MAX_PER_QUEUE
-from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.queue.reconcile_loop import ReconcileLoop, RequeueWithBackoff
 from mockube.client.resources import Key
 from tests.support.event_loop import until
 
@@ -50,18 +53,69 @@ async def test_reconciliation_is_kept_with_its_time_and_actions(run, clock, metr
 
 async def test_failed_reconciliation_has_its_error(run):
     async def reconcile(_):
-        raise ValueError("no")
+        raise Forbidden("no")
 
     (found,) = await run(reconcile)
-    assert (found["result"], found["error"]) == ("error", "ValueError: no")
+    assert (found["result"], found["error"]) == ("error", "Forbidden: no")
 
 
-async def test_error_about_secret_quotes_nothing(run):
+SECRET_ERRORS = [
+    Invalid("the value is hunter2", Details(kind="secrets", name="a")),
+    status.invalid(GroupKind("", "Secret"), "a", [errors.invalid(ROOT.child("data"), "hunter2", "no")]),
+    ValueError("the value is hunter2"),
+]
+
+
+@pytest.mark.parametrize("error", SECRET_ERRORS)
+async def test_error_that_may_be_about_a_secret_quotes_nothing(run, error):
     async def reconcile(_):
-        raise Invalid("the value is hunter2", Details(kind="secrets", name="a"))
+        raise error
 
     (found,) = await run(reconcile)
-    assert found["error"] == "Invalid"
+    assert found["error"] == type(error).__name__
+
+
+async def test_error_about_other_kind_of_that_name_is_quoted(run):
+    async def reconcile(_):
+        raise Invalid("no", Details(group="example.com", kind="Secret", name="a"))
+
+    (found,) = await run(reconcile)
+    assert found["error"] == "Invalid: no"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Conflict("changed"),
+        status.not_found(GroupResource("", "pods"), "a"),
+        RequeueWithBackoff("later"),
+    ],
+)
+async def test_error_that_belongs_to_the_work_has_no_text(run, error):
+    async def reconcile(_):
+        raise error
+
+    (found,) = await run(reconcile)
+    assert (found["result"], found.get("error")) == ("error", None)
+
+
+async def test_cancelled_reconciliation_has_no_result(clock, metrics):
+    has_begun = asyncio.Event()
+
+    async def reconcile(key):
+        recent.note_actions(key, ("create pods",))
+        has_begun.set()
+        await asyncio.Event().wait()
+
+    recent = metrics.recent.of("things")
+    observer = metrics.reconciles.of("things", 1)
+    loop = ReconcileLoop("things", reconcile, workers=1, clock=clock, metrics=metrics, observer=observer)
+    task = asyncio.create_task(loop._process(A))
+    await has_begun.wait()
+    assert observer.active.value == 1
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert (recent.newest(), recent._actions, observer.active.value, observer._errors.value) == ([], {}, 0, 0)
 
 
 async def test_queue_keeps_the_newest(run, metrics):

@@ -30,6 +30,12 @@ def text(reading, before=None, requests=(), rows=10):
     return [line.text for line in lines(shown, [rows] * len(shown))]
 
 
+def test_rows_that_are_left_out_are_counted():
+    found = text(reading(), rows=2)
+    assert found[0] == "Nodes: 2 Ready, 1 NotReady (2 of 3 rows)"
+    assert text(reading(), rows=3)[0] == "Nodes: 2 Ready, 1 NotReady"
+
+
 def row(found, name):
     return next(line.split() for line in found if name in line)
 
