@@ -35,6 +35,7 @@ from .snapshots import Snapshots
 from .strategy import ControlStrategy
 
 NO_PROGRAM: Final = "this server cannot be forked by a Fork: those of `mockube up` and `mockube run` can, on Linux; `Cluster.fork()` of Python forks a cluster in its process"
+IS_COPY: Final = "this cluster is a copy of the process of another one: it can be forked as it is now, not from a moment or a Snapshot"
 _NEEDS_ALL: Final = "a fork has the keys of this cluster, and the roles of a moment: whoever makes one must be allowed all verbs on all resources"
 
 NOT_COPIED: Final[Sequence[str]] = (
@@ -168,22 +169,36 @@ class ForkSocket:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._numbers = count(1)
+        self._pid = os.getpid()
 
     async def make(self, name: str, pieces: AsyncGenerator[bytes, None]) -> ForkAnswer:
+        if self._is_copy:
+            return ForkAnswer(problem=IS_COPY)
         file = self._path.with_name(f"fork-{os.getpid()}-{next(self._numbers)}.gz")
         try:
             await _write(file, pieces)
         except BaseException:
-            _remove(file)
+            self._remove(file)
             raise
         # The program may have begun to start the fork: it goes on if the client leaves.
         return await run_to_end("fork", self._order(name, file))
 
     async def _order(self, name: str, file: Path) -> ForkAnswer:
         try:
+            if self._is_copy:  # the process has been copied while the file was written
+                return ForkAnswer(problem=IS_COPY)
             return await self._send(ForkOrder(name=name, snapshot=str(file)))
         finally:
-            _remove(file)
+            self._remove(file)
+
+    @property
+    def _is_copy(self) -> bool:
+        """Whether this process is a copy of the one whose program listens on the socket."""
+        return self._pid != os.getpid()
+
+    def _remove(self, file: Path) -> None:
+        if not self._is_copy:  # the file is that of the other process
+            file.unlink(missing_ok=True)  # the program may have moved it
 
     async def _send(self, order: ForkOrder) -> ForkAnswer:
         try:
@@ -203,10 +218,6 @@ class ForkSocket:
 def _create(file: Path) -> BinaryIO:
     file.touch(mode=0o600, exist_ok=False)
     return file.open("wb")
-
-
-def _remove(file: Path) -> None:
-    file.unlink(missing_ok=True)  # the program may have moved it
 
 
 async def _write(file: Path, pieces: AsyncGenerator[bytes, None]) -> None:
