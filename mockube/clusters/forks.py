@@ -33,6 +33,7 @@ _NOT_COPIED: Final = ("*.kubeconfig", ".lock", "component-urls.json", "installat
 """Files beside the keys that belong to one run."""
 _STORE_FLAGS: Final = ("--data-dir", "--etcd-", "--snapshot", "--fork-socket")
 """The flags of the store: that of a fork is in memory."""
+_NO_PUBLISHING: Final = "--publish=false"
 _AUDIT_FLAGS: Final = ("--audit-log-", "--audit-webhook-")
 
 
@@ -206,7 +207,7 @@ def fork_spec(spec: ClusterSpec, parent: str, snapshot: Path) -> ClusterSpec:
             "--secure-port=0",
             f"--snapshot={snapshot}",
         ),
-        manager_flags=(*spec.manager_flags, "--publish=false"),
+        manager_flags=with_no_publishing(spec.manager_flags),
         store=MEMORY,
         data_dir=None,
         fork_of=parent,
@@ -216,6 +217,10 @@ def fork_spec(spec: ClusterSpec, parent: str, snapshot: Path) -> ClusterSpec:
         until=ReadyCondition.NODES,
         seconds=START_SECONDS,
     )
+
+
+def with_no_publishing(flags: Sequence[str]) -> tuple[str, ...]:
+    return (*(flag for flag in flags if flag != _NO_PUBLISHING), _NO_PUBLISHING)
 
 
 def _not_forked(spec: ClusterSpec) -> Sequence[str]:

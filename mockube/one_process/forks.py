@@ -29,6 +29,7 @@ from mockube.clusters.forks import (
     prepare_folder,
     remove_secrets,
     remove_secrets_of_ended,
+    with_no_publishing,
 )
 from mockube.clusters.named_cluster import (
     MEMORY,
@@ -238,7 +239,7 @@ def _record(of_parent: ClusterRecord, parent: str, url: str, started: str, pid: 
         store=MEMORY,
         fork_of=parent,
         is_copy=True,
-        flags=(*of_parent.flags, "--publish=false"),
+        flags=with_no_publishing(of_parent.flags),
         ready=True,
         url=url,
         resets=0,

@@ -11,12 +11,13 @@ from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.apiserver.config.command_line import Config as ServerConfig
 from mockube.apiserver.registry.component_statuses import ComponentHealth, EmbeddedProbe
 from mockube.apiserver.serve import RunningServer, notify_ready, serving
-from mockube.client.kubeconfig import Access, access_of
+from mockube.client.kubeconfig import Access, KubeconfigError, access_of
 from mockube.clusters.named_cluster import ClusterFolder
 from mockube.component_base.clock import ClusterClock
-from mockube.component_base.supervision import RestartBackoff, start
+from mockube.component_base.supervision import RestartBackoff, first_cause, start
 from mockube.controller_manager.app import Manager, components
 from mockube.controller_manager.config.settings import Config as ManagerConfig
+from mockube.controller_manager.control.followed_server import UnusableFlags
 from mockube.controller_manager.serve import serving_status
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import connect_client
@@ -28,10 +29,8 @@ from mockube.processes.child_processes import FIRST_DELAY, MAX_DELAY, STABLE_SEC
 from .forks import Outputs, ProcessForks
 
 LOG: Final = logging.getLogger(__name__)
-
-
-class OneProcess(ForkablePlane, frozen=True, kw_only=True):
-    """The running programs of one process."""
+_MANAGER_LOG: Final = logging.getLogger("mockube.controller_manager.restarts")
+"""What is logged by it is in the log of the manager."""
 
 
 @asynccontextmanager
@@ -39,10 +38,10 @@ async def one_process(
     server_config: ServerConfig,
     manager_config: ManagerConfig,
     *,
-    context: BackgroundContext[OneProcess],
+    context: BackgroundContext[ForkablePlane],
     folder: ClusterFolder,
     outputs: Outputs,
-) -> AsyncIterator[OneProcess]:
+) -> AsyncIterator[ForkablePlane]:
     """Run both programs within the block, which begins when the server is ready. It runs in the loop of the context."""
     clock, random = ClusterClock(), SystemRandom()
     has_roles = asyncio.Event()
@@ -63,7 +62,7 @@ async def one_process(
         _, quiet_time, faults = observers(server, manager_config)
         await stack.enter_async_context(managers.running(server))
         client = await stack.enter_async_context(connect_client(server, server.controllers, clock))
-        plane = OneProcess(
+        plane = ForkablePlane(
             clock=clock,
             server=server,
             faults=faults,
@@ -129,14 +128,20 @@ class _Managers:
             backoff.begin()
             try:
                 await self._run_once(server)
-            except Exception:  # whatever ends it
+            except Exception as error:  # whatever ends it
+                cause = first_cause(error)
+                if isinstance(cause, (KubeconfigError, UnusableFlags)):  # it would end each manager
+                    raise cause from error
                 delay = backoff.next_delay()
-                LOG.exception("The manager failed, and is restarted in %g s", delay)
+                _MANAGER_LOG.exception("The manager failed, and is restarted in %g s", delay)
                 await self._clock.real.sleep(delay)
 
     async def _run_once(self, server: EmbeddedServer) -> None:
         self._manager = manager = Manager(
             self._config, clock=self._clock, random=self._random, transport=server.transport
         )
-        async with serving_status(manager, self._config, self._clock, self._random):
-            await manager.run()
+        try:
+            async with serving_status(manager, self._config, self._clock, self._random):
+                await manager.run()
+        finally:
+            self._manager = None
