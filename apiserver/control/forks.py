@@ -121,21 +121,28 @@ class Forks(ControlStrategy):
         spec = tree["spec"]
         if not await self._may_do_everything(context.user):
             raise status.forbidden(FORK.group_resource, spec["name"], _NEEDS_ALL)
-        if self._make is None:
+        copies = self.copy_process is not None and "snapshot" not in spec and spec.get("at", NOW) == NOW
+        if self._make is None and not copies:
             raise BadRequest(NO_PROGRAM, Details())
         if write_options(context, "CreateOptions").dry_run:
             raise BadRequest("a fork has no dry run", Details())
-        if self.copy_process is not None and "snapshot" not in spec and spec.get("at", NOW) == NOW:
-            moment, left_out = await self._moments.find(NOW), NOT_COPIED
-            answer = await self.copy_process(spec["name"])
+        if copies:
+            answer = _checked(await self._copy(spec["name"]))
+            moment, left_out = await self._moments.find(str(answer.revision)), NOT_COPIED
         else:
-            left_out = NOT_FORKED
             moment, pieces = await self._source(spec)
             async with aclosing(pieces):
-                answer = await self._make(spec["name"], pieces)
-        if answer.problem:
-            raise (Conflict if answer.is_conflict else BadRequest)(answer.problem, Details())
+                answer = _checked(await self._order(spec["name"], pieces))
+            left_out = NOT_FORKED
         return review.answer(tree, _status(moment, answer, left_out))
+
+    async def _copy(self, name: str) -> ForkAnswer:
+        assert self.copy_process is not None
+        return await self.copy_process(name)
+
+    async def _order(self, name: str, pieces: AsyncGenerator[bytes, None]) -> ForkAnswer:
+        assert self._make is not None
+        return await self._make(name, pieces)
 
     async def _may_do_everything(self, user: User) -> bool:
         """Return whether nothing that a fork gives to a user is more than it has: keys that sign tokens, and roles of the past."""
@@ -147,6 +154,12 @@ class Forks(ControlStrategy):
             return self._snapshots.moment(spec["snapshot"]), _whole(self._snapshots.data(spec["snapshot"]))
         moment = await self._moments.find(spec.get("at", NOW))
         return moment, self._snapshots.pieces(moment)
+
+
+def _checked(answer: ForkAnswer) -> ForkAnswer:
+    if answer.problem:
+        raise (Conflict if answer.is_conflict else BadRequest)(answer.problem, Details())
+    return answer
 
 
 def _status(moment: Moment, answer: ForkAnswer, left_out: Sequence[str]) -> Tree:

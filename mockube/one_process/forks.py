@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -75,8 +75,12 @@ class ProcessForks:
         plane: ForkablePlane,
         folder: ClusterFolder,
         outputs: Outputs,
+        left_out: Sequence[str] = (),
     ) -> None:
-        """`folder` is that of the cluster of this process, which is another one in a fork."""
+        """`folder` is that of the cluster of this process, which is another one in a fork; `left_out` says what a fork does not have with
+        the flags of this process.
+        """
+        self._left_out = left_out
         self._context, self._plane = context, plane
         self._folder, self._outputs = folder, outputs
         self._processes = ForkProcesses()
@@ -121,12 +125,13 @@ class ProcessForks:
                 if not pid:
                     theirs.detach()  # the new process answers by it
                     return ForkAnswer(problem=IS_FORK)  # the connection of the client is that of the parent
+            status = await self._plane.server.api_server.registry.kv.status()
             self._processes.add(pid, lambda: self._note_end(folder))
             ours.settimeout(0)
             answer = await self._receive(ours, folder)
         if answer.problem:
             await self._processes.kill(pid)
-        return answer
+        return replace(answer, revision=status.revision, not_forked=(*self._left_out,))
 
     def _note_end(self, folder: ClusterFolder) -> None:
         if folder.name not in self._starting:

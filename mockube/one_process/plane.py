@@ -3,11 +3,12 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from mockube.apimachinery.randomness import Random, SystemRandom
+from mockube.apiserver.audit.audit import STDOUT
 from mockube.apiserver.config.command_line import Config as ServerConfig
 from mockube.apiserver.registry.component_statuses import ComponentHealth, EmbeddedProbe
 from mockube.apiserver.serve import RunningServer, notify_ready, serving
@@ -70,7 +71,7 @@ async def one_process(
             controllers=client,
             fork_problem=fork_problem(server_config, manager_config, may_publish=True),
         )
-        forks = ProcessForks(context, plane, folder, outputs)
+        forks = ProcessForks(context, plane, folder, outputs, [*_not_copied(server_config)])
         stack.push_async_callback(forks.stop)
         controls = running_server.server.controls
         if controls.clocks is not None:
@@ -82,6 +83,14 @@ async def one_process(
         LOG.info("Stopping: /readyz fails and requests in flight may finish; a second signal cancels them")
         running_server.server.stopping = True
         await clock.real.sleep(server_config.serving.shutdown_delay_duration)
+
+
+def _not_copied(config: ServerConfig) -> Iterator[str]:
+    """Yield what these flags give to the process, and not to a fork of it."""
+    if config.serving.http_port is not None:
+        yield "The port without encryption: the fork has none"
+    if config.auditing.audit_log_path == STDOUT:
+        yield "The audit log: the fork writes none"
 
 
 def _embedded_server(running: RunningServer, folder: ClusterFolder, controllers: Access) -> EmbeddedServer:
