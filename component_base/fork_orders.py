@@ -22,6 +22,8 @@ class ForkAnswer(Struct, frozen=True, kw_only=True):
 
     url: str = ""
     kubeconfig: str = ""
+    revision: int = 0
+    """Which revision a copy of the process began with; 0 if the server knows it."""
     not_forked: tuple[str, ...] = ()
     """What this program leaves out, besides what the server leaves out."""
     problem: str = ""

@@ -7,8 +7,12 @@ import signal
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Final
 
 from .launcher import PR_SET_PDEATHSIG
+
+POLL_SECONDS: Final = 0.1
+"""How often a child is asked for its end where the kernel does not signal it."""
 
 
 def fork_beside_threads() -> int:
@@ -34,11 +38,21 @@ def reset_signals() -> None:
 
 def reap_at_end(pid: int, on_end: Callable[[], None] = lambda: None) -> None:
     """Wait for a child when it has ended, so that nothing of it stays, and call a function."""
-    loop = asyncio.get_running_loop()
+    loop, this_process = asyncio.get_running_loop(), os.getpid()
+
+    def poll() -> None:
+        if os.getpid() != this_process:
+            return  # a fork, which has other children
+        if _is_reaped(pid):
+            on_end()
+        else:
+            loop.call_later(POLL_SECONDS, poll)
+
     try:
         descriptor = os.pidfd_open(pid)
-    except OSError:
-        return  # a kernel without it: the child stays a zombie until this process ends
+    except OSError:  # a kernel without it, or no descriptor is free
+        poll()
+        return
 
     def reap() -> None:
         loop.remove_reader(descriptor)
@@ -48,3 +62,11 @@ def reap_at_end(pid: int, on_end: Callable[[], None] = lambda: None) -> None:
         on_end()
 
     loop.add_reader(descriptor, reap)
+
+
+def _is_reaped(pid: int) -> bool:
+    """Wait for a child if it has ended; return whether there is none any more."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True

@@ -96,15 +96,23 @@ async def wait_usable(  # noqa: PLR0913 - each says what to wait for, or how
             await clock.sleep(_RETRY_SECONDS)
 
 
-async def init_kubeadm(kubeconfig: Path, options: LaunchOptions, *, clock: Clock) -> None:
-    """Create what kubeadm creates in a new cluster. Requests are repeated until the server responds."""
-    from mockube.kubeadm.init import init  # noqa: PLC0415 - other clusters do not need it
+async def init_kubeadm(
+    kubeconfig: Path, options: LaunchOptions, *, clock: Clock, is_fork: bool = False
+) -> None:
+    """Create what kubeadm creates in a new cluster; in a fork, which has it, write the new address of the server.
+
+    Requests are repeated until the server responds.
+    """
+    from mockube.kubeadm.init import init, update_server  # noqa: PLC0415 - other clusters do not need it
 
     access = read(kubeconfig)
     while True:
         try:
             async with connect(ClientOptions(access=access, clock=clock, agent=AGENT)) as client:
-                await init(client, access, options, clock=clock, random=SystemRandom())
+                if is_fork:
+                    await update_server(client, access.server)
+                else:
+                    await init(client, access, options, clock=clock, random=SystemRandom())
         except NoResponse:
             await clock.sleep(_RETRY_SECONDS)
         else:

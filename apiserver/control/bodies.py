@@ -1,5 +1,6 @@
 """The bodies of recorded requests: which are kept, and what a reader sees of them."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -18,6 +19,16 @@ MAX_BODY: Final = 32 * 1024
 """The bytes of the longest body that is kept."""
 _PUBLIC_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata", "type", "immutable"})
 """The fields of a Secret that have no secret values. Another one may be a misspelt field that does."""
+_METADATA: Final = "metadata"
+_METADATA_FIELDS: Final = frozenset(
+    (
+        *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "selfLink"),
+        *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
+        *("labels", "annotations", "ownerReferences", "finalizers", "managedFields"),
+    )
+)
+"""The fields of the metadata. Another one may be a field of the Secret with a wrong indentation."""
+_KIND: Final = "Secret"
 _AUTHENTICATION: Final = "authentication.k8s.io"
 """The group whose reviews contain bearer tokens."""
 _PROXY: Final = "proxy"
@@ -54,7 +65,8 @@ def fields_of(recorded: KeptBody, resource: GroupResource) -> Tree:
         tree = _decoded(recorded.body)
     except (UnreadableBody, ApiError, ValueError):
         return {"bodyOmitted": UNREADABLE}
-    return {"body": _masked(tree) if resource == SECRETS else tree}
+    is_secret = resource == SECRETS or (isinstance(tree, dict) and tree.get("kind") == _KIND)
+    return {"body": _masked(tree) if is_secret else tree}
 
 
 def _decoded(body: Body) -> Any:
@@ -74,7 +86,16 @@ def _masked(tree: Any) -> Any:
 
 
 def _masked_field(name: str, value: Any) -> Any:
-    return secrets.masked(value, (name,) if name in _PUBLIC_FIELDS else _VALUES)
+    if name == _METADATA and isinstance(value, dict):
+        return {key: _masked_at((name, key), member) for key, member in value.items()}
+    return _masked_at((name,), value)
+
+
+def _masked_at(path: Sequence[str], value: Any) -> Any:
+    """Return what is at a path of a Secret, without the values if it may have some."""
+    is_nested = len(path) > 1 and path[0] == _METADATA
+    is_public = path[1] in _METADATA_FIELDS if is_nested else path[0] in _PUBLIC_FIELDS
+    return secrets.masked(value, path if is_public else _VALUES)
 
 
 def _masked_operation(operation: Any) -> Any:
@@ -84,9 +105,11 @@ def _masked_operation(operation: Any) -> Any:
     first, *parts = str(operation.get("path", "")).split("/")
     if not first and not parts:
         value = _masked(operation.get("value"))
-    elif first or parts[0] not in _PUBLIC_FIELDS:
+    elif first:
         value = secrets.masked(operation.get("value"), _VALUES)
+    elif len(parts) == 1:
+        value = _masked_field(parts[0], operation.get("value"))
     else:
-        value = secrets.masked(operation.get("value"), parts)
+        value = _masked_at(parts, operation.get("value"))
     known = {name: operation[name] for name in ("op", "path", "from") if name in operation}
     return {**known, "value": value} if "value" in operation else known

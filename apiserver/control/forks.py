@@ -35,6 +35,7 @@ from .snapshots import Snapshots
 from .strategy import ControlStrategy
 
 NO_PROGRAM: Final = "this server cannot be forked by a Fork: those of `mockube up` and `mockube run` can, on Linux; `Cluster.fork()` of Python forks a cluster in its process"
+IS_COPY: Final = "this cluster is a copy of the process of another one: it can be forked as it is now, not from a moment or a Snapshot"
 _NEEDS_ALL: Final = "a fork has the keys of this cluster, and the roles of a moment: whoever makes one must be allowed all verbs on all resources"
 
 NOT_COPIED: Final[Sequence[str]] = (
@@ -120,21 +121,28 @@ class Forks(ControlStrategy):
         spec = tree["spec"]
         if not await self._may_do_everything(context.user):
             raise status.forbidden(FORK.group_resource, spec["name"], _NEEDS_ALL)
-        if self._make is None:
+        copies = self.copy_process is not None and "snapshot" not in spec and spec.get("at", NOW) == NOW
+        if self._make is None and not copies:
             raise BadRequest(NO_PROGRAM, Details())
         if write_options(context, "CreateOptions").dry_run:
             raise BadRequest("a fork has no dry run", Details())
-        if self.copy_process is not None and "snapshot" not in spec and spec.get("at", NOW) == NOW:
-            moment, left_out = await self._moments.find(NOW), NOT_COPIED
-            answer = await self.copy_process(spec["name"])
+        if copies:
+            answer = _checked(await self._copy(spec["name"]))
+            moment, left_out = await self._moments.find(str(answer.revision)), NOT_COPIED
         else:
-            left_out = NOT_FORKED
             moment, pieces = await self._source(spec)
             async with aclosing(pieces):
-                answer = await self._make(spec["name"], pieces)
-        if answer.problem:
-            raise (Conflict if answer.is_conflict else BadRequest)(answer.problem, Details())
+                answer = _checked(await self._order(spec["name"], pieces))
+            left_out = NOT_FORKED
         return review.answer(tree, _status(moment, answer, left_out))
+
+    async def _copy(self, name: str) -> ForkAnswer:
+        assert self.copy_process is not None
+        return await self.copy_process(name)
+
+    async def _order(self, name: str, pieces: AsyncGenerator[bytes, None]) -> ForkAnswer:
+        assert self._make is not None
+        return await self._make(name, pieces)
 
     async def _may_do_everything(self, user: User) -> bool:
         """Return whether nothing that a fork gives to a user is more than it has: keys that sign tokens, and roles of the past."""
@@ -146,6 +154,12 @@ class Forks(ControlStrategy):
             return self._snapshots.moment(spec["snapshot"]), _whole(self._snapshots.data(spec["snapshot"]))
         moment = await self._moments.find(spec.get("at", NOW))
         return moment, self._snapshots.pieces(moment)
+
+
+def _checked(answer: ForkAnswer) -> ForkAnswer:
+    if answer.problem:
+        raise (Conflict if answer.is_conflict else BadRequest)(answer.problem, Details())
+    return answer
 
 
 def _status(moment: Moment, answer: ForkAnswer, left_out: Sequence[str]) -> Tree:
@@ -168,22 +182,36 @@ class ForkSocket:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._numbers = count(1)
+        self._pid = os.getpid()
 
     async def make(self, name: str, pieces: AsyncGenerator[bytes, None]) -> ForkAnswer:
+        if self._is_copy:
+            return ForkAnswer(problem=IS_COPY)
         file = self._path.with_name(f"fork-{os.getpid()}-{next(self._numbers)}.gz")
         try:
             await _write(file, pieces)
         except BaseException:
-            _remove(file)
+            self._remove(file)
             raise
         # The program may have begun to start the fork: it goes on if the client leaves.
         return await run_to_end("fork", self._order(name, file))
 
     async def _order(self, name: str, file: Path) -> ForkAnswer:
         try:
+            if self._is_copy:  # the process has been copied while the file was written
+                return ForkAnswer(problem=IS_COPY)
             return await self._send(ForkOrder(name=name, snapshot=str(file)))
         finally:
-            _remove(file)
+            self._remove(file)
+
+    @property
+    def _is_copy(self) -> bool:
+        """Whether this process is a copy of the one whose program listens on the socket."""
+        return self._pid != os.getpid()
+
+    def _remove(self, file: Path) -> None:
+        if not self._is_copy:  # the file is that of the other process
+            file.unlink(missing_ok=True)  # the program may have moved it
 
     async def _send(self, order: ForkOrder) -> ForkAnswer:
         try:
@@ -203,10 +231,6 @@ class ForkSocket:
 def _create(file: Path) -> BinaryIO:
     file.touch(mode=0o600, exist_ok=False)
     return file.open("wb")
-
-
-def _remove(file: Path) -> None:
-    file.unlink(missing_ok=True)  # the program may have moved it
 
 
 async def _write(file: Path, pieces: AsyncGenerator[bytes, None]) -> None:

@@ -162,10 +162,11 @@ def _shortened(info: RequestInfo) -> RequestInfo:
 
 
 class _KeptBodies:
-    """The newest requests whose bodies are kept, up to a number of bytes."""
+    """The newest requests whose bodies are kept, up to a number of bytes, and of recorded requests."""
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, max_requests: int) -> None:
         self._max_bytes, self._bytes = max_bytes, 0
+        self._max_requests = max_requests
         self._requests: deque[tuple[RecordedRequest, int]] = deque()
 
     def add(self, recorded: RecordedRequest) -> None:
@@ -175,7 +176,7 @@ class _KeptBodies:
             return
         self._requests.append((recorded, len(body.data)))
         self._bytes += len(body.data)
-        while self._bytes > self._max_bytes:
+        while self._bytes > self._max_bytes or len(self._requests) > self._max_requests:
             oldest, size = self._requests.popleft()
             self._bytes -= size
             oldest.ended = replace(oldest.outcome, body=KeptBody(omitted=DROPPED))
@@ -213,7 +214,7 @@ class RequestRecorder:
         """The requests whose Status is kept, of controllers by True."""
         self._max_body_bytes = max_body_bytes
         self._bodies: Mapping[bool, _KeptBodies] = {
-            of_controllers: _KeptBodies(max_body_bytes) for of_controllers in (False, True)
+            of_controllers: _KeptBodies(max_body_bytes, max_calls) for of_controllers in (False, True)
         }
         self.in_progress = 0
         """The number of requests in progress, without streams and without those to the group of control."""

@@ -6,12 +6,12 @@ import socket
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.hosts import is_loopback
+from mockube.apimachinery.ip_addresses import is_link_local
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start
@@ -116,8 +116,13 @@ class PodNetwork:
         link = attachment.namespace.link if is_loopback(host) else 0
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         opened = await self._live.namespaces.open_socket(family, link=link)
-        if not link and source and not is_loopback(source) and _version(source) == _version(host):
-            self._live.mark_source(opened, attachment, source)
+        is_of_machine = bool(source) and not is_loopback(source) and not is_link_local(source)
+        try:
+            if not link and is_of_machine and _version(source) == _version(host):
+                self._live.mark_source(opened, attachment, source)
+        except BaseException:
+            opened.close()
+            raise
         return opened
 
     async def close(self) -> None:
@@ -162,6 +167,8 @@ class _LiveNetwork:
         self._netfilter: socket.socket | None = None
         self._queue: socket.socket | None = None
         self._targets: Targets | None = None
+        self._may_mark = True
+        """Whether the kernel has not refused a mark yet."""
         self._servers: list[asyncio.Server] = []
         self._listeners: dict[int, int] = {}
         """The port of this process' listener, by the version of IP."""
@@ -236,10 +243,13 @@ class _LiveNetwork:
     def mark_source(self, opened: socket.socket, attachment: _Attachment, source: str) -> None:
         """Let the connection of a socket have a source address, where the kernel permits marks."""
         assert self._targets is not None
-        if source not in attachment.addresses:
-            with suppress(PermissionError):
-                mark = nftables.SEEN_FROM | self._targets.number_of(source, 0)
-                opened.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, mark.to_bytes(4, sys.byteorder))
+        if not self._may_mark or source in attachment.addresses:
+            return
+        mark = nftables.SEEN_FROM | self._targets.number_of(source, 0)
+        try:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, mark.to_bytes(4, sys.byteorder))
+        except PermissionError:
+            self._may_mark = False
 
     # --- pods
 

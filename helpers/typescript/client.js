@@ -78,7 +78,7 @@ export class Client {
   }
 
   /**
-   * Reads the lines of a response that goes on, and returns a function that ends it.
+   * Reads the lines of a response that goes on, and returns a function that ends it. `onError` is called when it ends, with the reason.
    * @param {string} path
    * @param {(line: string) => void} onLine
    * @param {(error: Error) => void} onError
@@ -86,14 +86,19 @@ export class Client {
   lines(path, onLine, onError) {
     const headers = { authorization: `Bearer ${this.token}`, "user-agent": userAgent };
     const sent = request(this.server + path, { headers, agent: this.agent }, (response) => {
-      if (response.statusCode !== 200) sent.destroy(new Error(`GET ${path}: ${response.statusCode}`));
+      if (response.statusCode !== 200) {
+        onError(new Error(`GET ${path}: ${response.statusCode}`));
+        sent.destroy();
+        return;
+      }
       let rest = "";
       response.setEncoding("utf8").on("data", (chunk) => {
         const lines = (rest + chunk).split("\n");
         rest = lines.pop() ?? "";
         lines.forEach(onLine);
       });
-      response.on("error", () => {}); // it has been ended
+      response.on("error", onError);
+      response.on("end", () => onError(new Error(`GET ${path}: the server has ended the response`)));
     });
     sent.on("error", onError);
     sent.end();

@@ -5,7 +5,8 @@ const participants = "/apis/control.mockube.dev/v1alpha1/clockparticipants";
 /**
  * Timers by the clock of a cluster. An advance stops at the next one, and goes on when it has fired and no request arrives any more.
  *
- * All times are numbers of microseconds, which is the resolution of the cluster.
+ * All times are numbers of microseconds, which is the resolution of the cluster. After a timer that throws, no timer fires any more: sleeps
+ * end with its error, and so does `stop`.
  */
 export class Clock {
   #client;
@@ -22,6 +23,8 @@ export class Clock {
   #isStopped = false;
   /** @type {unknown} */
   #error;
+  /** @type {Set<(error: unknown) => void>} */
+  #sleepers = new Set();
   /** @type {() => void} */
   #closeStream = () => {};
 
@@ -63,9 +66,29 @@ export class Clock {
           this.#update();
           resolve(undefined);
         },
-        reject,
+        (error) => {
+          this.#fail(error);
+          reject(error);
+        },
       );
     });
+  }
+
+  /**
+   * Notes why no timer fires any more.
+   * @param {unknown} error
+   */
+  #fail(error) {
+    if (this.#isOver) return;
+    this.#error = error;
+    clearTimeout(this.#waiting);
+    this.#timers.clear();
+    this.#sleepers.forEach((reject) => reject(error));
+    this.#sleepers.clear();
+  }
+
+  get #isOver() {
+    return this.#isStopped || this.#error !== undefined;
   }
 
   #now() {
@@ -102,7 +125,14 @@ export class Clock {
    * @param {number} milliseconds
    * @returns {Promise<void>}
    */
-  sleep = (milliseconds) => new Promise((resolve) => this.setTimeout(resolve, milliseconds));
+  sleep = (milliseconds) =>
+    new Promise((resolve, reject) => {
+      this.setTimeout(() => {
+        this.#sleepers.delete(reject);
+        resolve();
+      }, milliseconds);
+      this.#sleepers.add(reject);
+    });
 
   /**
    * @param {() => void} callback
@@ -110,6 +140,7 @@ export class Clock {
    * @param {boolean} repeats
    */
   #add(callback, milliseconds, repeats) {
+    if (this.#error !== undefined) throw this.#error;
     const timer = {};
     const span = Math.max(Math.ceil(milliseconds * 1000), 0);
     this.#timers.set(timer, { due: this.#now() + span, period: repeats ? Math.max(span, 1) : 0, callback });
@@ -123,13 +154,13 @@ export class Clock {
     if (this.#isUpdating) return;
     this.#isUpdating = true;
     try {
-      while (this.#isChanged && !this.#isStopped) {
+      while (this.#isChanged && !this.#isOver) {
         this.#isChanged = false;
         await this.#fire();
-        if (!this.#isStopped && !this.#isChanged) await this.#write();
+        if (!this.#isOver && !this.#isChanged) await this.#write();
       }
     } catch (error) {
-      if (!this.#isStopped) this.#error ??= error;
+      this.#fail(error);
     } finally {
       this.#isUpdating = false;
     }
@@ -167,6 +198,7 @@ export class Clock {
     this.#isStopped = true;
     clearTimeout(this.#waiting);
     this.#timers.clear();
+    this.#sleepers.clear();
     this.#closeStream();
     await this.#client.send("DELETE", this.#path);
     if (this.#error !== undefined) throw this.#error;

@@ -3,6 +3,8 @@ import { after, before, test } from "node:test";
 
 import { start } from "mockube";
 
+import { Client, readKubeconfig } from "./client.js";
+
 /** @type {import("mockube").Cluster} */
 let cluster;
 before(async () => {
@@ -53,6 +55,24 @@ test("work that follows a timer is part of the advance", () =>
     assert.equal((await cluster.request("GET", `${path}/later`)).metadata.name, "later");
     await work;
   }));
+
+test("a timer that throws ends the clock", async () => {
+  await cluster.pause();
+  const clock = await cluster.clock("shop-operator");
+  clock.setTimeout(() => {
+    throw new Error("wrong");
+  });
+  await assert.rejects(clock.sleep(86_400_000), /wrong/);
+  await assert.rejects(clock.sleep(1), /wrong/);
+  await assert.rejects(clock.stop(), /wrong/);
+});
+
+test("a response that is refused is an error", async () => {
+  const refused = new Client({ ...readKubeconfig(cluster.kubeconfig), token: "wrong" });
+  const error = await new Promise((resolve) => refused.lines("/mockube/clock", () => {}, resolve));
+  assert.match(error.message, /GET .mockube.clock: 401/);
+  refused.close();
+});
 
 test("a clock runs with the cluster, and ends with its test", async () => {
   const clock = await cluster.run(async () => {

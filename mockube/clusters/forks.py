@@ -33,6 +33,7 @@ _NOT_COPIED: Final = ("*.kubeconfig", ".lock", "component-urls.json", "installat
 """Files beside the keys that belong to one run."""
 _STORE_FLAGS: Final = ("--data-dir", "--etcd-", "--snapshot", "--fork-socket")
 """The flags of the store: that of a fork is in memory."""
+_NO_PUBLISHING: Final = "--publish=false"
 _AUDIT_FLAGS: Final = ("--audit-log-", "--audit-webhook-")
 
 
@@ -100,13 +101,17 @@ class ForkSupervisor:
             self._starting.discard(order.name)
 
     async def _make_in(self, folder: ClusterFolder, order: ForkOrder) -> ForkAnswer:
-        prepare_folder(folder, self._parent)
-        shutil.move(order.snapshot, folder.snapshot)
-        assert self._start is not None
-        started = await self._start(folder, fork_spec(self._spec, self._parent.name, folder.snapshot))
+        try:
+            prepare_folder(folder, self._parent)
+            shutil.move(order.snapshot, folder.snapshot)
+            started = await self._start_in(folder)
+        except BaseException:
+            remove_secrets_of_ended(folder)
+            raise
         if started.problem:
+            remove_secrets_of_ended(folder)
             return ForkAnswer(problem=started.problem)
-        self._processes.add(started.pid)
+        self._processes.add(started.pid, lambda: self._note_end(folder))
         record = read_record(folder.record)
         return ForkAnswer(
             url="" if record is None else record.url,
@@ -114,9 +119,13 @@ class ForkSupervisor:
             not_forked=(*_not_forked(self._spec),),
         )
 
-    async def wait_ended(self) -> None:
-        """Wait until no fork runs."""
-        await self._processes.wait_ended()
+    async def _start_in(self, folder: ClusterFolder) -> StartedFork:
+        assert self._start is not None
+        return await self._start(folder, fork_spec(self._spec, self._parent.name, folder.snapshot))
+
+    def _note_end(self, folder: ClusterFolder) -> None:
+        if folder.name not in self._starting:
+            remove_secrets_of_ended(folder)
 
     async def _stop(self) -> None:
         await cancel_and_wait([*self._orders])
@@ -127,29 +136,31 @@ class ForkProcesses:
     """The processes of forks, which are children of this one."""
 
     def __init__(self) -> None:
-        self._pids: set[int] = set()
-        self._all_ended = asyncio.Event()
-        self._all_ended.set()
+        self._ends: dict[int, asyncio.Event] = {}
+        """What is set when a process has ended, by the id of the process."""
 
-    def add(self, pid: int) -> None:
-        """Wait for a process when it has ended, so that nothing of it stays."""
+    def add(self, pid: int, on_end: Callable[[], None]) -> None:
+        """Wait for a process when it has ended, so that nothing of it stays, and call a function."""
 
         def note_end() -> None:
-            self._pids.discard(pid)
-            if not self._pids:
-                self._all_ended.set()
+            self._ends.pop(pid).set()
+            on_end()
 
-        self._pids.add(pid)
-        self._all_ended.clear()
+        self._ends[pid] = asyncio.Event()
         reap_at_end(pid, note_end)
 
-    async def wait_ended(self) -> None:
-        await self._all_ended.wait()
+    async def kill(self, pid: int) -> None:
+        """End a process at once, and wait for its end."""
+        if ended := self._ends.get(pid):
+            os.kill(pid, signal.SIGKILL)
+            await ended.wait()
 
     async def stop(self) -> None:
-        for pid in self._pids:
+        ends = self._ends.copy()
+        for pid in ends:
             os.kill(pid, signal.SIGTERM)  # it was not waited for yet: no other process can have its id
-        await self.wait_ended()
+        for ended in ends.values():
+            await ended.wait()
 
 
 def name_problem(folder: ClusterFolder, starting: Collection[str]) -> str:
@@ -174,6 +185,12 @@ def prepare_folder(folder: ClusterFolder, parent: ClusterFolder) -> None:
     shutil.copytree(parent.pki, folder.pki, ignore=shutil.ignore_patterns(*_NOT_COPIED))
 
 
+def remove_secrets_of_ended(folder: ClusterFolder) -> None:
+    """Remove what a fork has left that did not start, or was killed; nothing while the cluster runs."""
+    if inspect_cluster(folder).state not in {ClusterState.RUNNING, ClusterState.STARTING}:
+        remove_secrets(folder)
+
+
 def remove_secrets(folder: ClusterFolder) -> None:
     """Remove what a fork that has ended has of its parent: keys, credentials and all objects. Its logs stay."""
     shutil.rmtree(folder.pki, ignore_errors=True)
@@ -190,7 +207,7 @@ def fork_spec(spec: ClusterSpec, parent: str, snapshot: Path) -> ClusterSpec:
             "--secure-port=0",
             f"--snapshot={snapshot}",
         ),
-        manager_flags=(*spec.manager_flags, "--publish=false"),
+        manager_flags=with_no_publishing(spec.manager_flags),
         store=MEMORY,
         data_dir=None,
         fork_of=parent,
@@ -200,6 +217,10 @@ def fork_spec(spec: ClusterSpec, parent: str, snapshot: Path) -> ClusterSpec:
         until=ReadyCondition.NODES,
         seconds=START_SECONDS,
     )
+
+
+def with_no_publishing(flags: Sequence[str]) -> tuple[str, ...]:
+    return (*(flag for flag in flags if flag != _NO_PUBLISHING), _NO_PUBLISHING)
 
 
 def _not_forked(spec: ClusterSpec) -> Sequence[str]:

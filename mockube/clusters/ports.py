@@ -42,6 +42,13 @@ def port_of(url: str) -> int:
     return urlsplit(url).port or ANY_PORT
 
 
+def with_port(url: str, port: int) -> str:
+    """Return a URL with another port."""
+    parts = urlsplit(url)
+    host = parts.netloc.removesuffix(f":{parts.port}")
+    return parts._replace(netloc=f"{host}:{port}").geturl()
+
+
 def is_free(address: str, port: int) -> bool:
     return _bind_error(address, port) != errno.EADDRINUSE
 

@@ -158,7 +158,7 @@ class Supervisor:
         """Create what the profile has, and wait for the nodes meanwhile."""
         spec = self._spec
         async with asyncio.TaskGroup() as group:
-            if spec.profile.name == KUBEADM and not spec.fork_of:  # a fork has what is in the snapshot
+            if spec.profile.name == KUBEADM:
                 start_in(group, "kubeadm", self._init_kubeadm(client))
             if spec.until is ReadyCondition.NODES:
                 self._step("waiting for the nodes")
@@ -168,7 +168,10 @@ class Supervisor:
 
     async def _init_kubeadm(self, client: ModuleType) -> None:
         try:
-            await client.init_kubeadm(self._folder.kubeconfig, self._launch(), clock=self._clock)
+            is_fork = bool(self._spec.fork_of)
+            await client.init_kubeadm(
+                self._folder.kubeconfig, self._launch(), clock=self._clock, is_fork=is_fork
+            )
         except (ApiError, ExceptionGroup) as error:
             self._report(f"the objects of kubeadm were not all created: {first_cause(error)}")
 

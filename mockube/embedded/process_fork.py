@@ -46,6 +46,7 @@ PUBLISH_SECONDS: Final = 1.0
 """The time after which the kubelets' address is written into their ConfigMap."""
 SPREAD_SECONDS: Final = 5.0
 """Over how many seconds the routine of forks is spread: half of the time after which Leases are renewed, and far less than they last."""
+IS_FORK: Final = "this process is a fork of the one that was asked for a fork"
 _GOLDEN_RATIO: Final = 0.6180339887
 _READ: Final = 1 << 16
 _OUTPUTS: Final = (1, 2)
@@ -71,8 +72,11 @@ async def fork_process(plane: ForkablePlane, begin: Callable[[tuple[str, int]], 
     """Fork the process, and return the id of the new one; 0 in the new one, after `begin` was called with the address of the kubelets."""
     if plane.fork_problem:
         raise Failure(f"the cluster cannot be forked: {plane.fork_problem}")
+    this_process = os.getpid()
     kubelets = await _kubelets_address(plane)
     await _wait_until_quiet(plane)
+    if os.getpid() != this_process:
+        raise Failure(IS_FORK)  # another fork was made meanwhile, and this is its copy of the caller
     try:
         pid = fork_beside_threads()
     except OSError as error:

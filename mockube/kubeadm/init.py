@@ -131,7 +131,7 @@ async def init(
     A cluster that starts again may have another address on this machine.
     """
     if await _is_made(client):
-        await _update_server(client, access.server)
+        await update_server(client, access.server)
         return False
     facts = ClusterFacts(
         minor=minor_of(options.flags),
@@ -159,7 +159,7 @@ async def init(
     return True
 
 
-async def _update_server(client: Client, server: str) -> None:
+async def update_server(client: Client, server: str) -> None:
     """Write the address of the API server into the ConfigMaps that have an earlier one of this machine."""
     for key, name in _KUBECONFIGS.items():
         try:

@@ -9,6 +9,7 @@ import gc
 if __name__ == "__main__":
     gc.disable()  # imported objects are never freed, and their garbage collection takes a tenth of the start-up time
 
+import asyncio
 import logging
 import os
 import signal
@@ -21,21 +22,34 @@ from mockube.apiserver import __main__ as server_program
 from mockube.apiserver import interpreter_memory
 from mockube.apiserver.config.command_line import Config as ServerConfig
 from mockube.apiserver.config.command_line import parse as parse_server_flags
+from mockube.client.kubeconfig import KubeconfigError
 from mockube.clusters.named_cluster import ClusterFolder
 from mockube.component_base.operating_system import os_problem
+from mockube.component_base.supervision import first_cause
 from mockube.component_base.task_supervisor import TaskFailed
 from mockube.controller_manager.catalog import NAMES
 from mockube.controller_manager.command_line import parse as parse_manager_flags
 from mockube.controller_manager.config.selection import DISABLED_UPSTREAM, disabled_upstream
 from mockube.controller_manager.config.settings import Config as ManagerConfig
+from mockube.controller_manager.control.followed_server import UnusableFlags
 from mockube.embedded.background_loop import BackgroundContext
+from mockube.embedded.plane import ForkablePlane
 from mockube.etcd.errors import KVError
 
 from . import logs
 from .forks import Outputs
-from .plane import OneProcess, one_process
+from .plane import one_process
 
 LOG: Final = logging.getLogger(__name__)
+_KNOWN_ERRORS: Final = (
+    OSError,
+    KVError,
+    TaskFailed,
+    KubeconfigError,
+    UnusableFlags,
+    *server_program.FILE_ERRORS,
+)
+"""The errors whose message says what is wrong."""
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -53,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
         cluster = ClusterFolder(name=folder.name, path=folder)
         outputs = Outputs(sys.stderr.fileno(), stream.fileno())
         # The context is made before it exists: what forks the process needs it.
-        context: BackgroundContext[OneProcess] = BackgroundContext(
+        context: BackgroundContext[ForkablePlane] = BackgroundContext(
             lambda: one_process(server, manager, context=context, folder=cluster, outputs=outputs),
             name="mockube",
         )
@@ -69,7 +83,7 @@ def _log_ignored(server: ServerConfig, manager: ManagerConfig) -> None:
         LOG.warning("--controllers: %s is disabled: %s", name, DISABLED_UPSTREAM[name])
 
 
-def _run(context: BackgroundContext[OneProcess]) -> int:
+def _run(context: BackgroundContext[ForkablePlane]) -> int:
     """Run until a signal stops it; a second signal ends the process as usual."""
 
     def stop(_number: int, _frame: object) -> None:
@@ -82,11 +96,13 @@ def _run(context: BackgroundContext[OneProcess]) -> int:
     context.start()
     try:
         context.ended.result()
-    except OSError as error:
-        LOG.critical("%s", os_problem(error))
-        return 1
-    except (KVError, TaskFailed, *server_program.FILE_ERRORS) as error:
-        LOG.critical("%s", error)
+    except asyncio.CancelledError:
+        pass  # it was stopped before it was ready
+    except Exception as error:
+        cause = first_cause(error)
+        if not isinstance(cause, _KNOWN_ERRORS):
+            raise
+        LOG.critical("%s", os_problem(cause) if isinstance(cause, OSError) else cause)
         return 1
     LOG.info("Stopped")
     return 0

@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +22,15 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.control.faults import exempt
 from mockube.client.kinds import CONFIG_MAPS
 from mockube.clusters import kubeconfigs
-from mockube.clusters.forks import START_SECONDS, ForkProcesses, name_problem, prepare_folder, remove_secrets
+from mockube.clusters.forks import (
+    START_SECONDS,
+    ForkProcesses,
+    name_problem,
+    prepare_folder,
+    remove_secrets,
+    remove_secrets_of_ended,
+    with_no_publishing,
+)
 from mockube.clusters.named_cluster import (
     MEMORY,
     ClusterFolder,
@@ -33,19 +41,21 @@ from mockube.clusters.named_cluster import (
     read_record,
     write_record,
 )
+from mockube.clusters.ports import with_port
 from mockube.component_base.fork_orders import MAX_LINE, ForkAnswer
 from mockube.component_base.supervision import run_to_end, start
 from mockube.component_base.supervision import timeout as timeout_of
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.plane import ForkablePlane
-from mockube.embedded.process_fork import become_fork, fork_process
-from mockube.embedded.serving import LOOPBACK
+from mockube.embedded.process_fork import IS_FORK, become_fork, fork_process
 from mockube.failure import Failure
+from mockube.launch import KUBEADM
 from mockube.processes.child_processes import last_error_line
 from mockube.processes.control_plane import MANAGER, SERVER
 from mockube.publisher.bindings import RECORD
 
 LOG: Final = logging.getLogger(__name__)
+_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _POLL_SECONDS: Final = 0.05
 _STOP_SECONDS: Final = 60.0
 """How long a fork that is stopped waits for requests in progress."""
@@ -65,13 +75,19 @@ class ProcessForks:
         plane: ForkablePlane,
         folder: ClusterFolder,
         outputs: Outputs,
+        left_out: Sequence[str] = (),
     ) -> None:
-        """`folder` is that of the cluster of this process, which is another one in a fork."""
+        """`folder` is that of the cluster of this process, which is another one in a fork; `left_out` says what a fork does not have with
+        the flags of this process.
+        """
+        self._left_out = left_out
         self._context, self._plane = context, plane
         self._folder, self._outputs = folder, outputs
         self._processes = ForkProcesses()
         self._starting: set[str] = set()
         """The names of the forks that are being started."""
+        self._forking = asyncio.Lock()
+        """A fork that is made while another one is would exist in that, too."""
 
     async def make(self, name: str) -> ForkAnswer:
         """Fork this process; the new one is the cluster with this name."""
@@ -81,26 +97,45 @@ class ProcessForks:
         self._starting.add(name)
         try:
             # The new process exists, whether or not the client waits for it.
-            return await run_to_end("fork", self._fork(folder))
+            return await run_to_end("fork", self._fork_alone(folder))
         except (Failure, OSError) as error:
             return ForkAnswer(problem=str(error))
         finally:
             self._starting.discard(name)
 
+    async def _fork_alone(self, folder: ClusterFolder) -> ForkAnswer:
+        this_process = os.getpid()
+        async with self._forking:
+            answer = ForkAnswer(problem=IS_FORK)
+            if os.getpid() != this_process:
+                return answer
+            try:
+                prepare_folder(folder, self._folder)
+                answer = await self._fork(folder)
+            finally:
+                if answer.problem and os.getpid() == this_process:
+                    remove_secrets_of_ended(folder)
+            return answer
+
     async def _fork(self, folder: ClusterFolder) -> ForkAnswer:
-        prepare_folder(folder, self._folder)
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
                 pid = await fork_process(self._plane, lambda kubelets: self._begin(folder, theirs, kubelets))
                 if not pid:
                     theirs.detach()  # the new process answers by it
-                    return ForkAnswer(
-                        problem="this is the fork"
-                    )  # the connection of the client is that of the parent
-            self._processes.add(pid)
+                    return ForkAnswer(problem=IS_FORK)  # the connection of the client is that of the parent
+            status = await self._plane.server.api_server.registry.kv.status()
+            self._processes.add(pid, lambda: self._note_end(folder))
             ours.settimeout(0)
-            return await self._receive(ours, folder)
+            answer = await self._receive(ours, folder)
+        if answer.problem:
+            await self._processes.kill(pid)
+        return replace(answer, revision=status.revision, not_forked=(*self._left_out,))
+
+    def _note_end(self, folder: ClusterFolder) -> None:
+        if folder.name not in self._starting:
+            remove_secrets_of_ended(folder)
 
     async def _receive(self, answers: socket.socket, folder: ClusterFolder) -> ForkAnswer:
         try:
@@ -117,24 +152,26 @@ class ProcessForks:
     # --- in the new process
 
     def _begin(self, folder: ClusterFolder, answers: socket.socket, kubelets: tuple[str, int]) -> None:
+        os.setsid()
+        _redirect(folder, self._outputs)  # what fails from here on is in the log of the fork
         publishing = become_fork(
             self._context,
             self._plane,
             kubelets,
-            own_descriptors={answers.fileno()},
+            own_descriptors={answers.fileno(), *self._outputs},
             at_death=signal.SIGTERM,
         )
-        os.setsid()
-        _redirect(folder, self._outputs)
         parent, self._folder = self._folder, folder
-        self._processes, self._starting = ForkProcesses(), set()
+        self._processes, self._starting, self._forking = ForkProcesses(), set(), asyncio.Lock()
         answers_again = socket.socket(fileno=answers.fileno())
         self._tasks = [publishing, start("fork", self._run(parent, answers_again))]
 
     async def _run(self, parent: ClusterFolder, answers: socket.socket) -> None:
         """Be a named cluster until a signal stops it."""
         code, folder, stopping = 1, self._folder, asyncio.Event()
-        _call_at_signal(stopping.set)
+        task = asyncio.current_task()
+        assert task is not None
+        _call_at_signals(stopping.set, task.cancel)
         try:
             async with hold_lock(folder, self._plane.clock.real):
                 try:
@@ -145,6 +182,8 @@ class ProcessForks:
                     answers.close()
                     LOG.info("Fork of %s: serving securely on %s", parent.name, url)
                     await self._forget_addresses()
+                    if (record := read_record(folder.record)) and record.profile == KUBEADM:
+                        await self._move_kubeadm(url)
                     await stopping.wait()
                     LOG.info("Stopping: requests in flight may finish; a second signal cancels them")
                     await self.stop()
@@ -156,6 +195,8 @@ class ProcessForks:
         except Failure as failure:
             with suppress(OSError):
                 answers.sendall(msgspec.json.encode(ForkAnswer(problem=str(failure))))
+        except asyncio.CancelledError:
+            LOG.info("Stopped by a second signal")
         except BaseException:  # noqa: BLE001 - this process has no other frames that could report it
             traceback.print_exc()
         finally:
@@ -164,7 +205,7 @@ class ProcessForks:
     def _publish(self, parent: ClusterFolder) -> str:
         """Write the kubeconfig and the record of this cluster, and return its URL."""
         folder, server, pid = self._folder, self._plane.server, os.getpid()
-        server.write_kubeconfig(folder.admin_kubeconfig, f"https://{LOOPBACK}:{server.listener.port}")
+        server.write_kubeconfig(folder.admin_kubeconfig, with_port(server.admin.server, server.listener.port))
         url = kubeconfigs.publish(folder)
         of_parent = read_record(parent.record)
         if of_parent is None:
@@ -178,6 +219,13 @@ class ProcessForks:
         """Delete the list of what the parent publishes on this machine."""
         with exempt(), suppress(ApiError):
             await self._plane.controllers.delete(CONFIG_MAPS, RECORD)
+
+    async def _move_kubeadm(self, url: str) -> None:
+        """Write the address of this cluster into what kubeadm has created in that of the parent."""
+        from mockube.kubeadm.init import update_server  # noqa: PLC0415 - few clusters need it
+
+        with exempt(), suppress(ApiError):
+            await update_server(self._plane.controllers, url)
 
     async def _wait_for_requests(self) -> None:
         self._plane.server.api_server.stopping = True
@@ -196,7 +244,7 @@ def _record(of_parent: ClusterRecord, parent: str, url: str, started: str, pid: 
         store=MEMORY,
         fork_of=parent,
         is_copy=True,
-        flags=(*of_parent.flags, "--publish=false"),
+        flags=with_no_publishing(of_parent.flags),
         ready=True,
         url=url,
         resets=0,
@@ -212,27 +260,31 @@ def _redirect(folder: ClusterFolder, outputs: Outputs) -> None:
         os.close(log)
 
 
-def _call_at_signal(stop: Callable[[], None]) -> None:
-    """Call a function at the first signal that stops a cluster; SIGINT ends the process then. It can be called once in a process."""
-    signals, loop, pid = (signal.SIGTERM, signal.SIGINT), asyncio.get_running_loop(), os.getpid()
+def _call_at_signals(stop: Callable[[], None], end: Callable[[], object]) -> None:
+    """Call `stop` at the first signal that stops a cluster, and `end` at a SIGINT that follows.
+
+    A second SIGTERM is ignored: the kernel sends it for each thread of a parent that dies. It can be called once in a process.
+    """
+    loop, pid = asyncio.get_running_loop(), os.getpid()
     reader, writer = socket.socketpair()
     for each in (reader, writer):
         each.setblocking(False)  # noqa: FBT003 - a method of the standard library
+    received: list[int] = []
 
     def on_signal() -> None:
         if pid != os.getpid():  # in a fork of this process, which has signals of its own
             loop.remove_reader(reader)
             return
-        reader.recv(MAX_LINE)
-        signal.signal(
-            signal.SIGTERM, signal.SIG_IGN
-        )  # the kernel sends it for each thread of a parent that dies
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        stop()
+        received.extend(number for number in reader.recv(MAX_LINE) if number in _STOP_SIGNALS)
+        if received:
+            stop()
+        if signal.SIGINT in received and len(received) > 1:
+            loop.remove_reader(reader)
+            end()
 
     # The loop may wait for events when the signal arrives.
     signal.set_wakeup_fd(writer.detach(), warn_on_full_buffer=False)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # a reset
-    for number in signals:
+    for number in _STOP_SIGNALS:
         signal.signal(number, lambda *_: None)
     loop.add_reader(reader, on_signal)

@@ -3,21 +3,23 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.apimachinery.status import ServiceUnavailable
+from mockube.apiserver.audit.audit import STDOUT
 from mockube.apiserver.config.command_line import Config as ServerConfig
 from mockube.apiserver.registry.component_statuses import ComponentHealth, EmbeddedProbe
 from mockube.apiserver.serve import RunningServer, notify_ready, serving
-from mockube.client.kubeconfig import Access, access_of
+from mockube.client.kubeconfig import Access, KubeconfigError, access_of
 from mockube.clusters.named_cluster import ClusterFolder
 from mockube.component_base.clock import ClusterClock
-from mockube.component_base.supervision import RestartBackoff, start
+from mockube.component_base.supervision import RestartBackoff, first_cause, start
 from mockube.controller_manager.app import Manager, components
 from mockube.controller_manager.config.settings import Config as ManagerConfig
+from mockube.controller_manager.control.followed_server import UnusableFlags
 from mockube.controller_manager.serve import serving_status
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import connect_client
@@ -29,10 +31,8 @@ from mockube.processes.child_processes import FIRST_DELAY, MAX_DELAY, STABLE_SEC
 from .forks import Outputs, ProcessForks
 
 LOG: Final = logging.getLogger(__name__)
-
-
-class OneProcess(ForkablePlane, frozen=True, kw_only=True):
-    """The running programs of one process."""
+_MANAGER_LOG: Final = logging.getLogger("mockube.controller_manager.restarts")
+"""What is logged by it is in the log of the manager."""
 
 
 @asynccontextmanager
@@ -40,10 +40,10 @@ async def one_process(
     server_config: ServerConfig,
     manager_config: ManagerConfig,
     *,
-    context: BackgroundContext[OneProcess],
+    context: BackgroundContext[ForkablePlane],
     folder: ClusterFolder,
     outputs: Outputs,
-) -> AsyncIterator[OneProcess]:
+) -> AsyncIterator[ForkablePlane]:
     """Run both programs within the block, which begins when the server is ready. It runs in the loop of the context."""
     clock, random = ClusterClock(), SystemRandom()
     has_roles = asyncio.Event()
@@ -65,7 +65,7 @@ async def one_process(
         _, quiet_time, faults = observers(server, manager_config)
         await stack.enter_async_context(managers.running(server))
         client = await stack.enter_async_context(connect_client(server, server.controllers, clock))
-        plane = OneProcess(
+        plane = ForkablePlane(
             clock=clock,
             server=server,
             faults=faults,
@@ -73,7 +73,7 @@ async def one_process(
             controllers=client,
             fork_problem=fork_problem(server_config, manager_config, may_publish=True),
         )
-        forks = ProcessForks(context, plane, folder, outputs)
+        forks = ProcessForks(context, plane, folder, outputs, [*_not_copied(server_config)])
         stack.push_async_callback(forks.stop)
         controls = running_server.server.controls
         if controls.clocks is not None:
@@ -85,6 +85,14 @@ async def one_process(
         LOG.info("Stopping: /readyz fails and requests in flight may finish; a second signal cancels them")
         running_server.server.stopping = True
         await clock.real.sleep(server_config.serving.shutdown_delay_duration)
+
+
+def _not_copied(config: ServerConfig) -> Iterator[str]:
+    """Yield what these flags give to the process, and not to a fork of it."""
+    if config.serving.http_port is not None:
+        yield "The port without encryption: the fork has none"
+    if config.auditing.audit_log_path == STDOUT:
+        yield "The audit log: the fork writes none"
 
 
 def _embedded_server(running: RunningServer, folder: ClusterFolder, controllers: Access) -> EmbeddedServer:
@@ -136,14 +144,20 @@ class _Managers:
             backoff.begin()
             try:
                 await self._run_once(server)
-            except Exception:  # whatever ends it
+            except Exception as error:  # whatever ends it
+                cause = first_cause(error)
+                if isinstance(cause, (KubeconfigError, UnusableFlags)):  # it would end each manager
+                    raise cause from error
                 delay = backoff.next_delay()
-                LOG.exception("The manager failed, and is restarted in %g s", delay)
+                _MANAGER_LOG.exception("The manager failed, and is restarted in %g s", delay)
                 await self._clock.real.sleep(delay)
 
     async def _run_once(self, server: EmbeddedServer) -> None:
         self._manager = manager = Manager(
             self._config, clock=self._clock, random=self._random, transport=server.transport
         )
-        async with serving_status(manager, self._config, self._clock, self._random):
-            await manager.run()
+        try:
+            async with serving_status(manager, self._config, self._clock, self._random):
+                await manager.run()
+        finally:
+            self._manager = None

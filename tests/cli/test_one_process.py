@@ -3,6 +3,9 @@
 import os
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +43,12 @@ def scale(kubeconfig, replicas):
     status, body = ask(kubeconfig, "GET", path)
     assert status == 200
     assert ask(kubeconfig, "PUT", path, {**body, "spec": {"replicas": replicas}})[0] == 200
+
+
+def children(pid):
+    """The processes that any thread of a process has forked."""
+    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return {int(child) for text in texts for child in text.split()}
 
 
 def deploy(kubeconfig):
@@ -89,6 +98,31 @@ def test_forks_of_one_process_end_with_it_and_leave_no_keys(mockube):
     os.kill(processes[1], signal.SIGKILL)
     wait_gone(processes)
     assert not any(path.exists() for path in (copied.kubeconfig, copied.pki, copied.record))
+
+
+def test_forks_made_at_the_same_time_are_one_process_each(mockube):
+    assert mockube.run(*UP).returncode == 0
+    side, names = mockube.folder("side"), ("first", "second", "third")
+    with ThreadPoolExecutor() as threads:
+        assert [status for status, _ in threads.map(partial(fork, side.kubeconfig), names)] == [201] * 3
+    pids = {mockube.record(name).pid for name in names}
+    parent = mockube.processes("side")[1]
+    assert children(parent) == pids
+    assert not any(children(pid) for pid in pids)
+
+
+def test_fork_of_one_process_that_was_killed_leaves_no_keys(mockube):
+    assert mockube.run(*UP).returncode == 0
+    side, copied = mockube.folder("side"), mockube.folder("copied")
+    assert fork(side.kubeconfig, "copied")[0] == 201
+    status, body = fork(copied.kubeconfig, "deeper", at="-1s")
+    assert (status, "is a copy of the process of another one" in body["message"]) == (400, True)
+    os.kill(mockube.record("copied").pid, signal.SIGKILL)
+    wait_for(lambda: not copied.pki.exists())
+    assert fork(side.kubeconfig, "copied")[0] == 201
+    assert mockube.run("down", "--now", "--name=copied").returncode == 0
+    assert not any(path.exists() for path in (copied.kubeconfig, copied.pki, copied.record))
+    assert "Traceback" not in mockube.run("logs", "--name=copied").stdout
 
 
 def test_fork_of_one_process_publishes_nothing(mockube):

@@ -28,9 +28,9 @@ def file_uses(options: ServerOptions, text: str) -> Iterator[Use]:
 
 def _directive_lines(_: ServerOptions, lines: Sequence[str]) -> Iterator[Use]:
     for number, line in enumerate(map(str.strip, lines), start=1):
-        name, _separator, value = line.partition(" ")
         if line and not line.startswith("#"):
-            yield Use(name.lower(), _unquoted(value.strip()) if value.strip() else None, line, number)
+            name, *values = line.split(None, 1)
+            yield Use(name.lower(), _unquoted(values[0]) if values else None, line, number)
 
 
 def _setting_lines(_: ServerOptions, lines: Sequence[str]) -> Iterator[Use]:
@@ -47,10 +47,22 @@ def _mysql_lines(options: ServerOptions, lines: Sequence[str]) -> Iterator[Use]:
         if line.startswith("["):
             is_read = line.partition("]")[0][1:].strip() in _MYSQL_GROUPS
         elif is_read and line and line[0] not in "#;!":
-            name, equals, value = (part.strip() for part in line.partition("="))
-            option = f"--{name}{equals}{_unquoted(value.partition(' #')[0].strip())}"
+            name, equals, value = (part.strip() for part in _without_comment(line).partition("="))
+            option = f"--{name}{equals}{_unquoted(value)}"
             for use in mysql_options(options, [option]):
                 yield use._replace(line=number)
+
+
+def _without_comment(line: str) -> str:
+    """Return a line of MySQL without the comment at its end, which may follow a value directly."""
+    quote, is_escaped = "", False
+    for place, character in enumerate(line):
+        if character in "'\"" and not is_escaped:
+            quote = "" if character == quote else quote or character
+        elif character == "#" and not quote:
+            return line[:place]
+        is_escaped = bool(quote) and character == "\\" and not is_escaped
+    return line
 
 
 def _yaml_lines(options: ServerOptions, lines: Sequence[str]) -> Iterator[Use]:

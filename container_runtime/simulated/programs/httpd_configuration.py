@@ -47,8 +47,8 @@ def _directives(lines: Sequence[str]) -> Iterator[tuple[int, str, str]]:
             text = f"{text[:-1]} "
             continue
         if text and not text.startswith("#"):
-            name, _, words = text.partition(" ")
-            yield number, name.split("\t")[0], words.strip()
+            name, *words = text.split(None, 1)
+            yield number, name, words[0] if words else ""
         text = ""
 
 

@@ -80,12 +80,15 @@ def test_bodies_that_may_have_tokens_are_not_kept(method, path):
         {"data": {"a": "hunter2"}, "stringData": {"a": "hunter2"}},
         {"Data": {"a": "hunter2"}, "stringdata": "hunter2", "spec": ["hunter2"]},
         {"data": "hunter2"},
+        {"metadata": {"name": "a", "stringData": {"a": "hunter2"}}},
         {"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "hunter2"}}},
         [{"op": "add", "path": "/data/a", "value": "hunter2"}],
         [{"op": "add", "path": "data/a", "value": "hunter2"}],
         [{"op": "test", "path": "", "value": {"data": {"a": "hunter2"}}}],
         [{"op": "add", "path": "/stringData", "value": {"a": "hunter2"}, "Value": "hunter2"}],
         [{"op": "add", "path": "/Data", "value": ["hunter2"]}],
+        [{"op": "add", "path": "/metadata", "value": {"stringData": {"a": "hunter2"}}}],
+        [{"op": "add", "path": "/metadata/data", "value": {"a": "hunter2"}}],
         ["hunter2"],
         "hunter2",
     ],
@@ -94,6 +97,19 @@ def test_values_of_secrets_are_masked(body):
     found = fields(body, "application/json-patch+json", SECRETS)
     assert MASK in str(found)
     assert "hunter2" not in str(found)
+
+
+def test_values_of_a_secret_that_is_sent_to_another_path_are_masked():
+    body = {"kind": "Secret", "data": {"a": "hunter2"}}
+    assert fields(body)["body"] == {"kind": "Secret", "data": {"a": MASK}}
+
+
+def test_bodies_of_requests_that_were_dropped_are_not_kept():
+    recorder = RequestRecorder(SteppedClock(), max_calls=2, max_body_bytes=MAX_BODY)
+    recorded = [recorder.begin(request_with(b"1")) for _ in range(3)]
+    for each in recorded:
+        recorder.end(each, 201, 0, 0.0)
+    assert [each.outcome.body.body is None for each in recorded] == [True, False, False]
 
 
 def test_names_of_secrets_and_their_values_are_shown():

@@ -42,9 +42,10 @@ async def serve(network):
         ("10.0.0.1", "10.0.0.1"),
         ("127.0.0.1", GATEWAY),
         ("2001:db8::1", GATEWAY),
+        ("169.254.7.7", GATEWAY),
         (ADDRESS, GATEWAY),
     ],
-    ids=["none", "outside", "node", "loopback", "other version", "itself"],
+    ids=["none", "outside", "node", "loopback", "other version", "link-local", "itself"],
 )
 async def test_process_sees_address_of_its_client(network, source, seen):
     port = ProcessPort(ADDRESS, PORT, partial(network.open_socket, POD)).seen_from(source)

@@ -90,13 +90,12 @@ async def test_fork_has_keys_and_snapshot_of_its_parent_and_ends_with_it(parent)
         os.kill(pid, 0)
 
 
-async def test_fork_that_has_ended_is_waited_for(parent):
-    start = Starter()
-    forks = ForkSupervisor(parent, spec_of(), start)
-    async with forks.running() as path:
+async def test_fork_that_was_killed_is_waited_for_and_leaves_no_keys(parent):
+    start, folder = Starter(), cluster_folder("other", os.environ)
+    async with ForkSupervisor(parent, spec_of(), start).running() as path:
         await send(path, "other")
-        os.kill(start.pids[0], signal.SIGTERM)
-        await asyncio.wait_for(forks.wait_ended(), 30)
+        os.kill(start.pids[0], signal.SIGKILL)
+        await until(lambda: not folder.pki.exists())
         with pytest.raises(ProcessLookupError):
             os.kill(start.pids[0], 0)
         assert (await send(path, "other")).problem == "", "the folder of a fork is used again"

@@ -63,3 +63,15 @@ async def test_cluster_using_port_is_named(environment, used_port):
 def _free():
     with socket.create_server((ports.LOOPBACK, 0)) as listener:
         return listener.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://192.168.1.5:6443", "https://192.168.1.5:7"),
+        ("https://[::1]:6443", "https://[::1]:7"),
+        ("https://localhost", "https://localhost:7"),
+    ],
+)
+def test_port_of_a_url_is_replaced(url, expected):
+    assert ports.with_port(url, 7) == expected

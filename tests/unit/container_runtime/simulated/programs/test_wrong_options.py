@@ -197,6 +197,14 @@ def test_wrong_line_of_mysql_configuration_is_reported():
     assert found[2].startswith("\tcommand was: mysqld --verbose --help")
 
 
+def test_tabs_and_comments_in_lines_are_read_as_servers_do():
+    assert problem_of_file("redis:7", "maxmemory\t256mb\n", REDIS, "redis-server", REDIS) is None
+    text = "[mysqld]\nskip-name-resolve  # no DNS\nmax_connections=100\t# x\nmax_connections=100#x\ninit-connect='a#b'\n"
+    assert problem_of_file("mysql:8", text, MYSQL) is None
+    ssl = "LoadModule\tssl_module\tmodules/mod_ssl.so\nSSLEngine\ton"
+    assert problem_of_file("httpd:2.4", f"{MODULES}{ssl}\n", HTTPD) is None
+
+
 MONGOD = "/etc/mongo/mongod.conf"
 
 

@@ -13,15 +13,20 @@ import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.time.temporal.ChronoUnit;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.PriorityQueue;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 
 /**
  * The clock of a cluster for the code under test, with timers. An advance stops at each timer, and goes on when it has fired and no request
  * arrives any more.
  *
- * <p>Timers fire one after another in a thread of the clock; code that waits for another timer needs a thread of its own.
+ * <p>Timers fire one after another in a thread of the clock; code that waits for another timer needs a thread of its own. After one that
+ * throws, no timer fires any more: sleeps end with its error, and so does {@link #close}.
  */
 public final class ClusterClock extends Clock implements AutoCloseable {
     private static final String PARTICIPANTS = Cluster.GROUP + "/clockparticipants";
@@ -97,13 +102,14 @@ public final class ClusterClock extends Clock implements AutoCloseable {
     private final Client client;
     private final String path;
     private final PriorityQueue<Timer> timers = new PriorityQueue<>();
+    private final Set<CompletableFuture<Void>> sleepers = new HashSet<>();
     private final Thread reader = new Thread(this::read, "mockube clock reader");
     private final Thread worker = new Thread(this::run, "mockube clock");
     private final CountDownLatch known = new CountDownLatch(1);
     private InputStream stream;
     private Reading reading;
     private boolean isClosed;
-    private RuntimeException failure;
+    private Throwable failure;
 
     private ClusterClock(Client client, String name) {
         this.client = client;
@@ -121,14 +127,29 @@ public final class ClusterClock extends Clock implements AutoCloseable {
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
         }
-        synchronized (clock) {
-            if (clock.reading == null) {
-                clock.close();
-                throw new IllegalStateException("this server does not show its clock", clock.failure);
-            }
+        if (!clock.isKnown()) {
+            throw clock.endUnknown();
         }
         clock.worker.start();
         return clock;
+    }
+
+    private synchronized boolean isKnown() {
+        return reading != null;
+    }
+
+    /** Closes the clock of a server that does not show it, and returns the error. */
+    private IllegalStateException endUnknown() {
+        Throwable cause = failure();
+        IllegalStateException error = new IllegalStateException("this server does not show its clock", cause);
+        try {
+            close();
+        } catch (RuntimeException | Error other) {
+            if (other != cause) {
+                error.addSuppressed(other);
+            }
+        }
+        return error;
     }
 
     @Override
@@ -159,14 +180,23 @@ public final class ClusterClock extends Clock implements AutoCloseable {
         return add(period, period, work);
     }
 
-    /** Waits for a while. */
+    /** Waits for a while. Throws IllegalStateException if the clock ends meanwhile. */
     public void sleep(Duration duration) throws InterruptedException {
-        CountDownLatch fired = new CountDownLatch(1);
-        Timer timer = after(duration, fired::countDown);
+        CompletableFuture<Void> woken = new CompletableFuture<>();
+        Timer timer;
+        synchronized (this) {
+            timer = after(duration, () -> woken.complete(null));
+            sleepers.add(woken);
+        }
         try {
-            fired.await();
+            woken.get();
+        } catch (ExecutionException error) {
+            throw ended();
         } finally {
             timer.cancel();
+            synchronized (this) {
+                sleepers.remove(woken);
+            }
         }
     }
 
@@ -178,14 +208,38 @@ public final class ClusterClock extends Clock implements AutoCloseable {
                 return;
             }
             isClosed = true;
-            timers.clear();
-            notifyAll();
+            release();
         }
         closeStream();
         client.send("DELETE", path, null);
-        if (failure != null) {
-            throw failure;
+        if (failure() instanceof RuntimeException error) {
+            throw error;
         }
+        if (failure() instanceof Error error) {
+            throw error;
+        }
+    }
+
+    /** Notes why no timer fires any more. */
+    private synchronized void fail(Throwable error) {
+        if (!isOver()) {
+            failure = error;
+            release();
+        }
+    }
+
+    private synchronized void release() {
+        timers.clear();
+        sleepers.forEach(each -> each.completeExceptionally(ended()));
+        notifyAll();
+    }
+
+    private synchronized Throwable failure() {
+        return failure;
+    }
+
+    private synchronized IllegalStateException ended() {
+        return new IllegalStateException(failure == null ? "the clock was closed" : "the clock has failed", failure);
     }
 
     private synchronized void closeStream() {
@@ -199,6 +253,9 @@ public final class ClusterClock extends Clock implements AutoCloseable {
     }
 
     private synchronized Timer add(Duration delay, Duration period, Runnable work) {
+        if (isOver()) {
+            throw ended();
+        }
         Instant due = reading.now().plus(delay).plusNanos(999).truncatedTo(ChronoUnit.MICROS);
         Timer timer = new Timer(this, work, due, period);
         timers.add(timer);
@@ -218,6 +275,9 @@ public final class ClusterClock extends Clock implements AutoCloseable {
                 BufferedReader lines = new BufferedReader(new InputStreamReader(opened, StandardCharsets.UTF_8))) {
             synchronized (this) {
                 stream = opened;
+                if (isClosed) {
+                    return;
+                }
             }
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
                 Reading next = Reading.of(Tree.parse(line));
@@ -227,10 +287,11 @@ public final class ClusterClock extends Clock implements AutoCloseable {
                 }
                 known.countDown();
             }
-        } catch (IOException | UncheckedIOException error) {
-            // the stream was closed, or the server has ended
-        } catch (RuntimeException error) {
-            failure = error;
+            fail(new IllegalStateException("the server does not show its clock any more"));
+        } catch (IOException error) {
+            fail(new UncheckedIOException(error));
+        } catch (Throwable error) {
+            fail(error);
         } finally {
             known.countDown();
         }
@@ -254,16 +315,14 @@ public final class ClusterClock extends Clock implements AutoCloseable {
                 await(spec);
             }
         } catch (InterruptedException error) {
-            Thread.currentThread().interrupt();
-        } catch (RuntimeException error) {
-            synchronized (this) {
-                failure = isClosed ? failure : error;
-            }
+            fail(new IllegalStateException("the thread of the clock was interrupted", error));
+        } catch (Throwable error) {
+            fail(error);
         }
     }
 
     private synchronized boolean isOver() {
-        return isClosed;
+        return isClosed || failure != null;
     }
 
     /** Returns a timer that is due; null if none is. */
@@ -285,14 +344,15 @@ public final class ClusterClock extends Clock implements AutoCloseable {
     /** Returns at which time the program is idle if the clock stands still, and when the next timer is due. */
     private synchronized Map<String, Object> spec() {
         Map<String, Object> spec = new HashMap<>();
-        spec.put("idleAt", reading.rate == 0 ? text(reading.time) : null);
+        boolean isIdle = reading.rate == 0 && (timers.isEmpty() || timers.peek().due.isAfter(reading.time));
+        spec.put("idleAt", isIdle ? text(reading.time) : null);
         spec.put("nextTimer", timers.isEmpty() ? null : text(timers.peek().due));
         return spec;
     }
 
     /** Waits until the next timer is due, or something else than what was written. */
     private synchronized void await(Map<String, Object> written) throws InterruptedException {
-        while (!isClosed && spec().equals(written)) {
+        while (!isOver() && spec().equals(written)) {
             Duration wait = MAX_WAIT;
             if (reading.rate > 0 && !timers.isEmpty()) {
                 double nanos = Duration.between(reading.now(), timers.peek().due).toNanos() / reading.rate;

@@ -2,6 +2,7 @@ package dev.mockube;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
@@ -9,6 +10,7 @@ import java.time.Instant;
 import java.time.ZoneId;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -59,6 +61,35 @@ class ClusterClockTest {
                 cluster.request("POST", CONFIG_MAPS, Map.of("metadata", Map.of("name", "later"))));
         cluster.advance(Duration.ofMinutes(1));
         cluster.request("GET", CONFIG_MAPS + "/later", null);
+    }
+
+    @Test
+    void timerThatThrowsEndsTheClock(Cluster cluster) throws Exception {
+        ClusterClock clock = pausedClock(cluster);
+        clock.after(Duration.ZERO, () -> {
+            throw new AssertionError("wrong");
+        });
+        Duration day = Duration.ofDays(1);
+        IllegalStateException ended = assertThrows(IllegalStateException.class, () -> clock.sleep(day));
+        assertEquals("wrong", ended.getCause().getMessage());
+        assertThrows(IllegalStateException.class, () -> clock.after(day, () -> {}));
+        assertThrows(AssertionError.class, clock::close);
+    }
+
+    @Test
+    void sleepEndsWithTheClock(Cluster cluster) throws Exception {
+        ClusterClock clock = pausedClock(cluster);
+        CompletableFuture<Throwable> ended = new CompletableFuture<>();
+        Thread sleeper = new Thread(() -> {
+            try {
+                clock.sleep(Duration.ofDays(1));
+            } catch (Throwable error) {
+                ended.complete(error);
+            }
+        });
+        sleeper.start();
+        clock.close();
+        assertEquals("the clock was closed", ended.get().getMessage());
     }
 
     @Test

@@ -1,0 +1,45 @@
+"""The managers of one process, one after another."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from mockube.component_base.clock import ClusterClock
+from mockube.controller_manager.control.followed_server import UnusableFlags
+from mockube.one_process import plane
+from tests.support.event_loop import WAIT_TIMEOUT
+
+SERVER = SimpleNamespace(transport=None)
+
+
+class FailingManager:
+    """Fails with each of the errors, one manager after another."""
+
+    errors: list[Exception]
+
+    def __init__(self, *_, **__):
+        pass
+
+    async def run(self):
+        raise self.errors.pop(0)
+
+
+@asynccontextmanager
+async def no_status(*_):
+    yield
+
+
+async def test_manager_is_restarted_unless_it_can_never_start(monkeypatch, caplog):
+    monkeypatch.setattr(plane, "Manager", FailingManager)
+    monkeypatch.setattr(plane, "serving_status", no_status)
+    FailingManager.errors = [RuntimeError("once"), ExceptionGroup("", [UnusableFlags("never")])]
+    managers = plane._Managers(None, ClusterClock(), None)
+    with pytest.raises(UnusableFlags, match="never"):
+        async with asyncio.timeout(WAIT_TIMEOUT):
+            await managers._run(SERVER)
+    assert [(each.name, each.getMessage()[:18]) for each in caplog.records] == [
+        ("mockube.controller_manager.restarts", "The manager failed")
+    ]
+    assert managers._manager is None
