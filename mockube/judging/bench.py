@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.schema import minors
@@ -61,6 +61,8 @@ class Setup(Struct, frozen=True, kw_only=True):
     resources: int = 1000
     fields: int = 30
     minor: str = minors.NEWEST
+    interrupted: threading.Event = field(default_factory=threading.Event)
+    """Set when the user ends the test, so that no trial waits any longer."""
 
     def workload(self, release: Release, minor: str = minors.NEWEST) -> Workload | None:
         return find_workload(release.trees(minor), self.sample.group, self.namespace)
@@ -71,6 +73,10 @@ class Setup(Struct, frozen=True, kw_only=True):
             return self.account
         workload = self.workload(release)
         return None if workload is None or workload.account.name == DEFAULT_ACCOUNT else workload.account
+
+
+class Interrupted(Exception):
+    """The user has ended the test."""
 
 
 class Exit(Struct, frozen=True, kw_only=True):
@@ -186,6 +192,14 @@ class Bench:
         kind, own_name = self.resource_target
         return dict(self.cluster.get(kind, name or own_name, namespace=namespace or self.resource_namespace))
 
+    def is_gone(self) -> bool:
+        """Return whether the custom resource does not exist."""
+        try:
+            self.resource()
+        except NotFound:
+            return True
+        return False
+
     # --- the operator
 
     def start(self, account: Account | None = None) -> Instance:
@@ -282,7 +296,8 @@ class Bench:
 
     def pause(self, seconds: float | None = None) -> None:
         """Let the operator and the cluster work for some time."""
-        threading.Event().wait(self.poll_seconds if seconds is None else seconds)
+        if self.setup.interrupted.wait(self.poll_seconds if seconds is None else seconds):
+            raise Interrupted
         self.look_after()
 
     def wait_for(self, condition: Callable[[], bool], seconds: float) -> float | None:

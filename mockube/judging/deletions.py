@@ -99,7 +99,7 @@ def _left_over(bench: Bench) -> Sequence[ReadOnlyTree]:
 def _delete_and_wait(context: Context, judgement: Judgement, bench: Bench, when: str) -> float | None:
     kind, name = bench.resource_target
     bench.cluster.delete(kind, name, namespace=bench.resource_namespace)
-    took = bench.wait_for(lambda: _is_gone(bench), context.setup.timeout)
+    took = bench.wait_for(bench.is_gone, context.setup.timeout)
     if took is None:
         finalizers = bench.resource()["metadata"].get("finalizers") or ()
         judgement.add(
@@ -110,14 +110,6 @@ def _delete_and_wait(context: Context, judgement: Judgement, bench: Bench, when:
             details=bench.instances[0].last_lines().splitlines()[-3:],
         )
     return took
-
-
-def _is_gone(bench: Bench) -> bool:
-    try:
-        bench.resource()
-    except NotFound:
-        return True
-    return False
 
 
 def _create_again(context: Context, judgement: Judgement, bench: Bench) -> None:
@@ -139,7 +131,7 @@ def _create_again(context: Context, judgement: Judgement, bench: Bench) -> None:
         return
     # Deleted and created at once: the operator may see one object with another uid.
     bench.cluster.delete(kind, name, namespace=bench.resource_namespace)
-    bench.wait_for(lambda: _is_gone(bench), context.setup.timeout)
+    bench.wait_for(bench.is_gone, context.setup.timeout)
 
 
 def _delete_while_down(context: Context, judgement: Judgement, bench: Bench) -> None:
@@ -148,13 +140,13 @@ def _delete_while_down(context: Context, judgement: Judgement, bench: Bench) -> 
     kind, name = bench.resource_target
     bench.cluster.delete(kind, name, namespace=bench.resource_namespace)
     bench.pause(1.0)
-    has_waited = not _is_gone(bench)
+    has_waited = not bench.is_gone()
     instance.restart()
     judgement.did.append(
         "Deleted the custom resource in another cluster while the operator did not run, and started it again."
     )
     judgement.figures["waits for the operator"] = "yes" if has_waited else "no"
-    if bench.wait_for(lambda: _is_gone(bench), context.setup.timeout) is None:
+    if bench.wait_for(bench.is_gone, context.setup.timeout) is None:
         judgement.add(
             "deletion-hangs",
             Level.ERROR,
