@@ -2,7 +2,7 @@
 
 import base64
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -90,10 +90,10 @@ class Bench:
     """One cluster with the objects of one release, and any number of instances of the operator."""
 
     def __init__(self, setup: Setup, cluster: Cluster, release: Release, minor: str, folder: Path) -> None:
-        self.setup, self.cluster, self.release, self.minor = setup, cluster, release, minor
+        self.setup, self.cluster, self.minor = setup, cluster, minor
         self._folder = folder
-        self.account = setup.account_of(release) or _OWN_ACCOUNT
-        self.user = self.account.user
+        self._users: dict[str, None] = {}
+        self.use(release)
         self.instances: list[Instance] = []
         self.exits: list[Exit] = []
         """How often instances ended by themselves; each is started again, as a kubelet would."""
@@ -107,10 +107,16 @@ class Bench:
 
     # --- objects
 
-    def install(self, release: Release | None = None) -> None:
-        """Create the objects of a release. The operator's workload has no pods: the operator runs outside."""
-        release = release or self.release
-        trees = [*map(self._prepared, release.trees(self.minor))]
+    def use(self, release: Release) -> None:
+        """Let the instances that are started from now on be those of a release, with its service account."""
+        self.release = release
+        self.account = self.setup.account_of(release) or _OWN_ACCOUNT
+        self.user = self.account.user
+        self._users[self.user] = None
+
+    def install(self) -> None:
+        """Create the objects of the release. The operator's workload has no pods: the operator runs outside."""
+        trees = [*map(self._prepared, self.release.trees(self.minor))]
         known = {meta.name(tree) for tree in trees if object_kinds.is_namespace(tree)}
         used = {meta.namespace(tree) for tree in trees} | {self.account.namespace, self.setup.namespace}
         for name in sorted(used - known - {""}):
@@ -119,10 +125,11 @@ class Bench:
             if object_kinds.is_webhook(tree) and not self.setup.webhook_services:
                 continue
             self._apply(tree)
+        refused = {meta.name(tree) for tree, _ in self.refused if object_kinds.is_definition(tree)}
         for tree in trees:
-            if object_kinds.is_definition(tree):
+            if object_kinds.is_definition(tree) and meta.name(tree) not in refused:
                 self.cluster.wait("CustomResourceDefinition", meta.name(tree), "Established")
-        if self.setup.account_of(release) is None:
+        if self.setup.account_of(self.release) is None:
             self._apply_own_account()
 
     def _create_namespace(self, name: str) -> None:
@@ -283,10 +290,10 @@ class Bench:
         )
         self.settle()
 
-    def settle_after_write(self, begin: datetime, count: int = 1) -> bool:
+    def settle_after_write(self, begin: datetime, count: int = 1, seconds: float | None = None) -> bool:
         """Wait until the operator has written so often since a moment, or has had time to do so, and is quiet; return whether it is."""
         self.wait_for(lambda: len(self.writes(begin)) >= count, self.setup.reaction_seconds)
-        return self.settle()
+        return self.settle(seconds)
 
     def stop(self) -> None:
         for instance in self.instances:
@@ -316,11 +323,11 @@ class Bench:
         Only the time between two looks counts as quiet: a look at much that was recorded takes long, and nothing happens meanwhile.
         """
         clock, limit = self.setup.clock, self.setup.timeout if seconds is None else seconds
-        start, count, quiet = clock.monotonic(), -1, 0.0
+        start, seen, quiet = clock.monotonic(), None, 0.0
         while clock.monotonic() - start < limit:
-            now = sum(1 for _ in self.all_writes())
-            if now != count:
-                count, quiet = now, 0.0
+            now = _last_and_count(self.all_writes())
+            if now != seen:
+                seen, quiet = now, 0.0
             elif quiet >= self.quiet_seconds:
                 return True
             self.pause()
@@ -340,9 +347,10 @@ class Bench:
     def all_writes(self) -> Iterator[RecordedCall]:
         return (each for each in self.cluster.calls(user="*", verb=WRITES) if is_write(each))
 
-    def changes(self, user: str = "") -> Sequence[ReadOnlyTree]:
-        """Return the specs of the changes that the operator made, the oldest first."""
-        return [each["spec"] for each in self.cluster.changes(user=user or self.user)]
+    def changes(self) -> Sequence[ReadOnlyTree]:
+        """Return the specs of the changes that the operator made, in all of its releases, the oldest first."""
+        found = [each["spec"] for user in self._users for each in self.cluster.changes(user=user)]
+        return sorted(found, key=lambda spec: int(spec["revision"]))
 
 
 @contextmanager
@@ -374,6 +382,20 @@ def is_write(call: RecordedCall) -> bool:
         and call.group != "control.mockube.dev"
         and not (call.resource == "serviceaccounts" and call.subresource == "token")
     )
+
+
+def _last_and_count(calls: Iterable[RecordedCall]) -> tuple[datetime | None, int]:
+    """Return when the last request has arrived, and how many there are, which is the same when old ones are dropped for new ones."""
+    last, count = None, 0
+    for call in calls:
+        last, count = call.at, count + 1
+    return last, count
+
+
+def resource_of(call: RecordedCall) -> str:
+    """Return the resource of a request as a Fault names it, such as websites.example.com/status."""
+    group = f".{call.group}" if call.group else ""
+    return f"{call.resource}{group}{f'/{call.subresource}' if call.subresource else ''}"
 
 
 def without_pods(tree: ReadOnlyTree) -> ReadOnlyTree:
