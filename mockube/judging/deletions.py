@@ -18,7 +18,7 @@ _NAMESPACE = "to-be-deleted"
 def judge(context: Context, judgement: Judgement) -> None:
     judgement.by_hand = context.by_hand(f"kubectl delete {context.resource}", "kubectl get all -A")
     with context.running() as bench:
-        _check_owners(judgement, bench)
+        _check_owners(context, judgement, bench)
         _delete(context, judgement, bench)
         if not judgement.findings:
             _create_again(context, judgement, bench)
@@ -29,14 +29,14 @@ def judge(context: Context, judgement: Judgement) -> None:
             _delete_namespace(context, judgement, bench)
 
 
-def _check_owners(judgement: Judgement, bench: Bench) -> None:
+def _check_owners(context: Context, judgement: Judgement, bench: Bench) -> None:
     """Find owner references that the garbage collector of a real cluster treats as ones to nothing."""
     for tree in current_objects(bench, created_only=True):
         for text in invalid_owners(tree, bench.resource()):
             judgement.add(
                 "owner-invalid",
                 Level.ERROR,
-                about(tree),
+                context.subject(tree),
                 text,
                 by_hand=[f"kubectl get {target(tree)} -o jsonpath='{{.metadata.ownerReferences}}'"],
             )
@@ -77,7 +77,7 @@ def _delete(context: Context, judgement: Judgement, bench: Bench) -> None:
         judgement.add(
             "left-over",
             level,
-            about(tree),
+            context.subject(tree),
             f"{origin} stays when the custom resource is gone",
             by_hand=[f"kubectl get {target(tree)} -o yaml"],
         )
@@ -158,11 +158,11 @@ def _delete_while_down(context: Context, judgement: Judgement, bench: Bench) -> 
     bench.wait_for(lambda: not _left_over(bench), context.setup.timeout / 3)
     known = {(each.subject, each.rule) for each in judgement.findings}
     for tree in _left_over(bench):
-        if (about(tree), "left-over") not in known:
+        if (context.subject(tree), "left-over") not in known:
             judgement.add(
                 "left-over",
                 Level.WARNING if often_stays(tree) else Level.ERROR,
-                f"{about(tree)}, deleted while the operator did not run",
+                f"{context.subject(tree)}, deleted while the operator did not run",
                 "stays when the custom resource is gone: without a finalizer or an owner nobody deletes it",
             )
 
@@ -209,7 +209,7 @@ def _delete_namespace(context: Context, judgement: Judgement, bench: Bench) -> N
         judgement.add(
             "left-over",
             Level.ERROR,
-            f"{about(tree)}, after its namespace was deleted",
+            f"{context.subject(tree)}, after its namespace was deleted",
             "stays, although the custom resource was deleted with its namespace",
         )
 
