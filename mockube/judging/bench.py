@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta
@@ -16,21 +15,22 @@ from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.control.recorder import RecordedCall
+from mockube.client import kubeconfig
 from mockube.cluster import Cluster
 from mockube.component_base.clock import Clock
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.objects.errors import KindNotServed
+from mockube.operators.account import UNDER_TEST, account_with_all_rights, write_kubeconfig
 from mockube.operators.end_state import Identity
+from mockube.operators.writes import WRITES, is_write
 
 from . import object_kinds
 from .inputs import DEFAULT_ACCOUNT, Account, Release, Sample, Workload, find_workload
 from .instances import Instance, ProcessInstance
 
-WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 _POLL_SECONDS: Final = 0.2
 _NO_NODE: Final = "mockube.dev/no-node"
-_STORED_NOWHERE: Final = ("authentication.k8s.io", "authorization.k8s.io")
-_OWN_ACCOUNT: Final = Account(namespace="default", name="operator-under-test")
+_OWN_ACCOUNT: Final = Account(namespace="default", name=UNDER_TEST)
 _TOKEN_SECONDS: Final = 20.0
 _MAX_RESTARTS: Final = 5
 _RECORDED: Final = 100_000
@@ -152,27 +152,7 @@ class Bench:
 
     def _apply_own_account(self) -> None:
         """Give the operator a service account of this test, with all rights, as its manifests have none."""
-        name, namespace = self.account.name, self.account.namespace
-        self.cluster.apply(
-            [
-                {
-                    "apiVersion": "v1",
-                    "kind": "ServiceAccount",
-                    "metadata": {"name": name, "namespace": namespace},
-                },
-                {
-                    "apiVersion": "rbac.authorization.k8s.io/v1",
-                    "kind": "ClusterRoleBinding",
-                    "metadata": {"name": name},
-                    "roleRef": {
-                        "apiGroup": "rbac.authorization.k8s.io",
-                        "kind": "ClusterRole",
-                        "name": "cluster-admin",
-                    },
-                    "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
-                },
-            ]
-        )
+        self.cluster.apply(account_with_all_rights(self.account.namespace, self.account.name))
 
     def create_others(self, namespace: str = "") -> None:
         """Create the objects that the sample needs."""
@@ -250,15 +230,9 @@ class Bench:
             timeout=_TOKEN_SECONDS,
             namespace=account.namespace,
         )
-        config = yaml.safe_load(self.cluster.kubeconfig.read_text())
-        context = next(each for each in config["contexts"] if each["name"] == config["current-context"])
-        user = context["context"]["user"]
-        token = base64.b64decode(secret["data"]["token"]).decode()
-        context["context"]["namespace"] = account.namespace
-        config["users"] = [{"name": user, "user": {"token": token}}]
         path = self._folder / f"{account.namespace}-{account.name}.kubeconfig"
-        path.touch(mode=0o600)
-        path.write_text(yaml.safe_dump(config))
+        token = base64.b64decode(secret["data"]["token"]).decode()
+        write_kubeconfig(path, kubeconfig.read(self.cluster.kubeconfig), token, account.namespace)
         return path
 
     def look_after(self) -> None:
@@ -342,10 +316,15 @@ class Bench:
 
     def writes(self, since: datetime | None = None) -> Sequence[RecordedCall]:
         """Return the writes of the operator, without Leases, Events and reviews, which are stored nowhere."""
-        return [each for each in self.calls(since) if is_write(each)]
+        return [each for each in self.calls(since) if is_write_call(each)]
 
     def all_writes(self) -> Iterator[RecordedCall]:
-        return (each for each in self.cluster.calls(user="*", verb=WRITES) if is_write(each))
+        """Return the writes of everybody, without what kubelets say of nodes."""
+        return (
+            each
+            for each in self.cluster.calls(user="*", verb=WRITES)
+            if is_write_call(each) and (each.resource != "nodes" or each.user == self.user)
+        )
 
     def changes(self) -> Sequence[ReadOnlyTree]:
         """Return the specs of the changes that the operator made, in all of its releases, the oldest first."""
@@ -373,15 +352,9 @@ def open_bench(
             bench.stop()
 
 
-def is_write(call: RecordedCall) -> bool:
-    """Return whether a request would change an object that counts: no Lease, no Event, and nothing of nodes."""
-    return (
-        call.verb in WRITES
-        and call.group not in _STORED_NOWHERE
-        and call.resource not in ("leases", "events", "nodes")
-        and call.group != "control.mockube.dev"
-        and not (call.resource == "serviceaccounts" and call.subresource == "token")
-    )
+def is_write_call(call: RecordedCall) -> bool:
+    """Return whether a request would change an object that counts."""
+    return is_write(call.verb, resource_of(call))
 
 
 def _last_and_count(calls: Iterable[RecordedCall]) -> tuple[datetime | None, int]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .bench import Bench, is_write
+from .bench import Bench, is_write_call
 from .context import Context
 from .findings import Judgement, Level
 
@@ -103,7 +103,7 @@ def _cost(bench: Bench, since: datetime, count: int, seconds: float, memory: int
     return Cost(
         count=count,
         requests=len(calls) / count,
-        writes=sum(map(is_write, calls)) / count,
+        writes=sum(map(is_write_call, calls)) / count,
         bytes_read=_bytes_read(bench, since) / count,
         seconds=seconds,
         memory=memory,

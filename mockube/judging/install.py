@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.status import ApiError
 
-from .bench import Bench, is_write, resource_of
+from .bench import Bench, is_write_call, resource_of
 from .context import Context, NotApplicable, about
 from .findings import Judgement, Level
 from .reference import make_reference, written_objects
@@ -139,7 +139,7 @@ def _watch_idle(context: Context, judgement: Judgement, bench: Bench) -> None:
     before = len(bench.changes())
     bench.pause(setup.idle_seconds)
     calls = [each for each in bench.calls(since) if each.resource not in ("leases", "events")]
-    writes = [each for each in calls if is_write(each)]
+    writes = [each for each in calls if is_write_call(each)]
     reads = [each for each in calls if each.verb in ("get", "list")]
     changed = len(bench.changes()) - before
     per_minute = 60 / setup.idle_seconds

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.operators.end_state import NOISE, kind_of
 from mockube.operators.process import OperatorEnd
+from mockube.operators.writes import WRITES
 
-from .bench import WRITES, Bench
+from .bench import Bench
 from .context import Context
 from .findings import Judgement, Level
 from .reference import lines_of
@@ -119,7 +120,7 @@ def _crash_at_write(
             "not-finished-after-crash",
             Level.ERROR,
             f"After a crash at write {number}",
-            f"({request}) the operator did not reach the undisturbed state within {context.setup.timeout:g} s",
+            f"the operator did not reach the undisturbed state within {context.setup.timeout:g} s; the write was {request}",
             details=[*lines_of(context.expected.differences(bench))],
             by_hand=[
                 f"mockube fault add --name=by-hand --user={context.user} --verbs={','.join(WRITES)} --resource={resource} --skip={before} --times=1 --delay=10m"
