@@ -18,133 +18,133 @@ class Shape(Struct, frozen=True, rename="camel"):
     """Fields of an object; it may have others."""
 
 
-class Metadata(Shape):
+class Metadata(Shape, frozen=True):
     name: str
     namespace: str | None = None
     annotations: dict[str, str] | None = None
     labels: dict[str, str] | None = None
 
 
-class AnyObject(Shape):
+class AnyObject(Shape, frozen=True):
     metadata: Metadata
 
 
-class DefinedNames(Shape):
+class DefinedNames(Shape, frozen=True):
     kind: str
     plural: str
 
 
-class VersionSchema(Shape):
+class VersionSchema(Shape, frozen=True):
     openAPIV3Schema: AnyMap = None  # noqa: N815 - the name of the field
 
 
-class DefinedVersion(Shape):
+class DefinedVersion(Shape, frozen=True):
     name: str
     served: bool = False
     storage: bool = False
     schema: VersionSchema | None = None
 
 
-class Conversion(Shape):
+class Conversion(Shape, frozen=True):
     strategy: str = "None"
 
 
-class DefinitionSpec(Shape):
+class DefinitionSpec(Shape, frozen=True):
     group: str
     names: DefinedNames
     versions: list[DefinedVersion]
     conversion: Conversion | None = None
 
 
-class Definition(Shape):
+class Definition(Shape, frozen=True):
     spec: DefinitionSpec
 
 
-class FieldReference(Shape):
+class FieldReference(Shape, frozen=True):
     field_path: str | None = None
 
 
-class VariableSource(Shape):
+class VariableSource(Shape, frozen=True):
     field_ref: FieldReference | None = None
 
 
-class Variable(Shape):
+class Variable(Shape, frozen=True):
     name: str
     value: str | None = None
     value_from: VariableSource | None = None
 
 
-class Container(Shape):
+class Container(Shape, frozen=True):
     env: list[Variable] | None = None
 
 
-class PodSpec(Shape):
+class PodSpec(Shape, frozen=True):
     containers: list[Container] | None = None
     service_account_name: str | None = None
 
 
-class Template(Shape):
+class Template(Shape, frozen=True):
     spec: PodSpec | None = None
 
 
-class Strategy(Shape):
+class Strategy(Shape, frozen=True):
     type: str | None = None
 
 
-class WorkloadSpec(Shape):
+class WorkloadSpec(Shape, frozen=True):
     template: Template | None = None
     strategy: Strategy | None = None
 
 
-class Workload(Shape):
+class Workload(Shape, frozen=True):
     spec: WorkloadSpec | None = None
 
 
-class Rule(Shape):
+class Rule(Shape, frozen=True):
     api_groups: Texts = None
     resources: Texts = None
     operations: Texts = None
 
 
-class Role(Shape):
+class Role(Shape, frozen=True):
     rules: list[Rule] | None = None
 
 
-class Subject(Shape):
+class Subject(Shape, frozen=True):
     kind: str
     name: str
     namespace: str | None = None
 
 
-class RoleReference(Shape):
+class RoleReference(Shape, frozen=True):
     kind: str
     name: str
 
 
-class Binding(Shape):
+class Binding(Shape, frozen=True):
     role_ref: RoleReference
     subjects: list[Subject] | None = None
 
 
-class Requirement(Shape):
+class Requirement(Shape, frozen=True):
     key: str
     operator: str
     values: Texts = None
 
 
-class Selector(Shape):
+class Selector(Shape, frozen=True):
     match_labels: dict[str, str] | None = None
     match_expressions: list[Requirement] | None = None
 
 
-class Webhook(Shape):
+class Webhook(Shape, frozen=True):
     name: str
     rules: list[Rule] | None = None
     namespace_selector: Selector | None = None
     object_selector: Selector | None = None
 
 
-class WebhookConfiguration(Shape):
+class WebhookConfiguration(Shape, frozen=True):
     webhooks: list[Webhook] | None = None
 
 
