@@ -34,7 +34,9 @@ _OWN_ACCOUNT: Final = Account(namespace="default", name=UNDER_TEST)
 _TOKEN_SECONDS: Final = 20.0
 _MAX_RESTARTS: Final = 5
 _RECORDED: Final = 100_000
-"""How many requests and changes a cluster records: as many as the operator sends for all its resources."""
+"""How many changes a cluster records, and requests at least."""
+_REQUESTS_EACH: Final = 100
+"""How many requests of the operator are recorded for each of many resources."""
 
 
 class Setup(Struct, frozen=True, kw_only=True):
@@ -337,7 +339,8 @@ def open_bench(
     setup: Setup, *, release: Release | None = None, minor: str = "", nodes: int = 3
 ) -> Iterator[Bench]:
     """Yield a bench with the objects of a release; the instances of the operator end with it."""
-    recorded = [f"--control-requests={_RECORDED}", f"--control-changes={_RECORDED}", f"--history={_RECORDED}"]
+    requests = max(_RECORDED, setup.resources * _REQUESTS_EACH)
+    recorded = [f"--control-requests={requests}", f"--control-changes={_RECORDED}", f"--history={_RECORDED}"]
     services = [f"--webhook-service={each}" for each in setup.webhook_services]
     minor = minor or setup.minor
     with (
