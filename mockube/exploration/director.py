@@ -1,19 +1,16 @@
 """One run: a fork, the operator in it, the steps of the scenario, the disturbances of a plan, and what the run then looks like."""
 
 import asyncio
-import base64
 import subprocess
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-import orjson
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, NotFound
-from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.kubeconfig import Access
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
@@ -24,6 +21,7 @@ from mockube.kubectl import find_kubectl
 from mockube.objects.conditions import read_condition
 from mockube.objects.errors import KindNotServed, WaitFailed
 from mockube.objects.requests import ObjectRequests
+from mockube.operators.account import write_kubeconfig
 from mockube.operators.end_state import Identity
 from mockube.operators.process import RunningOperator
 
@@ -553,25 +551,6 @@ def _run_kubectl(kubeconfig: Path, arguments: Sequence[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=_KUBECTL_SECONDS, check=False)  # noqa: S603 - it is the user's line
     if done.returncode:
         raise StepFailed(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
-
-
-def write_kubeconfig(path: Path, access: Access, token: str, namespace: str) -> None:
-    """Write a kubeconfig with a token, in JSON, which is YAML, too."""
-    authority = base64.b64encode(access.authority).decode()
-    tree: ReadOnlyTree = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [
-            {"name": "mockube", "cluster": {"server": access.server, "certificate-authority-data": authority}}
-        ],
-        "users": [{"name": "operator", "user": {"token": token}}],
-        "contexts": [
-            {"name": "mockube", "context": {"cluster": "mockube", "user": "operator", "namespace": namespace}}
-        ],
-        "current-context": "mockube",
-    }
-    path.touch(mode=0o600)
-    path.write_bytes(orjson.dumps(tree))
 
 
 _FREEZE: Final[Mapping[str, Any]] = {"delay": {"seconds": FOREVER}}

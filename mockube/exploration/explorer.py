@@ -31,6 +31,7 @@ from mockube.history.versions import without_own_fields
 from mockube.objects.errors import KindNotServed, WaitFailed
 from mockube.objects.requests import ObjectRequests
 from mockube.objects.resource_names import ResourceNames
+from mockube.operators.account import UNDER_TEST, account_with_all_rights, write_kubeconfig
 from mockube.operators.end_state import (
     NOISE,
     Identity,
@@ -41,7 +42,7 @@ from mockube.operators.end_state import (
 )
 
 from . import plans
-from .director import Director, RunLimits, RunOutcome, RunSetting, StepFailed, do_operation, write_kubeconfig
+from .director import Director, RunLimits, RunOutcome, RunSetting, StepFailed, do_operation
 from .findings import OperatorFinding, what_happened
 from .judgements import STAYS, OperatorProblem, UndisturbedRuns, end_differences, find_problems
 from .plans import PLANS, Disturbance, Learned, Plan, count_writes, pair_plans, single_plans, smallest
@@ -54,7 +55,7 @@ FIRST_LIMITS: Final = RunLimits(settle=1.5, patience=0.0, max_seconds=60.0)
 """Those of the undisturbed runs, from which the others are learned."""
 MAX_OWNED: Final = 20
 MAX_NOT_KNOWN: Final = 5
-_ACCOUNT: Final = ("kube-system", "operator-under-test")
+_ACCOUNT: Final = ("kube-system", UNDER_TEST)
 _SERVICE_ACCOUNTS: Final = row("v1", "serviceaccounts", "ServiceAccount")
 _BINDINGS: Final = row(
     "rbac.authorization.k8s.io/v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
@@ -175,15 +176,9 @@ async def _token(client: Client, namespace: str, name: str, *, has_rights: bool)
     """Return a token of the operator's account, which is created with all rights unless the scenario has one."""
     key = Key(namespace, name)
     if has_rights:
-        metadata = {"name": name, "namespace": namespace}
-        await client.create(
-            _SERVICE_ACCOUNTS, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
-        )
-        subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
-        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
-        binding = {"metadata": {"name": name}, "subjects": [subject], "roleRef": role}
-        kind = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding"}
-        await client.create(_BINDINGS, {**kind, **binding})
+        trees = account_with_all_rights(namespace, name)
+        for resource, tree in zip((_SERVICE_ACCOUNTS, _BINDINGS), trees, strict=True):
+            await client.create(resource, tree)
     request = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",

@@ -21,12 +21,8 @@ from mockube.component_base.supervision import start
 from mockube.control_objects import CHANGES, FAULTS, REQUESTS, selector, watch_after
 from mockube.kubelet.kubelets import ENDPOINT
 from mockube.operators.end_state import NOISE, Identity, kind_of
+from mockube.operators.writes import is_write
 
-WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
-_QUIET_RESOURCES: Final = frozenset(
-    {"events", "leases", "tokenreviews", "subjectaccessreviews", "selfsubjectaccessreviews"}
-)
-"""Resources whose writes do not belong to what an operator makes."""
 _ADDRESS: Final[Identity] = ("ConfigMap", ENDPOINT.namespace, ENDPOINT.name)
 """The address of the simulated kubelets, which is another one in each fork."""
 _ERRORS_FROM: Final = 400
@@ -70,7 +66,7 @@ class OperatorRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def is_write(self) -> bool:
-        return self.verb in WRITES and self.resource.partition(".")[0] not in _QUIET_RESOURCES
+        return is_write(self.verb, self.resource)
 
     @property
     def is_error(self) -> bool:

@@ -2,39 +2,41 @@
 
 import base64
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.control.recorder import RecordedCall
+from mockube.client import kubeconfig
 from mockube.cluster import Cluster
 from mockube.component_base.clock import Clock
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.objects.errors import KindNotServed
+from mockube.operators.account import UNDER_TEST, account_with_all_rights, write_kubeconfig
 from mockube.operators.end_state import Identity
+from mockube.operators.writes import WRITES, is_write
 
 from . import object_kinds
 from .inputs import DEFAULT_ACCOUNT, Account, Release, Sample, Workload, find_workload
 from .instances import Instance, ProcessInstance
 
-WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 _POLL_SECONDS: Final = 0.2
 _NO_NODE: Final = "mockube.dev/no-node"
-_STORED_NOWHERE: Final = ("authentication.k8s.io", "authorization.k8s.io")
-_OWN_ACCOUNT: Final = Account(namespace="default", name="operator-under-test")
+_OWN_ACCOUNT: Final = Account(namespace="default", name=UNDER_TEST)
 _TOKEN_SECONDS: Final = 20.0
 _MAX_RESTARTS: Final = 5
 _RECORDED: Final = 100_000
-"""How many requests and changes a cluster records: as many as the operator sends for all its resources."""
+"""How many changes a cluster records, and requests at least."""
+_REQUESTS_EACH: Final = 100
+"""How many requests of the operator are recorded for each of many resources."""
 
 
 class Setup(Struct, frozen=True, kw_only=True):
@@ -61,6 +63,8 @@ class Setup(Struct, frozen=True, kw_only=True):
     resources: int = 1000
     fields: int = 30
     minor: str = minors.NEWEST
+    interrupted: threading.Event = field(default_factory=threading.Event)
+    """Set when the user ends the test, so that no trial waits any longer."""
 
     def workload(self, release: Release, minor: str = minors.NEWEST) -> Workload | None:
         return find_workload(release.trees(minor), self.sample.group, self.namespace)
@@ -71,6 +75,10 @@ class Setup(Struct, frozen=True, kw_only=True):
             return self.account
         workload = self.workload(release)
         return None if workload is None or workload.account.name == DEFAULT_ACCOUNT else workload.account
+
+
+class Interrupted(Exception):
+    """The user has ended the test."""
 
 
 class Exit(Struct, frozen=True, kw_only=True):
@@ -84,10 +92,10 @@ class Bench:
     """One cluster with the objects of one release, and any number of instances of the operator."""
 
     def __init__(self, setup: Setup, cluster: Cluster, release: Release, minor: str, folder: Path) -> None:
-        self.setup, self.cluster, self.release, self.minor = setup, cluster, release, minor
+        self.setup, self.cluster, self.minor = setup, cluster, minor
         self._folder = folder
-        self.account = setup.account_of(release) or _OWN_ACCOUNT
-        self.user = self.account.user
+        self._users: dict[str, None] = {}
+        self.use(release)
         self.instances: list[Instance] = []
         self.exits: list[Exit] = []
         """How often instances ended by themselves; each is started again, as a kubelet would."""
@@ -101,10 +109,16 @@ class Bench:
 
     # --- objects
 
-    def install(self, release: Release | None = None) -> None:
-        """Create the objects of a release. The operator's workload has no pods: the operator runs outside."""
-        release = release or self.release
-        trees = [*map(self._prepared, release.trees(self.minor))]
+    def use(self, release: Release) -> None:
+        """Let the instances that are started from now on be those of a release, with its service account."""
+        self.release = release
+        self.account = self.setup.account_of(release) or _OWN_ACCOUNT
+        self.user = self.account.user
+        self._users[self.user] = None
+
+    def install(self) -> None:
+        """Create the objects of the release. The operator's workload has no pods: the operator runs outside."""
+        trees = [*map(self._prepared, self.release.trees(self.minor))]
         known = {meta.name(tree) for tree in trees if object_kinds.is_namespace(tree)}
         used = {meta.namespace(tree) for tree in trees} | {self.account.namespace, self.setup.namespace}
         for name in sorted(used - known - {""}):
@@ -113,10 +127,11 @@ class Bench:
             if object_kinds.is_webhook(tree) and not self.setup.webhook_services:
                 continue
             self._apply(tree)
+        refused = {meta.name(tree) for tree, _ in self.refused if object_kinds.is_definition(tree)}
         for tree in trees:
-            if object_kinds.is_definition(tree):
+            if object_kinds.is_definition(tree) and meta.name(tree) not in refused:
                 self.cluster.wait("CustomResourceDefinition", meta.name(tree), "Established")
-        if self.setup.account_of(release) is None:
+        if self.setup.account_of(self.release) is None:
             self._apply_own_account()
 
     def _create_namespace(self, name: str) -> None:
@@ -139,27 +154,7 @@ class Bench:
 
     def _apply_own_account(self) -> None:
         """Give the operator a service account of this test, with all rights, as its manifests have none."""
-        name, namespace = self.account.name, self.account.namespace
-        self.cluster.apply(
-            [
-                {
-                    "apiVersion": "v1",
-                    "kind": "ServiceAccount",
-                    "metadata": {"name": name, "namespace": namespace},
-                },
-                {
-                    "apiVersion": "rbac.authorization.k8s.io/v1",
-                    "kind": "ClusterRoleBinding",
-                    "metadata": {"name": name},
-                    "roleRef": {
-                        "apiGroup": "rbac.authorization.k8s.io",
-                        "kind": "ClusterRole",
-                        "name": "cluster-admin",
-                    },
-                    "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
-                },
-            ]
-        )
+        self.cluster.apply(account_with_all_rights(self.account.namespace, self.account.name))
 
     def create_others(self, namespace: str = "") -> None:
         """Create the objects that the sample needs."""
@@ -185,6 +180,14 @@ class Bench:
     def resource(self, *, name: str = "", namespace: str = "") -> Tree:
         kind, own_name = self.resource_target
         return dict(self.cluster.get(kind, name or own_name, namespace=namespace or self.resource_namespace))
+
+    def is_gone(self) -> bool:
+        """Return whether the custom resource does not exist."""
+        try:
+            self.resource()
+        except NotFound:
+            return True
+        return False
 
     # --- the operator
 
@@ -229,15 +232,9 @@ class Bench:
             timeout=_TOKEN_SECONDS,
             namespace=account.namespace,
         )
-        config = yaml.safe_load(self.cluster.kubeconfig.read_text())
-        context = next(each for each in config["contexts"] if each["name"] == config["current-context"])
-        user = context["context"]["user"]
-        token = base64.b64decode(secret["data"]["token"]).decode()
-        context["context"]["namespace"] = account.namespace
-        config["users"] = [{"name": user, "user": {"token": token}}]
         path = self._folder / f"{account.namespace}-{account.name}.kubeconfig"
-        path.touch(mode=0o600)
-        path.write_text(yaml.safe_dump(config))
+        token = base64.b64decode(secret["data"]["token"]).decode()
+        write_kubeconfig(path, kubeconfig.read(self.cluster.kubeconfig), token, account.namespace)
         return path
 
     def look_after(self) -> None:
@@ -269,10 +266,10 @@ class Bench:
         )
         self.settle()
 
-    def settle_after_write(self, begin: datetime, count: int = 1) -> bool:
+    def settle_after_write(self, begin: datetime, count: int = 1, seconds: float | None = None) -> bool:
         """Wait until the operator has written so often since a moment, or has had time to do so, and is quiet; return whether it is."""
         self.wait_for(lambda: len(self.writes(begin)) >= count, self.setup.reaction_seconds)
-        return self.settle()
+        return self.settle(seconds)
 
     def stop(self) -> None:
         for instance in self.instances:
@@ -282,7 +279,8 @@ class Bench:
 
     def pause(self, seconds: float | None = None) -> None:
         """Let the operator and the cluster work for some time."""
-        threading.Event().wait(self.poll_seconds if seconds is None else seconds)
+        if self.setup.interrupted.wait(self.poll_seconds if seconds is None else seconds):
+            raise Interrupted
         self.look_after()
 
     def wait_for(self, condition: Callable[[], bool], seconds: float) -> float | None:
@@ -301,11 +299,11 @@ class Bench:
         Only the time between two looks counts as quiet: a look at much that was recorded takes long, and nothing happens meanwhile.
         """
         clock, limit = self.setup.clock, self.setup.timeout if seconds is None else seconds
-        start, count, quiet = clock.monotonic(), -1, 0.0
+        start, seen, quiet = clock.monotonic(), None, 0.0
         while clock.monotonic() - start < limit:
-            now = sum(1 for _ in self.all_writes())
-            if now != count:
-                count, quiet = now, 0.0
+            now = _last_and_count(self.all_writes())
+            if now != seen:
+                seen, quiet = now, 0.0
             elif quiet >= self.quiet_seconds:
                 return True
             self.pause()
@@ -320,14 +318,20 @@ class Bench:
 
     def writes(self, since: datetime | None = None) -> Sequence[RecordedCall]:
         """Return the writes of the operator, without Leases, Events and reviews, which are stored nowhere."""
-        return [each for each in self.calls(since) if is_write(each)]
+        return [each for each in self.calls(since) if is_write_call(each)]
 
     def all_writes(self) -> Iterator[RecordedCall]:
-        return (each for each in self.cluster.calls(user="*", verb=WRITES) if is_write(each))
+        """Return the writes of everybody, without what kubelets say of nodes."""
+        return (
+            each
+            for each in self.cluster.calls(user="*", verb=WRITES)
+            if is_write_call(each) and (each.resource != "nodes" or each.user == self.user)
+        )
 
-    def changes(self, user: str = "") -> Sequence[ReadOnlyTree]:
-        """Return the specs of the changes that the operator made, the oldest first."""
-        return [each["spec"] for each in self.cluster.changes(user=user or self.user)]
+    def changes(self) -> Sequence[ReadOnlyTree]:
+        """Return the specs of the changes that the operator made, in all of its releases, the oldest first."""
+        found = [each["spec"] for user in self._users for each in self.cluster.changes(user=user)]
+        return sorted(found, key=lambda spec: int(spec["revision"]))
 
 
 @contextmanager
@@ -335,7 +339,8 @@ def open_bench(
     setup: Setup, *, release: Release | None = None, minor: str = "", nodes: int = 3
 ) -> Iterator[Bench]:
     """Yield a bench with the objects of a release; the instances of the operator end with it."""
-    recorded = [f"--control-requests={_RECORDED}", f"--control-changes={_RECORDED}", f"--history={_RECORDED}"]
+    requests = max(_RECORDED, setup.resources * _REQUESTS_EACH)
+    recorded = [f"--control-requests={requests}", f"--control-changes={_RECORDED}", f"--history={_RECORDED}"]
     services = [f"--webhook-service={each}" for each in setup.webhook_services]
     minor = minor or setup.minor
     with (
@@ -350,15 +355,23 @@ def open_bench(
             bench.stop()
 
 
-def is_write(call: RecordedCall) -> bool:
-    """Return whether a request would change an object that counts: no Lease, no Event, and nothing of nodes."""
-    return (
-        call.verb in WRITES
-        and call.group not in _STORED_NOWHERE
-        and call.resource not in ("leases", "events", "nodes")
-        and call.group != "control.mockube.dev"
-        and not (call.resource == "serviceaccounts" and call.subresource == "token")
-    )
+def is_write_call(call: RecordedCall) -> bool:
+    """Return whether a request would change an object that counts."""
+    return is_write(call.verb, resource_of(call))
+
+
+def _last_and_count(calls: Iterable[RecordedCall]) -> tuple[datetime | None, int]:
+    """Return when the last request has arrived, and how many there are, which is the same when old ones are dropped for new ones."""
+    last, count = None, 0
+    for call in calls:
+        last, count = call.at, count + 1
+    return last, count
+
+
+def resource_of(call: RecordedCall) -> str:
+    """Return the resource of a request as a Fault names it, such as websites.example.com/status."""
+    group = f".{call.group}" if call.group else ""
+    return f"{call.resource}{group}{f'/{call.subresource}' if call.subresource else ''}"
 
 
 def without_pods(tree: ReadOnlyTree) -> ReadOnlyTree:

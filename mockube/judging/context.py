@@ -52,6 +52,10 @@ class Context(Struct, kw_only=True):
         """Raise NotApplicable if there is no undisturbed state to compare with."""
         assert self.expected is not None
 
+    def subject(self, tree: ReadOnlyTree) -> str:
+        """Return an object that the operator has created as the subject of a finding, which is the same in each run."""
+        return f"{tree.get('kind', 'object')} {self.expected.role_of(tree)[2]}"
+
     @contextmanager
     def bench(self, *, release: Release | None = None, minor: str = "", nodes: int = 3) -> Iterator[Bench]:
         """Yield a bench, and note at its end which rights the operator used."""

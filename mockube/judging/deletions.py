@@ -18,7 +18,7 @@ _NAMESPACE = "to-be-deleted"
 def judge(context: Context, judgement: Judgement) -> None:
     judgement.by_hand = context.by_hand(f"kubectl delete {context.resource}", "kubectl get all -A")
     with context.running() as bench:
-        _check_owners(judgement, bench)
+        _check_owners(context, judgement, bench)
         _delete(context, judgement, bench)
         if not judgement.findings:
             _create_again(context, judgement, bench)
@@ -29,14 +29,14 @@ def judge(context: Context, judgement: Judgement) -> None:
             _delete_namespace(context, judgement, bench)
 
 
-def _check_owners(judgement: Judgement, bench: Bench) -> None:
+def _check_owners(context: Context, judgement: Judgement, bench: Bench) -> None:
     """Find owner references that the garbage collector of a real cluster treats as ones to nothing."""
     for tree in current_objects(bench, created_only=True):
         for text in invalid_owners(tree, bench.resource()):
             judgement.add(
                 "owner-invalid",
                 Level.ERROR,
-                about(tree),
+                context.subject(tree),
                 text,
                 by_hand=[f"kubectl get {target(tree)} -o jsonpath='{{.metadata.ownerReferences}}'"],
             )
@@ -77,7 +77,7 @@ def _delete(context: Context, judgement: Judgement, bench: Bench) -> None:
         judgement.add(
             "left-over",
             level,
-            about(tree),
+            context.subject(tree),
             f"{origin} stays when the custom resource is gone",
             by_hand=[f"kubectl get {target(tree)} -o yaml"],
         )
@@ -99,7 +99,7 @@ def _left_over(bench: Bench) -> Sequence[ReadOnlyTree]:
 def _delete_and_wait(context: Context, judgement: Judgement, bench: Bench, when: str) -> float | None:
     kind, name = bench.resource_target
     bench.cluster.delete(kind, name, namespace=bench.resource_namespace)
-    took = bench.wait_for(lambda: _is_gone(bench), context.setup.timeout)
+    took = bench.wait_for(bench.is_gone, context.setup.timeout)
     if took is None:
         finalizers = bench.resource()["metadata"].get("finalizers") or ()
         judgement.add(
@@ -110,14 +110,6 @@ def _delete_and_wait(context: Context, judgement: Judgement, bench: Bench, when:
             details=bench.instances[0].last_lines().splitlines()[-3:],
         )
     return took
-
-
-def _is_gone(bench: Bench) -> bool:
-    try:
-        bench.resource()
-    except NotFound:
-        return True
-    return False
 
 
 def _create_again(context: Context, judgement: Judgement, bench: Bench) -> None:
@@ -139,7 +131,7 @@ def _create_again(context: Context, judgement: Judgement, bench: Bench) -> None:
         return
     # Deleted and created at once: the operator may see one object with another uid.
     bench.cluster.delete(kind, name, namespace=bench.resource_namespace)
-    bench.wait_for(lambda: _is_gone(bench), context.setup.timeout)
+    bench.wait_for(bench.is_gone, context.setup.timeout)
 
 
 def _delete_while_down(context: Context, judgement: Judgement, bench: Bench) -> None:
@@ -148,13 +140,13 @@ def _delete_while_down(context: Context, judgement: Judgement, bench: Bench) -> 
     kind, name = bench.resource_target
     bench.cluster.delete(kind, name, namespace=bench.resource_namespace)
     bench.pause(1.0)
-    has_waited = not _is_gone(bench)
+    has_waited = not bench.is_gone()
     instance.restart()
     judgement.did.append(
         "Deleted the custom resource in another cluster while the operator did not run, and started it again."
     )
     judgement.figures["waits for the operator"] = "yes" if has_waited else "no"
-    if bench.wait_for(lambda: _is_gone(bench), context.setup.timeout) is None:
+    if bench.wait_for(bench.is_gone, context.setup.timeout) is None:
         judgement.add(
             "deletion-hangs",
             Level.ERROR,
@@ -166,11 +158,11 @@ def _delete_while_down(context: Context, judgement: Judgement, bench: Bench) -> 
     bench.wait_for(lambda: not _left_over(bench), context.setup.timeout / 3)
     known = {(each.subject, each.rule) for each in judgement.findings}
     for tree in _left_over(bench):
-        if (about(tree), "left-over") not in known:
+        if (context.subject(tree), "left-over") not in known:
             judgement.add(
                 "left-over",
                 Level.WARNING if often_stays(tree) else Level.ERROR,
-                f"{about(tree)}, deleted while the operator did not run",
+                f"{context.subject(tree)}, deleted while the operator did not run",
                 "stays when the custom resource is gone: without a finalizer or an owner nobody deletes it",
             )
 
@@ -217,7 +209,7 @@ def _delete_namespace(context: Context, judgement: Judgement, bench: Bench) -> N
         judgement.add(
             "left-over",
             Level.ERROR,
-            f"{about(tree)}, after its namespace was deleted",
+            f"{context.subject(tree)}, after its namespace was deleted",
             "stays, although the custom resource was deleted with its namespace",
         )
 

@@ -6,7 +6,7 @@ from typing import Any
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.operators.end_state import Role, identity_of, kind_of
+from mockube.operators.end_state import kind_of
 
 from .bench import Bench
 from .context import Context, NotApplicable, about, target
@@ -60,11 +60,11 @@ def _delete(
     differences = context.expected.differences(bench)
     missing = {each.role for each in differences if each.type == "missing"}
     for tree in objects:
-        if _role(context, tree) in missing:
+        if context.expected.role_of(tree) in missing:
             judgement.add(
                 "deletion-not-repaired",
                 Level.ERROR,
-                about(tree),
+                context.subject(tree),
                 f"was deleted, and not created again within {seconds:g} s",
                 by_hand=[f"kubectl delete {target(tree)}"],
             )
@@ -77,22 +77,6 @@ def _delete(
             f"differ {seconds:g} s after objects of the operator were deleted",
             details=[*lines_of(others)],
         )
-
-
-def _role(context: Context, tree: ReadOnlyTree) -> Role:
-    labels = context.expected.state.labels
-    identity = identity_of(tree)
-    if identity in labels:
-        return labels[identity]
-    kind, namespace, name = identity
-    return next(
-        (
-            role
-            for role in context.expected.state.objects
-            if role[:2] == (kind, namespace) and name.startswith(role[2].partition("*")[0])
-        ),
-        identity,
-    )
 
 
 def _change(context: Context, judgement: Judgement, bench: Bench, seconds: float) -> None:
@@ -110,12 +94,12 @@ def _change(context: Context, judgement: Judgement, bench: Bench, seconds: float
         return
     differing = {each.role: each for each in context.expected.differences(bench)}
     for tree, path in changed:
-        found = differing.get(_role(context, tree))
+        found = differing.get(context.expected.role_of(tree))
         if found is not None:
             judgement.add(
                 "change-not-repaired",
                 Level.WARNING,
-                f"{about(tree)}, {path}",
+                f"{context.subject(tree)}, {path}",
                 f"was changed, and not set again within {seconds:g} s",
                 details=[str(found)],
                 by_hand=[f"kubectl edit {target(tree)}   # change {path}"],

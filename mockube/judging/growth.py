@@ -9,7 +9,7 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .bench import Bench, is_write
+from .bench import Bench, is_write_call
 from .context import Context
 from .findings import Judgement, Level
 
@@ -59,14 +59,23 @@ def judge(context: Context, judgement: Judgement) -> None:
         memory = bench.instances[0].memory()
         for begin, end in ((0, first), (first, setup.resources)):
             if end > begin:
-                costs.append(_create(context, judgement, bench, (begin, end), memory))
+                expected = costs[0].writes if costs else 0.0
+                costs.append(_create(context, judgement, bench, (begin, end), memory, expected))
     _compare(judgement, *costs)
 
 
 def _create(
-    context: Context, judgement: Judgement, bench: Bench, numbers: tuple[int, int], memory: int | None
+    context: Context,
+    judgement: Judgement,
+    bench: Bench,
+    numbers: tuple[int, int],
+    memory: int | None,
+    expected: float,
 ) -> Cost:
-    """Create custom resources, and return what each of them cost, as far as the operator has finished them in time."""
+    """Create custom resources, and return what each of them cost, as far as the operator has finished them in time.
+
+    `expected` is how many writes each needs, as others have needed.
+    """
     clock, (begin, end) = context.setup.clock, numbers
     since, start = clock.now(), clock.monotonic()
     name = meta.name(context.setup.sample.resource)
@@ -74,14 +83,13 @@ def _create(
         bench.create_resource(name=f"{name}-{number}")
         bench.look_after()
     limit = context.setup.timeout + (end - begin) * _SECONDS_EACH
-    least = (end - begin) * len(context.expected.objects)
-    bench.wait_for(lambda: len(bench.writes(since)) >= least, limit)
-    if len(bench.writes(since)) < least or not bench.settle(limit):
+    least = max(1, round((end - begin) * expected))
+    if not bench.settle_after_write(since, least, limit):
         judgement.add(
             "resources-not-finished",
             Level.WARNING,
-            f"{end} custom resources",
-            f"were not finished in {limit:.0f} s: the operator wrote {len(bench.writes(since))} times, and still writes or needs {least} writes",
+            "Custom resources",
+            f"were not finished in {limit:.0f} s when there were {end}: the operator wrote {len(bench.writes(since))} times, and still writes",
             details=[str(each) for each in bench.writes()[-3:]],
         )
     seconds = clock.monotonic() - start - bench.quiet_seconds
@@ -95,7 +103,7 @@ def _cost(bench: Bench, since: datetime, count: int, seconds: float, memory: int
     return Cost(
         count=count,
         requests=len(calls) / count,
-        writes=sum(map(is_write, calls)) / count,
+        writes=sum(map(is_write_call, calls)) / count,
         bytes_read=_bytes_read(bench, since) / count,
         seconds=seconds,
         memory=memory,

@@ -14,6 +14,7 @@ from mockube.lint.objects import LintObject
 from mockube.lint.renderers import ChartOptions
 
 from . import object_kinds
+from .input_shapes import malformation
 
 DEFAULT_ACCOUNT: Final = "default"
 
@@ -102,6 +103,8 @@ def _check(item: LintObject) -> None:
         raise UsageError(
             f"{item.file}: {item.title} is not an object with apiVersion, kind and metadata.name"
         )
+    if problem := malformation(item.tree):
+        raise UsageError(f"{item.file}: {item.title}: {problem}")
 
 
 def read_sample(names: Sequence[str], trees: Sequence[ReadOnlyTree], chart: ChartOptions) -> Sample:

@@ -1,15 +1,25 @@
 """Judgement 1: does the operator install, finish its custom resource, and become quiet?"""
 
 from collections import Counter
+from collections.abc import Sequence
+
+from msgspec import Struct
 
 from mockube.apimachinery.status import ApiError
 
-from .bench import Bench, is_write
+from .bench import Bench, is_write_call, resource_of
 from .context import Context, NotApplicable, about
 from .findings import Judgement, Level
 from .reference import make_reference, written_objects
 
 _FEW_READS_PER_MINUTE = 60
+
+
+class _Run(Struct, frozen=True, kw_only=True):
+    seconds: float
+    """How long the operator took to settle."""
+    writes: Sequence[str]
+    """The resources of its writes for the custom resource."""
 
 
 def judge(context: Context, judgement: Judgement) -> None:
@@ -24,21 +34,20 @@ def judge(context: Context, judgement: Judgement) -> None:
         f"Waited until nobody had written for {setup.quiet_seconds:g} s, and watched the operator for {setup.idle_seconds:g} s more.",
         "Did all of it twice, to know which fields are not the same each time.",
     ]
-    runs, seconds = [], 0.0
+    ends, runs = [], []
     for is_first in (True, False):
         with context.bench() as bench:
-            run_seconds = _run(context, judgement, bench, is_first=is_first)
-            runs.append(written_objects(bench))
-            seconds = max(seconds, run_seconds)
-    context.reference = make_reference(runs, seconds)
+            runs.append(_run(context, judgement, bench, is_first=is_first))
+            ends.append(written_objects(bench))
+    context.reference = make_reference(ends, max(each.seconds for each in runs), runs[0].writes)
     varying = context.reference.varying.lines()
     if varying:
         judgement.figures["not the same twice"] = str(len(varying))
         judgement.did.append(f"Not the same twice, and not compared: {'; '.join(varying[:5])}.")
 
 
-def _run(context: Context, judgement: Judgement, bench: Bench, *, is_first: bool) -> float:
-    """Run the operator undisturbed, and return how long it took to settle."""
+def _run(context: Context, judgement: Judgement, bench: Bench, *, is_first: bool) -> _Run:
+    """Run the operator undisturbed."""
     setup, clock = context.setup, context.setup.clock
     if is_first:
         for tree, problem in bench.refused:
@@ -60,6 +69,7 @@ def _run(context: Context, judgement: Judgement, bench: Bench, *, is_first: bool
         raise NotApplicable(f"the custom resource is refused: {error.message}") from error
     has_settled = bench.settle_after_write(created_at)
     seconds = clock.monotonic() - start - (setup.quiet_seconds if has_settled else 0)
+    run = _Run(seconds=seconds, writes=[resource_of(each) for each in bench.writes(created_at)])
     if is_first:
         _add_findings(context, judgement, bench, has_settled=has_settled)
         calls, writes = bench.calls(created_at), bench.writes(created_at)
@@ -72,7 +82,7 @@ def _run(context: Context, judgement: Judgement, bench: Bench, *, is_first: bool
         }
         if has_settled:
             _watch_idle(context, judgement, bench)
-    return seconds
+    return run
 
 
 def _add_exit(judgement: Judgement, bench: Bench, log: str) -> None:
@@ -129,7 +139,7 @@ def _watch_idle(context: Context, judgement: Judgement, bench: Bench) -> None:
     before = len(bench.changes())
     bench.pause(setup.idle_seconds)
     calls = [each for each in bench.calls(since) if each.resource not in ("leases", "events")]
-    writes = [each for each in calls if is_write(each)]
+    writes = [each for each in calls if is_write_call(each)]
     reads = [each for each in calls if each.verb in ("get", "list")]
     changed = len(bench.changes()) - before
     per_minute = 60 / setup.idle_seconds

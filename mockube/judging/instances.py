@@ -66,10 +66,15 @@ class ProcessInstance:
         return "\n".join(line.strip() for line in lines)
 
     def memory(self) -> int | None:
-        """Return the resident memory of the process; of Linux only, and without that of its children."""
-        try:
-            lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
-        except OSError:
-            return None
-        found = next((line for line in lines if line.startswith(_STATUS)), "")
-        return int(found.split()[1]) * 1024 if found else None
+        """Return the resident memory of the processes of the command; of Linux only."""
+        sizes = [size for pid in self._process.pids() if (size := _memory_of(pid)) is not None]
+        return sum(sizes) if sizes else None
+
+
+def _memory_of(pid: int) -> int | None:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return None
+    found = next((line for line in lines if line.startswith(_STATUS)), "")
+    return int(found.split()[1]) * 1024 if found else None

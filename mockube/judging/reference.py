@@ -14,6 +14,7 @@ from mockube.operators.end_state import (
     Difference,
     EndState,
     Identity,
+    Role,
     Varying,
     differences,
     end_state,
@@ -38,16 +39,26 @@ class Reference(Struct, frozen=True, kw_only=True):
     objects: Sequence[ReadOnlyTree]
     seconds: float
     """How long the operator took, without the quiet time at the end."""
+    writes: Sequence[str] = ()
+    """The resources of its writes for the custom resource in one run, in their order."""
 
     def differences(self, bench: Bench) -> Sequence[Difference]:
         """Return how the state of a bench differs."""
         return differences(self.state, end_state(written_objects(bench), self.varying), self.varying)
 
+    def role_of(self, tree: ReadOnlyTree) -> Role:
+        """Return the role of an object of any run: its name has a star in place of what is random."""
+        identity = identity_of(tree)
+        return end_state([tree], self.varying).labels.get(identity, identity)
 
-def make_reference(runs: Sequence[Sequence[ReadOnlyTree]], seconds: float) -> Reference:
+
+def make_reference(
+    runs: Sequence[Sequence[ReadOnlyTree]], seconds: float, writes: Sequence[str] = ()
+) -> Reference:
     first, *others = runs
     varying = learn_varying(first, others[0]) if others else NOTHING_VARIES
-    return Reference(state=end_state(first, varying), varying=varying, objects=first, seconds=seconds)
+    state = end_state(first, varying)
+    return Reference(state=state, varying=varying, objects=first, seconds=seconds, writes=writes)
 
 
 def written_objects(bench: Bench) -> Sequence[Tree]:

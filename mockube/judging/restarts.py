@@ -1,11 +1,14 @@
 """Judgement 3: does a restart change nothing, and does the operator finish after it what it began before?"""
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.embedded.criteria import Criteria
 from mockube.operators.end_state import NOISE, kind_of
 from mockube.operators.process import OperatorEnd
+from mockube.operators.writes import WRITES
 
-from .bench import WRITES, Bench
+from .bench import Bench
 from .context import Context
 from .findings import Judgement, Level
 from .reference import lines_of
@@ -25,14 +28,12 @@ def judge(context: Context, judgement: Judgement) -> None:
     with context.running() as bench:
         _restart_at_rest(context, judgement, bench)
     crashes = 0
-    for number in range(_MAX_CRASHES):
+    for number, (resource, before) in enumerate(crash_points(context.expected.writes), start=1):
         with context.bench() as bench:
-            if not _crash_at_write(context, judgement, bench, number):
-                break
-        crashes += 1
+            crashes += _crash_at_write(context, judgement, bench, number, resource, before)
     judgement.figures["crashes at writes"] = str(crashes)
     judgement.did.append(
-        f"Killed the operator at each of its first {crashes} writes for the custom resource, while the server held the"
+        f"Killed the operator at {crashes} of its first writes for the custom resource, while the server held the"
         " request, started it again, and waited for the undisturbed state."
     )
 
@@ -84,14 +85,29 @@ def _check_end(judgement: Judgement, end: OperatorEnd) -> None:
         )
 
 
-def _crash_at_write(context: Context, judgement: Judgement, bench: Bench, number: int) -> bool:
-    """Kill the operator at one of its writes; return whether it has sent so many."""
+def crash_points(writes: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield the first undisturbed writes, each as its resource, and how many writes of the same resource are before it.
+
+    A Fault for all writes would also count those of Leases and Events.
+    """
+    before: Counter[str] = Counter()
+    for resource in writes[:_MAX_CRASHES]:
+        yield resource, before[resource]
+        before[resource] += 1
+
+
+def _crash_at_write(
+    context: Context, judgement: Judgement, bench: Bench, number: int, resource: str, before: int
+) -> bool:
+    """Kill the operator at one of its writes; return whether it has sent it."""
     bench.create_others()
     instance = bench.start_and_settle()
-    fault = bench.cluster.inject(delay=_HELD_SECONDS, after=number, times=1, **_writes_of(bench))
+    fault = bench.cluster.inject(
+        delay=_HELD_SECONDS, after=before, times=1, user=bench.user, verb=WRITES, resource=resource
+    )
     bench.create_resource()
     limit = context.setup.reaction_seconds + 2 * context.expected.seconds
-    if bench.wait_for(lambda: fault.hits > 0, limit if number else context.setup.timeout) is None:
+    if bench.wait_for(lambda: fault.hits > 0, limit) is None:
         fault.stop()
         return False
     write = next((each for each in reversed(bench.writes()) if each.code is None), None)
@@ -99,22 +115,15 @@ def _crash_at_write(context: Context, judgement: Judgement, bench: Bench, number
     fault.stop()
     instance.restart()
     if context.wait_for_state(bench) is None:
-        request = "a write" if write is None else f"{write.verb} {write.resource}"
+        request = resource if write is None else f"{write.verb} {resource}"
         judgement.add(
             "not-finished-after-crash",
             Level.ERROR,
-            f"After a crash at write {number + 1} ({request})",
-            f"the operator did not reach the undisturbed state within {context.setup.timeout:g} s",
+            f"After a crash at write {number}",
+            f"the operator did not reach the undisturbed state within {context.setup.timeout:g} s; the write was {request}",
             details=[*lines_of(context.expected.differences(bench))],
             by_hand=[
-                f"mockube fault add --name=by-hand --user={context.user} --verbs={','.join(WRITES)} --skip={number} --times=1 --delay=10m"
+                f"mockube fault add --name=by-hand --user={context.user} --verbs={','.join(WRITES)} --resource={resource} --skip={before} --times=1 --delay=10m"
             ],
         )
     return True
-
-
-def _writes_of(bench: Bench) -> Criteria:
-    """Return the criteria of the operator's writes, without its Leases if the custom resource has a namespace of its own."""
-    if not bench.setup.sample.is_namespaced:
-        return {"user": bench.user, "verb": WRITES}
-    return {"user": bench.user, "verb": WRITES, "namespace": bench.resource_namespace}

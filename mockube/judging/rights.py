@@ -44,15 +44,12 @@ def judge(context: Context, judgement: Judgement) -> None:
             ],
         )
     unused = common_unused([[*unused_rights(advice)] for advice in context.advices])
-    by_objects: dict[tuple[str, str, str], list[str]] = {}
-    for binding, verb, objects, names in sorted(unused):
-        by_objects.setdefault((binding, objects, names), []).append(verb)
-    for (binding, objects, names), verbs in by_objects.items():
+    for binding, verb, objects, names in sorted(unused, key=lambda right: (right[0], right[2:], right[1])):
         of_names = f" named {names}" if names else ""
         judgement.add(
             "right-unused",
             Level.WARNING,
-            f"{','.join(verbs)} {objects}{of_names}",
+            f"{verb} {objects}{of_names}",
             f"is allowed by {binding} and was never used",
         )
     for binding, rule in sorted({each for advice in context.advices for each in wildcards(advice)}):

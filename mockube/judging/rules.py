@@ -12,7 +12,6 @@ RULES: Final[Mapping[str, str]] = {
     "never-settles": "The operator does not stop writing",
     "writes-while-idle": "The operator writes although nothing has changed",
     "reads-while-idle": "The operator reads again and again although nothing has changed",
-    "writes-without-change": "The operator sends writes that change nothing",
     "right-missing": "A request of the operator is refused for lack of rights",
     "right-unused": "The roles of the operator allow what it never did",
     "right-wildcard": "A role has a wildcard, of which the operator needs a part",

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
+from traceback import extract_tb
 from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.status import ApiError
-from mockube.failure import Failure
-from mockube.objects.errors import KindNotServed
+from mockube.objects.errors import EXPLAINED
 
 from . import (
     deletions,
@@ -25,6 +25,7 @@ from . import (
     upgrade,
     webhooks,
 )
+from .bench import Interrupted
 from .context import Context, NotApplicable
 from .findings import Judgement, Level
 
@@ -89,7 +90,14 @@ def judge_all(context: Context, chosen: Sequence[str], *, jobs: int = 1) -> Sequ
     judgements = {first.name: _judge(context, first)}
     with ThreadPoolExecutor(max_workers=jobs) as threads:
         between = [each for each in others if each.name != _LAST]
-        judgements |= {each.name: each for each in threads.map(partial(_judge, context), between)}
+        try:
+            judgements |= {each.name: each for each in threads.map(partial(_judge, context), between)}
+        except (
+            BaseException
+        ):  # such as Ctrl-C: the pool waits for its threads, which wait for their operators
+            context.setup.interrupted.set()
+            threads.shutdown(cancel_futures=True)
+            raise
     judgements |= {each.name: _judge(context, each) for each in others if each.name == _LAST}
     return [judgements[name] for name in NAMES if name in judgements]
 
@@ -103,7 +111,20 @@ def _judge(context: Context, judge: Judge) -> Judgement:
     except NotApplicable as reason:
         if not judgement.findings:
             judgement.reason = str(reason)
-    except (ApiError, Failure, KindNotServed, TimeoutError) as error:
+    except Interrupted:
+        raise
+    except (*EXPLAINED, TimeoutError) as error:
         judgement.add("not-judged", Level.ERROR, judge.name, f"could not be made: {error}")
+    except Exception as error:  # noqa: BLE001 - the other judgements count, whatever happens in this one
+        judgement.add(
+            "not-judged",
+            Level.ERROR,
+            judge.name,
+            f"could not be made: {type(error).__name__}: {error}",
+            details=[
+                f"in {each.name}, {Path(each.filename).name}:{each.lineno}"
+                for each in extract_tb(error.__traceback__)[-3:]
+            ],
+        )
     judgement.seconds = context.setup.clock.monotonic() - start
     return judgement

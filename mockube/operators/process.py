@@ -140,6 +140,10 @@ class OperatorProcess:
         code = self._process.poll()
         return None if code is None else _shell_code(code)
 
+    def pids(self) -> Sequence[int]:
+        """Return its processes, such as a shell and what it has started; of Linux only."""
+        return [*marked_processes(self._marker)]
+
     def wait(self, seconds: float) -> int | None:
         """Wait for its end, and return the exit code; None if it still runs after these seconds."""
         with suppress(subprocess.TimeoutExpired):

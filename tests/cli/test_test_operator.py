@@ -5,7 +5,9 @@ from pathlib import Path
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
+from mockube.cli import test_operator
 from mockube.cli.main import main
 
 EXAMPLE = Path(__file__).parents[2] / "examples/test-operator"
@@ -14,6 +16,7 @@ pytestmark = pytest.mark.timeout(
 )  # each judgement has clusters of its own, and waits until they are quiet
 
 QUICK = ("--timeout=20", "--skip=rights")
+SHORT = "--timeout=6"  # what a careless operator does not do is waited for so long
 
 
 def _judge(program, folder, *flags):
@@ -34,6 +37,19 @@ def _folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch):
+    """Wait for less than for operators of users: those of the examples react within a second."""
+    setup_of = test_operator._setup
+
+    def short(*arguments):
+        return replace(
+            setup_of(*arguments), quiet_seconds=1.0, idle_seconds=1.0, start_seconds=6.0, reaction_seconds=3.0
+        )
+
+    monkeypatch.setattr(test_operator, "_setup", short)
+
+
 def test_careful_operator_passes(tmp_path, capsys):
     code, found = _judge("careful", tmp_path, "--only=drift,updates", "--report=careful.xml")
     assert code == 0, capsys.readouterr().out
@@ -46,7 +62,7 @@ def test_careful_operator_passes(tmp_path, capsys):
 
 
 def test_careless_operator_fails_until_its_findings_are_in_the_baseline(tmp_path, capsys):
-    code, found = _judge("careless", tmp_path, "--only=deletions,drift")
+    code, found = _judge("careless", tmp_path, "--only=deletions,drift", SHORT)
     assert code == 1
     assert "error left-over: ConfigMap blog-note" in capsys.readouterr().out
     assert ("left-over", "ConfigMap blog-note") in _rules(found["deletions"])
@@ -58,9 +74,9 @@ def test_careless_operator_fails_until_its_findings_are_in_the_baseline(tmp_path
         for finding in judgement["findings"]
     ]
     Path("known.json").write_bytes(orjson.dumps({"findings": known}))
-    code, found = _judge("careless", tmp_path, "--only=deletions", "--baseline=known.json")
+    code, found = _judge("careless", tmp_path, "--only=drift", "--baseline=known.json", SHORT)
     assert code == 0
-    assert ("left-over", "ConfigMap blog-note") in _rules(found["deletions"])
+    assert ("deletion-not-repaired", "Deployment blog") in _rules(found["drift"])
 
 
 def test_judgement_without_input_is_not_applicable_and_baseline_is_written(tmp_path):
@@ -76,7 +92,7 @@ def test_judgement_without_input_is_not_applicable_and_baseline_is_written(tmp_p
 def test_operator_that_ends_is_an_error(tmp_path, capsys):
     Path("broken.py").write_text("raise SystemExit('no configuration')")
     files = [f"-f={EXAMPLE / 'deploy.yaml'}", f"--sample={EXAMPLE / 'sample.yaml'}"]
-    code = main(["test-operator", *files, *QUICK, "--only=drift", "--", sys.executable, "broken.py"])
+    code = main(["test-operator", *files, *QUICK, SHORT, "--only=drift", "--", sys.executable, "broken.py"])
     output = capsys.readouterr().out
     assert code == 1
     assert "The operator: ended with the code 1, although nothing was disturbed" in output

@@ -86,7 +86,7 @@ def test_action_starts_a_cluster_for_later_steps(runner):
 
 def test_action_judges_an_operator(runner):
     command = runner.folder / "bin/mockube"
-    script = 'for each; do case $each in --report=*.md) echo findings >"${each#*=}";; esac; done; echo "mockube $*"; exit 1'
+    script = 'for each; do case $each in --report=*.md) echo findings >"${each#*=}";; esac; done; echo "mockube $*"; while [ "$1" != -- ]; do shift; done; shift; "$@"; exit 1'
     command.write_text(f"#!/bin/sh\n{script}\n")
     command.chmod(0o755)
     summary = runner.folder / "summary"
@@ -95,7 +95,7 @@ def test_action_judges_an_operator(runner):
     values = {
         "manifests": "crds deploy",
         "sample": "sample.yaml",
-        "command": "./manager --port=0",
+        "command": "cd / && COLOR=red printenv COLOR PWD",
         "baseline": "known.json",
         "reports": str(runner.folder / "reports"),
         "flags": "--jobs=2",
@@ -111,7 +111,7 @@ def test_action_judges_an_operator(runner):
     words = ran.stdout.split()
     assert words[:3] == ["mockube", "test-operator", "--sample=sample.yaml"]
     assert words[4:8] == ["--jobs=2", "--filename=crds", "--filename=deploy", "--baseline=known.json"]
-    assert ran.stdout.endswith("-- sh -c exec ./manager --port=0\n")
+    assert ran.stdout.endswith("red\n/\n"), "the command is a line of a shell"
 
 
 LOGS = 'echo "mockube $*"; [ "$1" != up ]'

@@ -16,6 +16,8 @@ if [ -n "$OPERATOR_REPORTS" ]; then
     for suffix in xml sarif json html; do set -- "$@" "--report=$OPERATOR_REPORTS/test-operator.$suffix"; done
 fi
 code=0
-mockube test-operator "--sample=$OPERATOR_SAMPLE" "--report=$summary" "$@" -- sh -c "exec $OPERATOR_COMMAND" || code=$?
+# The command is a line of a shell, which waits for the operator's own end after SIGTERM.
+mockube test-operator "--sample=$OPERATOR_SAMPLE" "--report=$summary" "$@" -- sh -c "trap : TERM
+$OPERATOR_COMMAND" || code=$?
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ] && [ -f "$summary" ]; then cat "$summary" >>"$GITHUB_STEP_SUMMARY"; fi
 exit "$code"

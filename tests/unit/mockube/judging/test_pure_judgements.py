@@ -8,6 +8,8 @@ from mockube.judging.deletions import invalid_owners
 from mockube.judging.drift import changed_fields
 from mockube.judging.growth import Cost, growth_findings, read_bytes
 from mockube.judging.inputs import Account, find_workload, with_second_account
+from mockube.judging.reference import make_reference
+from mockube.judging.restarts import crash_points
 from mockube.judging.rights import common_unused, refused_rights, unused_rights, wildcards
 from mockube.judging.webhooks import conversion_problems, matches_namespace, webhook_problems
 
@@ -109,6 +111,26 @@ def test_wildcards_have_their_rule() -> None:
     rule = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
     advice = {"unused": [{"binding": "b", "wildcards": [{"rule": rule, "used": []}]}]}
     assert [*wildcards(advice)] == [("b", "* *.*")]
+
+
+def test_crashes_are_at_undisturbed_writes() -> None:
+    writes = ["configmaps", "deployments.apps", "configmaps", "websites.a/status", "configmaps"]
+    assert [*crash_points(writes)] == [
+        ("configmaps", 0),
+        ("deployments.apps", 0),
+        ("configmaps", 1),
+        ("websites.a/status", 0),
+    ]
+
+
+def test_object_with_a_random_name_has_the_same_role_in_each_run() -> None:
+    def secret(name: str, **metadata: str) -> Any:
+        return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, **metadata}}
+
+    reference = make_reference([[secret("blog-x7f2k")], [secret("blog-a81bc")]], 1.0)
+    assert reference.role_of(secret("blog-zzzzz"))[2] == "blog-*"
+    assert reference.role_of(secret("note"))[2] == "note"
+    assert reference.role_of(secret("job-8", generateName="job-"))[2] == "job-*"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,145 @@
+"""The cluster of one trial: what is installed, when it is quiet, and whose changes are those of the operator."""
+
+from collections import deque
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from mockube.apimachinery.schema import minors
+from mockube.apimachinery.status import Invalid
+from mockube.apiserver.control.recorder import RecordedCall
+from mockube.cluster import Cluster
+from mockube.component_base.clock import RealClock
+from mockube.judging.bench import Bench, Setup, resource_of
+from mockube.judging.inputs import Release, Sample
+from mockube.lint.objects import LintObject
+from mockube.lint.renderers import ChartOptions
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+GROUP = "example.com"
+
+
+def _call(number: int = 0, **fields: Any) -> RecordedCall:
+    values: Any = {
+        "at": BEGIN + timedelta(seconds=number),
+        "user": "operator",
+        "agent": "",
+        "verb": "create",
+        "group": "",
+        "version": "v1",
+        "resource": "configmaps",
+        "subresource": "",
+        "namespace": "default",
+        "name": "a",
+        "uri": "/",
+        "code": 201,
+        "seconds": 0.0,
+        **fields,
+    }
+    return RecordedCall(**values)
+
+
+def _definition(name: str) -> Any:
+    spec = {"group": GROUP, "names": {"plural": "websites", "kind": "Website"}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def _release(account: str) -> Release:
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "manager", "namespace": "system"},
+        "spec": {"template": {"spec": {"serviceAccountName": account}}},
+    }
+    trees = [_definition("good"), _definition("refused"), deployment]
+    objects = [LintObject(file="deploy.yaml", tree=tree) for tree in trees]
+    chart = ChartOptions(release="mine", namespace="default", flags=[])
+    return Release(names=["deploy.yaml"], objects={minors.NEWEST: objects}, command=["true"], chart=chart)
+
+
+class RecordingCluster:
+    """A cluster that refuses one definition, and records some requests."""
+
+    def __init__(self) -> None:
+        self.waited: list[str] = []
+        self.recorded: deque[RecordedCall] = deque(maxlen=3)
+        self.by_user: dict[str, list[Any]] = {}
+
+    def get(self, *_: str) -> Any:
+        return {}
+
+    def apply(self, tree: Any, **_: str) -> None:
+        if tree["metadata"]["name"] == "refused":
+            raise Invalid("the schema is invalid")
+
+    def wait(self, _kind: str, name: str, _condition: str) -> None:
+        self.waited.append(name)
+
+    def calls(self, **_: Any) -> Sequence[RecordedCall]:
+        return [*self.recorded]
+
+    def changes(self, user: str) -> Sequence[Any]:
+        return self.by_user.get(user, [])
+
+
+class BusyBench(Bench):
+    """A bench whose operator writes at each of some looks."""
+
+    writes_left = 0
+    pauses = 0
+
+    def pause(self, seconds: float | None = None) -> None:  # noqa: ARG002 - it never waits
+        self.pauses += 1
+        if self.writes_left:
+            self.writes_left -= 1
+            cast("Any", self.cluster).recorded.append(_call(self.pauses))
+
+
+@pytest.fixture(name="bench")
+def fixture_bench(tmp_path: Path) -> BusyBench:
+    sample = Sample(
+        resource={"apiVersion": f"{GROUP}/v1", "kind": "Website", "metadata": {"name": "blog"}},
+        others=[],
+        definition=_definition("good"),
+        names=["sample.yaml"],
+    )
+    setup = Setup(release=_release("new"), sample=sample, namespace="default", clock=RealClock())
+    return BusyBench(setup, cast("Cluster", RecordingCluster()), _release("old"), minors.NEWEST, tmp_path)
+
+
+def test_refused_definition_is_noted_and_not_waited_for(bench: BusyBench) -> None:
+    bench.install()
+    assert [(tree["metadata"]["name"], text) for tree, text in bench.refused] == [
+        ("refused", "the schema is invalid")
+    ]
+    assert cast("Any", bench.cluster).waited == ["good"]
+
+
+def test_cluster_is_not_quiet_while_new_requests_replace_old_ones(bench: BusyBench) -> None:
+    bench.writes_left = 50
+    assert bench.settle()
+    assert bench.pauses > 50
+
+
+def test_changes_are_those_of_both_releases_and_requests_those_of_the_new_one(bench: BusyBench) -> None:
+    old = bench.user
+    bench.use(_release("new"))
+    assert (old, bench.user) == ("system:serviceaccount:system:old", "system:serviceaccount:system:new")
+    cast("Any", bench.cluster).by_user = {
+        bench.user: [{"spec": {"revision": 5}}],
+        old: [{"spec": {"revision": revision}} for revision in (4, 10)],
+    }
+    assert [each["revision"] for each in bench.changes()] == [4, 5, 10]
+
+
+def test_resource_has_the_name_that_a_fault_takes() -> None:
+    status = _call(resource="websites", group=GROUP, subresource="status")
+    assert [resource_of(each) for each in (_call(), status)] == ["configmaps", f"websites.{GROUP}/status"]
