@@ -18,7 +18,7 @@ from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client import kubeconfig
 from mockube.client.kinds import CONFIG_MAPS
-from mockube.client.resources import Key, row
+from mockube.client.resources import AnyResource, Key, row
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
 from mockube.cluster import Cluster, ForkedCluster
@@ -131,8 +131,8 @@ async def laboratory(scenario: Scenario, starter: Starter, clock: Clock) -> Asyn
             setting = await _arrange(scenario, starter, clock, access, folder)
             root = await asyncio.to_thread(cluster.fork)  # it has one thread, so that its forks are safe
             async with open_client(dataclasses.replace(access, server=root.url), clock) as client:
-                arranged = await _all_objects(client)
-            yield Laboratory(setting, root, arranged)
+                resources = await _listed_resources(client)
+            yield Laboratory(setting, root, resources)
         finally:
             await asyncio.to_thread(cluster.stop)
 
@@ -197,18 +197,29 @@ async def _token(client: Client, namespace: str, name: str, *, has_rights: bool)
     return str(answer["status"]["token"])
 
 
-async def _all_objects(client: Client) -> Mapping[Identity, ReadOnlyTree]:
+async def _listed_resources(client: Client) -> Sequence[AnyResource]:
+    """Return the resources whose objects a run begins with."""
+    return [
+        found.resource
+        for found in await ResourceNames(client).all()
+        if "list" in found.verbs
+        and kind_of({"apiVersion": found.resource.api_version, "kind": found.resource.kind}) not in NOISE
+        and "mockube" not in found.resource.group
+    ]
+
+
+async def _objects_at(
+    client: Client, resources: Sequence[AnyResource], revision: str
+) -> Mapping[Identity, ReadOnlyTree]:
+    """Return the objects as they were at a revision: controllers may write while they are read."""
     objects: dict[Identity, ReadOnlyTree] = {}
-    for found in await ResourceNames(client).all():
-        head = {"apiVersion": found.resource.api_version, "kind": found.resource.kind}
-        if "list" not in found.verbs or kind_of(head) in NOISE or "mockube" in found.resource.group:
-            continue
+    for resource in resources:
         try:
-            items = (await client.list(found.resource)).items
+            listed = await client.list(resource, resource_version=revision, resource_version_match="Exact")
         except ApiError:  # such as metrics
             continue
-        for item in items:
-            tree = without_own_fields({**head, **item})
+        for item in listed.items:
+            tree = without_own_fields({"apiVersion": resource.api_version, "kind": resource.kind, **item})
             objects[identity_of(tree)] = tree
     return objects
 
@@ -216,11 +227,9 @@ async def _all_objects(client: Client) -> Mapping[Identity, ReadOnlyTree]:
 class Laboratory:
     """Runs plans, each in a fork."""
 
-    def __init__(
-        self, setting: RunSetting, root: ForkedCluster, arranged: Mapping[Identity, ReadOnlyTree]
-    ) -> None:
-        self.setting, self.arranged = setting, arranged
-        self._root = root
+    def __init__(self, setting: RunSetting, root: ForkedCluster, resources: Sequence[AnyResource]) -> None:
+        self.setting = setting
+        self._root, self._resources = root, resources
         self._number = 0
 
     async def run(self, plan: Plan, limits: RunLimits, is_as_expected: Callable[[Trace], bool]) -> RunOutcome:
@@ -235,7 +244,8 @@ class Laboratory:
             async with AsyncExitStack() as stack:
                 client = await stack.enter_async_context(open_client(setting.access, clock))
                 revision = (await client.list(CONFIG_MAPS, "default")).resource_version
-                following_run = following(client, clock, self.arranged, int(revision), self.setting.user)
+                arranged = await _objects_at(client, self._resources, revision)
+                following_run = following(client, clock, arranged, int(revision), self.setting.user)
                 trace = await stack.enter_async_context(following_run)
                 director = Director(setting, limits, plan, client, trace, folder)
                 try:
@@ -315,7 +325,6 @@ class Explorer:
         ]
         counted = first.trace.counted | second.trace.counted
         reference = UndisturbedRuns(
-            arranged=self._laboratory.arranged,
             trace=first.trace,
             varying=learn_varying(ends[0], ends[1], counted),
             user=self._laboratory.setting.user,

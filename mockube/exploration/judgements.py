@@ -46,7 +46,6 @@ class OperatorProblem(Struct, frozen=True, kw_only=True):
 class UndisturbedRuns(Struct, frozen=True, kw_only=True):
     """The undisturbed runs, with which others are compared."""
 
-    arranged: Mapping[Identity, ReadOnlyTree]
     trace: Trace
     varying: Varying
     user: str

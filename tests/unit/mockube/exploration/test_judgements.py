@@ -48,9 +48,7 @@ def request(verb="create", resource="configmaps", code=201, **status):
 
 def problems(events, expected=(), invariants=(), writes=5, plan=UNDISTURBED, **fields):
     outcome = RunOutcome(plan=plan, trace=trace(*events), **fields)
-    reference = UndisturbedRuns(
-        arranged={}, trace=trace(*expected), varying=NOTHING_VARIES, user=OPERATOR, writes=writes
-    )
+    reference = UndisturbedRuns(trace=trace(*expected), varying=NOTHING_VARIES, user=OPERATOR, writes=writes)
     return [(each.type, each.text) for each in find_problems(outcome, reference, invariants)]
 
 
