@@ -601,13 +601,11 @@ class Director:
 
     def _find(self, disturbance: Disturbance) -> Identity:
         """Return the object that a disturbance is about, which may have another name in each run."""
-        kind, _, label = disturbance.object.partition("/")
-        prefix, star, suffix = label.partition("*")
+        kind = disturbance.object.partition("/")[0]
         for identity in sorted(self._trace.objects):
             of_kind, namespace, name = identity
-            is_same = name == label if not star else name.startswith(prefix) and name.endswith(suffix)
             is_kind = of_kind == kind or of_kind.partition(".")[0].lower() == kind.lower()
-            if is_kind and is_same and namespace in (disturbance.namespace, ""):
+            if is_kind and disturbance.is_about(name) and namespace in (disturbance.namespace, ""):
                 return identity
         raise ObjectMissing(f"there is no {disturbance.object}")
 
