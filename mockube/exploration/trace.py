@@ -292,7 +292,7 @@ async def following(
                     await add(tree)
             trace.fail(f"{kind.plural} cannot be followed: the watch ended")
         except Exception as error:  # noqa: BLE001 - whatever it is, the run is not judged
-            trace.fail(f"{kind.plural} cannot be followed: {error or type(error).__name__}")
+            trace.fail(f"{kind.plural} cannot be followed: {str(error) or type(error).__name__}")
 
     tasks = [
         start("trace of a run", coroutine)
