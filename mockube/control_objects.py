@@ -9,7 +9,7 @@ import orjson
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import CONTROL
-from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.status import NotFound, from_tree
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.client.resources import Key, Resource, row
 from mockube.client.verbs import Client
@@ -39,6 +39,7 @@ LONG_VERBS: Final = frozenset({"watch", "connect"})
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 OFF: Final = "the server has no control: it is not a server of mockube, or was started with --control=off"
 WATCH_SECONDS: Final = 86_400.0
+_EXPIRED: Final = 410
 
 
 @contextmanager
@@ -102,7 +103,7 @@ async def watch_requests(client: Client, field_selector: str) -> AsyncIterator[T
 async def watch_after(
     client: Client, kind: Resource[Any], version: str, field_selector: str = ""
 ) -> AsyncGenerator[Tree, None]:
-    """Yield the objects of a kind that are added or change after a version."""
+    """Yield the objects of a kind that are added or change after a version; raise the ApiError that the watch gets."""
     query: dict[str, Any] = {"fieldSelector": field_selector} if field_selector else {}
     query["resourceVersion"] = version
     async with client.watch(kind, query, timeout_seconds=WATCH_SECONDS) as stream:
@@ -111,6 +112,8 @@ async def watch_after(
             *lines, rest = (rest + chunk).split(b"\n")
             for line in filter(None, lines):
                 event = orjson.loads(line)
+                if event["type"] == "ERROR":
+                    raise from_tree(event["object"], event["object"].get("code") or _EXPIRED)
                 if event["type"] in ("ADDED", "MODIFIED"):
                     yield event["object"]
 

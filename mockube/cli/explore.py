@@ -18,6 +18,7 @@ from .progress import print_line
 
 if TYPE_CHECKING:
     from mockube.exploration.explorer import Exploration, Options, PlanProgress
+    from mockube.exploration.findings import OperatorFinding
 
 FOLDER = "findings"
 
@@ -91,14 +92,24 @@ def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str])
     from mockube.exploration.starters import CommandStarter  # noqa: PLC0415 - as above
 
     read = read_scenario_file(Path(scenario))
-    with closing(CommandStarter(command)) as starter:
-        exploration = asyncio.run(explored(read, starter, _options(options), _print_progress))
-    _end_progress(exploration)
-    paths = [options.output / f"finding-{number}.yaml" for number in range(1, len(exploration.findings) + 1)]
-    for path, finding in zip(paths, exploration.findings, strict=True):
+    paths: list[Path] = []
+
+    def write(finding: "OperatorFinding") -> None:
+        """Write a finding at once: an exploration may be interrupted."""
+        path = options.output / f"finding-{len(paths) + 1}.yaml"
         write_finding(
             path, finding, scenario=str(Path(scenario).resolve()), command=command, seed=options.seed
         )
+        paths.append(path)
+
+    with closing(CommandStarter(command)) as starter:
+        try:
+            exploration = asyncio.run(explored(read, starter, _options(options), _print_progress, write))
+        except BaseException:
+            if paths:
+                print_line(f"what was found until now: {', '.join(map(str, paths))}")
+            raise
+    _end_progress(exploration)
     for line in lines_of(exploration, paths):
         print(line)
     return Code.ERROR if exploration.findings else Code.OK

@@ -11,7 +11,7 @@ from typing import Any
 from mockube.component_base.clock import RealClock
 from mockube.objects.arguments import read_count, read_seconds
 
-from .explorer import Exploration, Explorer, Options, PlanProgress, laboratory
+from .explorer import Exploration, Explorer, Options, ShowFinding, ShowProgress, laboratory
 from .findings import OperatorFinding, report
 from .plans import PLANS
 from .scenario import Scenario, read_scenario, read_scenario_file
@@ -59,10 +59,11 @@ async def explored(
     scenario: Scenario,
     starter: Starter,
     options: Options,
-    show_progress: Callable[[PlanProgress], None] = lambda _: None,
+    show_progress: ShowProgress = lambda _: None,
+    show_finding: ShowFinding = lambda _: None,
 ) -> Exploration:
     async with laboratory(scenario, starter, RealClock()) as lab:
-        return await Explorer(lab, options, show_progress).explore()
+        return await Explorer(lab, options, show_progress, show_finding).explore()
 
 
 class Explored:
@@ -91,6 +92,8 @@ def lines_of(exploration: Exploration, paths: Sequence[Path | None] = ()) -> Ite
     yield f"covered: {exploration.coverage()}"
     if exploration.not_applied:
         yield f"{exploration.not_applied} plans did not take place: their moment did not come, or their object was not there"
+    for problem, count in exploration.not_judged.items():
+        yield f"{count} plans could not be judged: {problem}"
     if exploration.not_seen_again:
         yield f"{exploration.not_seen_again} findings were not seen again in three repetitions, and are left out"
 

@@ -2,8 +2,8 @@
 
 import asyncio
 import subprocess
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,13 +16,13 @@ from mockube.client.resources import Key
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import start, timeout
-from mockube.control_objects import FAULTS, object_of
+from mockube.control_objects import CLOCK, CLOCKS, FAULTS, list_changes, object_of
 from mockube.kubectl import find_kubectl
 from mockube.objects.conditions import read_condition
 from mockube.objects.errors import KindNotServed, WaitFailed
 from mockube.objects.requests import ObjectRequests
 from mockube.operators.account import write_kubeconfig
-from mockube.operators.end_state import Identity
+from mockube.operators.end_state import NOISE, Identity, kind_of
 from mockube.operators.process import RunningOperator
 
 from . import plans
@@ -39,7 +39,11 @@ FOREVER: Final = 1e6
 MAX_EXITS: Final = 5
 """After so many exits by itself in a run, an operator is not started again."""
 _EXIT_DELAY: Final = 0.05
-_GRACE_SECONDS: Final = 5.0
+_GRACE_SECONDS: Final = 30.0
+"""How long an operator may take to end after SIGTERM, as with a kubelet."""
+_MOMENT_SECONDS: Final = 15.0
+"""How long a disturbance may take until it takes place."""
+_STEP_ERRORS: Final = (ApiError, KindNotServed, WaitFailed)
 _KUBECTL_SECONDS: Final = 60.0
 
 
@@ -104,8 +108,11 @@ class Director:
         self._clock = setting.clock
         self._kubeconfig, self._admin = folder / "operator.kubeconfig", folder / "admin.kubeconfig"
         self._operators: list[RunningOperator] = []
-        self._heard_before = 0
-        self._is_starting = False
+        self._replacing = asyncio.Lock()
+        """Held while an operator is started or replaced: a step and the moment of a write may both do that."""
+        self._is_disturbing = False
+        self._is_subject_deleted = False
+        """For good, by a disturbance."""
         self._armed: dict[str, Disturbance] = {}
         self._releases: list[Callable[[], Awaitable[None]]] = []
         self._pending: set[asyncio.Task[None]] = set()
@@ -121,8 +128,8 @@ class Director:
         supervision = start("supervision of a run", self._supervise())
         try:
             await self._arm()
-            self._start_operator()
-            await self._until_heard()
+            async with self._replacing:
+                self.outcome.problem = await self._start_operator()
             if not self.outcome.problem:
                 await self._act()
                 await self._end(is_as_expected)
@@ -142,8 +149,11 @@ class Director:
     async def _act(self) -> None:
         await self._disturb_after(plans.NO_STEP)
         for number, step in enumerate(self._setting.scenario.act):
+            await self._end_pending()
             self._trace.note(f"step {number + 1}: {step.name}")
-            await do_operation(self._requests, self._admin, step.operation)
+            if problem := await self._do(step.operation):
+                self.outcome.failed_steps.append(f"step {number + 1}: {problem}")
+                return
             for expectation in step.until:
                 if not await self._wait(expectation, self._setting.scenario.timeout):
                     self.outcome.failed_steps.append(f"step {number + 1}: {expectation} was not so")
@@ -152,6 +162,57 @@ class Director:
         if self._plan.ending and not any(each.action in plans.ENDINGS for each in self._plan.disturbances):
             await self._quiet()
             await self._end_subject(self._plan.ending)
+
+    async def _do(self, operation: StepOperation) -> str:
+        """Do what a step does, and return why that is not possible any more after a disturbance; "" if it is done."""
+        if self._is_subject_deleted and self._applies_subject(operation):
+            return ""
+        try:
+            await do_operation(self._requests, self._admin, operation)
+        except (*_STEP_ERRORS, StepFailed) as error:
+            if self._is_subject_deleted:
+                self._trace.note(f"it is not possible any more: {error}")
+                return ""
+            if not self._plan.disturbances:
+                raise
+            return str(error)
+        return ""
+
+    def _applies_subject(self, operation: StepOperation) -> bool:
+        """Return whether a step would create the resource again that was deleted for good."""
+        ref = self._setting.scenario.subject
+        kind, _, name = ref.target.partition("/") if ref is not None else ("", "", "")
+        of_kind = kind.partition(".")[0].lower()
+        return any(
+            meta.name(tree) == name and meta.kind(tree).lower() == of_kind for tree in operation.objects
+        )
+
+    async def _end_pending(self) -> None:
+        """Wait for a resource that is created anew, of which the next step is."""
+
+        def is_done() -> bool:
+            return all(task.done() for task in self._pending)
+
+        if not await self._wait_until(is_done, self._limits.settle):
+            await self._release()  # what is held back may be what its end waits for
+            await self._wait_until(is_done, self._deadline - self._clock.monotonic())
+
+    async def _wait_until(self, is_so: Callable[[], bool], seconds: float) -> bool:
+        deadline = self._clock.monotonic() + seconds
+        while not is_so():
+            if self._clock.monotonic() >= deadline or self._trace.problem:
+                return False
+            await self._pause(POLL_SECONDS)
+        return True
+
+    @contextmanager
+    def _not_counted(self) -> Iterator[None]:
+        """Do not count the time of a disturbance as one in which the run is not quiet."""
+        began = self._clock.monotonic()
+        try:
+            yield
+        finally:
+            self._deadline += self._clock.monotonic() - began
 
     async def _wait(self, expectation: Expectation, seconds: float) -> bool:
         """Wait for an expectation; not after the subject was deleted for good, because it may never hold then."""
@@ -220,7 +281,11 @@ class Director:
     async def _quiet(self) -> None:
         """Wait until nothing has been written for a while, and nothing is to come."""
         while True:
-            is_busy = self._is_starting or any(not task.done() for task in self._pending)
+            is_busy = (
+                self._replacing.locked()
+                or self._has_moment()
+                or any(not task.done() for task in self._pending)
+            )
             remaining = self._limits.settle - self._trace.quiet_seconds()
             if not is_busy and remaining <= 0:
                 return
@@ -228,56 +293,62 @@ class Director:
                 raise NeverQuiet
             await self._pause(POLL_SECONDS if is_busy else min(max(remaining, 0.001), POLL_SECONDS * 5))
 
+    def _has_moment(self) -> bool:
+        """Return whether the moment of a write has come, whose disturbance has not ended."""
+        return self._is_disturbing or any(self._trace.hits.get(name) for name in self._armed)
+
     async def _pause(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
 
     # --- the operator
 
-    def _start_operator(self) -> None:
-        self._heard_before = self._trace.request_count()
-        self._is_starting = True
-        self._operators.append(
-            self._setting.starter.start(self._kubeconfig, self._setting.scenario.environment)
+    async def _start_operator(self) -> str:
+        """Start the operator, and wait for its first request; return why there is none, "" if there is one."""
+        began = (await self._client.get(CLOCKS, CLOCK))["status"]["time"]
+        known, hits = self._trace.request_count(), sum(self._trace.hits.values())
+        operator = self._setting.starter.start(self._kubeconfig, self._setting.scenario.environment)
+        self._operators.append(operator)
+        deadline = self._clock.monotonic() + HEARD_SECONDS
+        while not self._is_heard(began, known, hits):
+            is_late = self._clock.monotonic() >= deadline
+            if is_late or operator.code is not None:
+                line = operator.log.last_line()
+                text = (
+                    f"it exited with code {operator.code}"
+                    if operator.code is not None
+                    else f"it sent no request within {HEARD_SECONDS:g} s"
+                )
+                return f"{text}{f': {line}' if line else ''}"
+            await self._pause(POLL_SECONDS / 4)
+        self._trace.touch()
+        return ""
+
+    def _is_heard(self, began: str, known: int, hits: int) -> bool:
+        """Return whether a request has arrived since then; one that a disturbance holds back is only seen by its hit.
+
+        The watches of an operator that was killed end after that, but had begun before.
+        """
+        return sum(self._trace.hits.values()) > hits or any(
+            each.began >= began for each in self._trace.requests[known:]
         )
 
-    async def _until_heard(self) -> None:
-        """Wait for the first request of the operator that was started last."""
-        deadline = self._clock.monotonic() + HEARD_SECONDS
-        operator = self._operators[-1]
-        try:
-            while self._trace.request_count() == self._heard_before:
-                if operator.code is not None:
-                    line = operator.log.last_line()
-                    self.outcome.problem = f"it exited with code {operator.code}{f': {line}' if line else ''}"
-                    return
-                if self._clock.monotonic() >= deadline:
-                    line = operator.log.last_line()
-                    self.outcome.problem = (
-                        f"it sent no request within {HEARD_SECONDS:g} s{f': {line}' if line else ''}"
-                    )
-                    return
-                await self._pause(POLL_SECONDS / 4)
-            self._trace.touch()
-        finally:
-            self._is_starting = False
-
     async def _replace_operator(self, *, grace: float, text: str) -> None:
-        """End the operator, as a crash without a grace period, and start it again, when its Leases could be acquired."""
-        self._is_starting = True
+        """End the operator, as a crash without a grace period, so that it can be started again. The caller has the lock."""
         operator = self._operators.pop()
-        end = await asyncio.to_thread(operator.stop, grace)
-        self.outcome.ignored_term |= end.ignored_term
+        with self._not_counted():
+            end = await asyncio.to_thread(operator.stop, grace)
+        self.outcome.ignored_term |= (
+            end.ignored_term and not self._has_moment()
+        )  # a write that waits holds it
         self.outcome.log += operator.log.text()
         self._trace.note(text)
         await self._release_leases()
 
-    async def _restart_now(self) -> None:
-        self._start_operator()
-        problem = self.outcome.problem
-        await self._until_heard()
-        if self.outcome.problem != problem:
-            self.outcome.exits.append(self.outcome.problem)
-            self.outcome.problem = problem
+    async def _restart_now(self) -> bool:
+        """Start an operator, and return whether it runs. The caller has the lock."""
+        if problem := await self._start_operator():
+            self.outcome.exits.append(problem)
+        return not problem
 
     async def _release_leases(self) -> None:
         """Delete the Leases of the operator: it would wait until they expire."""
@@ -296,12 +367,12 @@ class Director:
         """Do what the plan says when one of its moments comes, and start an operator again that has ended."""
         while True:
             for name in [name for name in self._armed if self._trace.hits.get(name)]:
-                self._is_starting = True  # so that the run is not taken for quiet meanwhile
+                self._is_disturbing = True  # so that the run is not taken for quiet meanwhile
                 disturbance = self._armed.pop(name)
                 try:
                     await _AT_WRITE[disturbance.action](self, disturbance, name)
                 finally:
-                    self._is_starting = False
+                    self._is_disturbing = False
             await self._restart_ended()
             with suppress(TimeoutError):
                 async with timeout(self._clock, POLL_SECONDS):
@@ -309,17 +380,18 @@ class Director:
             self._trace.arrived.clear()
 
     async def _restart_ended(self) -> None:
-        if self._is_starting or not self._operators:
+        if self._replacing.locked() or not self._operators:
             return
         operator = self._operators[-1]
-        if not operator.code or len(self.outcome.exits) >= MAX_EXITS:
+        if operator.code is None or len(self.outcome.exits) >= MAX_EXITS:
             return
         line = operator.log.last_line()
         text = f"the operator exits with code {operator.code}{f': {line}' if line else ''}"
         self.outcome.exits.append(text)
-        await self._replace_operator(grace=0, text=text)
-        await self._pause(_EXIT_DELAY * 2 ** len(self.outcome.exits))
-        await self._restart_now()
+        async with self._replacing:
+            await self._replace_operator(grace=0, text=text)
+            await self._pause(_EXIT_DELAY * 2 ** len(self.outcome.exits))
+            await self._restart_now()
 
     def _kill_all(self) -> None:
         for operator in self._operators:
@@ -379,23 +451,33 @@ class Director:
         self._trace.note(f"disturbance: {disturbance}")
 
     async def at_crash(self, disturbance: Disturbance, name: str) -> None:
-        await self._replace_operator(grace=0, text=f"disturbance: {disturbance}")
-        await self._delete_fault(name)
-        await self._restart_now()
+        async with self._replacing:
+            await self._replace_operator(grace=0, text=f"disturbance: {disturbance}")
+            await self._delete_fault(name)
+            await self._restart_now()
 
     async def at_crash_with_stale_start(self, disturbance: Disturbance, name: str) -> None:
         """Let the operator start with what was before its last write."""
-        await self._replace_operator(grace=0, text=f"disturbance: {disturbance}")
-        await self._delete_fault(name)
-        await self._pause(POLL_SECONDS)  # until the Change has arrived
-        own = [each.revision for each in self._trace.changes if each.user == self._setting.user]
-        if own:
-            fault = await self._add_fault(
-                {"match": self._match(verbs=["list", "watch"]), "stale": {"revision": own[-1] - 1}}
-            )
-            self._trace.note(f"its lists and watches show revision {own[-1] - 1}, the newest is {own[-1]}")
-            self._releases.append(lambda: self._end_span(fault, "its watches show everything again"))
-        await self._restart_now()
+        async with self._replacing:
+            await self._replace_operator(grace=0, text=f"disturbance: {disturbance}")
+            await self._delete_fault(name)
+            newest = await self._newest_own_revision()
+            if newest:
+                fault = await self._add_fault(
+                    {"match": self._match(verbs=["list", "watch"]), "stale": {"revision": newest - 1}}
+                )
+                self._trace.note(f"its lists and watches show revision {newest - 1}, the newest is {newest}")
+                self._releases.append(lambda: self._end_span(fault, "its watches show everything again"))
+            else:
+                self._trace.note("it has written nothing that its lists and watches could miss")
+                self.outcome.is_applied = False
+            await self._restart_now()
+
+    async def _newest_own_revision(self) -> int:
+        """Return the revision of the operator's last write; 0 if there is none. The trace may not have it yet."""
+        changes = await list_changes(self._client, {"user": self._setting.user})
+        specs = [each["spec"] for each in changes]
+        return max((spec["revision"] for spec in specs if kind_of(spec["object"]) not in NOISE), default=0)
 
     async def at_freeze(self, disturbance: Disturbance, name: str) -> None:
         """Do something while a write of the operator waits, which is then executed."""
@@ -408,20 +490,28 @@ class Director:
         await self._delete_fault(fault)
 
     async def restart(self, _: Disturbance) -> None:
-        await self._replace_operator(grace=_GRACE_SECONDS, text="the operator is stopped")
-        await self._restart_now()
+        async with self._replacing:
+            await self._replace_operator(grace=_GRACE_SECONDS, text="the operator is stopped")
+            await self._restart_now()
 
     async def start_second(self, _: Disturbance) -> None:
-        self._start_operator()
-        await self._until_heard()
-        self._operators.reverse()  # the first one stays the one that plans stop
+        async with self._replacing:
+            is_running = await self._restart_now()
+            self._operators.reverse()  # the first one stays the one that plans stop
+        if not is_running:
+            raise ObjectMissing(f"there is no second operator, {self.outcome.exits[-1]}")
 
     async def lose_lease(self, _: Disturbance) -> None:
         spec = {
             "match": self._match(verbs=["update", "patch"], resource="leases"),
             "steal": {"holder": "another", "seconds": 1},
         }
-        await self._add_fault({**spec, "times": 1})
+        fault = await self._add_fault({**spec, "times": 1})
+        with self._not_counted():
+            is_lost = await self._wait_until(lambda: bool(self._trace.hits.get(fault)), _MOMENT_SECONDS)
+        if not is_lost:
+            await self._delete_fault(fault)
+            raise ObjectMissing("the operator does not renew its Lease")
 
     async def hold(self, disturbance: Disturbance) -> None:
         fault = await self._add_fault(
@@ -498,6 +588,7 @@ class Director:
     async def _end_subject(self, ending: str) -> None:
         ref = self._setting.scenario.subject
         assert ref is not None
+        self._is_subject_deleted = True
         self._trace.note(f"{'the namespace of ' if ending == plans.TERMINATE else ''}{ref.target} is deleted")
         with suppress(KindNotServed):
             if ending == plans.TERMINATE:
@@ -508,13 +599,11 @@ class Director:
 
     def _find(self, disturbance: Disturbance) -> Identity:
         """Return the object that a disturbance is about, which may have another name in each run."""
-        kind, _, label = disturbance.object.partition("/")
-        prefix, star, suffix = label.partition("*")
+        kind = disturbance.object.partition("/")[0]
         for identity in sorted(self._trace.objects):
             of_kind, namespace, name = identity
-            is_same = name == label if not star else name.startswith(prefix) and name.endswith(suffix)
             is_kind = of_kind == kind or of_kind.partition(".")[0].lower() == kind.lower()
-            if is_kind and is_same and namespace in (disturbance.namespace, ""):
+            if is_kind and disturbance.is_about(name) and namespace in (disturbance.namespace, ""):
                 return identity
         raise ObjectMissing(f"there is no {disturbance.object}")
 
@@ -548,7 +637,14 @@ class StepFailed(Exception):
 
 def _run_kubectl(kubeconfig: Path, arguments: Sequence[str]) -> None:
     command = [find_kubectl(), f"--kubeconfig={kubeconfig}", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_KUBECTL_SECONDS, check=False)  # noqa: S603 - it is the user's line
+    try:
+        done = subprocess.run(  # noqa: S603 - it is the user's line
+            command, capture_output=True, text=True, timeout=_KUBECTL_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise StepFailed(
+            f"kubectl {' '.join(arguments)}: it did not end within {_KUBECTL_SECONDS:g} s"
+        ) from error
     if done.returncode:
         raise StepFailed(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
 

@@ -4,11 +4,11 @@ import asyncio
 import dataclasses
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -18,13 +18,13 @@ from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client import kubeconfig
 from mockube.client.kinds import CONFIG_MAPS
-from mockube.client.resources import Key, row
+from mockube.client.resources import AnyResource, Key, row
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
 from mockube.cluster import Cluster, ForkedCluster
 from mockube.command_client import open_client
 from mockube.component_base.clock import Clock
-from mockube.component_base.supervision import start_in
+from mockube.component_base.supervision import run_until, start_in
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.failure import Failure
 from mockube.history.versions import without_own_fields
@@ -91,6 +91,8 @@ class PlanProgress(Struct, frozen=True, kw_only=True):
 
 Report = Callable[[str], None]
 ShowProgress = Callable[[PlanProgress], None]
+ShowFinding = Callable[[OperatorFinding], None]
+"""Called with each finding as soon as it is confirmed."""
 
 
 class Exploration(Struct, kw_only=True):
@@ -102,6 +104,8 @@ class Exploration(Struct, kw_only=True):
     total: int = 0
     not_applied: int = 0
     """Of these, how many could not take place: a moment did not come, or an object was not there."""
+    not_judged: Counter[str] = field(default_factory=Counter)
+    """Why runs of plans say nothing, and how many."""
     not_seen_again: int = 0
     seconds: float = 0.0
     learning_seconds: float = 0.0
@@ -132,8 +136,8 @@ async def laboratory(scenario: Scenario, starter: Starter, clock: Clock) -> Asyn
             setting = await _arrange(scenario, starter, clock, access, folder)
             root = await asyncio.to_thread(cluster.fork)  # it has one thread, so that its forks are safe
             async with open_client(dataclasses.replace(access, server=root.url), clock) as client:
-                arranged = await _all_objects(client)
-            yield Laboratory(setting, root, arranged)
+                resources = await _listed_resources(client)
+            yield Laboratory(setting, root, resources)
         finally:
             await asyncio.to_thread(cluster.stop)
 
@@ -192,18 +196,29 @@ async def _token(client: Client, namespace: str, name: str, *, has_rights: bool)
     return str(answer["status"]["token"])
 
 
-async def _all_objects(client: Client) -> Mapping[Identity, ReadOnlyTree]:
+async def _listed_resources(client: Client) -> Sequence[AnyResource]:
+    """Return the resources whose objects a run begins with."""
+    return [
+        found.resource
+        for found in await ResourceNames(client).all()
+        if "list" in found.verbs
+        and kind_of({"apiVersion": found.resource.api_version, "kind": found.resource.kind}) not in NOISE
+        and "mockube" not in found.resource.group
+    ]
+
+
+async def _objects_at(
+    client: Client, resources: Sequence[AnyResource], revision: str
+) -> Mapping[Identity, ReadOnlyTree]:
+    """Return the objects as they were at a revision: controllers may write while they are read."""
     objects: dict[Identity, ReadOnlyTree] = {}
-    for found in await ResourceNames(client).all():
-        head = {"apiVersion": found.resource.api_version, "kind": found.resource.kind}
-        if "list" not in found.verbs or kind_of(head) in NOISE or "mockube" in found.resource.group:
-            continue
+    for resource in resources:
         try:
-            items = (await client.list(found.resource)).items
+            listed = await client.list(resource, resource_version=revision, resource_version_match="Exact")
         except ApiError:  # such as metrics
             continue
-        for item in items:
-            tree = without_own_fields({**head, **item})
+        for item in listed.items:
+            tree = without_own_fields({"apiVersion": resource.api_version, "kind": resource.kind, **item})
             objects[identity_of(tree)] = tree
     return objects
 
@@ -211,11 +226,9 @@ async def _all_objects(client: Client) -> Mapping[Identity, ReadOnlyTree]:
 class Laboratory:
     """Runs plans, each in a fork."""
 
-    def __init__(
-        self, setting: RunSetting, root: ForkedCluster, arranged: Mapping[Identity, ReadOnlyTree]
-    ) -> None:
-        self.setting, self.arranged = setting, arranged
-        self._root = root
+    def __init__(self, setting: RunSetting, root: ForkedCluster, resources: Sequence[AnyResource]) -> None:
+        self.setting = setting
+        self._root, self._resources = root, resources
         self._number = 0
 
     async def run(self, plan: Plan, limits: RunLimits, is_as_expected: Callable[[Trace], bool]) -> RunOutcome:
@@ -230,7 +243,8 @@ class Laboratory:
             async with AsyncExitStack() as stack:
                 client = await stack.enter_async_context(open_client(setting.access, clock))
                 revision = (await client.list(CONFIG_MAPS, "default")).resource_version
-                following_run = following(client, clock, self.arranged, int(revision), self.setting.user)
+                arranged = await _objects_at(client, self._resources, revision)
+                following_run = following(client, clock, arranged, int(revision), self.setting.user)
                 trace = await stack.enter_async_context(following_run)
                 director = Director(setting, limits, plan, client, trace, folder)
                 try:
@@ -244,9 +258,14 @@ class Laboratory:
 
 class Explorer:
     def __init__(
-        self, laboratory: Laboratory, options: Options, show_progress: ShowProgress = lambda _: None
+        self,
+        laboratory: Laboratory,
+        options: Options,
+        show_progress: ShowProgress = lambda _: None,
+        show_finding: ShowFinding = lambda _: None,
     ) -> None:
-        self._laboratory, self._options, self._show_progress = laboratory, options, show_progress
+        self._laboratory, self._options = laboratory, options
+        self._show_progress, self._show_finding = show_progress, show_finding
         self._clock = laboratory.setting.clock
         self._scenario = laboratory.setting.scenario
         self._random: Random = SeededRandom(options.seed)
@@ -263,7 +282,7 @@ class Explorer:
         began = self._clock.monotonic()
         endings = ["", *self._possible_endings()]
         runs = [self._undisturbed(Plan(ending=ending)) for ending in endings for _ in range(2)]
-        outcomes = await asyncio.gather(*runs)
+        outcomes = await _all_of(runs)
         pairs = dict(zip(endings, zip(outcomes[::2], outcomes[1::2], strict=True), strict=True))
         self._limits = self._learn_limits(chain.from_iterable(pairs.values()))
         for ending, both in pairs.items():
@@ -281,7 +300,7 @@ class Explorer:
             yield plans.TERMINATE
 
     async def _undisturbed(self, plan: Plan) -> RunOutcome:
-        outcome = await self._laboratory.run(plan, FIRST_LIMITS, lambda _: True)
+        outcome = await self._run_in_place(plan, FIRST_LIMITS, lambda _: True)
         command = self._laboratory.setting.starter.text
         log = outcome.log.strip()[-2000:]
         if outcome.problem:
@@ -310,7 +329,6 @@ class Explorer:
         ]
         counted = first.trace.counted | second.trace.counted
         reference = UndisturbedRuns(
-            arranged=self._laboratory.arranged,
             trace=first.trace,
             varying=learn_varying(ends[0], ends[1], counted),
             user=self._laboratory.setting.user,
@@ -336,7 +354,7 @@ class Explorer:
                 confirmed=2,
                 repetitions=2,
             )
-            self.result.findings.append(finding)
+            self._add(finding)
 
     def _learn_limits(self, outcomes: Iterator[RunOutcome]) -> RunLimits:
         traces = [outcome.trace for outcome in outcomes]
@@ -451,7 +469,9 @@ class Explorer:
 
     async def _try(self, plan: Plan) -> None:
         outcome = await self._run(plan)
-        if not outcome.is_applied or outcome.problem:
+        if outcome.problem:
+            self.result.not_judged[outcome.problem] += 1
+        elif not outcome.is_applied:
             self.result.not_applied += 1
         elif len(plan.disturbances) == 1:
             self.result.covered[_area(plan.disturbances[0])] += 1
@@ -462,8 +482,14 @@ class Explorer:
         if not new:
             self._count_again(frozenset(problem.key for problem in problems))
             return
-        self._seen |= {problem.key for problem in new}
-        await self._add_finding(plan, outcome, frozenset(problem.key for problem in new))
+        await self._report_each(plan, outcome, frozenset(problem.key for problem in new))
+
+    async def _report_each(self, plan: Plan, outcome: RunOutcome, keys: frozenset[tuple[str, ...]]) -> None:
+        """Report problems with their smallest plans, which differ if the disturbances of a plan cause different ones."""
+        self._seen |= keys  # so that no other plan reports them meanwhile
+        while keys and (reported := await self._add_finding(plan, outcome, keys)):
+            keys -= reported
+        self._seen -= keys  # a later plan may show them again
 
     def _count_again(self, keys: frozenset[tuple[str, ...]]) -> None:
         for index, finding in enumerate(self.result.findings):
@@ -471,7 +497,11 @@ class Explorer:
                 self.result.findings[index] = replace(finding, others=finding.others + 1)
                 return
 
-    async def _add_finding(self, plan: Plan, outcome: RunOutcome, keys: frozenset[tuple[str, ...]]) -> None:
+    async def _add_finding(
+        self, plan: Plan, outcome: RunOutcome, keys: frozenset[tuple[str, ...]]
+    ) -> frozenset[tuple[str, ...]]:
+        """Add a finding if problems are seen again, and return which."""
+
         async def shows(smaller: Plan) -> bool:
             return bool(keys & {problem.key for problem in self.problems(await self._run(smaller))})
 
@@ -485,17 +515,21 @@ class Explorer:
                 last_outcome = again
         if not confirmed:
             self.result.not_seen_again += 1
-            return
+            return frozenset()
         problems = [problem for problem in self.problems(last_outcome) if problem.key in keys]
-        self.result.findings.append(
-            OperatorFinding(
-                plan=least,
-                problems=problems,
-                history=what_happened(last_outcome.trace),
-                confirmed=confirmed,
-                repetitions=REPETITIONS,
-            )
+        finding = OperatorFinding(
+            plan=least,
+            problems=problems,
+            history=what_happened(last_outcome.trace),
+            confirmed=confirmed,
+            repetitions=REPETITIONS,
         )
+        self._add(finding)
+        return finding.key
+
+    def _add(self, finding: OperatorFinding) -> None:
+        self.result.findings.append(finding)
+        self._show_finding(finding)
 
     async def replay(self, plan: Plan) -> tuple[RunOutcome, OperatorFinding | None]:
         """Run one plan, and return what is wrong with it; None if nothing is."""
@@ -518,12 +552,41 @@ class Explorer:
             limits = RunLimits(
                 settle=limits.settle, patience=limits.patience * slow, max_seconds=limits.max_seconds * slow
             )
-        return await self._laboratory.run(plan, limits, lambda trace: not end_differences(trace, reference))
+        return await self._run_in_place(plan, limits, lambda trace: not end_differences(trace, reference))
+
+    async def _run_in_place(
+        self, plan: Plan, limits: RunLimits, is_as_expected: Callable[[Trace], bool]
+    ) -> RunOutcome:
+        """Run a plan when fewer runs are in progress than may be."""
+        async with self._places:
+            return await self._laboratory.run(plan, limits, is_as_expected)
 
     def problems(self, outcome: RunOutcome) -> Sequence[OperatorProblem]:
         if outcome.problem:
             return ()
         return find_problems(outcome, self._references[outcome.plan.ending], self._scenario.invariants)
+
+
+async def _all_of(runs: Sequence[Coroutine[Any, Any, RunOutcome]]) -> Sequence[RunOutcome]:
+    """Return what all runs were; if one fails, end the others, and raise its error."""
+    failures: list[Failure] = []
+    has_failed = asyncio.Event()
+
+    async def noted(run: Coroutine[Any, Any, RunOutcome]) -> Sequence[RunOutcome]:
+        try:
+            return [await run]
+        except Failure as error:
+            failures.append(error)
+            has_failed.set()
+            return []
+
+    async def all_noted() -> Sequence[RunOutcome]:
+        return [*chain.from_iterable(await asyncio.gather(*map(noted, runs)))]
+
+    outcomes = await run_until(has_failed.wait(), all_noted())
+    if failures or outcomes is None:
+        raise failures[0]
+    return outcomes
 
 
 def _namespace_of(subject: ObjectRef | None, trace: Trace) -> str:

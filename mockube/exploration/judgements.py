@@ -46,7 +46,6 @@ class OperatorProblem(Struct, frozen=True, kw_only=True):
 class UndisturbedRuns(Struct, frozen=True, kw_only=True):
     """The undisturbed runs, with which others are compared."""
 
-    arranged: Mapping[Identity, ReadOnlyTree]
     trace: Trace
     varying: Varying
     user: str
@@ -159,7 +158,7 @@ def _foreign_deletes(trace: Trace, user: str, plan: Plan) -> Iterator[OperatorPr
         for change in trace.changes
         if change.type == "ADDED" and change.after is not None
     }
-    edited = {each.object.partition("*")[0] for each in plan.disturbances}
+    counted = trace.counted
     for change in trace.changes:
         is_deletion = change.type == "DELETED" or (
             change.after is not None
@@ -167,8 +166,13 @@ def _foreign_deletes(trace: Trace, user: str, plan: Plan) -> Iterator[OperatorPr
             and not (change.before is not None and meta.is_deleting(change.before))
         )
         maker = makers.get(change.identity, "")
-        is_own = maker == user or _descends(change.before, owners, user)
-        if is_deletion and change.user == user and not is_own and change.identity[2] not in edited:
+        is_own = (
+            maker == user
+            or change.identity in counted  # such as the claims of a StatefulSet, which have no owner
+            or _descends(change.before, owners, user)
+            or any(each.is_about(change.identity[2]) for each in plan.disturbances)
+        )
+        if is_deletion and change.user == user and not is_own:
             kind = change.identity[0]
             text = f"it deletes what it did not make: {label_of(change.identity)}, made by {maker or 'somebody before the run'}"
             yield OperatorProblem(type="deletion", text=text, key=("deletion", kind))
@@ -240,10 +244,17 @@ def _value_at(tree: ReadOnlyTree, path: str) -> bytes:
 
 def _forbidden(trace: Trace) -> Iterator[OperatorProblem]:
     for request in trace.requests:
-        if request.code == _FORBIDDEN and not request.is_answered_by_fault:
+        if request.code == _FORBIDDEN and not request.is_answered_by_fault and _lacks_right(request.message):
             place = f" in {request.namespace}" if request.namespace else ""
             text = f"it may not do what it tries: {request.verb} {request.resource}{place}: {request.message}"
             yield OperatorProblem(type="rights", text=text, key=("rights", request.verb, request.resource))
+
+
+def _lacks_right(message: str) -> bool:
+    """Return whether RBAC refuses a request, and not a quota, an admission plugin or a namespace that is deleted."""
+    return (
+        'User "' in message and '" cannot ' in message
+    ) or "attempting to grant RBAC permissions" in message
 
 
 def _hot_loops(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[OperatorProblem]:

@@ -57,6 +57,11 @@ class Disturbance(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
         return f"{TEXTS[self.action]}{about}, {when}"
 
+    def is_about(self, name: str) -> bool:
+        """Return whether its object may have a name in a run."""
+        prefix, star, suffix = self.object.partition("/")[2].partition("*")
+        return name.startswith(prefix) and name.endswith(suffix) if star else name == prefix
+
     @property
     def coverage(self) -> tuple[str, str]:
         """The moment and the action, for the figure of coverage."""

@@ -1,7 +1,7 @@
 """What happens in a run: its Changes and its Requests, in the order in which they arrive, and the objects that they make."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Final
 
@@ -9,23 +9,25 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch.json_difference import patched
-from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.control.matching import is_controller
 from mockube.apiserver.user import SERVER
-from mockube.client.resources import Resource
+from mockube.client.resources import Key, Resource
 from mockube.client.verbs import Client
-from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import start
 from mockube.control_objects import CHANGES, FAULTS, REQUESTS, selector, watch_after
+from mockube.history.versions import ExactReader
 from mockube.kubelet.kubelets import ENDPOINT
+from mockube.objects.errors import KindNotServed
+from mockube.objects.resource_names import ResourceNames
 from mockube.operators.end_state import NOISE, Identity, kind_of
 from mockube.operators.writes import is_write
 
 _ADDRESS: Final[Identity] = ("ConfigMap", ENDPOINT.namespace, ENDPOINT.name)
 """The address of the simulated kubelets, which is another one in each fork."""
 _ERRORS_FROM: Final = 400
+Add = Callable[[ReadOnlyTree], Awaitable[None]]
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -63,6 +65,8 @@ class OperatorRequest(Struct, frozen=True, kw_only=True):
     is_answered_by_fault: bool
     message: str
     uri: str = ""
+    began: str = ""
+    """When it arrived, by the clock of the cluster."""
 
     @property
     def is_write(self) -> bool:
@@ -150,7 +154,13 @@ class Trace(Struct, kw_only=True):
     def request_count(self) -> int:
         return len(self.requests)
 
-    def add_change(self, tree: ReadOnlyTree) -> None:
+    def fail(self, problem: str) -> None:
+        """Note why the run cannot be followed any more; the first reason counts."""
+        self.problem = self.problem or problem
+        self.arrived.set()
+
+    def add_change(self, tree: ReadOnlyTree, whole: ReadOnlyTree | None = None) -> None:
+        """Add a Change; `whole` is the object after one whose patch is left out, if it could be read."""
         spec = tree["spec"]
         about, author = spec["object"], spec.get("author") or {}
         kind = kind_of({"apiVersion": about["apiVersion"], "kind": about["kind"]})
@@ -159,7 +169,7 @@ class Trace(Struct, kw_only=True):
             return
         user = author.get("user", "")
         before = self.objects.get(identity)
-        after = _after(spec, before, about)
+        after = whole or _after(spec, before, about)
         if after is None:
             self.objects.pop(identity, None)
         else:
@@ -196,6 +206,7 @@ class Trace(Struct, kw_only=True):
             is_answered_by_fault=bool(status.get("answeredByFault")),
             message=status.get("message", ""),
             uri=spec.get("uri", ""),
+            began=spec.get("time", ""),
         )
         self.requests.append(request)
         if request.is_write:
@@ -235,6 +246,20 @@ def _after(
     return {"apiVersion": about["apiVersion"], "kind": about["kind"], "metadata": metadata}
 
 
+async def _read_omitted(client: Client, names: ResourceNames, spec: Mapping[str, Any]) -> ReadOnlyTree | None:
+    """Return the object after a Change whose patch is left out; None for another one, or if it cannot be read."""
+    about = spec["object"]
+    if not spec.get("patchOmitted") or spec["type"] == "DELETED" or kind_of(about) in NOISE:
+        return None
+    try:
+        found = await names.find_kind(about["apiVersion"], about["kind"])
+    except KindNotServed:
+        return None
+    reader = ExactReader(client, found, Key(about.get("namespace", ""), about["name"]))
+    tree, _ = await reader.read(spec["revision"])
+    return tree
+
+
 @asynccontextmanager
 async def following(
     client: Client, clock: Clock, arranged: Mapping[Identity, ReadOnlyTree], revision: int, user: str
@@ -245,21 +270,32 @@ async def following(
     requests = await client.list(REQUESTS, field_selector="code=0")
     faults = await client.list(FAULTS)
 
-    async def follow(kind: Resource[Any], version: str, field_selector: str, add: Any) -> None:
+    names = ResourceNames(client)
+
+    async def add_change(tree: ReadOnlyTree) -> None:
+        trace.add_change(tree, await _read_omitted(client, names, tree["spec"]))
+
+    async def add_request(tree: ReadOnlyTree) -> None:
+        trace.add_request(tree)
+
+    async def add_fault(tree: ReadOnlyTree) -> None:
+        trace.add_fault(tree)
+
+    async def follow(kind: Resource[Any], version: str, field_selector: str, add: Add) -> None:
         try:
             async with aclosing(watch_after(client, kind, version, field_selector)) as trees:
                 async for tree in trees:
-                    add(tree)
-        except (ApiError, NoResponse, OSError) as error:
-            trace.problem = f"{kind.plural} cannot be followed: {error}"
-            trace.arrived.set()
+                    await add(tree)
+            trace.fail(f"{kind.plural} cannot be followed: the watch ended")
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run is not judged
+            trace.fail(f"{kind.plural} cannot be followed: {str(error) or type(error).__name__}")
 
     tasks = [
         start("trace of a run", coroutine)
         for coroutine in (
-            follow(CHANGES, str(revision), "", trace.add_change),
-            follow(REQUESTS, requests.resource_version, selector({"user": user}), trace.add_request),
-            follow(FAULTS, faults.resource_version, "", trace.add_fault),
+            follow(CHANGES, str(revision), "", add_change),
+            follow(REQUESTS, requests.resource_version, selector({"user": user}), add_request),
+            follow(FAULTS, faults.resource_version, "", add_fault),
         )
     ]
     try:

@@ -41,7 +41,7 @@ async def read_versions(client: Client, found: DiscoveredResource, key: Key) -> 
     resource = found.resource
     selector = {"resource": str(resource.group_resource), "namespace": key.namespace, "name": key.name}
     specs = [change["spec"] for change in await list_changes(client, selector)]
-    reader = _ExactReader(client, found, key)
+    reader = ExactReader(client, found, key)
     versions: list[Version] = []
     tree: ReadOnlyTree | None = None
     problem = ""
@@ -65,7 +65,7 @@ async def read_versions(client: Client, found: DiscoveredResource, key: Key) -> 
 
 
 async def _after(
-    spec: ReadOnlyTree, before: ReadOnlyTree | None, problem: str, reader: "_ExactReader"
+    spec: ReadOnlyTree, before: ReadOnlyTree | None, problem: str, reader: "ExactReader"
 ) -> tuple[ReadOnlyTree | None, str]:
     """Return the object after a change, and why it is not known."""
     if spec["type"] == "DELETED":
@@ -76,7 +76,7 @@ async def _after(
     return await reader.read(spec["revision"])
 
 
-class _ExactReader:
+class ExactReader:
     """Reads an object at revisions, by lists at an exact resourceVersion."""
 
     def __init__(self, client: Client, found: DiscoveredResource, key: Key) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.status import ApiError, Forbidden, NotFound, Unauthorized
+from mockube.apimachinery.status import ApiError, Expired, Forbidden, NotFound, Unauthorized
 from mockube.apimachinery.timestamps import parse_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.verbs import Client
@@ -119,6 +119,8 @@ class RequestFollower:
             try:
                 async for tree in watch_requests(self._client, ""):
                     self._add(tree)
+            except Expired:
+                continue  # more requests arrived than it could read: it begins with the newest one
             except ApiError as error:
                 self._note(error)
             except NoResponse:

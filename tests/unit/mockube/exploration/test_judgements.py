@@ -48,9 +48,7 @@ def request(verb="create", resource="configmaps", code=201, **status):
 
 def problems(events, expected=(), invariants=(), writes=5, plan=UNDISTURBED, **fields):
     outcome = RunOutcome(plan=plan, trace=trace(*events), **fields)
-    reference = UndisturbedRuns(
-        arranged={}, trace=trace(*expected), varying=NOTHING_VARIES, user=OPERATOR, writes=writes
-    )
+    reference = UndisturbedRuns(trace=trace(*expected), varying=NOTHING_VARIES, user=OPERATOR, writes=writes)
     return [(each.type, each.text) for each in find_problems(outcome, reference, invariants)]
 
 
@@ -102,6 +100,24 @@ def test_deletion_of_what_others_made():
     ]
 
 
+def test_deletion_of_what_a_built_in_controller_made_for_it():
+    made = added("data-shop-0", "system:serviceaccount:kube-system:statefulset-controller")
+    assert problems([made, change("DELETED", "data-shop-0", None)]) == []
+
+
+@pytest.mark.parametrize(
+    ("disturbed", "count"),
+    [
+        pytest.param("ConfigMap/a", 0, id="it"),
+        pytest.param("ConfigMap/*", 0, id="random name"),
+        pytest.param("ConfigMap/b", 1, id="another"),
+    ],
+)
+def test_deletion_of_what_a_disturbance_made(disturbed, count):
+    plan = plan_of([Disturbance(action="delete and create the resource", step=0, object=disturbed)])
+    assert len(problems([added("a", PERSON), change("DELETED", "a", None)], plan=plan)) == count
+
+
 def test_write_to_a_spec_that_its_user_owns():
     events = [added("a", PERSON, spec={"size": 1}), replaced("a", "/spec/size", 2)]
     (found,) = problems(events, events)[:1]
@@ -142,10 +158,23 @@ def test_fight():
 
 
 def test_request_that_it_may_not_make():
-    assert problems([request(code=403, message="secrets is forbidden")]) == [
-        ("rights", "it may not do what it tries: create configmaps in default: secrets is forbidden")
+    refused = 'configmaps is forbidden: User "a" cannot create resource "configmaps" in API group ""'
+    assert problems([request(code=403, message=refused)]) == [
+        ("rights", f"it may not do what it tries: create configmaps in default: {refused}")
     ]
-    assert problems([request(code=403, answeredByFault=True)]) == []
+    assert problems([request(code=403, message=refused, answeredByFault=True)]) == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'configmaps "a" is forbidden: unable to create new content in namespace b because it is being terminated',
+        'pods "a" is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1',
+        'pods "a" is forbidden: violates PodSecurity "restricted:latest": privileged',
+    ],
+)
+def test_refusal_for_another_reason_than_rights(message):
+    assert problems([request(code=403, message=message)]) == []
 
 
 def test_exits_again_and_again():

@@ -1,6 +1,15 @@
+import asyncio
+from contextlib import asynccontextmanager
+
+import orjson
 import pytest
 
-from mockube.exploration.trace import Trace
+from mockube.apimachinery.status import NotFound
+from mockube.client.discovery import DiscoveredResource
+from mockube.client.kinds import CONFIG_MAPS
+from mockube.client.verbs import ObjectList
+from mockube.exploration.trace import Trace, following
+from mockube.objects.resource_names import ResourceNames
 from tests.support.instant_clock import InstantClock
 
 OPERATOR = "system:serviceaccount:default:operator"
@@ -99,3 +108,82 @@ def test_lines_are_in_the_order_of_time():
         "the operator: create configmaps a -> 409 it exists",
         "MODIFIED ConfigMap child in default (/data) by the operator",
     ]
+
+
+class FakeStream:
+    def __init__(self, lines):
+        self._lines = lines
+
+    async def chunks(self):
+        for line in self._lines:
+            yield orjson.dumps(line) + b"\n"
+
+
+class FakeClient:
+    """A client whose watches of Changes yield these events and end; the others go on without an event."""
+
+    def __init__(self, *events, whole=None):
+        self._events, self._whole = events, whole
+
+    async def list(self, *_, **__):
+        return ObjectList([], "1", "")
+
+    async def raw(self, _, path):
+        if self._whole is None or "resourceVersion=7&resourceVersionMatch=Exact" not in path:
+            raise NotFound("it is gone")
+        return {"items": [self._whole]}
+
+    @asynccontextmanager
+    async def watch(self, kind, *_, **__):
+        if kind.plural != "changes":
+            await asyncio.Event().wait()
+        yield FakeStream(self._events)
+
+
+async def followed(client):
+    async with following(client, InstantClock(), {}, 1, OPERATOR) as found:
+        while not found.problem:
+            found.arrived.clear()
+            await found.arrived.wait()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("events", "problem"),
+    [
+        pytest.param([], "the watch ended", id="end"),
+        pytest.param(
+            [{"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}}],
+            "too old",
+            id="error",
+        ),
+        pytest.param(
+            [
+                {"type": "ADDED", "object": change("MODIFIED", patchOmitted="it is too large")},
+                {
+                    "type": "ADDED",
+                    "object": change("MODIFIED", [{"op": "replace", "path": "/data/x", "value": "1"}]),
+                },
+            ],
+            "data",
+            id="patch of an object that is not known",
+        ),
+    ],
+)
+async def test_run_that_cannot_be_followed_has_a_problem(events, problem, monkeypatch):
+    monkeypatch.setattr(ResourceNames, "find_kind", config_maps)
+    found = await followed(FakeClient(*events))
+    assert found.problem.startswith("changes cannot be followed: ")
+    assert problem in found.problem
+
+
+async def test_object_whose_patch_is_left_out_is_read(monkeypatch):
+    monkeypatch.setattr(ResourceNames, "find_kind", config_maps)
+    whole = {"metadata": {"name": "child", "namespace": "default"}, "data": {"x": "long"}}
+    omitted = {"type": "ADDED", "object": change("MODIFIED", patchOmitted="it is too large")}
+    found = await followed(FakeClient(omitted, whole=whole))
+    assert found.objects[CHILD]["data"] == {"x": "long"}
+
+
+async def config_maps(*_):
+    return DiscoveredResource(resource=CONFIG_MAPS, verbs=frozenset(), subresources=frozenset())

@@ -1,0 +1,222 @@
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from mockube.apimachinery.status import NotFound
+from mockube.client.verbs import ObjectList
+from mockube.exploration.director import Director, RunLimits, StepFailed
+from mockube.exploration.plans import (
+    LOSE_LEASE,
+    RESTART,
+    SECOND,
+    STALE_START,
+    UNDISTURBED,
+    Disturbance,
+    plan_of,
+)
+from mockube.exploration.scenario import ObjectRef, ScenarioStep, StepOperation
+from mockube.exploration.trace import OperatorRequest, Trace
+from mockube.operators.process import OperatorEnd, OperatorLog
+from tests.support.event_loop import yield_to_loop
+from tests.support.instant_clock import InstantClock
+
+EARLIER, NOW, LATER = (f"2026-01-01T00:00:0{second}.000000Z" for second in (1, 2, 3))
+RESTARTED = Disturbance(action=RESTART, step=0)
+
+
+class FakeClient:
+    """A server whose clock shows NOW, without objects."""
+
+    async def get(self, *_, **__):
+        return {"status": {"time": NOW}}
+
+    async def list(self, *_, **__):
+        return ObjectList([], "1", "")
+
+    async def create(self, *_, **__):
+        return {"metadata": {"name": "fault-1"}}
+
+    async def delete(self, *_, **__):
+        raise NotFound("it is gone")
+
+
+class FakeOperator:
+    def __init__(self, code=None):
+        self.code, self.log = code, OperatorLog()
+
+    def stop(self, grace):
+        return OperatorEnd(code=0, ignored_term=grace > 0 and self.code is None)
+
+
+class FakeStarter:
+    """Starts operators that send a request at once, or that have exited."""
+
+    def __init__(self, trace, code=None):
+        self._trace, self._code = trace, code
+        self.started = 0
+
+    def start(self, *_):
+        self.started += 1
+        if self._code is None:
+            self._trace.requests.append(request(LATER))
+        return FakeOperator(self._code)
+
+
+def request(began):
+    return OperatorRequest(
+        seconds=0.0, verb="watch", resource="pods", namespace="", name="", code=200, fault="",
+        is_answered_by_fault=False, message="", began=began,
+    )  # fmt: skip
+
+
+def new_director(plan=UNDISTURBED, code=None, **fields):
+    trace = Trace(clock=InstantClock(), operator="operator", objects={})
+    scenario = SimpleNamespace(environment={}, **fields)
+    starter = FakeStarter(trace, code)
+    setting = SimpleNamespace(
+        scenario=scenario,
+        starter=starter,
+        clock=InstantClock(),
+        access=SimpleNamespace(),
+        user="operator",
+    )
+    limits = RunLimits(settle=0.0, patience=0.0, max_seconds=60.0)
+    director = Director(setting, limits, plan, FakeClient(), trace, Path("run-1"))
+    return director, trace, starter
+
+
+@pytest.mark.parametrize(
+    ("code", "started"),
+    [pytest.param(None, 0, id="runs"), pytest.param(0, 1, id="success"), pytest.param(1, 1, id="error")],
+)
+async def test_operator_that_has_exited_is_started_again(code, started):
+    director, _, starter = new_director()
+    director._operators.append(FakeOperator(code))
+    await director._restart_ended()
+    assert starter.started == started
+    assert len(director.outcome.exits) == started
+
+
+async def test_operator_is_replaced_by_one_disturbance_at_a_time():
+    director, _, starter = new_director()
+    director._operators.append(FakeOperator())
+    await asyncio.gather(director.restart(RESTARTED), director.at_crash(RESTARTED, "explore-0"))
+    assert (starter.started, len(director._operators)) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("began", "is_heard"),
+    [pytest.param(EARLIER, False, id="watch of the one before"), pytest.param(NOW, True, id="own request")],
+)
+async def test_operator_is_heard_by_requests_that_begin_after_its_start(began, is_heard):
+    director, trace, _ = new_director()
+    trace.requests.append(request(began))
+    assert director._is_heard(NOW, 0, 0) is is_heard
+
+
+async def test_operator_is_heard_by_a_write_that_is_held_back():
+    director, trace, _ = new_director()
+    trace.hits["explore-0"] = 1
+    assert director._is_heard(NOW, 0, 0)
+
+
+async def test_second_operator_that_exits_leaves_the_run_as_not_applied():
+    director, _, _ = new_director(code=2)
+    first = FakeOperator()
+    director._operators.append(first)
+    await director._apply(Disturbance(action=SECOND, step=0))
+    assert (director.outcome.is_applied, director.outcome.problem) == (False, "")
+    assert director.outcome.exits == ["it exited with code 2"]
+    assert director._operators[-1] is first
+
+
+@pytest.mark.parametrize(("hits", "is_applied"), [pytest.param(0, False), pytest.param(1, True)])
+async def test_lease_is_lost_when_it_is_renewed(hits, is_applied, monkeypatch):
+    monkeypatch.setattr("mockube.exploration.director._MOMENT_SECONDS", 0.0)
+    director, trace, _ = new_director()
+    trace.hits["fault-1"] = hits
+    await director._apply(Disturbance(action=LOSE_LEASE, step=0))
+    assert director.outcome.is_applied is is_applied
+
+
+async def test_start_with_old_lists_needs_a_write():
+    director, _, starter = new_director()
+    director._operators.append(FakeOperator())
+    await director.at_crash_with_stale_start(Disturbance(action=STALE_START), "explore-0")
+    assert (director.outcome.is_applied, starter.started) == (False, 1)
+
+
+async def test_termination_is_not_ignored_while_a_write_is_held_back():
+    director, trace, _ = new_director()
+    director._operators.append(FakeOperator())
+    director._armed["explore-0"] = RESTARTED
+    trace.hits["explore-0"] = 1
+    await director.restart(RESTARTED)
+    assert not director.outcome.ignored_term
+    director._armed.clear()
+    await director.restart(RESTARTED)
+    assert director.outcome.ignored_term
+
+
+SITE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "site"}}
+SCALE = StepOperation(type="kubectl", arguments=["scale", "deployment/site"])
+
+
+@pytest.fixture
+def failing_steps(monkeypatch):
+    async def fail(*_):
+        raise StepFailed("kubectl scale deployment/site: not found")
+
+    monkeypatch.setattr("mockube.exploration.director.do_operation", fail)
+
+
+def director_of_step(plan, operation=SCALE):
+    return new_director(
+        plan,
+        act=[ScenarioStep(name="scale", operation=operation)],
+        subject=ObjectRef(target="ConfigMap/site"),
+    )[0]
+
+
+@pytest.mark.usefixtures("failing_steps")
+async def test_step_that_fails_after_a_disturbance_is_a_problem_of_the_run():
+    director = director_of_step(plan_of([RESTARTED]))
+    await director._act()
+    assert director.outcome.failed_steps == ["step 1: kubectl scale deployment/site: not found"]
+    with pytest.raises(StepFailed):
+        await director_of_step(UNDISTURBED)._act()
+
+
+@pytest.mark.usefixtures("failing_steps")
+@pytest.mark.parametrize(
+    "operation",
+    [
+        pytest.param(SCALE, id="needs the resource"),
+        pytest.param(StepOperation(type="apply", objects=[SITE]), id="would create it again"),
+    ],
+)
+async def test_step_after_the_deletion_of_the_resource_may_fail(operation):
+    director = director_of_step(plan_of([RESTARTED]), operation)
+    director._is_subject_deleted = True
+    director._operators.append(FakeOperator(0))
+    await director._act()
+    assert director.outcome.failed_steps == []
+
+
+async def test_step_waits_until_the_resource_is_created_anew(monkeypatch):
+    done = []
+
+    async def do(*_):
+        done.append("step")
+
+    async def create():
+        await yield_to_loop()
+        done.append("creation")
+
+    monkeypatch.setattr("mockube.exploration.director.do_operation", do)
+    director = director_of_step(plan_of([]))
+    director._later(create())
+    await director._act()
+    assert done == ["creation", "step"]

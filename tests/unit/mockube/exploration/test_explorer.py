@@ -1,0 +1,105 @@
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from mockube.exploration.director import RunOutcome
+from mockube.exploration.explorer import Explorer, Options
+from mockube.exploration.judgements import OperatorProblem
+from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
+from mockube.exploration.trace import Trace
+from mockube.failure import Failure
+from tests.support.event_loop import yield_to_loop
+from tests.support.instant_clock import InstantClock
+
+CRASH, RESTART = Disturbance(action="restart", step=0), Disturbance(action="second operator", step=0)
+PAIR = plan_of([CRASH, RESTART])
+
+
+def outcome_of(plan, **fields):
+    trace = Trace(clock=InstantClock(), operator="operator", objects={})
+    return RunOutcome(plan=plan, trace=trace, **fields)
+
+
+class FakeLaboratory:
+    """Runs plans without a cluster, and counts those in progress."""
+
+    def __init__(self, problem=""):
+        scenario = SimpleNamespace(act=(), subject=None, invariants=(), without=frozenset())
+        self.setting = SimpleNamespace(
+            clock=InstantClock(),
+            scenario=scenario,
+            user="operator",
+            starter=SimpleNamespace(text="./manager"),
+        )
+        self.in_progress = self.most = self.runs = 0
+        self._problem = problem
+
+    async def run(self, plan, *_):
+        self.runs += 1
+        self.in_progress += 1
+        self.most = max(self.most, self.in_progress)
+        await yield_to_loop()
+        if self._problem and self.runs > 1:
+            await asyncio.Event().wait()
+        self.in_progress -= 1
+        return outcome_of(plan, problem=self._problem)
+
+
+class ExplorerOfNames(Explorer):
+    """An explorer to which each plan shows the problems that a test has named; without a cluster."""
+
+    def __init__(self, shown, **arguments):
+        super().__init__(FakeLaboratory(), Options(jobs=1), **arguments)
+        self._shown = shown
+
+    async def _run(self, plan, slow=1):
+        del slow
+        return outcome_of(plan)
+
+    def problems(self, outcome):
+        return [OperatorProblem(type="end", text=key, key=(key,)) for key in self._shown(outcome.plan)]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+async def test_jobs_limit_undisturbed_runs(jobs):
+    laboratory = FakeLaboratory()
+    await Explorer(laboratory, Options(jobs=jobs)).learn()
+    assert laboratory.most == jobs
+
+
+async def test_undisturbed_run_that_fails_ends_the_others():
+    laboratory = FakeLaboratory(problem="it exited with code 1")
+    with pytest.raises(Failure, match=r"\./manager does not run undisturbed: it exited with code 1"):
+        await Explorer(laboratory, Options(jobs=1)).learn()
+
+
+async def test_both_problems_of_a_pair_are_reported_with_their_own_plans():
+    texts = {CRASH.action: "a", RESTART.action: "b"}
+    reported = []
+    explorer = ExplorerOfNames(
+        lambda plan: [texts[each.action] for each in plan.disturbances], show_finding=reported.append
+    )
+    await explorer._try(PAIR)
+    assert [(finding.plan.disturbances, finding.problems[0].text) for finding in reported] == [
+        ([CRASH], "a"),
+        ([RESTART], "b"),
+    ]
+    assert explorer.result.findings == reported
+
+
+async def test_problem_that_was_not_seen_again_is_reported_by_a_later_plan():
+    shown = iter([["a"], [], [], [], ["a"], ["a"], ["a"], ["a"], ["a"]])
+    explorer = ExplorerOfNames(lambda _: next(shown))
+    await explorer._try(plan_of([CRASH]))
+    assert (explorer.result.findings, explorer.result.not_seen_again) == ([], 1)
+    await explorer._try(plan_of([RESTART]))
+    assert len(explorer.result.findings) == 1
+
+
+async def test_run_with_a_problem_is_counted_as_not_judged():
+    explorer = Explorer(FakeLaboratory(problem="requests cannot be followed"), Options(jobs=1))
+    explorer._references[""] = None
+    await explorer._try(UNDISTURBED)
+    assert explorer.result.not_judged == {"requests cannot be followed": 1}
+    assert explorer.result.not_applied == 0
