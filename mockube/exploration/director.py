@@ -2,8 +2,9 @@
 
 import asyncio
 import base64
+import shlex
 import subprocess
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -131,7 +132,8 @@ class Director:
         except NeverQuiet:
             self.outcome.is_quiet = False
         finally:
-            supervision.cancel()
+            for task in (supervision, *self._pending):  # a wait for a deletion may take minutes
+                task.cancel()
             await asyncio.gather(supervision, *self._pending, return_exceptions=True)
             await asyncio.to_thread(self._kill_all)
         if not supervision.cancelled() and (error := supervision.exception()):
@@ -541,18 +543,34 @@ async def do_operation(requests: ObjectRequests, kubeconfig: Path, operation: St
         else:
             await requests.patch((target.target, None, operation.patch), target.namespace, None, "")
     else:
-        await asyncio.to_thread(_run_kubectl, kubeconfig, operation.arguments)
+        await asyncio.to_thread(run_kubectl, kubeconfig, operation)
 
 
 class StepFailed(Exception):
     """A command of a step failed; the message has its output."""
 
 
-def _run_kubectl(kubeconfig: Path, arguments: Sequence[str]) -> None:
-    command = [find_kubectl(), f"--kubeconfig={kubeconfig}", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_KUBECTL_SECONDS, check=False)  # noqa: S603 - it is the user's line
+def run_kubectl(kubeconfig: Path, operation: StepOperation, seconds: float = _KUBECTL_SECONDS) -> None:
+    """Run kubectl in the folder of the scenario, and in the namespace of the step unless its line has another."""
+    flags = [f"--kubeconfig={kubeconfig}", f"--namespace={operation.namespace}"]
+    line = shlex.join(["kubectl", *operation.arguments])
+    try:
+        done = subprocess.run(  # noqa: S603 - it is the user's line
+            [find_kubectl(), *flags, *operation.arguments],
+            cwd=operation.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise StepFailed(f"{line}: it did not end within {seconds:g} s") from error
+    except (OSError, ValueError) as error:  # such as a line that is too long
+        raise StepFailed(f"{line}: {error}") from error
     if done.returncode:
-        raise StepFailed(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
+        raise StepFailed(f"{line}: {done.stderr.strip() or f'it ended with code {done.returncode}'}")
 
 
 def write_kubeconfig(path: Path, access: Access, token: str, namespace: str) -> None:

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mockube.apimachinery.randomness import Random, SeededRandom
-from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client import kubeconfig
 from mockube.client.kinds import CONFIG_MAPS
@@ -26,9 +26,9 @@ from mockube.command_client import open_client
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import start_in
 from mockube.component_base.temporary_folder import temporary_folder
-from mockube.failure import Failure
+from mockube.failure import Failure, UsageError
 from mockube.history.versions import without_own_fields
-from mockube.objects.errors import KindNotServed, WaitFailed
+from mockube.objects.errors import InvalidType, InvalidValue, KindNotServed, WaitFailed
 from mockube.objects.requests import ObjectRequests
 from mockube.objects.resource_names import ResourceNames
 from mockube.operators.end_state import (
@@ -53,7 +53,6 @@ REPETITIONS: Final = 3
 FIRST_LIMITS: Final = RunLimits(settle=1.5, patience=0.0, max_seconds=60.0)
 """Those of the undisturbed runs, from which the others are learned."""
 MAX_OWNED: Final = 20
-MAX_NOT_KNOWN: Final = 5
 _ACCOUNT: Final = ("kube-system", "operator-under-test")
 _SERVICE_ACCOUNTS: Final = row("v1", "serviceaccounts", "ServiceAccount")
 _BINDINGS: Final = row(
@@ -64,7 +63,10 @@ _TOKEN_SECONDS: Final = 86_400
 _SETTLE: Final = (0.15, 3.0)
 _PATIENCE: Final = (2.0, 10.0)
 _LONGEST: Final = (10.0, 60.0)
-_EXPLAINED: Final = (ApiError, StepFailed, KindNotServed, WaitFailed, NoResponse, Failure)
+_EXPLAINED: Final = (
+    *(ApiError, NoResponse, Failure, StepFailed),
+    *(KindNotServed, WaitFailed, InvalidType, InvalidValue),
+)
 _CLUSTER_FLAGS: Final = ("--control-requests=20000", "--control-changes=20000")
 
 
@@ -98,7 +100,6 @@ class Exploration(Struct, kw_only=True):
     findings: list[OperatorFinding] = field(default_factory=list)
     runs: int = 0
     """The number of plans that were tried."""
-    total: int = 0
     not_applied: int = 0
     """Of these, how many could not take place: a moment did not come, or an object was not there."""
     not_seen_again: int = 0
@@ -158,7 +159,10 @@ async def _arrange(
                         await requests.wait(target, scenario.timeout, each.object.namespace)
             except _EXPLAINED as error:
                 raise InvalidScenario(f"arrange[{number}]: {error}") from error
-        token = await _token(client, namespace, name, has_rights=not scenario.service_account)
+        try:
+            token = await _token(client, namespace, name, has_rights=not scenario.service_account)
+        except _EXPLAINED as error:
+            raise InvalidScenario(f"operator.serviceAccount: {error}") from error
     return RunSetting(
         scenario=scenario,
         starter=starter,
@@ -190,10 +194,7 @@ async def _token(client: Client, namespace: str, name: str, *, has_rights: bool)
         "metadata": {},
         "spec": {"expirationSeconds": _TOKEN_SECONDS},
     }
-    try:
-        answer = await client.create(_SERVICE_ACCOUNTS, request, key=key, subresource="token")
-    except NotFound as error:
-        raise InvalidScenario(f"operator.serviceAccount: {error.message}") from error
+    answer = await client.create(_SERVICE_ACCOUNTS, request, key=key, subresource="token")
     return str(answer["status"]["token"])
 
 
@@ -428,7 +429,6 @@ class Explorer:
             if self._options.seconds is not None or len(singles) < self._options.plans
             else iter(singles)
         )
-        self.result.total = self._options.plans
         await self._run_all(every, began)
         self.result.seconds = self._clock.monotonic() - began
         return self.result
@@ -504,6 +504,8 @@ class Explorer:
 
     async def replay(self, plan: Plan) -> tuple[RunOutcome, OperatorFinding | None]:
         """Run one plan, and return what is wrong with it; None if nothing is."""
+        if plan.ending not in ("", *self._possible_endings()):
+            raise UsageError(f"the scenario has nothing that can be deleted in this way: {plan}")
         await self.learn()
         outcome = await self._run(plan, slow=2)
         if not plan.disturbances:  # what is wrong undisturbed is no difference from the undisturbed runs

@@ -13,7 +13,7 @@ from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.failure import UsageError
 
 from .judgements import OperatorProblem
-from .plans import TEXTS, Disturbance, Plan, plan_of
+from .plans import AT_WRITES, TEXTS, Disturbance, Plan, plan_of
 from .trace import Trace
 
 TYPE: Final = "Finding of mockube explore"
@@ -122,6 +122,9 @@ def read_finding(path: Path) -> Replay:
     unknown = [each.action for each in disturbances if each.action not in TEXTS]
     if unknown:
         raise UsageError(f'{path}: unknown action "{unknown[0]}"')
+    incomplete = [each.action for each in disturbances if each.action in AT_WRITES and each.write is None]
+    if incomplete:
+        raise UsageError(f'{path}: the action "{incomplete[0]}" needs a write')
     return replay
 
 

@@ -58,12 +58,6 @@ class Disturbance(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{TEXTS[self.action]}{about}, {when}"
 
     @property
-    def coverage(self) -> tuple[str, str]:
-        """The moment and the action, for the figure of coverage."""
-        place = str(self.write) if self.write is not None else f"step {self.step}"
-        return f"{place} {self.resource}{self.object}", self.action
-
-    @property
     def touched(self) -> str:
         """The resource that it is about, by which pairs are chosen."""
         return self.write.resource.partition("/")[0] if self.write is not None else self.resource
@@ -131,6 +125,8 @@ ENDINGS: Final[Mapping[str, str]] = {DELETE_SUBJECT: DELETE, TERMINATE_NAMESPACE
 """The actions after which the end is that of another undisturbed run."""
 
 _WRITE_ACTIONS: Final = (CRASH_BEFORE, CRASH_AFTER, LOSE_ANSWER, *REFUSALS)
+AT_WRITES: Final = (*_WRITE_ACTIONS, STALE_START)
+"""The actions that take place at a write only."""
 _CONFLICTING: Final = ("update", "patch")
 """The verbs that a conflict can meet: a create that is refused with 409 would say that the object exists."""
 

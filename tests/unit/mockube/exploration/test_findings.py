@@ -63,6 +63,11 @@ def test_report(tmp_path):
             id="unknown action",
         ),
         pytest.param(
+            "{type: Finding of mockube explore, scenario: s, command: [c], plan: [{action: crash before}]}",
+            'the action "crash before" needs a write',
+            id="no write",
+        ),
+        pytest.param(
             "{type: Finding of mockube explore, scenario: 3, command: [c], plan: []}",
             "Expected `str`",
             id="no text",
