@@ -12,6 +12,7 @@ from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import non_negative_int, positive_int, seconds
 from mockube.failure import UsageError
 
+from .interruption import interrupted_by_sigterm
 from .output import Code
 from .parsing import CommandParser
 from .progress import print_line
@@ -65,12 +66,14 @@ def add_flags(parser: CommandParser) -> None:
 def run(options: argparse.Namespace) -> int:
     scenario, command = _arguments(options)
     if options.replay is not None:
-        return _replay(options, scenario, command)
+        with interrupted_by_sigterm():
+            return _replay(options, scenario, command)
     if not scenario:
         raise UsageError("no scenario: use `mockube explore SCENARIO -- CMD ...`")
     if not command:
         raise UsageError("no command of an operator: use `mockube explore SCENARIO -- CMD ...`")
-    return _explore(options, scenario, command)
+    with interrupted_by_sigterm():
+        return _explore(options, scenario, command)
 
 
 def _arguments(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
