@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mockube.component_base.clock import RealClock
+from mockube.component_base.printable import printable
 from mockube.objects.arguments import read_count, read_seconds
 
 from .explorer import Exploration, Explorer, Options, PlanProgress, laboratory
@@ -85,7 +86,7 @@ def lines_of(exploration: Exploration, paths: Sequence[Path | None] = ()) -> Ite
     for number, finding in enumerate(exploration.findings, 1):
         yield from report(finding, number, paths[number - 1] if paths else None)
         yield ""
-    yield from (f"note: {note}" for note in exploration.notes)
+    yield from (printable(f"note: {note}") for note in exploration.notes)
     found = len(exploration.findings)
     yield f"{found} finding{'' if found == 1 else 's'} in {exploration.runs} plans, in {exploration.seconds:.1f} s"
     yield f"covered: {exploration.coverage()}"

@@ -25,11 +25,11 @@ from mockube.kubectl import find_kubectl
 from mockube.objects.conditions import read_condition
 from mockube.objects.errors import KindNotServed, WaitFailed
 from mockube.objects.requests import ObjectRequests
-from mockube.operators.end_state import Identity
+from mockube.operators.end_state import Identity, kind_of
 from mockube.operators.process import RunningOperator
 
 from . import plans
-from .edits import Edit, edit_of
+from .edits import Edit, edits_of
 from .plans import Disturbance, Plan
 from .scenario import GONE, Expectation, Scenario, StepOperation
 from .starters import Starter
@@ -41,6 +41,8 @@ HEARD_SECONDS: Final = 60.0
 FOREVER: Final = 1e6
 MAX_EXITS: Final = 5
 """After so many exits by itself in a run, an operator is not started again."""
+MAX_EDITS: Final = 10
+"""So many fields of an object are tried, until a change of one is accepted."""
 _EXIT_DELAY: Final = 0.05
 _GRACE_SECONDS: Final = 5.0
 _KUBECTL_SECONDS: Final = 60.0
@@ -459,25 +461,36 @@ class Director:
         await self._requests.delete(kind, name, namespace or "default", ignore_not_found=True)
 
     async def edit_owned(self, disturbance: Disturbance) -> None:
-        await self._patch(self._find(disturbance), lambda edit: edit.forward)
+        await self._edit(self._find(disturbance))
 
     async def change_subject(self, disturbance: Disturbance) -> None:
-        edit = await self._patch(self._find(disturbance), lambda edit: edit.forward)
+        edit = await self._edit(self._find(disturbance))
         await self._quiet()
         kind, namespace, name = self._find(disturbance)
         await self._requests.patch((kind, name, edit.back), namespace or "default", "merge", "")
 
-    async def _patch(self, identity: Identity, choose: Callable[[Edit], Mapping[str, Any]]) -> Edit:
+    async def _edit(self, identity: Identity) -> Edit:
+        """Change a field of an object: the first one that may have another value."""
         kind, namespace, name = identity
-        edit = edit_of(self._trace.objects[identity])
-        if edit is None:
-            raise ObjectMissing(f"{kind} {name} has no field to change")
+        problem = "it has no field to change"
+        for edit in edits_of(await self._current(identity))[:MAX_EDITS]:
+            try:
+                await self._requests.patch((kind, name, edit.forward), namespace or "default", "merge", "")
+            except ApiError as error:
+                problem = error.message
+            else:
+                self._trace.note(f"{edit.text} of {kind} {name}")
+                return edit
+        raise ObjectMissing(f"{kind} {name}: {problem}")
+
+    async def _current(self, identity: Identity) -> ReadOnlyTree:
+        """Return an object from the server: a trace has no values of Secrets."""
+        kind, namespace, name = identity
         try:
-            await self._requests.patch((kind, name, choose(edit)), namespace or "default", "merge", "")
-        except ApiError as error:
-            raise ObjectMissing(error.message) from error
-        self._trace.note(f"{edit.text} of {kind} {name}")
-        return edit
+            tree: ReadOnlyTree = await self._requests.get(kind, name, namespace or "default")
+        except (NotFound, KindNotServed) as error:
+            raise ObjectMissing(f"there is no {kind} {name}") from error
+        return tree
 
     async def delete_subject(self, disturbance: Disturbance) -> None:
         await self._end_subject(plans.ENDINGS[disturbance.action])
@@ -485,9 +498,12 @@ class Director:
     async def recreate_subject(self, disturbance: Disturbance) -> None:
         """Delete the resource, and create it with the same content when it is gone, but without what the operator has noted in it."""
         kind, namespace, name = self._find(disturbance)
-        current = self._trace.objects[kind, namespace, name]
+        current = await self._current((kind, namespace, name))
         applied = (tree for step in self._setting.scenario.act for tree in step.operation.objects)
-        metadata = next((tree["metadata"] for tree in applied if meta.name(tree) == name), {"name": name})
+        metadata = next(
+            (tree["metadata"] for tree in applied if (kind_of(tree), meta.name(tree)) == (kind, name)),
+            {"name": name},
+        )
         content = {field: value for field, value in current.items() if field not in ("metadata", "status")}
         await self._requests.delete(kind, name, namespace or "default", ignore_not_found=True)
 

@@ -71,12 +71,17 @@ class Plan(Struct, frozen=True, kw_only=True):
     """What happens at the end of each run with which its end is compared: `delete` or `terminate`; "" for nothing."""
 
     def __str__(self) -> str:
-        return "; ".join(map(str, self.disturbances)) or "nothing is disturbed"
+        return "; ".join(map(str, self.disturbances)) or UNDISTURBED_TEXTS[self.ending]
 
 
 UNDISTURBED: Final = Plan()
 DELETE: Final = "delete"
 TERMINATE: Final = "terminate"
+UNDISTURBED_TEXTS: Final[Mapping[str, str]] = {
+    "": "nothing is disturbed",
+    DELETE: "nothing is disturbed, and the resource is deleted at the end",
+    TERMINATE: "nothing is disturbed, and the namespace is deleted at the end",
+}
 
 CRASH_BEFORE: Final = "crash before"
 CRASH_AFTER: Final = "crash after"
