@@ -21,6 +21,7 @@ from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import start, timeout
 from mockube.control_objects import FAULTS, object_of
+from mockube.failure import Failure
 from mockube.kubectl import find_kubectl
 from mockube.objects.conditions import read_condition
 from mockube.objects.errors import KindNotServed, WaitFailed
@@ -329,7 +330,10 @@ class Director:
 
     def _kill_all(self) -> None:
         for operator in self._operators:
-            operator.kill()
+            try:
+                operator.kill()
+            except Failure as failure:
+                self.outcome.problem = str(failure)
             self.outcome.log += operator.log.text()
 
     # --- disturbances
