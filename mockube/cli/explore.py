@@ -111,14 +111,14 @@ def _arguments(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
 
 
 def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str]) -> int:
-    from mockube.exploration.api import explored, lines_of  # noqa: PLC0415 - it imports a whole control plane
+    from mockube.exploration.api import lines_of, run_exploration  # noqa: PLC0415 - it imports a whole control plane
     from mockube.exploration.findings import remove_findings, write_finding  # noqa: PLC0415 - as above
     from mockube.exploration.scenario import read_scenario_file  # noqa: PLC0415 - as above
     from mockube.exploration.starters import CommandStarter  # noqa: PLC0415 - as above
 
     read = read_scenario_file(Path(scenario))
     with closing(CommandStarter(command)) as starter:
-        exploration = asyncio.run(explored(read, starter, _options(options), _print_progress))
+        exploration = asyncio.run(run_exploration(read, starter, _options(options), _print_progress))
     _end_progress(exploration)
     remove_findings(options.output)
     paths = [options.output / f"finding-{number}.yaml" for number in range(1, len(exploration.findings) + 1)]

@@ -29,7 +29,7 @@ def explore(  # noqa: PLR0913 - each is an option of the exploration
     seed: int = 0,
     jobs: int = 0,
     patience: float | None = None,
-) -> "Explored":
+) -> "ExplorationReport":
     """Run an operator in forks of a cluster, disturb each run at another moment, and return what then is wrong.
 
     `scenario` is the path of a file, or its content as a dict, whose paths are relative to the current folder. The operator is a
@@ -53,10 +53,10 @@ def explore(  # noqa: PLR0913 - each is an option of the exploration
     )
     starter: Starter = FunctionStarter(main) if main is not None else CommandStarter(command)
     with closing(starter):
-        return Explored(_run(lambda: explored(read, starter, options)))
+        return ExplorationReport(_run(lambda: run_exploration(read, starter, options)))
 
 
-async def explored(
+async def run_exploration(
     scenario: Scenario,
     starter: Starter,
     options: Options,
@@ -66,7 +66,7 @@ async def explored(
         return await Explorer(lab, options, show_progress).explore()
 
 
-class Explored:
+class ExplorationReport:
     """What an exploration has found. Its text is the report."""
 
     def __init__(self, exploration: Exploration) -> None:

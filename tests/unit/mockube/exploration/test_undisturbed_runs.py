@@ -43,35 +43,35 @@ def explorer(tmp_path, objects, *, without=(), **of_deletion):
 
 
 async def test_resource_that_an_undisturbed_deletion_does_not_end_is_reported(tmp_path):
-    explored = explorer(tmp_path, {"", DELETE})
-    await explored.learn()
-    (finding,) = explored.result.findings
+    exploring = explorer(tmp_path, {"", DELETE})
+    await exploring.learn()
+    (finding,) = exploring.result.findings
     assert finding.plan == Plan(ending=DELETE)
     assert [problem.text for problem in finding.problems] == [
         "Site.example.com blog in default still exists after its deletion: it has the finalizers example.com/stop"
     ]
-    assert (await explored.replay(finding.plan))[1] == finding
+    assert (await exploring.replay(finding.plan))[1] == finding
 
 
 async def test_deletion_after_which_an_operator_is_never_quiet_is_reported_and_not_used(tmp_path):
-    explored = explorer(tmp_path, {""}, is_quiet=False)
-    learned = await explored.learn()
-    (finding,) = explored.result.findings
+    exploring = explorer(tmp_path, {""}, is_quiet=False)
+    learned = await exploring.learn()
+    (finding,) = exploring.result.findings
     assert [problem.text for problem in finding.problems] == ["it never becomes quiet"]
     assert "delete the resource" in learned.without
 
 
 async def test_deletion_that_ends_is_no_finding(tmp_path):
-    explored = explorer(tmp_path, {""})
-    learned = await explored.learn()
-    assert explored.result.findings == []
+    exploring = explorer(tmp_path, {""})
+    learned = await exploring.learn()
+    assert exploring.result.findings == []
     assert (learned.subject, [*learned.without]) == ("Site.example.com/blog", [])
 
 
 async def test_subject_that_no_run_has_is_a_note(tmp_path):
-    explored = explorer(tmp_path, {})
-    assert (await explored.learn()).subject == ""
-    assert "there is no Site.example.com/blog in an undisturbed run" in explored.result.notes[-1]
+    exploring = explorer(tmp_path, {})
+    assert (await exploring.learn()).subject == ""
+    assert "there is no Site.example.com/blog in an undisturbed run" in exploring.result.notes[-1]
 
 
 async def test_plan_whose_deletion_the_scenario_leaves_out_is_refused(tmp_path):
@@ -80,9 +80,9 @@ async def test_plan_whose_deletion_the_scenario_leaves_out_is_refused(tmp_path):
 
 
 async def test_step_that_fails_undisturbed_has_the_log(tmp_path):
-    explored = explorer(tmp_path, {""}, failed_steps=["step 1"], log="one\ntwo\n")
+    exploring = explorer(tmp_path, {""}, failed_steps=["step 1"], log="one\ntwo\n")
     with pytest.raises(ScenarioFails) as raised:
-        await explored.learn()
+        await exploring.learn()
     assert isinstance(raised.value, Failure)
     assert str(raised.value).splitlines()[1:] == ["the operator printed:", "one", "two"]
 
