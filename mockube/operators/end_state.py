@@ -279,12 +279,11 @@ def _cleaned(tree: ReadOnlyTree, texts: Mapping[str, str]) -> ReadOnlyTree:
 def _cleaned_part(
     name: str, part: Any, texts: Mapping[str, str], generation: Any, of_kind: AbstractSet[str]
 ) -> Any:
-    match name:
-        case "metadata":
-            kept = {field: value for field, value in part.items() if field not in _METADATA}
-            return _clean(kept, texts, _NO_NAMES)
-        case "status":
-            return _clean(_with_ages(part, generation), texts, _OMITTED_OF_STATUS)
+    if name == "metadata":
+        kept = {field: value for field, value in part.items() if field not in _METADATA}
+        return _clean(kept, texts, _NO_NAMES)
+    if name == "status":
+        return _clean(_with_ages(part, generation), texts, _OMITTED_OF_STATUS)
     return _clean(part, texts, of_kind)
 
 
