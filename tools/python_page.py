@@ -55,7 +55,7 @@ SECTIONS = (
     Section(title="`connect`", file="connection.py", name="connect"),
     Section(title="`Connection`", file="connection.py", name="Connection"),
     Section(title="`explore`", file="exploration/api.py", name="explore"),
-    Section(title="The result of `explore`", file="exploration/api.py", name="Explored"),
+    Section(title="The result of `explore`", file="exploration/api.py", name="ExplorationReport"),
     Section(title="`ExecResult`", file="objects/exec.py", name="ExecResult"),
     Section(title="The result of `port_forward`", file="objects/port_forward.py", name="PortForward"),
     Section(title="The result of `inject`", file="embedded/handle.py", name="Fault"),

@@ -2,16 +2,19 @@
 
 import argparse
 import asyncio
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import non_negative_int, positive_int, seconds
+from mockube.component_base.printable import printable
 from mockube.failure import UsageError
 
+from .interruption import interrupted_by_sigterm
 from .output import Code
 from .parsing import CommandParser
 from .progress import print_line
@@ -45,7 +48,7 @@ def add_flags(parser: CommandParser) -> None:
         "--patience",
         type=seconds,
         metavar="TIME",
-        help="how long a run whose end is not as expected may go on (8 times the max_seconds pause of an undisturbed run)",
+        help="how long a run whose end is not as expected may go on (2 to 10 seconds, more for an operator that pauses longer)",
     )
     parser.add_argument(
         "--output",
@@ -66,12 +69,35 @@ def add_flags(parser: CommandParser) -> None:
 def run(options: argparse.Namespace) -> int:
     scenario, command = _arguments(options)
     if options.replay is not None:
-        return _replay(options, scenario, command)
+        return _run(lambda: _replay(options, scenario, command))
     if not scenario:
         raise UsageError("no scenario: use `mockube explore SCENARIO -- CMD ...`")
     if not command:
         raise UsageError("no command of an operator: use `mockube explore SCENARIO -- CMD ...`")
-    return _explore(options, scenario, command)
+    _check_folder(options.output)
+    return _run(lambda: _explore(options, scenario, command))
+
+
+def _run(explore: Callable[[], int]) -> int:
+    from mockube.exploration.explorer import ScenarioFails  # noqa: PLC0415 - as below
+
+    try:
+        with interrupted_by_sigterm():
+            return explore()
+    except ScenarioFails as failure:
+        for line in str(failure).splitlines():
+            print_line(line)
+        return Code.ERROR
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise UsageError for a folder into which no findings can be written."""
+    absolute = folder.absolute()
+    place = next(each for each in (absolute, *absolute.parents) if each.exists())
+    if not place.is_dir():
+        raise UsageError(f"--output: {place}: it is no folder")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise UsageError(f"--output: {place}: the folder is not writable")
 
 
 def _arguments(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
@@ -86,8 +112,8 @@ def _arguments(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
 
 
 def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str]) -> int:
-    from mockube.exploration.api import explored, lines_of  # noqa: PLC0415 - it imports a whole control plane
-    from mockube.exploration.findings import write_finding  # noqa: PLC0415 - as above
+    from mockube.exploration.api import lines_of, run_exploration  # noqa: PLC0415 - it imports a whole control plane
+    from mockube.exploration.findings import remove_findings, write_finding  # noqa: PLC0415 - as above
     from mockube.exploration.scenario import read_scenario_file  # noqa: PLC0415 - as above
     from mockube.exploration.starters import CommandStarter  # noqa: PLC0415 - as above
 
@@ -95,7 +121,9 @@ def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str])
     paths: list[Path] = []
 
     def write(finding: "OperatorFinding") -> None:
-        """Write a finding at once: an exploration may be interrupted."""
+        """Write a finding at once, as an exploration may be interrupted, in place of those of an earlier one."""
+        if not paths:
+            remove_findings(options.output)
         path = options.output / f"finding-{len(paths) + 1}.yaml"
         write_finding(
             path, finding, scenario=str(Path(scenario).resolve()), command=command, seed=options.seed
@@ -104,11 +132,15 @@ def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str])
 
     with closing(CommandStarter(command)) as starter:
         try:
-            exploration = asyncio.run(explored(read, starter, _options(options), _print_progress, write))
+            exploration = asyncio.run(
+                run_exploration(read, starter, _options(options), _print_progress, write)
+            )
         except BaseException:
             if paths:
                 print_line(f"what was found until now: {', '.join(map(str, paths))}")
             raise
+    if not paths:
+        remove_findings(options.output)
     _end_progress(exploration)
     for line in lines_of(exploration, paths):
         print(line)
@@ -129,7 +161,7 @@ def _replay(options: argparse.Namespace, scenario: str, command: Sequence[str]) 
             async with laboratory(read, starter, RealClock()) as lab:
                 outcome, finding = await Explorer(lab, _options(options)).replay(replay.plan)
         if outcome.problem:
-            print(f"the plan could not be run: {outcome.problem}")
+            print(printable(f"the plan could not be run: {outcome.problem}"))
         elif not outcome.is_applied:
             print("the plan did not take place: its moment did not come, or its object was not there")
         if finding is None:

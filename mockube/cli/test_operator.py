@@ -17,6 +17,7 @@ from mockube.component_base.suggestions import did_you_mean
 from mockube.failure import UsageError
 from mockube.lint.minor_ranges import read_minors
 
+from .interruption import interrupted_by_sigterm
 from .output import Code, table
 from .parsing import CommandParser
 from .progress import FrequentSteps, Progress, is_live
@@ -181,7 +182,7 @@ def run(options: argparse.Namespace) -> int:
     setup = _setup(options, names, command)
     # Clusters that end warn of what is cancelled, on stderr if nothing handles it.
     logging.getLogger("mockube").addHandler(logging.NullHandler())
-    with _progress() as on_step:
+    with interrupted_by_sigterm(), _progress() as on_step:
         context = Context(setup=setup, on_step=on_step)
         judgements = judge_all(context, chosen, jobs=options.jobs)
     report = OperatorReport(

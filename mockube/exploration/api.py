@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mockube.component_base.clock import RealClock
+from mockube.component_base.printable import printable
 from mockube.objects.arguments import read_count, read_seconds
 
 from .explorer import Exploration, Explorer, Options, ShowFinding, ShowProgress, laboratory
@@ -28,7 +29,7 @@ def explore(  # noqa: PLR0913 - each is an option of the exploration
     seed: int = 0,
     jobs: int = 0,
     patience: float | None = None,
-) -> "Explored":
+) -> "ExplorationReport":
     """Run an operator in forks of a cluster, disturb each run at another moment, and return what then is wrong.
 
     `scenario` is the path of a file, or its content as a dict, whose paths are relative to the current folder. The operator is a
@@ -52,10 +53,10 @@ def explore(  # noqa: PLR0913 - each is an option of the exploration
     )
     starter: Starter = FunctionStarter(main) if main is not None else CommandStarter(command)
     with closing(starter):
-        return Explored(_run(lambda: explored(read, starter, options)))
+        return ExplorationReport(_run(lambda: run_exploration(read, starter, options)))
 
 
-async def explored(
+async def run_exploration(
     scenario: Scenario,
     starter: Starter,
     options: Options,
@@ -66,7 +67,7 @@ async def explored(
         return await Explorer(lab, options, show_progress, show_finding).explore()
 
 
-class Explored:
+class ExplorationReport:
     """What an exploration has found. Its text is the report."""
 
     def __init__(self, exploration: Exploration) -> None:
@@ -86,7 +87,7 @@ def lines_of(exploration: Exploration, paths: Sequence[Path | None] = ()) -> Ite
     for number, finding in enumerate(exploration.findings, 1):
         yield from report(finding, number, paths[number - 1] if paths else None)
         yield ""
-    yield from (f"note: {note}" for note in exploration.notes)
+    yield from (printable(f"note: {note}") for note in exploration.notes)
     found = len(exploration.findings)
     yield f"{found} finding{'' if found == 1 else 's'} in {exploration.runs} plans, in {exploration.seconds:.1f} s"
     yield f"covered: {exploration.coverage()}"

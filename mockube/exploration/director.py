@@ -1,8 +1,9 @@
 """One run: a fork, the operator in it, the steps of the scenario, the disturbances of a plan, and what the run then looks like."""
 
 import asyncio
+import shlex
 import subprocess
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -11,12 +12,14 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.kubeconfig import Access
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import start, timeout
 from mockube.control_objects import CLOCK, CLOCKS, FAULTS, list_changes, object_of
+from mockube.failure import Failure
 from mockube.kubectl import find_kubectl
 from mockube.objects.conditions import read_condition
 from mockube.objects.errors import KindNotServed, WaitFailed
@@ -26,7 +29,7 @@ from mockube.operators.end_state import NOISE, Identity, kind_of
 from mockube.operators.process import RunningOperator
 
 from . import plans
-from .edits import Edit, edit_of
+from .edits import Edit, edits_of
 from .plans import Disturbance, Plan
 from .scenario import GONE, Expectation, Scenario, StepOperation
 from .starters import Starter
@@ -38,6 +41,8 @@ HEARD_SECONDS: Final = 60.0
 FOREVER: Final = 1e6
 MAX_EXITS: Final = 5
 """After so many exits by itself in a run, an operator is not started again."""
+MAX_EDITS: Final = 10
+"""So many fields of an object are tried, until a change of one is accepted."""
 _EXIT_DELAY: Final = 0.05
 _GRACE_SECONDS: Final = 30.0
 """How long an operator may take to end after SIGTERM, as with a kubelet."""
@@ -136,7 +141,8 @@ class Director:
         except NeverQuiet:
             self.outcome.is_quiet = False
         finally:
-            supervision.cancel()
+            for task in (supervision, *self._pending):  # a wait for a deletion may take minutes
+                task.cancel()
             await asyncio.gather(supervision, *self._pending, return_exceptions=True)
             await asyncio.to_thread(self._kill_all)
         if not supervision.cancelled() and (error := supervision.exception()):
@@ -395,7 +401,10 @@ class Director:
 
     def _kill_all(self) -> None:
         for operator in self._operators:
-            operator.kill()
+            try:
+                operator.kill()
+            except Failure as failure:
+                self.outcome.problem = str(failure)
             self.outcome.log += operator.log.text()
 
     # --- disturbances
@@ -545,25 +554,36 @@ class Director:
         await self._requests.delete(kind, name, namespace or "default", ignore_not_found=True)
 
     async def edit_owned(self, disturbance: Disturbance) -> None:
-        await self._patch(self._find(disturbance), lambda edit: edit.forward)
+        await self._edit(self._find(disturbance))
 
     async def change_subject(self, disturbance: Disturbance) -> None:
-        edit = await self._patch(self._find(disturbance), lambda edit: edit.forward)
+        edit = await self._edit(self._find(disturbance))
         await self._quiet()
         kind, namespace, name = self._find(disturbance)
         await self._requests.patch((kind, name, edit.back), namespace or "default", "merge", "")
 
-    async def _patch(self, identity: Identity, choose: Callable[[Edit], Mapping[str, Any]]) -> Edit:
+    async def _edit(self, identity: Identity) -> Edit:
+        """Change a field of an object: the first one that may have another value."""
         kind, namespace, name = identity
-        edit = edit_of(self._trace.objects[identity])
-        if edit is None:
-            raise ObjectMissing(f"{kind} {name} has no field to change")
+        problem = "it has no field to change"
+        for edit in edits_of(await self._current(identity))[:MAX_EDITS]:
+            try:
+                await self._requests.patch((kind, name, edit.forward), namespace or "default", "merge", "")
+            except ApiError as error:
+                problem = error.message
+            else:
+                self._trace.note(f"{edit.text} of {kind} {name}")
+                return edit
+        raise ObjectMissing(f"{kind} {name}: {problem}")
+
+    async def _current(self, identity: Identity) -> ReadOnlyTree:
+        """Return an object from the server: a trace has no values of Secrets."""
+        kind, namespace, name = identity
         try:
-            await self._requests.patch((kind, name, choose(edit)), namespace or "default", "merge", "")
-        except ApiError as error:
-            raise ObjectMissing(error.message) from error
-        self._trace.note(f"{edit.text} of {kind} {name}")
-        return edit
+            tree: ReadOnlyTree = await self._requests.get(kind, name, namespace or "default")
+        except (NotFound, KindNotServed) as error:
+            raise ObjectMissing(f"there is no {kind} {name}") from error
+        return tree
 
     async def delete_subject(self, disturbance: Disturbance) -> None:
         await self._end_subject(plans.ENDINGS[disturbance.action])
@@ -571,9 +591,12 @@ class Director:
     async def recreate_subject(self, disturbance: Disturbance) -> None:
         """Delete the resource, and create it with the same content when it is gone, but without what the operator has noted in it."""
         kind, namespace, name = self._find(disturbance)
-        current = self._trace.objects[kind, namespace, name]
+        current = await self._current((kind, namespace, name))
         applied = (tree for step in self._setting.scenario.act for tree in step.operation.objects)
-        metadata = next((tree["metadata"] for tree in applied if meta.name(tree) == name), {"name": name})
+        metadata = next(
+            (tree["metadata"] for tree in applied if (kind_of(tree), meta.name(tree)) == (kind, name)),
+            {"name": name},
+        )
         content = {field: value for field, value in current.items() if field not in ("metadata", "status")}
         await self._requests.delete(kind, name, namespace or "default", ignore_not_found=True)
 
@@ -628,25 +651,34 @@ async def do_operation(requests: ObjectRequests, kubeconfig: Path, operation: St
         else:
             await requests.patch((target.target, None, operation.patch), target.namespace, None, "")
     else:
-        await asyncio.to_thread(_run_kubectl, kubeconfig, operation.arguments)
+        await asyncio.to_thread(run_kubectl, kubeconfig, operation)
 
 
 class StepFailed(Exception):
     """A command of a step failed; the message has its output."""
 
 
-def _run_kubectl(kubeconfig: Path, arguments: Sequence[str]) -> None:
-    command = [find_kubectl(), f"--kubeconfig={kubeconfig}", *arguments]
+def run_kubectl(kubeconfig: Path, operation: StepOperation, seconds: float = _KUBECTL_SECONDS) -> None:
+    """Run kubectl in the folder of the scenario, and in the namespace of the step unless its line has another."""
+    flags = [f"--kubeconfig={kubeconfig}", f"--namespace={operation.namespace}"]
+    line = shlex.join(["kubectl", *operation.arguments])
     try:
         done = subprocess.run(  # noqa: S603 - it is the user's line
-            command, capture_output=True, text=True, timeout=_KUBECTL_SECONDS, check=False
+            [find_kubectl(), *flags, *operation.arguments],
+            cwd=operation.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise StepFailed(
-            f"kubectl {' '.join(arguments)}: it did not end within {_KUBECTL_SECONDS:g} s"
-        ) from error
+        raise StepFailed(f"{line}: it did not end within {seconds:g} s") from error
+    except (OSError, ValueError) as error:  # such as a line that is too long
+        raise StepFailed(f"{line}: {error}") from error
     if done.returncode:
-        raise StepFailed(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
+        raise StepFailed(f"{line}: {done.stderr.strip() or f'it ended with code {done.returncode}'}")
 
 
 _FREEZE: Final[Mapping[str, Any]] = {"delay": {"seconds": FOREVER}}

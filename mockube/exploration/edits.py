@@ -1,10 +1,12 @@
-"""The edit of an object by somebody else: the field that can most likely have another value, and its value before."""
+"""The edits of an object by somebody else: its fields, each with another value, and with its value before."""
 
-from collections.abc import Iterator, Mapping
+import base64
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 
 _PARTS: Final = ("spec", "data", "stringData")
@@ -20,17 +22,19 @@ class Edit(Struct, frozen=True, kw_only=True):
     back: Mapping[str, Any]
 
 
-def edit_of(tree: ReadOnlyTree) -> Edit | None:
-    """Return an edit of an object; None if it has no field that can be edited."""
+def edits_of(tree: ReadOnlyTree) -> Sequence[Edit]:
+    """Return an edit of each field of an object, the one that is accepted most likely first."""
     fields = [found for part in _PARTS for found in _scalars((part,), tree.get(part))]
-    if not fields:
-        return None
-    path, value = min(
-        fields, key=lambda field: (field[0][-1] != "replicas", _ORDER.index(type(field[1])), field[0])
-    )
-    other = _other(value)
+    fields.sort(key=lambda field: (field[0][-1] != "replicas", _ORDER.index(type(field[1])), field[0]))
+    is_secret = (meta.api_version(tree), meta.kind(tree)) == ("v1", "Secret")
+    return [_edit(path, value, is_encoded=is_secret and path[0] == "data") for path, value in fields]
+
+
+def _edit(path: tuple[str, ...], value: Any, *, is_encoded: bool) -> Edit:
+    other = base64.b64encode(f"{value}-edited".encode()).decode() if is_encoded else _other(value)
+    shown = "another value" if is_encoded else repr(other)
     return Edit(
-        text=f"{'.'.join(path)} is set to {other!r}", forward=_nested(path, other), back=_nested(path, value)
+        text=f"{'.'.join(path)} is set to {shown}", forward=_nested(path, other), back=_nested(path, value)
     )
 
 

@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import chain
 from pathlib import Path
@@ -13,8 +13,9 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import Random, SeededRandom
-from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client import kubeconfig
 from mockube.client.kinds import CONFIG_MAPS
@@ -26,9 +27,9 @@ from mockube.command_client import open_client
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import run_until, start_in
 from mockube.component_base.temporary_folder import temporary_folder
-from mockube.failure import Failure
+from mockube.failure import Failure, UsageError
 from mockube.history.versions import without_own_fields
-from mockube.objects.errors import KindNotServed, WaitFailed
+from mockube.objects.errors import InvalidType, InvalidValue, KindNotServed, WaitFailed
 from mockube.objects.requests import ObjectRequests
 from mockube.objects.resource_names import ResourceNames
 from mockube.operators.account import UNDER_TEST, account_with_all_rights, write_kubeconfig
@@ -38,6 +39,7 @@ from mockube.operators.end_state import (
     end_state,
     identity_of,
     kind_of,
+    label_of,
     learn_varying,
 )
 
@@ -53,8 +55,9 @@ from .trace import Trace, following
 REPETITIONS: Final = 3
 FIRST_LIMITS: Final = RunLimits(settle=1.5, patience=0.0, max_seconds=60.0)
 """Those of the undisturbed runs, from which the others are learned."""
+DELETION_SECONDS: Final = 10.0
+"""How long an undisturbed deletion may take after the last write."""
 MAX_OWNED: Final = 20
-MAX_NOT_KNOWN: Final = 5
 _ACCOUNT: Final = ("kube-system", UNDER_TEST)
 _SERVICE_ACCOUNTS: Final = row("v1", "serviceaccounts", "ServiceAccount")
 _BINDINGS: Final = row(
@@ -65,7 +68,10 @@ _TOKEN_SECONDS: Final = 86_400
 _SETTLE: Final = (0.15, 3.0)
 _PATIENCE: Final = (2.0, 10.0)
 _LONGEST: Final = (10.0, 60.0)
-_EXPLAINED: Final = (ApiError, StepFailed, KindNotServed, WaitFailed, NoResponse, Failure)
+_EXPLAINED: Final = (
+    *(ApiError, NoResponse, Failure, StepFailed),
+    *(KindNotServed, WaitFailed, InvalidType, InvalidValue),
+)
 _CLUSTER_FLAGS: Final = ("--control-requests=20000", "--control-changes=20000")
 
 
@@ -101,7 +107,6 @@ class Exploration(Struct, kw_only=True):
     findings: list[OperatorFinding] = field(default_factory=list)
     runs: int = 0
     """The number of plans that were tried."""
-    total: int = 0
     not_applied: int = 0
     """Of these, how many could not take place: a moment did not come, or an object was not there."""
     not_judged: Counter[str] = field(default_factory=Counter)
@@ -118,6 +123,10 @@ class Exploration(Struct, kw_only=True):
     def coverage(self) -> str:
         parts = (f"{self.covered[name]} of {count} {name}" for name, count in self.coverable.items())
         return ", ".join(parts)
+
+
+class ScenarioFails(Failure):
+    """The scenario does not succeed undisturbed. The message has several lines: those that the operator printed, too."""
 
 
 @asynccontextmanager
@@ -137,6 +146,7 @@ async def laboratory(scenario: Scenario, starter: Starter, clock: Clock) -> Asyn
             root = await asyncio.to_thread(cluster.fork)  # it has one thread, so that its forks are safe
             async with open_client(dataclasses.replace(access, server=root.url), clock) as client:
                 resources = await _listed_resources(client)
+                setting = replace(setting, scenario=await with_known_subject(client, scenario))
             yield Laboratory(setting, root, resources)
         finally:
             await asyncio.to_thread(cluster.stop)
@@ -163,7 +173,10 @@ async def _arrange(
                         await requests.wait(target, scenario.timeout, each.object.namespace)
             except _EXPLAINED as error:
                 raise InvalidScenario(f"arrange[{number}]: {error}") from error
-        token = await _token(client, namespace, name, has_rights=not scenario.service_account)
+        try:
+            token = await _token(client, namespace, name, has_rights=not scenario.service_account)
+        except _EXPLAINED as error:
+            raise InvalidScenario(f"operator.serviceAccount: {error}") from error
     return RunSetting(
         scenario=scenario,
         starter=starter,
@@ -189,11 +202,21 @@ async def _token(client: Client, namespace: str, name: str, *, has_rights: bool)
         "metadata": {},
         "spec": {"expirationSeconds": _TOKEN_SECONDS},
     }
-    try:
-        answer = await client.create(_SERVICE_ACCOUNTS, request, key=key, subresource="token")
-    except NotFound as error:
-        raise InvalidScenario(f"operator.serviceAccount: {error.message}") from error
+    answer = await client.create(_SERVICE_ACCOUNTS, request, key=key, subresource="token")
     return str(answer["status"]["token"])
+
+
+async def with_known_subject(client: Client, scenario: Scenario) -> Scenario:
+    """Return a scenario whose subject has its kind with the group; a short name of a kind that `act` defines stays."""
+    if scenario.subject is None:
+        return scenario
+    kind, _, name = scenario.subject.target.partition("/")
+    try:
+        found = await ResourceNames(client).find(kind)
+    except KindNotServed:
+        return scenario
+    target = f"{found.resource.group_kind}/{name}"
+    return replace(scenario, subject=replace(scenario.subject, target=target))
 
 
 async def _listed_resources(client: Client) -> Sequence[AnyResource]:
@@ -273,6 +296,7 @@ class Explorer:
         self._references: dict[str, UndisturbedRuns] = {}
         self._limits = FIRST_LIMITS
         self._seen: set[tuple[str, ...]] = set()
+        self._without = self._scenario.without
         self.result = Exploration()
 
     # --- the undisturbed runs
@@ -284,9 +308,11 @@ class Explorer:
         runs = [self._undisturbed(Plan(ending=ending)) for ending in endings for _ in range(2)]
         outcomes = await _all_of(runs)
         pairs = dict(zip(endings, zip(outcomes[::2], outcomes[1::2], strict=True), strict=True))
-        self._limits = self._learn_limits(chain.from_iterable(pairs.values()))
+        self._limits = self._learn_limits(each for each in outcomes if each.is_quiet)
         for ending, both in pairs.items():
             self._references[ending] = self._reference(*both)
+            if not all(each.is_quiet for each in both):  # there is no end to compare with
+                self._without |= {name for name, each in plans.ENDINGS.items() if each == ending}
         self.result.learning_seconds = self._clock.monotonic() - began
         return self._learned(*pairs[""])
 
@@ -300,7 +326,10 @@ class Explorer:
             yield plans.TERMINATE
 
     async def _undisturbed(self, plan: Plan) -> RunOutcome:
-        outcome = await self._run_in_place(plan, FIRST_LIMITS, lambda _: True)
+        limits = replace(FIRST_LIMITS, patience=DELETION_SECONDS) if plan.ending else FIRST_LIMITS
+        outcome = await self._run_in_place(
+            plan, limits, lambda trace: not plan.ending or self._subject_in(trace) is None
+        )
         command = self._laboratory.setting.starter.text
         log = outcome.log.strip()[-2000:]
         if outcome.problem:
@@ -308,14 +337,9 @@ class Explorer:
         if outcome.failed_steps or (outcome.failed_expectations and not plan.ending):
             text = "; ".join([*outcome.failed_steps, *outcome.failed_expectations])
             printed = f"the operator printed:\n{log}" if log else ""
-            raise Failure(
-                "\n".join(
-                    filter(
-                        None, [f"the scenario does not succeed undisturbed: {text}", outcome.detail, printed]
-                    )
-                )
-            )
-        if not outcome.is_quiet:
+            lines = (f"the scenario does not succeed undisturbed: {text}", outcome.detail, printed)
+            raise ScenarioFails("\n".join(filter(None, lines)))
+        if not outcome.is_quiet and not plan.ending:
             raise Failure(
                 f"{command} never becomes quiet undisturbed: it had still written after {FIRST_LIMITS.max_seconds:g} s"
             )
@@ -334,29 +358,50 @@ class Explorer:
             user=self._laboratory.setting.user,
             writes=sum(each.is_write for each in first.trace.requests),
         )
-        problems = [
-            problem
+        found = [
+            [*find_problems(each, reference, self._scenario.invariants), *self._subject_stays(each)]
             for each in (first, second)
-            for problem in find_problems(each, reference, self._scenario.invariants)
         ]
-        if not first.plan.ending:
-            self._report_undisturbed(problems, first)
+        self._report_undisturbed(found, first)
+        problems = chain.from_iterable(found)
         return replace(reference, problems=frozenset(each.key for each in problems if each.type != STAYS))
 
-    def _report_undisturbed(self, problems: Sequence[OperatorProblem], outcome: RunOutcome) -> None:
-        unique = {problem.key: problem for problem in problems if problem.type != "end"}
+    def _subject_in(self, trace: Trace) -> Identity | None:
+        subject = self._scenario.subject
+        if subject is None:
+            return None
+        return next((each for each in trace.objects if is_subject(subject, each)), None)
+
+    def _subject_stays(self, outcome: RunOutcome) -> Iterator[OperatorProblem]:
+        """Yield the resource if it still exists after its deletion, as when its finalizer is never removed."""
+        identity = self._subject_in(outcome.trace)
+        if not outcome.plan.ending or not outcome.is_quiet or identity is None:
+            return
+        kind, namespace, name = identity
+        finalizers = ", ".join(meta.finalizers(outcome.trace.objects[identity]))
+        why = f": it has the finalizers {finalizers}" if finalizers else ""
+        text = f"{label_of((kind, namespace, name))} still exists after its deletion{why}"
+        yield OperatorProblem(type="deletion", text=text, key=("still exists", kind))
+
+    def _report_undisturbed(self, found: Sequence[Sequence[OperatorProblem]], outcome: RunOutcome) -> None:
+        """Report what is wrong with an undisturbed run, but not what plans show: other ends, and what stays after a deletion."""
+        unique = {
+            problem.key: problem
+            for problem in chain.from_iterable(found)
+            if problem.type not in ("end", STAYS) and problem.key not in self._seen
+        }
         if unique:
             self._seen |= {*unique}
             finding = OperatorFinding(
-                plan=plans.UNDISTURBED,
+                plan=outcome.plan,
                 problems=[*unique.values()],
                 history=what_happened(outcome.trace),
-                confirmed=2,
-                repetitions=2,
+                confirmed=sum(any(problem.key in unique for problem in each) for each in found),
+                repetitions=len(found),
             )
             self._add(finding)
 
-    def _learn_limits(self, outcomes: Iterator[RunOutcome]) -> RunLimits:
+    def _learn_limits(self, outcomes: Iterable[RunOutcome]) -> RunLimits:
         traces = [outcome.trace for outcome in outcomes]
         gap = max((gap for trace in traces for gap in trace.gaps[1:]), default=0.0)
         settle = _within(3 * gap + 0.1, _SETTLE)
@@ -395,6 +440,13 @@ class Explorer:
                 f"{verb} of {resource}{place} is sent {counts[0][group]} times, or {counts[1][group]} times"
             )
         subject = self._scenario.subject
+        if subject is not None and not any(
+            is_subject(subject, each) for each in {*first.trace.touched, *first.trace.objects}
+        ):
+            self.result.notes.append(
+                f"there is no {subject} in an undisturbed run, so that it is not disturbed"
+            )
+            subject = None
         return Learned(
             writes=always,
             watched=sorted(
@@ -416,7 +468,7 @@ class Explorer:
             lists_from_cache=any(
                 each.verb == "list" and "resourceVersion=0" in each.uri for each in first.trace.requests
             ),
-            without=self._scenario.without,
+            without=self._without,
         )
 
     def _owned(self, outcome: RunOutcome) -> Sequence[tuple[str, str]]:
@@ -441,7 +493,6 @@ class Explorer:
             if self._options.seconds is not None or len(singles) < self._options.plans
             else iter(singles)
         )
-        self.result.total = self._options.plans
         await self._run_all(every, began)
         self.result.seconds = self._clock.monotonic() - began
         return self.result
@@ -533,10 +584,12 @@ class Explorer:
 
     async def replay(self, plan: Plan) -> tuple[RunOutcome, OperatorFinding | None]:
         """Run one plan, and return what is wrong with it; None if nothing is."""
+        if plan.ending not in ("", *self._possible_endings()):
+            raise UsageError(f"the scenario has nothing that can be deleted in this way: {plan}")
         await self.learn()
         outcome = await self._run(plan, slow=2)
         if not plan.disturbances:  # what is wrong undisturbed is no difference from the undisturbed runs
-            return outcome, next(iter(self.result.findings), None)
+            return outcome, next((each for each in self.result.findings if each.plan == plan), None)
         problems = self.problems(outcome)
         if not problems:
             return outcome, None
@@ -587,6 +640,13 @@ async def _all_of(runs: Sequence[Coroutine[Any, Any, RunOutcome]]) -> Sequence[R
     if failures or outcomes is None:
         raise failures[0]
     return outcomes
+
+
+def is_subject(subject: ObjectRef, identity: Identity) -> bool:
+    kind, _, name = subject.target.partition("/")
+    of_kind, namespace, of_name = identity
+    is_kind = kind.lower() in (of_kind.lower(), of_kind.partition(".")[0].lower())
+    return is_kind and of_name == name and namespace in (subject.namespace, "")
 
 
 def _namespace_of(subject: ObjectRef | None, trace: Trace) -> str:

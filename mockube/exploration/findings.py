@@ -10,10 +10,11 @@ from msgspec import Struct
 
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
+from mockube.component_base.printable import printable
 from mockube.failure import UsageError
 
 from .judgements import OperatorProblem
-from .plans import TEXTS, Disturbance, Plan, plan_of
+from .plans import AT_WRITES, TEXTS, UNDISTURBED_TEXTS, Disturbance, Plan, plan_of
 from .trace import Trace
 
 TYPE: Final = "Finding of mockube explore"
@@ -55,12 +56,12 @@ def what_happened(trace: Trace) -> Sequence[str]:
 def report(finding: OperatorFinding, number: int, path: Path | None = None) -> Iterator[str]:
     """Yield the lines that are printed about a finding."""
     first, *others = finding.problems
-    yield f"finding {number}: {first.text}"
+    yield printable(f"finding {number}: {first.text}")
     for problem in others:
-        yield f"  and {problem.text}"
-    for disturbance in finding.plan.disturbances:
-        yield f"  when {disturbance}"
-    yield from (f"    {line}" for line in finding.history)
+        yield printable(f"  and {problem.text}")
+    for part in map(str, finding.plan.disturbances or (finding.plan,)):
+        yield printable(f"  when {part}")
+    yield from (printable(f"    {line}") for line in finding.history)
     also = (
         f", {finding.others} other plan{'s' if finding.others > 1 else ''} showed it, too"
         if finding.others
@@ -80,6 +81,7 @@ def write_finding(
         "command": [*command],
         "seed": seed,
         "problems": [problem.text for problem in finding.problems],
+        **({} if finding.plan.disturbances else {"ending": finding.plan.ending}),
         "plan": [
             {name: value for name, value in msgspec.to_builtins(each).items() if value not in ("", None)}
             for each in finding.plan.disturbances
@@ -88,6 +90,13 @@ def write_finding(
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=160))
+
+
+def remove_findings(folder: Path) -> None:
+    """Remove the files of the findings of an earlier exploration."""
+    for path in folder.glob("finding-*.yaml"):
+        if path.is_file() and path.read_bytes().startswith(f"type: {TYPE}".encode()):
+            path.unlink()
 
 
 class Replay(Struct, frozen=True, kw_only=True):
@@ -115,14 +124,23 @@ def read_finding(path: Path) -> Replay:
             scenario=_text(tree, "scenario"),
             command=msgspec.convert(tree.get("command"), list[str]),
             seed=msgspec.convert(tree.get("seed", 0), int),
-            plan=plan_of(disturbances),
+            plan=plan_of(disturbances) if disturbances else Plan(ending=_ending(tree)),
         )
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: {error}") from error
+    if replay.plan.ending not in UNDISTURBED_TEXTS:
+        raise UsageError(f'{path}: unknown ending "{replay.plan.ending}"')
     unknown = [each.action for each in disturbances if each.action not in TEXTS]
     if unknown:
         raise UsageError(f'{path}: unknown action "{unknown[0]}"')
+    incomplete = [each.action for each in disturbances if each.action in AT_WRITES and each.write is None]
+    if incomplete:
+        raise UsageError(f'{path}: the action "{incomplete[0]}" needs a write')
     return replay
+
+
+def _ending(tree: Mapping[str, Any]) -> str:
+    return msgspec.convert(tree.get("ending", ""), str)
 
 
 def _text(tree: Mapping[str, Any], name: str) -> str:

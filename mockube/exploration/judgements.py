@@ -225,7 +225,7 @@ def _fights(trace: Trace) -> Iterator[OperatorProblem]:
         )
         if backs >= FIGHT_TURNS:
             users = " and ".join(sorted({user for user, _ in values}))
-            text = f"{users} fight about {path} of {label_of(identity)}: {len(values)} writes"
+            text = f"{users} set {path} of {label_of(identity)} in turn: {len(values)} writes"
             yield OperatorProblem(type="fight", text=text, key=("fight", identity[0], path))
 
 

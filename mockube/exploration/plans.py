@@ -63,12 +63,6 @@ class Disturbance(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return name.startswith(prefix) and name.endswith(suffix) if star else name == prefix
 
     @property
-    def coverage(self) -> tuple[str, str]:
-        """The moment and the action, for the figure of coverage."""
-        place = str(self.write) if self.write is not None else f"step {self.step}"
-        return f"{place} {self.resource}{self.object}", self.action
-
-    @property
     def touched(self) -> str:
         """The resource that it is about, by which pairs are chosen."""
         return self.write.resource.partition("/")[0] if self.write is not None else self.resource
@@ -82,12 +76,17 @@ class Plan(Struct, frozen=True, kw_only=True):
     """What happens at the end of each run with which its end is compared: `delete` or `terminate`; "" for nothing."""
 
     def __str__(self) -> str:
-        return "; ".join(map(str, self.disturbances)) or "nothing is disturbed"
+        return "; ".join(map(str, self.disturbances)) or UNDISTURBED_TEXTS[self.ending]
 
 
 UNDISTURBED: Final = Plan()
 DELETE: Final = "delete"
 TERMINATE: Final = "terminate"
+UNDISTURBED_TEXTS: Final[Mapping[str, str]] = {
+    "": "nothing is disturbed",
+    DELETE: "nothing is disturbed, and the resource is deleted at the end",
+    TERMINATE: "nothing is disturbed, and the namespace is deleted at the end",
+}
 
 CRASH_BEFORE: Final = "crash before"
 CRASH_AFTER: Final = "crash after"
@@ -136,6 +135,8 @@ ENDINGS: Final[Mapping[str, str]] = {DELETE_SUBJECT: DELETE, TERMINATE_NAMESPACE
 """The actions after which the end is that of another undisturbed run."""
 
 _WRITE_ACTIONS: Final = (CRASH_BEFORE, CRASH_AFTER, LOSE_ANSWER, *REFUSALS)
+AT_WRITES: Final = (*_WRITE_ACTIONS, STALE_START)
+"""The actions that take place at a write only."""
 _CONFLICTING: Final = ("update", "patch")
 """The verbs that a conflict can meet: a create that is refused with 409 would say that the object exists."""
 

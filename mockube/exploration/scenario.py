@@ -17,6 +17,7 @@ from mockube.objects.errors import InvalidType, InvalidValue
 from mockube.objects.manifests import is_text, read_objects
 
 from .invariants import InvalidInvariant, Invariant, read_invariant
+from .plans import TEXTS
 
 KUBECTL: Final = "kubectl"
 GONE: Final = "gone"
@@ -75,6 +76,8 @@ class StepOperation(Struct, frozen=True, kw_only=True):
     patch: Mapping[str, Any] | Sequence[Any] | None = None
     arguments: Sequence[str] = ()
     namespace: str = NAMESPACE
+    folder: Path = Path()
+    """Where kubectl runs: the folder of the scenario."""
 
 
 class ScenarioStep(Struct, frozen=True, kw_only=True):
@@ -123,7 +126,7 @@ def read_scenario(tree: Any, folder: Path) -> Scenario:
     operator = _mapping(fields.get("operator") or {}, "operator", _OPERATOR_FIELDS)
     act = _steps(fields["act"], "act", folder)
     return Scenario(
-        cluster=_mapping(fields.get("cluster") or {}, "cluster", _CLUSTER_FIELDS),
+        cluster=_cluster(fields.get("cluster") or {}),
         service_account=_account(operator.get("serviceAccount", "")),
         environment=_texts(operator.get("environment") or {}, "operator.environment"),
         arrange=_steps(fields.get("arrange") or [], "arrange", folder),
@@ -131,7 +134,7 @@ def read_scenario(tree: Any, folder: Path) -> Scenario:
         expect=_expectations(fields.get("expect") or [], "expect", NAMESPACE),
         subject=_ref(fields["subject"], "subject") if "subject" in fields else subject_of(act),
         invariants=_invariants(fields.get("invariants") or []),
-        without=frozenset(_list(fields.get("without") or [], "without")),
+        without=_without(fields.get("without") or []),
         timeout=_seconds(fields.get("timeout", STEP_SECONDS)),
     )
 
@@ -175,10 +178,8 @@ def _operation(type_: str, fields: Mapping[str, Any], place: str, folder: Path) 
     namespace = _text(fields.get("namespace", NAMESPACE), f"{place}.namespace")
     value, at = fields[type_], f"{place}.{type_}"
     if type_ == KUBECTL:
-        arguments = shlex.split(_text(value, at))
-        return StepOperation(
-            type=type_, arguments=arguments[arguments[:1] == [KUBECTL] :], namespace=namespace
-        )
+        arguments = _arguments(value, at)
+        return StepOperation(type=type_, arguments=arguments, namespace=namespace, folder=folder)
     if type_ == "apply":
         return StepOperation(type=type_, objects=_objects(value, at, folder), namespace=namespace)
     if type_ == "patch" and not isinstance(fields.get("with"), Mapping | list):
@@ -186,6 +187,14 @@ def _operation(type_: str, fields: Mapping[str, Any], place: str, folder: Path) 
     return StepOperation(
         type=type_, target=_ref(value, at, namespace), patch=fields.get("with"), namespace=namespace
     )
+
+
+def _arguments(value: Any, place: str) -> Sequence[str]:
+    try:
+        arguments = shlex.split(_text(value, place))
+    except ValueError as error:
+        raise InvalidScenario(f"{place}: {error}: {value!r}") from error
+    return arguments[arguments[:1] == [KUBECTL] :]
 
 
 def _describe(operation: StepOperation) -> str:
@@ -260,6 +269,21 @@ def _invariants(value: Any) -> Sequence[Invariant]:
     return found
 
 
+def _cluster(value: Any) -> Mapping[str, Any]:
+    options = _mapping(value, "cluster", _CLUSTER_FIELDS)
+    flags = _list(options.get("flags") or [], "cluster.flags")
+    return {**options, "flags": [_text(each, f"cluster.flags[{index}]") for index, each in enumerate(flags)]}
+
+
+def _without(value: Any) -> frozenset[str]:
+    names = [_text(each, f"without[{index}]") for index, each in enumerate(_list(value, "without"))]
+    for index, name in enumerate(names):
+        if name not in TEXTS:
+            hint = did_you_mean(name, [*TEXTS]) or f": must be one of {', '.join(TEXTS)}"
+            raise InvalidScenario(f'without[{index}]: there is no disturbance "{name}"{hint}')
+    return frozenset(names)
+
+
 def _account(value: Any) -> str:
     text = _text(value, "operator.serviceAccount", may_be_empty=True)
     if text and text.count("/") != 1:
@@ -268,8 +292,13 @@ def _account(value: Any) -> str:
 
 
 def _texts(value: Any, place: str) -> Mapping[str, str]:
-    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
+    if not isinstance(value, Mapping) or not all(
+        isinstance(each, str) and "\0" not in each for pair in value.items() for each in pair
+    ):
         raise InvalidScenario(f"{place}: must be a map of texts")
+    for name in value:
+        if not name or "=" in name:
+            raise InvalidScenario(f'{place}: "{name}" is no name of a variable')
     return value
 
 

@@ -6,7 +6,7 @@ one in a second run; objects with such names are matched by their kind, their ow
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import takewhile, zip_longest
 from typing import Any, Final
@@ -27,26 +27,30 @@ NOISE: Final = frozenset(
     {"Event", "Event.events.k8s.io", "Lease.coordination.k8s.io", "Node", "CSINode.storage.k8s.io"}
 )
 """Kinds whose objects change without an operator. They are not compared."""
-_OMITTED: Final = frozenset(
+_METADATA: Final = frozenset(
+    {"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"}
+)
+_PLACES: Final = frozenset(
     {
-        *(
-            "uid",
-            "resourceVersion",
-            "creationTimestamp",
-            "generation",
-            "observedGeneration",
-            "managedFields",
-            "selfLink",
-        ),
         *("nodeName", "podIP", "podIPs", "hostIP", "hostIPs", "clusterIP", "clusterIPs", "nodePort"),
         *("containerID", "imageID", "restartCount"),
     }
 )
-"""Fields whose values depend on the moment, on chance or on the number of writes."""
+_OMITTED_OF_STATUS: Final = _METADATA | _PLACES
+_OMITTED_OF_KINDS: Final[Mapping[str, AbstractSet[str]]] = {
+    "Pod": frozenset({"nodeName"}),
+    "Service": frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"}),
+    "Endpoints": frozenset({"nodeName"}),
+    "EndpointSlice.discovery.k8s.io": frozenset({"nodeName"}),
+}
+"""Fields whose values depend on the moment, on chance or on the number of writes: of metadata and status, and of some kinds."""
+_NO_NAMES: Final[AbstractSet[str]] = frozenset()
+_OBSERVED: Final = "observedGeneration"
 _TIME: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[0-9.]{0,10}(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )
 _MANY_FIELDS: Final = 3
+_SEPARATORS: Final = "-."
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
@@ -153,7 +157,7 @@ def end_state(
     for tree in compared:
         identity = identity_of(tree)
         content = _counted(tree) if identity in counted else tree
-        found[roles[identity]].append(_clean(content, texts))
+        found[roles[identity]].append(_cleaned(content, texts))
     return EndState(
         objects={role: sorted(trees, key=_encoded) for role, trees in found.items()}, labels=roles
     )
@@ -190,8 +194,11 @@ def learn_varying(
     for index, identities in enumerate((names - others, others - names)):
         for kind, namespace, name in identities:
             groups[kind, namespace][index].append(name)
-    patterns = [_pattern(kind, *both) for (kind, _), both in groups.items() if all(both)]
-    named = Varying(patterns=[each for each in patterns if each is not None], fixed=names & others)
+    patterns = {
+        pattern for (kind, _), both in groups.items() if all(both) for pattern in _patterns(kind, *both)
+    }
+    ordered = sorted(patterns, key=lambda each: (-len(each.label), each.kind, each.label))
+    named = Varying(patterns=ordered, fixed=names & others)
     found = differences(end_state(first, named, counted), end_state(second, named, counted))
     return Varying(
         patterns=named.patterns,
@@ -201,11 +208,37 @@ def learn_varying(
     )
 
 
-def _pattern(kind: str, first: Sequence[str], second: Sequence[str]) -> NamePattern | None:
-    names = [*first, *second]
+def _patterns(kind: str, first: Sequence[str], second: Sequence[str]) -> Iterator[NamePattern]:
+    """Yield a pattern for each family of names: those that begin and end with the same parts in both runs."""
+    families: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for names, others in ((first, second), (second, first)):
+        for name in names:
+            prefix, suffix = max((_common_parts(name, other) for other in others), key=_length_of_parts)
+            families[prefix, suffix].append(name)
+    for parts, names in families.items():
+        prefix, suffix = parts if any(parts) else _common_ends(names)
+        if prefix or suffix:
+            yield NamePattern(kind, prefix, suffix)
+
+
+def _common_ends(names: Sequence[str]) -> tuple[str, str]:
     prefix = _common_beginning(names)
-    suffix = _common_beginning([name[len(prefix) :][::-1] for name in names])[::-1]
-    return NamePattern(kind, prefix, suffix) if prefix or suffix else None
+    return prefix, _common_beginning([name[len(prefix) :][::-1] for name in names])[::-1]
+
+
+def _length_of_parts(parts: tuple[str, str]) -> tuple[int, int, tuple[str, str]]:
+    prefix, suffix = parts
+    return len(prefix) + len(suffix), len(prefix), parts
+
+
+def _common_parts(name: str, other: str) -> tuple[str, str]:
+    """Return the beginning and the end that two names share, up to a separator."""
+    beginning, end = _common_ends([name, other])
+    return _up_to_separator(beginning), _up_to_separator(end[::-1])[::-1]
+
+
+def _up_to_separator(text: str) -> str:
+    return text[: max(text.rfind(separator) for separator in _SEPARATORS) + 1]
 
 
 def _common_beginning(texts: Sequence[str]) -> str:
@@ -236,23 +269,53 @@ def _counted(tree: ReadOnlyTree) -> ReadOnlyTree:
     return {"metadata": {"ownerReferences": owners}} if owners else {"metadata": {}}
 
 
-def _clean(value: Any, texts: Mapping[str, str]) -> Any:
+def _cleaned(tree: ReadOnlyTree, texts: Mapping[str, str]) -> ReadOnlyTree:
+    """Return an object without what is another value each time; a name is left out only where Kubernetes has it."""
+    generation = meta.metadata(tree).get("generation")
+    of_kind = _OMITTED_OF_KINDS.get(kind_of(tree), _NO_NAMES)
+    return {name: _cleaned_part(name, part, texts, generation, of_kind) for name, part in tree.items()}
+
+
+def _cleaned_part(
+    name: str, part: Any, texts: Mapping[str, str], generation: Any, of_kind: AbstractSet[str]
+) -> Any:
+    if name == "metadata":
+        kept = {field: value for field, value in part.items() if field not in _METADATA}
+        return _clean(kept, texts, _NO_NAMES)
+    if name == "status":
+        return _clean(_with_ages(part, generation), texts, _OMITTED_OF_STATUS)
+    return _clean(part, texts, of_kind)
+
+
+def _clean(value: Any, texts: Mapping[str, str], omitted: AbstractSet[str]) -> Any:
     if isinstance(value, Mapping):
+        is_reference = "kind" in value and "name" in value
         return {
-            name: _clean(member, texts)
+            name: _clean(member, texts, omitted)
             for name, member in value.items()
-            if name not in _OMITTED or _is_reference(value, name)
+            if not (name == "resourceVersion" if is_reference else name in omitted)
         }
     if isinstance(value, list):
-        return [_clean(member, texts) for member in value]
+        return [_clean(member, texts, omitted) for member in value]
     if isinstance(value, str):
         return _replaced(_TIME.sub("(time)", value), texts)
     return value
 
 
-def _is_reference(tree: Mapping[str, Any], field: str) -> bool:
-    """Return whether a uid is that of another object, such as an owner."""
-    return field == "uid" and "kind" in tree and "name" in tree
+def _with_ages(value: Any, generation: Any) -> Any:
+    """Return a status that says of each generation only whether it is the current one: how many there were is chance."""
+    if isinstance(value, Mapping):
+        return {
+            name: _age(member, generation) if name == _OBSERVED else _with_ages(member, generation)
+            for name, member in value.items()
+        }
+    if isinstance(value, list):
+        return [_with_ages(member, generation) for member in value]
+    return value
+
+
+def _age(observed: Any, generation: Any) -> str:
+    return "the current generation" if observed == generation else "another generation"
 
 
 def _replaced(text: str, texts: Mapping[str, str]) -> str:

@@ -22,7 +22,17 @@ from msgspec import Struct
 from mockube.component_base.launcher import PR_SET_PDEATHSIG
 from mockube.failure import Failure
 
-from .process import GRACE_SECONDS, MARKER, OperatorEnd, OperatorLog, kill_marked, operator_environment
+from .process import (
+    GRACE_SECONDS,
+    KILL_SECONDS,
+    MARKER,
+    OperatorEnd,
+    OperatorLog,
+    descendants,
+    kill_marked,
+    kill_processes,
+    operator_environment,
+)
 
 OperatorFunction = Callable[[str], Any]
 """Runs an operator with the path of a kubeconfig, until the process ends."""
@@ -30,6 +40,7 @@ _READ: Final = 1 << 16
 _LEAST_SECONDS: Final = 0.05
 _START_SECONDS: Final = 10.0
 _SIGNALLED: Final = 128
+_PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 class _Start(Struct, frozen=True):
@@ -108,6 +119,7 @@ class FunctionServer:
             event = msgspec.msgpack.decode(data, type=_Event)
             with self._changed:
                 if event.code is None:
+                    self._codes.pop(event.pid, None)  # that of an earlier process with this id
                     self._started.append(event.pid)
                 else:
                     self._codes[event.pid] = event.code
@@ -139,20 +151,26 @@ class FunctionProcess:
         return self._end
 
     def _stop(self, grace: float) -> OperatorEnd:
+        children = descendants(self.pid)
         if grace and self.code is None:
             self._send(signal.SIGTERM)
             self._server.wait(self.pid, grace)
         ignored_term = self.code is None and grace > 0
+        children = {**children, **descendants(self.pid)}
         self._send(signal.SIGKILL)
-        code = self._server.wait(self.pid, _START_SECONDS)
+        code = self._server.wait(self.pid, KILL_SECONDS)
+        kill_processes(children)  # those that were forked have no marker
+        kill_marked(self._marker)
         self._reader.join(_LEAST_SECONDS)
-        if self._reader.is_alive():  # a child of it has the pipe
-            kill_marked(self._marker)
         return OperatorEnd(code=code or 0, ignored_term=ignored_term)
 
     def _send(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
+            try:
+                os.killpg(self.pid, number)
+            except ProcessLookupError:
+                if self.code is None:  # it has no group of its own yet
+                    os.kill(self.pid, number)
 
     def _drain(self, output: int) -> None:
         try:
@@ -166,7 +184,9 @@ def _serve(control: socket.socket, main: OperatorFunction, owner: int) -> NoRetu
     """Fork an operator for each order, and report the ends, until the other side closes."""
     try:
         _die_with_parent(owner)
+        _adopt_orphans()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         awake, wake = socket.socketpair()
         awake.setblocking(False)  # noqa: FBT003 - the name of its argument is not public
         wake.setblocking(False)  # noqa: FBT003 - as above
@@ -176,18 +196,20 @@ def _serve(control: socket.socket, main: OperatorFunction, owner: int) -> NoRetu
     except BaseException:  # noqa: BLE001 - nothing of the parent may run in this process
         traceback.print_exc()
     finally:
+        kill_processes(descendants(os.getpid()))
         os._exit(0)
 
 
 def _loop(control: socket.socket, awake: socket.socket, main: OperatorFunction) -> None:
     import select  # noqa: PLC0415 - only this process needs it
 
+    operators: set[int] = set()
     while True:
         readable, _, _ = select.select([control, awake], [], [])
         if awake in readable:
             with suppress(BlockingIOError):
                 awake.recv(_READ)
-            _report_ends(control)
+            _report_ends(control, operators)
         if control in readable:
             data, descriptors, _, _ = socket.recv_fds(control, _READ, 1)
             if not data:
@@ -198,15 +220,19 @@ def _loop(control: socket.socket, awake: socket.socket, main: OperatorFunction) 
             if not pid:
                 _run(order, descriptors[0], main, server)
             os.close(descriptors[0])
+            operators.add(pid)
             control.send(msgspec.msgpack.encode(_Event(pid)))
 
 
-def _report_ends(control: socket.socket) -> None:
+def _report_ends(control: socket.socket, operators: set[int]) -> None:
     with suppress(ChildProcessError):
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
                 return
+            if pid not in operators:  # an orphan
+                continue
+            operators.remove(pid)
             code = os.waitstatus_to_exitcode(status)
             control.send(msgspec.msgpack.encode(_Event(pid, code if code >= 0 else _SIGNALLED - code)))
 
@@ -235,6 +261,14 @@ def _run(order: _Start, output: int, main: OperatorFunction, server: int) -> NoR
         with suppress(Exception):
             sys.stdout.flush()
         os._exit(code)
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of what operators have started and that they leave, so that it ends with this process."""
+    if sys.platform == "linux":
+        import ctypes  # noqa: PLC0415 - only this process needs it
+
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def _die_with_parent(parent: int) -> None:

@@ -26,6 +26,8 @@ from mockube.launch import IN_CLUSTER_VARIABLES, KUBECONFIG_VARIABLES
 NO_VARIABLES: Final[Mapping[str, str]] = {}
 GRACE_SECONDS: Final = 5.0
 """How long an operator may take to end after SIGTERM."""
+KILL_SECONDS: Final = 10.0
+"""How long a process may take to end after SIGKILL."""
 HEAD_BYTES: Final = 16 << 10
 TAIL_BYTES: Final = 64 << 10
 """A log has its first and its last bytes; what lies between is counted."""
@@ -166,10 +168,15 @@ class OperatorProcess:
         ignored_term = self.code is None and grace > 0
         remaining = len([*marked_processes(self._marker)]) - (self.code is None)
         self._send(signal.SIGKILL)
-        code = _shell_code(self._process.wait())
+        try:
+            code = self._process.wait(KILL_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise Failure(
+                f"{shlex.join(self.command)}: process {self.pid} cannot be killed: does it run as another user?"
+            ) from None
         kill_marked(self._marker)
         self._reader.join(_PIPE_SECONDS)
-        return OperatorEnd(code=code, ignored_term=ignored_term, remaining=max(remaining, 0))
+        return OperatorEnd(code=_shell_code(code), ignored_term=ignored_term, remaining=max(remaining, 0))
 
     def _send(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -228,6 +235,34 @@ def kill_marked(marker: str) -> None:
                 os.kill(pid, signal.SIGKILL)
         if not found:
             return
+
+
+def descendants(pid: int) -> Mapping[int, str]:
+    """Return the children of a process, their children and so on, with the times of their starts. None is found but on Linux."""
+    parents: dict[int, tuple[int, str]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            parents[int(folder.name)] = _parent_and_start(int(folder.name))
+    found: dict[int, str] = {}
+    generation = {pid}
+    while generation:
+        generation = {each for each, (parent, _) in parents.items() if parent in generation} - {*found}
+        found |= {each: parents[each][1] for each in generation}
+    return found
+
+
+def kill_processes(processes: Mapping[int, str]) -> None:
+    """Kill processes with the times of their starts: another one may have the same id by now."""
+    for pid, started in processes.items():
+        with suppress(OSError):
+            if _parent_and_start(pid)[1] == started:
+                os.kill(pid, signal.SIGKILL)
+
+
+def _parent_and_start(pid: int) -> tuple[int, str]:
+    """Return the parent and the time of the start of a process; raise OSError if it has ended."""
+    fields = Path("/proc", str(pid), "stat").read_text(errors="replace").rpartition(")")[2].split()
+    return int(fields[1]), fields[19]
 
 
 def _drain(pipe: BinaryIO, log: OperatorLog) -> None:

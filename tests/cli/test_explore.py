@@ -44,6 +44,11 @@ def test_finding_is_reported_and_replayed(tmp_path):
         pytest.param(
             ["s.yaml", "--plans=3", "--", "true"], "--plans=3: flags precede the scenario", id="late flag"
         ),
+        pytest.param(
+            ["--output=/dev/null/x", "s.yaml", "--", "true"],
+            "--output: /dev/null: it is no folder",
+            id="no folder",
+        ),
         pytest.param(["--replay", "f.yaml"], "f.yaml: No such file or directory", id="no finding"),
     ],
 )

@@ -1,6 +1,8 @@
+import base64
+
 import pytest
 
-from mockube.exploration.edits import edit_of
+from mockube.exploration.edits import edits_of
 
 
 @pytest.mark.parametrize(
@@ -13,9 +15,25 @@ from mockube.exploration.edits import edit_of
     ],
 )  # fmt: skip
 def test_edit_changes_a_field_and_back(tree, forward, back):
-    edit = edit_of(tree)
+    edit = edits_of(tree)[0]
     assert (edit.forward, edit.back) == (forward, back)
 
 
 def test_object_without_a_field():
-    assert edit_of({"metadata": {"name": "a"}, "spec": {"list": [1]}, "status": {"x": 1}}) is None
+    assert edits_of({"metadata": {"name": "a"}, "spec": {"list": [1]}, "status": {"x": 1}}) == []
+
+
+def test_all_fields_are_edited_in_turn():
+    edits = edits_of({"spec": {"name": "x", "size": 1, "replicas": 2}})
+    assert [each.text for each in edits] == [
+        "spec.replicas is set to 3",
+        "spec.size is set to 2",
+        "spec.name is set to 'x-edited'",
+    ]
+
+
+def test_value_of_a_secret_stays_base64_and_is_not_shown():
+    (edit,) = edits_of({"apiVersion": "v1", "kind": "Secret", "data": {"password": "YQ=="}})
+    assert edit.text == "data.password is set to another value"
+    assert base64.b64decode(edit.forward["data"]["password"], validate=True)
+    assert edit.back == {"data": {"password": "YQ=="}}

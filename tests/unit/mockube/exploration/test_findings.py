@@ -1,15 +1,17 @@
 import pytest
+from msgspec.structs import replace
 
 from mockube.exploration.findings import (
     MAX_LINES,
     OperatorFinding,
     read_finding,
+    remove_findings,
     report,
     what_happened,
     write_finding,
 )
 from mockube.exploration.judgements import OperatorProblem
-from mockube.exploration.plans import Disturbance, OperatorWrite, plan_of
+from mockube.exploration.plans import Disturbance, OperatorWrite, Plan, plan_of
 from mockube.exploration.trace import Trace
 from mockube.failure import UsageError
 from tests.support.instant_clock import InstantClock
@@ -50,6 +52,29 @@ def test_report(tmp_path):
     ]
 
 
+def test_finding_of_an_undisturbed_deletion_is_replayed(tmp_path):
+    finding = replace(FINDING, plan=Plan(ending="delete"))
+    write_finding(tmp_path / "f.yaml", finding, scenario="/s.yaml", command=["a"], seed=0)
+    assert read_finding(tmp_path / "f.yaml").plan == finding.plan
+    assert "  when nothing is disturbed, and the resource is deleted at the end" in [*report(finding, 1)]
+
+
+def test_report_has_no_commands_of_terminals_and_runners():
+    problem = OperatorProblem(type="exits", text="\x1b[31mred\n::error::x", key=("exits",))
+    finding = replace(FINDING, problems=[problem, problem], history=["##[error]x"])
+    lines = [*report(finding, 1)]
+    assert all(line.isprintable() for line in lines)
+    assert "##[error]" not in "".join(lines)
+
+
+def test_findings_of_an_earlier_exploration_are_removed(tmp_path):
+    write_finding(tmp_path / "finding-1.yaml", FINDING, scenario="/s.yaml", command=["a"], seed=0)
+    (tmp_path / "finding-own.yaml").write_text("kind: Pod")
+    remove_findings(tmp_path)
+    remove_findings(tmp_path / "none")
+    assert [path.name for path in tmp_path.iterdir()] == ["finding-own.yaml"]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -63,9 +88,19 @@ def test_report(tmp_path):
             id="unknown action",
         ),
         pytest.param(
+            "{type: Finding of mockube explore, scenario: s, command: [c], plan: [{action: crash before}]}",
+            'the action "crash before" needs a write',
+            id="no write",
+        ),
+        pytest.param(
             "{type: Finding of mockube explore, scenario: 3, command: [c], plan: []}",
             "Expected `str`",
             id="no text",
+        ),
+        pytest.param(
+            "{type: Finding of mockube explore, scenario: s, command: [c], plan: [], ending: explode}",
+            'unknown ending "explode"',
+            id="unknown ending",
         ),
     ],
 )

@@ -152,7 +152,7 @@ def test_fight():
     events = [added("a", data={"x": "2"}), *turns]
     (found,) = problems(events, events)
     assert found[0] == "fight"
-    assert "fight about /data/x of ConfigMap a in default: 8 writes" in found[1]
+    assert "set /data/x of ConfigMap a in default in turn: 8 writes" in found[1]
     few = [added("a", data={"x": "2"}), *turns[:4]]
     assert problems(few, few) == []
 

@@ -161,3 +161,64 @@ def test_same_end_has_the_same_key():
         for x in ("2", "3")
     ]
     assert differs[0][0].key == differs[1][0].key
+
+
+def site(observed, current, **spec):
+    metadata = {"name": "blog", "namespace": "default", "generation": current}
+    conditions = [{"type": "Ready", "observedGeneration": observed}]
+    status = {"observedGeneration": observed, "conditions": conditions, "podIP": f"10.0.0.{current}"}
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "Site",
+        "metadata": metadata,
+        "spec": spec,
+        "status": status,
+    }
+
+
+def test_status_of_another_generation_is_a_difference():
+    assert compared([site(2, 2)], [site(5, 5)]) == []
+    (line,) = compared([site(2, 2)], [site(4, 5)])
+    assert 'status.observedGeneration: "the current generation" -> "another generation"' in line
+
+
+@pytest.mark.parametrize("name", ["nodeName", "generation", "clusterIP", "uid", "imageID"])
+def test_names_count_where_kubernetes_has_no_such_field(name):
+    assert len(compared([site(1, 1, **{name: "a"})], [site(1, 1, **{name: "b"})])) == 1
+    assert len(compared([config_map("a", {name: "a"})], [config_map("a", {name: "b"})])) == 1
+    labelled = [config_map("a"), config_map("a")]
+    for each, value in zip(labelled, "ab", strict=True):
+        each["metadata"]["labels"] = {name: value}
+    assert len(compared(labelled[:1], labelled[1:])) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [pytest.param("Pod", "nodeName", id="pod"), pytest.param("Service", "clusterIP", id="service")],
+)
+def test_places_of_built_in_kinds_do_not_count(kind, name):
+    first, second = (
+        {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}, "spec": {name: value}} for value in "ab"
+    )
+    assert compared([first], [second]) == []
+
+
+def test_version_of_a_reference_does_not_count_but_its_uid_does():
+    def pointing(version, uid="u"):
+        target = {"kind": "Site", "name": "blog", "uid": uid, "resourceVersion": version}
+        return config_map("a", spec={"target": target})
+
+    assert compared([pointing("1")], [pointing("2")]) == []
+    assert len(compared([pointing("1")], [pointing("1", "v")])) == 1
+
+
+def test_families_of_random_names_have_patterns_of_their_own():
+    def run(job, web, other):
+        names = (f"job-{job}", f"job-{other}", f"web-{web}-config", f"web-{web}-keys")
+        return [config_map(name) for name in names]
+
+    first, second, third = run("x1", "q1", "a1"), run("x2", "r2", "b2"), run("c3", "s3", "d3")
+    varying = learn_varying(first, second)
+    assert {each.label for each in varying.patterns} == {"job-*", "web-*-config", "web-*-keys"}
+    assert compared(first, third, varying) == []
+    assert compared(first, third[:-1], varying) == ["ConfigMap web-*-keys in default is missing"]

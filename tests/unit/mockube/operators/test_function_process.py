@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mockube.operators.function_process import FunctionServer
-from mockube.operators.process import marked_processes
+from mockube.operators.process import descendants, marked_processes
 
 KUBECONFIG = Path("/nonexistent/kubeconfig")
 SECONDS = 60.0
@@ -93,3 +93,59 @@ def test_operators_end_with_the_server():
     server.close()
     operator._reader.join(SECONDS)  # the end of its pipe
     assert not [*marked_processes(operator._marker)]
+
+
+def start_child_and_wait(_):
+    if not os.fork():
+        os.setsid()
+        print(f"child {os.getpid()}", flush=True)  # noqa: T201 - as above
+        signal.pause()
+    signal.pause()
+
+
+def leave_child(_):
+    ours, theirs = os.pipe()
+    if not os.fork():
+        os.setsid()
+        os.write(theirs, b"1")
+        print(f"child {os.getpid()}", flush=True)  # noqa: T201 - as above
+        signal.pause()
+    os.read(ours, 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
+@pytest.mark.parametrize("grace", [pytest.param(0, id="crash"), pytest.param(SECONDS, id="stop")])
+def test_forked_child_in_a_session_of_its_own_is_killed(grace):
+    with closing(FunctionServer(start_child_and_wait)) as server:
+        operator = server.start(KUBECONFIG, {})
+        while "child" not in operator.log.text():
+            operator._reader.join(0.01)
+        (child,) = descendants(operator.pid)
+        operator.stop(grace)
+        operator._reader.join(SECONDS)  # the child had the pipe
+        assert not operator._reader.is_alive()
+        assert str(child) in operator.log.text()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
+def test_child_that_an_operator_leaves_ends_with_the_server():
+    server = FunctionServer(leave_child)
+    operator = server.start(KUBECONFIG, {})
+    assert server.wait(operator.pid, SECONDS) == 0
+    operator.stop()
+    assert operator._reader.is_alive()  # the child has the pipe
+    server.close()
+    operator._reader.join(SECONDS)
+    assert not operator._reader.is_alive()
+
+
+def test_operator_is_killed_before_it_has_a_group():
+    with closing(FunctionServer(wait_for_signal)) as server:
+        for _ in range(20):
+            assert server.start(KUBECONFIG, {}).kill().code == 128 + signal.SIGKILL
+
+
+def test_code_of_an_earlier_process_with_the_same_id_is_forgotten():
+    with closing(FunctionServer(wait_for_signal)) as server:
+        server._codes = dict.fromkeys(range(1, 1 << 17), 0)
+        assert server.start(KUBECONFIG, {}).code is None

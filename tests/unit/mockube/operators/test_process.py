@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mockube.failure import Failure
+from mockube.operators import process
 from mockube.operators.process import (
     OperatorLog,
     OperatorProcess,
@@ -141,3 +142,14 @@ def test_command_that_cannot_be_started_is_refused(command, message, tmp_path):
     (tmp_path / "notes.txt").write_text("")
     with pytest.raises(Failure, match=f"^{message}$"):
         check_command(command, tmp_path)
+
+
+def test_operator_that_cannot_be_killed_is_a_failure(monkeypatch):
+    monkeypatch.setattr(process, "KILL_SECONDS", 0.01)
+    operator = python("import signal", "print('up')", "signal.pause()")
+    with monkeypatch.context() as patch:
+        patch.setattr(OperatorProcess, "_send", lambda *_: None)
+        with pytest.raises(Failure, match="cannot be killed: does it run as another user"):
+            operator.kill()
+    monkeypatch.setattr(process, "KILL_SECONDS", SECONDS)
+    operator.kill()

@@ -1,0 +1,101 @@
+from types import SimpleNamespace
+
+import pytest
+
+from mockube.exploration.director import RunOutcome
+from mockube.exploration.explorer import Explorer, Options, ScenarioFails, is_subject
+from mockube.exploration.plans import DELETE, Plan
+from mockube.exploration.scenario import ObjectRef, read_scenario
+from mockube.exploration.trace import Trace
+from mockube.failure import Failure, UsageError
+from tests.support.instant_clock import InstantClock
+
+SITE = {
+    "apiVersion": "example.com/v1",
+    "kind": "Site",
+    "metadata": {"name": "blog", "namespace": "default", "finalizers": ["example.com/stop"]},
+}
+IDENTITY = ("Site.example.com", "default", "blog")
+
+
+class FakeLaboratory:
+    """Returns outcomes without runs: `objects` are those at the end, by the ending of a plan."""
+
+    def __init__(self, scenario, objects, **of_deletion):
+        self.setting = SimpleNamespace(
+            clock=InstantClock(),
+            scenario=scenario,
+            user="operator",
+            starter=SimpleNamespace(text="./manager"),
+        )
+        self.arranged = {}
+        self._objects, self._of_deletion = objects, of_deletion
+
+    async def run(self, plan, _limits, _is_as_expected):
+        objects = {IDENTITY: SITE} if plan.ending in self._objects else {}
+        trace = Trace(clock=self.setting.clock, operator="operator", objects=objects)
+        return RunOutcome(plan=plan, trace=trace, **(self._of_deletion if plan.ending else {}))
+
+
+def explorer(tmp_path, objects, *, without=(), **of_deletion):
+    scenario = read_scenario({"act": [{"apply": SITE}], "without": [*without]}, tmp_path)
+    return Explorer(FakeLaboratory(scenario, objects, **of_deletion), Options())
+
+
+async def test_resource_that_an_undisturbed_deletion_does_not_end_is_reported(tmp_path):
+    exploring = explorer(tmp_path, {"", DELETE})
+    await exploring.learn()
+    (finding,) = exploring.result.findings
+    assert finding.plan == Plan(ending=DELETE)
+    assert [problem.text for problem in finding.problems] == [
+        "Site.example.com blog in default still exists after its deletion: it has the finalizers example.com/stop"
+    ]
+    assert (await exploring.replay(finding.plan))[1] == finding
+
+
+async def test_deletion_after_which_an_operator_is_never_quiet_is_reported_and_not_used(tmp_path):
+    exploring = explorer(tmp_path, {""}, is_quiet=False)
+    learned = await exploring.learn()
+    (finding,) = exploring.result.findings
+    assert [problem.text for problem in finding.problems] == ["it never becomes quiet"]
+    assert "delete the resource" in learned.without
+
+
+async def test_deletion_that_ends_is_no_finding(tmp_path):
+    exploring = explorer(tmp_path, {""})
+    learned = await exploring.learn()
+    assert exploring.result.findings == []
+    assert (learned.subject, [*learned.without]) == ("Site.example.com/blog", [])
+
+
+async def test_subject_that_no_run_has_is_a_note(tmp_path):
+    exploring = explorer(tmp_path, {})
+    assert (await exploring.learn()).subject == ""
+    assert "there is no Site.example.com/blog in an undisturbed run" in exploring.result.notes[-1]
+
+
+async def test_plan_whose_deletion_the_scenario_leaves_out_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="nothing that can be deleted in this way"):
+        await explorer(tmp_path, {""}, without=["delete the resource"]).replay(Plan(ending=DELETE))
+
+
+async def test_step_that_fails_undisturbed_has_the_log(tmp_path):
+    exploring = explorer(tmp_path, {""}, failed_steps=["step 1"], log="one\ntwo\n")
+    with pytest.raises(ScenarioFails) as raised:
+        await exploring.learn()
+    assert isinstance(raised.value, Failure)
+    assert str(raised.value).splitlines()[1:] == ["the operator printed:", "one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        pytest.param("Site.example.com/blog", True, id="kind with group"),
+        pytest.param("site/blog", True, id="kind"),
+        pytest.param("Site.other.com/blog", False, id="another group"),
+        pytest.param("Site/other", False, id="another name"),
+    ],
+)
+def test_subject_is_an_object(target, expected):
+    assert is_subject(ObjectRef(target=target), IDENTITY) == expected
+    assert not is_subject(ObjectRef(target=target, namespace="other"), IDENTITY)
