@@ -66,6 +66,7 @@ class Context(Struct, kw_only=True):
     @contextmanager
     def running(self, *, minor: str = "", nodes: int = 3) -> Iterator[Bench]:
         """Yield a bench with a running operator that has finished the custom resource of the sample."""
+        self.require_reference()
         with self.bench(minor=minor, nodes=nodes) as bench:
             bench.create_others()
             bench.start_and_settle()

@@ -41,6 +41,7 @@ class Cost(Struct, frozen=True, kw_only=True):
 
 def judge(context: Context, judgement: Judgement) -> None:
     setup = context.setup
+    context.require_reference()
     first = max(1, setup.resources // _FIRST_SHARE)
     judgement.did.append(
         f"Created {first} copies of the custom resource, waited until the operator was quiet, created the others of {setup.resources}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from mockube.apimachinery.status import ApiError
+from mockube.objects.errors import KindNotServed
 
 from .bench import Bench, is_write_call, resource_of
 from .context import Context, NotApplicable, about
@@ -62,11 +63,9 @@ def _run(context: Context, judgement: Judgement, bench: Bench, *, is_first: bool
     created_at, start = clock.now(), clock.monotonic()
     try:
         bench.create_resource()
-    except ApiError as error:
-        judgement.add(
-            "sample-refused", Level.ERROR, about(setup.sample.resource), f"is refused: {error.message}"
-        )
-        raise NotApplicable(f"the custom resource is refused: {error.message}") from error
+    except (ApiError, KindNotServed) as error:
+        judgement.add("sample-refused", Level.ERROR, about(setup.sample.resource), f"is refused: {error}")
+        raise NotApplicable(f"the custom resource is refused: {error}") from error
     has_settled = bench.settle_after_write(created_at)
     seconds = clock.monotonic() - start - (setup.quiet_seconds if has_settled else 0)
     run = _Run(seconds=seconds, writes=[resource_of(each) for each in bench.writes(created_at)])
