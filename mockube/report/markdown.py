@@ -8,10 +8,10 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.printable import printable
 
 _BACKTICKS: Final = re.compile("`+")
+_ENTITY: Final = re.compile(r"&(?=#?\w+;)")
 _BLOCK: Final = re.compile(r"^[#>~+*=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
 """What makes a line a title, a list, a quote or code, where it begins with it."""
 _ESCAPES: Final = {
-    "&": "&amp;",
     "<": "&lt;",
     "`": "'",
     "@": "@\u200b",  # a space without width: an entity could be a mention
@@ -138,6 +138,7 @@ def _object(subject: ReadOnlyTree) -> str:
 def _text(text: str) -> str:
     """Return a text on one line that is no markup, and mentions nobody."""
     line = " ".join(printable(text.replace("\n", " ")).split())
+    line = _ENTITY.sub("&amp;", line)
     for old, new in _ESCAPES.items():
         line = line.replace(old, new)
     return _BLOCK.sub(r"\\\g<0>", line)

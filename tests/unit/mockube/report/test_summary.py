@@ -173,7 +173,8 @@ def test_commands_are_whole_or_left_out():
         ("# a", "\\# a"),
         ("- a", "\\- a"),
         ("1. a", "1\\. a"),
-        ("&lt;b&gt;", "&amp;lt;b&amp;gt;"),
+        ("&lt;b&#64;", "&amp;lt;b&amp;#64;"),
+        ("a && b", "a && b"),
     ],
 )
 def test_cause_opens_no_block(cause, line):
