@@ -32,9 +32,9 @@ def edits_of(tree: ReadOnlyTree) -> Sequence[Edit]:
 
 def _edit(path: tuple[str, ...], value: Any, *, is_encoded: bool) -> Edit:
     other = base64.b64encode(f"{value}-edited".encode()).decode() if is_encoded else _other(value)
-    shown = "another value" if is_encoded else repr(other)
+    text = "another value" if is_encoded else repr(other)
     return Edit(
-        text=f"{'.'.join(path)} is set to {shown}", forward=_nested(path, other), back=_nested(path, value)
+        text=f"{'.'.join(path)} is set to {text}", forward=_nested(path, other), back=_nested(path, value)
     )
 
 

@@ -379,8 +379,8 @@ class Explorer:
             return
         kind, namespace, name = identity
         finalizers = ", ".join(meta.finalizers(outcome.trace.objects[identity]))
-        why = f": it has the finalizers {finalizers}" if finalizers else ""
-        text = f"{label_of((kind, namespace, name))} still exists after its deletion{why}"
+        reason = f": it has the finalizers {finalizers}" if finalizers else ""
+        text = f"{label_of((kind, namespace, name))} still exists after its deletion{reason}"
         yield OperatorProblem(type="deletion", text=text, key=("still exists", kind))
 
     def _report_undisturbed(self, found: Sequence[Sequence[OperatorProblem]], outcome: RunOutcome) -> None:

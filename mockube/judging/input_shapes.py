@@ -14,138 +14,138 @@ Texts = list[str] | None
 AnyMap = dict[str, Any] | None
 
 
-class Shape(Struct, frozen=True, rename="camel"):
+class _Shape(Struct, frozen=True, rename="camel"):
     """Fields of an object; it may have others."""
 
 
-class Metadata(Shape, frozen=True):
+class _Metadata(_Shape, frozen=True):
     name: str
     namespace: str | None = None
     annotations: dict[str, str] | None = None
     labels: dict[str, str] | None = None
 
 
-class AnyObject(Shape, frozen=True):
-    metadata: Metadata
+class _AnyObject(_Shape, frozen=True):
+    metadata: _Metadata
 
 
-class DefinedNames(Shape, frozen=True):
+class _DefinedNames(_Shape, frozen=True):
     kind: str
     plural: str
 
 
-class VersionSchema(Shape, frozen=True):
+class _VersionSchema(_Shape, frozen=True):
     openAPIV3Schema: AnyMap = None  # noqa: N815 - the name of the field
 
 
-class DefinedVersion(Shape, frozen=True):
+class _DefinedVersion(_Shape, frozen=True):
     name: str
     served: bool = False
     storage: bool = False
-    schema: VersionSchema | None = None
+    schema: _VersionSchema | None = None
 
 
-class Conversion(Shape, frozen=True):
+class _Conversion(_Shape, frozen=True):
     strategy: str = "None"
 
 
-class DefinitionSpec(Shape, frozen=True):
+class _DefinitionSpec(_Shape, frozen=True):
     group: str
-    names: DefinedNames
-    versions: list[DefinedVersion]
-    conversion: Conversion | None = None
+    names: _DefinedNames
+    versions: list[_DefinedVersion]
+    conversion: _Conversion | None = None
 
 
-class Definition(Shape, frozen=True):
-    spec: DefinitionSpec
+class _Definition(_Shape, frozen=True):
+    spec: _DefinitionSpec
 
 
-class FieldReference(Shape, frozen=True):
+class _FieldReference(_Shape, frozen=True):
     field_path: str | None = None
 
 
-class VariableSource(Shape, frozen=True):
-    field_ref: FieldReference | None = None
+class _VariableSource(_Shape, frozen=True):
+    field_ref: _FieldReference | None = None
 
 
-class Variable(Shape, frozen=True):
+class _Variable(_Shape, frozen=True):
     name: str
     value: str | None = None
-    value_from: VariableSource | None = None
+    value_from: _VariableSource | None = None
 
 
-class Container(Shape, frozen=True):
-    env: list[Variable] | None = None
+class _Container(_Shape, frozen=True):
+    env: list[_Variable] | None = None
 
 
-class PodSpec(Shape, frozen=True):
-    containers: list[Container] | None = None
+class _PodSpec(_Shape, frozen=True):
+    containers: list[_Container] | None = None
     service_account_name: str | None = None
 
 
-class Template(Shape, frozen=True):
-    spec: PodSpec | None = None
+class _Template(_Shape, frozen=True):
+    spec: _PodSpec | None = None
 
 
-class Strategy(Shape, frozen=True):
+class _Strategy(_Shape, frozen=True):
     type: str | None = None
 
 
-class WorkloadSpec(Shape, frozen=True):
-    template: Template | None = None
-    strategy: Strategy | None = None
+class _WorkloadSpec(_Shape, frozen=True):
+    template: _Template | None = None
+    strategy: _Strategy | None = None
 
 
-class Workload(Shape, frozen=True):
-    spec: WorkloadSpec | None = None
+class _Workload(_Shape, frozen=True):
+    spec: _WorkloadSpec | None = None
 
 
-class Rule(Shape, frozen=True):
+class _Rule(_Shape, frozen=True):
     api_groups: Texts = None
     resources: Texts = None
     operations: Texts = None
 
 
-class Role(Shape, frozen=True):
-    rules: list[Rule] | None = None
+class _Role(_Shape, frozen=True):
+    rules: list[_Rule] | None = None
 
 
-class Subject(Shape, frozen=True):
+class _Subject(_Shape, frozen=True):
     kind: str
     name: str
     namespace: str | None = None
 
 
-class RoleReference(Shape, frozen=True):
+class _RoleReference(_Shape, frozen=True):
     kind: str
     name: str
 
 
-class Binding(Shape, frozen=True):
-    role_ref: RoleReference
-    subjects: list[Subject] | None = None
+class _Binding(_Shape, frozen=True):
+    role_ref: _RoleReference
+    subjects: list[_Subject] | None = None
 
 
-class Requirement(Shape, frozen=True):
+class _Requirement(_Shape, frozen=True):
     key: str
     operator: str
     values: Texts = None
 
 
-class Selector(Shape, frozen=True):
+class _Selector(_Shape, frozen=True):
     match_labels: dict[str, str] | None = None
-    match_expressions: list[Requirement] | None = None
+    match_expressions: list[_Requirement] | None = None
 
 
-class Webhook(Shape, frozen=True):
+class _Webhook(_Shape, frozen=True):
     name: str
-    rules: list[Rule] | None = None
-    namespace_selector: Selector | None = None
-    object_selector: Selector | None = None
+    rules: list[_Rule] | None = None
+    namespace_selector: _Selector | None = None
+    object_selector: _Selector | None = None
 
 
-class WebhookConfiguration(Shape, frozen=True):
-    webhooks: list[Webhook] | None = None
+class _WebhookConfiguration(_Shape, frozen=True):
+    webhooks: list[_Webhook] | None = None
 
 
 _MALFORMED: Final = " - at `$"
@@ -162,13 +162,13 @@ def malformation(tree: ReadOnlyTree) -> str:
     return ""
 
 
-def _shapes(tree: ReadOnlyTree) -> Iterator[type[Shape]]:
-    yield AnyObject
-    shapes: Mapping[type[Shape], bool] = {
-        Definition: object_kinds.is_definition(tree),
-        Workload: object_kinds.is_workload(tree),
-        Role: object_kinds.is_role(tree),
-        Binding: object_kinds.is_binding(tree),
-        WebhookConfiguration: object_kinds.is_webhook(tree),
+def _shapes(tree: ReadOnlyTree) -> Iterator[type[_Shape]]:
+    yield _AnyObject
+    shapes: Mapping[type[_Shape], bool] = {
+        _Definition: object_kinds.is_definition(tree),
+        _Workload: object_kinds.is_workload(tree),
+        _Role: object_kinds.is_role(tree),
+        _Binding: object_kinds.is_binding(tree),
+        _WebhookConfiguration: object_kinds.is_webhook(tree),
     }
     yield from (shape for shape, is_one in shapes.items() if is_one)

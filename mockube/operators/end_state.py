@@ -280,8 +280,8 @@ def _cleaned_part(
     name: str, part: Any, texts: Mapping[str, str], generation: Any, of_kind: AbstractSet[str]
 ) -> Any:
     if name == "metadata":
-        kept = {field: value for field, value in part.items() if field not in _METADATA}
-        return _clean(kept, texts, _NO_NAMES)
+        fields = {field: value for field, value in part.items() if field not in _METADATA}
+        return _clean(fields, texts, _NO_NAMES)
     if name == "status":
         return _clean(_with_ages(part, generation), texts, _OMITTED_OF_STATUS)
     return _clean(part, texts, of_kind)

@@ -41,16 +41,16 @@ class _ObjectHistory:
     def __init__(self, changes: Sequence[ReadOnlyTree]) -> None:
         self._changes = changes
         self._places = {id(change): place for place, change in enumerate(changes)}
-        self._kept: list[_State] = []
+        self._states: list[_State] = []
         state = _State()
         for place, change in enumerate(changes):
             if place % _KEPT_EACH == 0:
-                self._kept.append(state)
+                self._states.append(state)
             state = state.after(change)
 
     def around(self, write: ReadOnlyTree) -> tuple[_State, _State]:
         place = self._places[id(write)]
-        state = self._kept[place // _KEPT_EACH]
+        state = self._states[place // _KEPT_EACH]
         for change in self._changes[place - place % _KEPT_EACH : place]:
             state = state.after(change)
         return state, state.after(write)

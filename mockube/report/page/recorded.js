@@ -159,6 +159,7 @@ export async function post(path, body) {
 }
 
 export const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+export const isRefusal = (error) => [401, 403, 404].includes(error.code);
 export const may = async () => false;
 export const patch = async () => undefined;
 export const request = async () => undefined;

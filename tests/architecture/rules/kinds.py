@@ -20,6 +20,7 @@ ALLOWED: Mapping[str, str] = {
     "container_runtime/simulated/shell/network_programs/kubectl/administration.py": "kubectl drain itself treats the pods of DaemonSets in another way",
     "apimachinery/volumes.py": "the source of a claim's contents is a reference in its spec",
     "apiserver/admission/versions.py": "a Scale is the body of a subresource, whose resource has another kind",
+    "apiserver/control/bodies.py": "a body may be sent to a path of another resource than that of its kind",
     "apiserver/registry/reviews/authentication.py": "a token is bound to an object that the request's body names",
     "apiserver/registry/subresources/binding.py": "the target is a field of the request's body",
     "controller_manager/controllers/cronjob/controller.py": "an owner reference names the kind of a controller",

@@ -19,7 +19,7 @@ def test_finding_stays_when_the_exploration_is_interrupted(tmp_path, monkeypatch
         show_finding(FINDING)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mockube.exploration.api.explored", interrupted)
+    monkeypatch.setattr("mockube.exploration.api.run_exploration", interrupted)
     scenario = tmp_path / "scenario.yaml"
     scenario.write_bytes(orjson.dumps(SCENARIO))
     options = argparse.Namespace(

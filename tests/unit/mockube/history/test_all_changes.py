@@ -53,7 +53,7 @@ def written(history):
     return [(each["revision"], each["object"]["name"]) for each in history.changes]
 
 
-def test_what_a_list_does_not_have_is_read_by_a_watch():
+def test_changes_that_a_list_lacks_are_read_by_a_watch():
     stream = stream_of(change(3), change(4, "b"), change(4, "c"))
     assert written(read(stream, change(4, "c"), change(5))) == [(3, "a"), (4, "b"), (4, "c"), (5, "a")]
 
@@ -63,7 +63,7 @@ def test_a_watch_that_ends_early_leaves_no_gap():
         read(stream_of(change(3)).cut(), change(5))
 
 
-def test_what_came_before_a_compaction_is_left_out_with_a_note():
+def test_changes_before_a_compaction_are_left_out_with_a_note():
     stream = stream_of(change(3)).send_event("ERROR", {"code": 410, "message": "too old"})
     history = read(stream, change(5))
     assert written(history) == [(5, "a")]
