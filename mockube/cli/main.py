@@ -233,7 +233,7 @@ class _TopLevelParser(CommandParser):
 
     def format_help(self) -> str:
         groups = (
-            f"{title}:\n" + "".join(f"  {command.name:<12}{command.summary}\n" for command in commands)
+            f"{title}:\n" + "".join(f"  {command.name:<15}{command.summary}\n" for command in commands)
             for title, commands in GROUPS.items()
         )
         return "\n".join((HEAD, *groups, TAIL))

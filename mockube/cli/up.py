@@ -90,9 +90,7 @@ _STORE_NOTES: Final = {
 SERVER_PAGE: Final = "apiserver"
 MANAGER_PAGE: Final = "controller-manager"
 """The pages of the help with the flags of one process."""
-PAGES_HELP: Final = (
-    f"print this help, or all flags: those of the {SERVER_PAGE}, of the {MANAGER_PAGE}, or {ALL}"
-)
+PAGES_HELP: Final = f"all flags: {SERVER_PAGE}, {MANAGER_PAGE} or {ALL}"
 START: Final = "Start"
 STORE: Final = "Store"
 GROUPS: Final = (CLUSTER, START, STORE, PODS)
@@ -219,7 +217,7 @@ def _add_start_flags(parser: CommandParser) -> None:
     start.add_argument(
         "--one-process",
         action="store_true",
-        help="run both programs in one process, so that forks take milliseconds",
+        help="both programs in one process: fast forks",
     )
     start.add_argument(
         "--write-kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig to this file, too"

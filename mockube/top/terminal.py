@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import signal
 import sys
 import termios
@@ -38,8 +37,8 @@ class Screen:
 
     @property
     def size(self) -> tuple[int, int]:
-        """The columns and lines."""
-        return shutil.get_terminal_size()
+        """The columns and lines, without those of the environment, which a new size does not change."""
+        return os.get_terminal_size(sys.stdout.fileno())
 
     def paint(self, lines: Sequence[Line]) -> None:
         width, height = self.size
