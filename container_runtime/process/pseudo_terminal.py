@@ -24,6 +24,9 @@ class _TerminalInput:
         self._unsent += data
         self.has_open_line = not data.endswith((b"\n", b"\r"))
 
+    def is_closing(self) -> bool:
+        return self._is_closed
+
     async def drain(self) -> None:
         """Wait until all data is written to the terminal."""
         loop = asyncio.get_running_loop()

@@ -88,6 +88,8 @@ async def _copy_input(process: LocalProcess, source: InputStream, *, close: bool
     assert process.stdin is not None
     try:
         while data := await source.read(READ):
+            if process.stdin.is_closing():  # uvloop closes it when the process has ended, and refuses writes
+                raise BrokenPipeError
             process.stdin.write(data)
             await process.stdin.drain()
         if close:

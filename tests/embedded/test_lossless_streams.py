@@ -268,7 +268,7 @@ async def test_attached_clients_lose_no_line(cluster, pods, folder, runtime):
             client = await clients.over_web_socket(path, query, protocol)
         sending = asyncio.create_task(send_frames(client, lines, ends=False))
         output = b""
-        while output.count(mark) < len(lines):
+        while output.count(mark) < len(lines) or not output.endswith(b"\n"):
             output += await client.read(1)
         await sending
         await client.close()
