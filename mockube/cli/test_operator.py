@@ -3,16 +3,14 @@
 import argparse
 import logging
 import shlex
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mockube.apimachinery import wellknown
 from mockube.apimachinery.schema import minors
 from mockube.component_base.clock import RealClock
-from mockube.component_base.flags import non_negative_int
+from mockube.component_base.flags import positive_int
 from mockube.component_base.suggestions import did_you_mean
 from mockube.failure import UsageError
 from mockube.lint.minor_ranges import read_minors
@@ -20,7 +18,7 @@ from mockube.lint.minor_ranges import read_minors
 from .interruption import interrupted_by_sigterm
 from .output import Code, table
 from .parsing import CommandParser
-from .progress import FrequentSteps, Progress, is_live
+from .progress import print_line
 from .shared_flags import add_output
 
 if TYPE_CHECKING:
@@ -82,28 +80,28 @@ def add_flags(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--resources",
-        type=_positive,
+        type=positive_int,
         default=1000,
         metavar="N",
         help="number of custom resources of the judgement growth (1000)",
     )
     parser.add_argument(
         "--fields",
-        type=_positive,
+        type=positive_int,
         default=30,
         metavar="N",
         help="number of fields that the judgement updates changes, at most (30)",
     )
     parser.add_argument(
         "--timeout",
-        type=_positive,
+        type=positive_int,
         default=90,
         metavar="SECONDS",
         help="how long the operator may take to reach a state (90)",
     )
     parser.add_argument(
         "--jobs",
-        type=_positive,
+        type=positive_int,
         default=1,
         metavar="N",
         help="number of judgements at the same time; more than one needs an operator without ports of its own (1)",
@@ -154,13 +152,6 @@ def add_flags(parser: CommandParser) -> None:
         )
 
 
-def _positive(text: str) -> int:
-    number = non_negative_int(text)
-    if number == 0:
-        raise argparse.ArgumentTypeError("it must be 1 or more")
-    return number
-
-
 def run(options: argparse.Namespace) -> int:
     from mockube.judging.baseline import (  # noqa: PLC0415 - these import the API server
         Baseline,
@@ -182,8 +173,8 @@ def run(options: argparse.Namespace) -> int:
     setup = _setup(options, names, command)
     # Clusters that end warn of what is cancelled, on stderr if nothing handles it.
     logging.getLogger("mockube").addHandler(logging.NullHandler())
-    with interrupted_by_sigterm(), _progress() as on_step:
-        context = Context(setup=setup, on_step=on_step)
+    with interrupted_by_sigterm():
+        context = Context(setup=setup, on_step=print_line)
         judgements = judge_all(context, chosen, jobs=options.jobs)
     report = OperatorReport(
         operator=shlex.join(command),
@@ -274,16 +265,6 @@ def _account(text: str | None) -> "Account | None":
     if not (namespace and slash and name):
         raise UsageError(f'--service-account: "{text}" is not NAMESPACE/NAME')
     return Account(namespace=namespace, name=name)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    clock = RealClock()
-    progress = Progress(sys.stderr, live=is_live(), clock=clock)
-    try:
-        yield FrequentSteps(progress, clock).step
-    finally:
-        progress.done()
 
 
 def _table(report: "OperatorReport", options: argparse.Namespace) -> str:

@@ -120,7 +120,9 @@ class Bench:
         """Create the objects of the release. The operator's workload has no pods: the operator runs outside."""
         trees = [*map(self._prepared, self.release.trees(self.minor))]
         known = {meta.name(tree) for tree in trees if object_kinds.is_namespace(tree)}
-        used = {meta.namespace(tree) for tree in trees} | {self.account.namespace, self.setup.namespace}
+        sample = self.setup.sample
+        named = {meta.namespace(tree) for tree in (*trees, *sample.others, sample.resource)}
+        used = named | {self.account.namespace, self.setup.namespace}
         for name in sorted(used - known - {""}):
             self._create_namespace(name)
         for tree in sorted(trees, key=object_kinds.install_order):
@@ -148,9 +150,12 @@ class Bench:
 
     def _apply(self, tree: ReadOnlyTree) -> None:
         try:
-            self.cluster.apply(tree, namespace=self.setup.namespace)
+            self.cluster.apply(tree, namespace=self._namespace_of(tree))
         except (ApiError, KindNotServed) as error:
             self.refused.append((tree, str(error)))
+
+    def _namespace_of(self, tree: ReadOnlyTree) -> str:
+        return meta.namespace(tree) or self.setup.namespace
 
     def _apply_own_account(self) -> None:
         """Give the operator a service account of this test, with all rights, as its manifests have none."""
@@ -159,14 +164,14 @@ class Bench:
     def create_others(self, namespace: str = "") -> None:
         """Create the objects that the sample needs."""
         for tree in self.setup.sample.others:
-            self.cluster.apply(in_namespace(tree, namespace), namespace=namespace or self.setup.namespace)
+            self.cluster.apply(in_namespace(tree, namespace), namespace=namespace or self._namespace_of(tree))
 
     def create_resource(self, *, name: str = "", namespace: str = "") -> Tree:
         """Create the custom resource of the sample, perhaps under another name."""
         tree = dict(in_namespace(self.setup.sample.resource, namespace))
         if name:
             tree["metadata"] = {**tree["metadata"], "name": name}
-        (created,) = self.cluster.create(tree, namespace=namespace or self.setup.namespace)
+        (created,) = self.cluster.create(tree, namespace=namespace or self._namespace_of(tree))
         return dict(created)
 
     @property
@@ -175,7 +180,7 @@ class Bench:
 
     @property
     def resource_namespace(self) -> str:
-        return meta.namespace(self.setup.sample.resource) or self.setup.namespace
+        return self._namespace_of(self.setup.sample.resource)
 
     def resource(self, *, name: str = "", namespace: str = "") -> Tree:
         kind, own_name = self.resource_target

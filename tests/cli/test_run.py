@@ -177,8 +177,10 @@ def test_report_of_an_unknown_format_is_refused_before_the_cluster_starts(run):
 
 
 def test_report_that_cannot_be_written_leaves_the_exit_code(run, tmp_path):
-    (tmp_path / "file").write_text("")
-    process = run("--report=file/run.md", *python("raise SystemExit(3)"))
+    folder = str(tmp_path / "reports")
+    os.mkdir(folder)
+    replaces = f"import os\nos.rmdir({folder!r})\nopen({folder!r}, 'x').close()\nraise SystemExit(3)"
+    process = run("--report=reports/run.md", *python(replaces))
     _, errors = process.communicate(timeout=100)
     assert process.returncode == 3
-    assert "the report file/run.md was not written" in errors
+    assert "the report reports/run.md was not written" in errors

@@ -52,7 +52,8 @@ def _short_waits(monkeypatch):
     monkeypatch.setattr(bench, "_POLL_SECONDS", 0.5)
 
 
-def test_careful_operator_passes(tmp_path, capsys):
+def test_careful_operator_passes(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     code, found = _judge("careful", tmp_path, "--only=drift,updates", "--report=careful.xml")
     assert code == 0, capsys.readouterr().out
     assert {name: each["outcome"] for name, each in found.items()} == dict.fromkeys(

@@ -30,7 +30,6 @@ WITH_LIMITS = (
 """Modules in these folders whose processes and connections must not be short of time."""
 MOSTLY_WAITING = (
     "tests/cli/test_test_operator.py",
-    "tests/cli/test_test_operator.py",
     "tests/conformance/test_conversations.py",
     "tests/conformance/test_sessions.py",
     "tests/deploy/test_processes.py::test_standby_manager_leads_after_leader_is_killed",

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from mockube.apimachinery.schema import minors
-from mockube.apimachinery.status import Invalid
+from mockube.apimachinery.status import Invalid, NotFound
 from mockube.apiserver.control.recorder import RecordedCall
 from mockube.cluster import Cluster
 from mockube.component_base.clock import RealClock
@@ -72,13 +73,20 @@ class RecordingCluster:
         self.waited: list[str] = []
         self.recorded: deque[RecordedCall] = deque(maxlen=3)
         self.by_user: dict[str, list[Any]] = {}
+        self.namespaces: dict[str, str] = {}
+        """That in which each object was created, by its name."""
 
-    def get(self, *_: str) -> Any:
-        return {}
+    def get(self, kind: str, name: str) -> Any:
+        raise NotFound(f"{kind} {name}")
 
-    def apply(self, tree: Any, **_: str) -> None:
+    def apply(self, tree: Any, namespace: str) -> None:
         if tree["metadata"]["name"] == "refused":
             raise Invalid("the schema is invalid")
+        self.namespaces[tree["metadata"]["name"]] = namespace
+
+    def create(self, tree: Any, namespace: str = "") -> Any:
+        self.namespaces[tree["metadata"]["name"]] = namespace
+        return [tree]
 
     def wait(self, _kind: str, name: str, _condition: str) -> None:
         self.waited.append(name)
@@ -121,6 +129,20 @@ def test_refused_definition_is_noted_and_not_waited_for(bench: BusyBench) -> Non
         ("refused", "the schema is invalid")
     ]
     assert cast("Any", bench.cluster).waited == ["good"]
+
+
+def test_objects_are_in_the_namespaces_that_they_name(bench: BusyBench) -> None:
+    resource = {**bench.setup.sample.resource, "metadata": {"name": "blog", "namespace": "blogs"}}
+    others = [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}]
+    bench.setup = replace(
+        bench.setup, namespace="team", sample=replace(bench.setup.sample, resource=resource, others=others)
+    )
+    bench.install()
+    bench.create_others()
+    bench.create_resource()
+    created = cast("Any", bench.cluster).namespaces
+    assert {"blogs", "team", "system"} <= {*created}
+    assert (created["key"], created["blog"], created["manager"]) == ("team", "blogs", "system")
 
 
 def test_cluster_is_not_quiet_while_new_requests_replace_old_ones(bench: BusyBench) -> None:
