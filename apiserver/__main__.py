@@ -23,7 +23,7 @@ from .audit.audit import BadAuditLog
 from .audit.policy import BadPolicy
 from .authn.serviceaccount.keys import BadKey
 from .authn.token_file import BadTokenFile
-from .config.command_line import parse
+from .config.command_line import Config, parse
 from .config.tls import insecure_suites
 from .kubeconfig import BadKubeconfig, OtherKubeconfig
 from .pki.cert_dir import BadFolder
@@ -54,12 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     old_objects = interpreter_memory.OldObjects()
     config = parse(arguments, os.environ)
     klog.attach(logging.getLogger(), config.logging)
-    for name in config.ignored:
-        LOG.warning("--%s is not implemented and is ignored", name)
-    for setting in config.ignored_flags():
-        LOG.warning("%s is not supported and is ignored", setting)
-    for suite in insecure_suites(config.serving.tls_cipher_suites):
-        LOG.warning("Use of insecure cipher '%s' detected.", suite)
+    log_warnings(config)
 
     def ready() -> None:
         # The objects that exist now are in use until the process ends.
@@ -77,6 +72,16 @@ def main(arguments: Sequence[str]) -> int:
         LOG.critical("%s", error)
         return 1
     return 0
+
+
+def log_warnings(config: Config) -> None:
+    """Name the flags without effect, and those that make the server less safe."""
+    for name in config.ignored:
+        LOG.warning("--%s is not implemented and is ignored", name)
+    for setting in config.ignored_flags():
+        LOG.warning("%s is not supported and is ignored", setting)
+    for suite in insecure_suites(config.serving.tls_cipher_suites):
+        LOG.warning("Use of insecure cipher '%s' detected.", suite)
 
 
 if __name__ == "__main__":

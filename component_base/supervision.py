@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from .clock import Clock
 
@@ -99,6 +99,22 @@ async def refuse_inner_cancellation(work: Coroutine[Any, Any, _T]) -> _T:
         if is_cancelled():
             raise
         raise RuntimeError("something that it awaited was cancelled") from error
+
+
+async def run_endlessly(work: Coroutine[Any, Any, None]) -> NoReturn:
+    """Run work that should go on until it is cancelled: it is an error if it returns."""
+    await refuse_inner_cancellation(work)
+    raise RuntimeError("it returned, but should run until it is cancelled")
+
+
+async def error_unless_cancelled(work: Coroutine[Any, Any, None]) -> Exception:
+    """Return the error with which endless work ends, which can then be restarted, unless the task is cancelled."""
+    try:
+        await run_endlessly(work)
+    except Exception as error:
+        if is_cancelled():  # a task group raises its tasks' errors instead of the cancellation
+            raise asyncio.CancelledError from error
+        return error
 
 
 def is_cancelled() -> bool:

@@ -10,11 +10,11 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from enum import Enum
-from typing import Final, NoReturn
+from typing import Final
 
 from .clock import Clock
 from .metrics import MetricsRegistry, counter
-from .supervision import RestartBackoff, cancel_and_wait, is_cancelled, refuse_inner_cancellation
+from .supervision import RestartBackoff, cancel_and_wait, error_unless_cancelled, run_endlessly
 
 LOG = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class TaskSupervisor:
 
     async def _run_until_failure(self, name: str, work: Work) -> None:
         try:
-            await _run(work)
+            await run_endlessly(work())
         except Exception as error:
             LOG.critical("The task %r failed, and the server ends", name, exc_info=error)
             self._problems[name] = f"{type(error).__name__}: {error}"
@@ -123,20 +123,10 @@ class TaskSupervisor:
         )
         while True:
             backoff.begin()
-            try:
-                await _run(work)
-            except Exception as error:
-                if is_cancelled():  # a task group raises its tasks' errors instead of the cancellation
-                    raise asyncio.CancelledError from error
-                delay = backoff.next_delay()
-                LOG.exception("The task %r failed and restarts in %g s", name, delay)
-                self._problems[name] = f"{type(error).__name__}: {error}"
+            error = await error_unless_cancelled(work())
+            delay = backoff.next_delay()
+            LOG.error("The task %r failed and restarts in %g s", name, delay, exc_info=error)
+            self._problems[name] = f"{type(error).__name__}: {error}"
             await self._clock.sleep(delay)
             self._restarts.add(1, name)
             del self._problems[name]
-
-
-async def _run(work: Work) -> NoReturn:
-    """Run a task; raise an error if it returns, because no task of a server ends by itself."""
-    await refuse_inner_cancellation(work())
-    raise RuntimeError("the task returned")

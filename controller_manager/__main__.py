@@ -18,6 +18,7 @@ from mockube.component_base.packs import PackError, selected_packs
 from . import catalog
 from .command_line import ENVIRONMENT, parse
 from .config.selection import DISABLED_UPSTREAM, disabled_upstream
+from .config.settings import Config
 from .control.followed_server import UnusableFlags
 from .serve import ManagerFailed, serve
 
@@ -39,16 +40,21 @@ def main(arguments: Sequence[str]) -> int:
     gc.enable()
     config = parse(arguments, os.environ, catalog.NAMES)
     klog.attach(logging.getLogger(), config.logging)
-    for name in config.ignored:
-        LOG.warning("--%s is not implemented and is ignored", name)
-    for name in disabled_upstream(config.controllers.controllers):
-        LOG.warning("--controllers: %s is disabled: %s", name, DISABLED_UPSTREAM[name])
+    log_warnings(config)
     try:
         loop.run(serve(config))
     except (OSError, KubeconfigError, ManagerFailed, UnusableFlags) as error:
         LOG.critical("%s", error)
         return 1
     return 0
+
+
+def log_warnings(config: Config) -> None:
+    """Name the flags without effect, and the controllers that cannot run."""
+    for name in config.ignored:
+        LOG.warning("--%s is not implemented and is ignored", name)
+    for name in disabled_upstream(config.controllers.controllers):
+        LOG.warning("--controllers: %s is disabled: %s", name, DISABLED_UPSTREAM[name])
 
 
 if __name__ == "__main__":

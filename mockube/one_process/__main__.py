@@ -20,17 +20,15 @@ from typing import Final
 
 from mockube.apiserver import __main__ as server_program
 from mockube.apiserver import interpreter_memory
-from mockube.apiserver.config.command_line import Config as ServerConfig
 from mockube.apiserver.config.command_line import parse as parse_server_flags
 from mockube.client.kubeconfig import KubeconfigError
 from mockube.clusters.named_cluster import ClusterFolder
 from mockube.component_base.operating_system import os_problem
 from mockube.component_base.supervision import first_cause
 from mockube.component_base.task_supervisor import TaskFailed
+from mockube.controller_manager import __main__ as manager_program
 from mockube.controller_manager.catalog import NAMES
 from mockube.controller_manager.command_line import parse as parse_manager_flags
-from mockube.controller_manager.config.selection import DISABLED_UPSTREAM, disabled_upstream
-from mockube.controller_manager.config.settings import Config as ManagerConfig
 from mockube.controller_manager.control.followed_server import UnusableFlags
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.plane import ForkablePlane
@@ -63,7 +61,8 @@ def main(arguments: Sequence[str]) -> int:
     manager = parse_manager_flags(arguments[middle + 1 :], os.environ, NAMES)
     with manager_log.open("a") as stream:
         logs.attach(server.logging, manager.logging, stream)
-        _log_ignored(server, manager)
+        server_program.log_warnings(server)
+        manager_program.log_warnings(manager)
         cluster = ClusterFolder(name=folder.name, path=folder)
         outputs = Outputs(sys.stderr.fileno(), stream.fileno())
         # The context is made before it exists: what forks the process needs it.
@@ -72,15 +71,6 @@ def main(arguments: Sequence[str]) -> int:
             name="mockube",
         )
         return _run(context)
-
-
-def _log_ignored(server: ServerConfig, manager: ManagerConfig) -> None:
-    for name in (*server.ignored, *manager.ignored):
-        LOG.warning("--%s is not implemented and is ignored", name)
-    for setting in server.ignored_flags():
-        LOG.warning("%s is not supported and is ignored", setting)
-    for name in disabled_upstream(manager.controllers.controllers):
-        LOG.warning("--controllers: %s is disabled: %s", name, DISABLED_UPSTREAM[name])
 
 
 def _run(context: BackgroundContext[ForkablePlane]) -> int:

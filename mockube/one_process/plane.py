@@ -16,7 +16,7 @@ from mockube.apiserver.serve import RunningServer, notify_ready, serving
 from mockube.client.kubeconfig import Access, KubeconfigError, access_of
 from mockube.clusters.named_cluster import ClusterFolder
 from mockube.component_base.clock import ClusterClock
-from mockube.component_base.supervision import RestartBackoff, first_cause, start
+from mockube.component_base.supervision import RestartBackoff, error_unless_cancelled, first_cause, start
 from mockube.controller_manager.app import Manager, components
 from mockube.controller_manager.config.settings import Config as ManagerConfig
 from mockube.controller_manager.control.followed_server import UnusableFlags
@@ -142,15 +142,13 @@ class _Managers:
         )
         while True:
             backoff.begin()
-            try:
-                await self._run_once(server)
-            except Exception as error:  # whatever ends it
-                cause = first_cause(error)
-                if isinstance(cause, (KubeconfigError, UnusableFlags)):  # it would end each manager
-                    raise cause from error
-                delay = backoff.next_delay()
-                _MANAGER_LOG.exception("The manager failed, and is restarted in %g s", delay)
-                await self._clock.real.sleep(delay)
+            error = await error_unless_cancelled(self._run_once(server))
+            cause = first_cause(error)
+            if isinstance(cause, (KubeconfigError, UnusableFlags)):  # it would end each manager
+                raise cause from error
+            delay = backoff.next_delay()
+            _MANAGER_LOG.error("The manager failed, and is restarted in %g s", delay, exc_info=error)
+            await self._clock.real.sleep(delay)
 
     async def _run_once(self, server: EmbeddedServer) -> None:
         self._manager = manager = Manager(

@@ -178,7 +178,7 @@ def test_report_of_an_unknown_format_is_refused_before_the_cluster_starts(run):
 
 def test_report_that_cannot_be_written_leaves_the_exit_code(run, tmp_path):
     folder = str(tmp_path / "reports")
-    os.mkdir(folder)
+    Path(folder).mkdir()
     replaces = f"import os\nos.rmdir({folder!r})\nopen({folder!r}, 'x').close()\nraise SystemExit(3)"
     process = run("--report=reports/run.md", *python(replaces))
     _, errors = process.communicate(timeout=100)

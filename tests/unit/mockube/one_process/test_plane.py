@@ -9,7 +9,7 @@ import pytest
 from mockube.component_base.clock import ClusterClock
 from mockube.controller_manager.control.followed_server import UnusableFlags
 from mockube.one_process import plane
-from tests.support.event_loop import WAIT_TIMEOUT
+from tests.support.event_loop import WAIT_TIMEOUT, until
 
 SERVER = SimpleNamespace(transport=None)
 
@@ -43,3 +43,25 @@ async def test_manager_is_restarted_unless_it_can_never_start(monkeypatch, caplo
         ("mockube.controller_manager.restarts", "The manager failed")
     ]
     assert managers._manager is None
+
+
+class StubbornManager:
+    """Raises an error when it is cancelled, as a task group does whose task fails at that."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    async def run(self):
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            raise ExceptionGroup("", [RuntimeError("at its end")])
+
+
+async def test_manager_that_fails_when_it_is_stopped_is_not_restarted(monkeypatch, caplog):
+    monkeypatch.setattr(plane, "Manager", StubbornManager)
+    monkeypatch.setattr(plane, "serving_status", no_status)
+    managers = plane._Managers(None, ClusterClock(), None)
+    async with asyncio.timeout(WAIT_TIMEOUT), managers.running(SERVER):
+        await until(lambda: managers._manager is not None)
+    assert caplog.messages == []
