@@ -27,6 +27,7 @@ from mockube.objects.requests import ObjectRequests
 from mockube.operators.account import write_kubeconfig
 from mockube.operators.end_state import NOISE, Identity, kind_of
 from mockube.operators.process import RunningOperator
+from mockube.operators.writes import LEASES
 
 from . import plans
 from .edits import Edit, edits_of
@@ -361,9 +362,7 @@ class Director:
         names = {
             (each.namespace, each.name)
             for each in self._trace.requests
-            if each.resource == "leases.coordination.k8s.io"
-            and each.name
-            and each.verb in ("get", "update", "patch")
+            if each.resource == LEASES and each.name and each.verb in ("get", "update", "patch")
         }
         for namespace, name in names:
             with suppress(ApiError, KindNotServed):
@@ -512,7 +511,7 @@ class Director:
 
     async def lose_lease(self, _: Disturbance) -> None:
         spec = {
-            "match": self._match(verbs=["update", "patch"], resource="leases"),
+            "match": self._match(verbs=["update", "patch"], resource=LEASES),
             "steal": {"holder": "another", "seconds": 1},
         }
         fault = await self._add_fault({**spec, "times": 1})

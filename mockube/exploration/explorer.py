@@ -42,6 +42,7 @@ from mockube.operators.end_state import (
     label_of,
     learn_varying,
 )
+from mockube.operators.writes import LEASES
 
 from . import plans
 from .director import Director, RunLimits, RunOutcome, RunSetting, StepFailed, do_operation
@@ -453,7 +454,7 @@ class Explorer:
                 {
                     each.resource
                     for each in first.trace.requests
-                    if each.verb == "watch" and "leases" not in each.resource
+                    if each.verb == "watch" and each.resource != LEASES
                 }
             ),
             owned=self._owned(first),
@@ -461,8 +462,7 @@ class Explorer:
             subject_namespace=_namespace_of(subject, first.trace),
             steps=len(self._scenario.act),
             has_lease=any(
-                each.resource.startswith("leases") and each.verb in ("update", "patch")
-                for each in first.trace.requests
+                each.resource == LEASES and each.verb in ("update", "patch") for each in first.trace.requests
             ),
             has_nodes=_PODS in {kind for kind, _, _ in first.trace.touched},
             lists_from_cache=any(

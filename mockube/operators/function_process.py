@@ -28,6 +28,7 @@ from .process import (
     MARKER,
     OperatorEnd,
     OperatorLog,
+    cannot_be_killed,
     descendants,
     kill_marked,
     kill_processes,
@@ -162,7 +163,9 @@ class FunctionProcess:
         kill_processes(children)  # those that were forked have no marker
         kill_marked(self._marker)
         self._reader.join(_LEAST_SECONDS)
-        return OperatorEnd(code=code or 0, ignored_term=ignored_term)
+        if code is None:
+            raise cannot_be_killed("the function of the operator", self.pid)
+        return OperatorEnd(code=code, ignored_term=ignored_term)
 
     def _send(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):

@@ -48,8 +48,6 @@ class OperatorEnd(Struct, frozen=True, kw_only=True):
     """The exit code, as in a shell: 128 plus the signal if a signal ended it."""
     ignored_term: bool = False
     """It did not end by SIGTERM within the grace period, and was killed."""
-    remaining: int = 0
-    """The number of its child processes that were killed after it had ended."""
 
 
 class OperatorLog:
@@ -166,17 +164,14 @@ class OperatorProcess:
             self._send(signal.SIGTERM)
             self.wait(grace)
         ignored_term = self.code is None and grace > 0
-        remaining = len([*marked_processes(self._marker)]) - (self.code is None)
         self._send(signal.SIGKILL)
         try:
             code = self._process.wait(KILL_SECONDS)
         except subprocess.TimeoutExpired:
-            raise Failure(
-                f"{shlex.join(self.command)}: process {self.pid} cannot be killed: does it run as another user?"
-            ) from None
+            raise cannot_be_killed(shlex.join(self.command), self.pid) from None
         kill_marked(self._marker)
         self._reader.join(_PIPE_SECONDS)
-        return OperatorEnd(code=_shell_code(code), ignored_term=ignored_term, remaining=max(remaining, 0))
+        return OperatorEnd(code=_shell_code(code), ignored_term=ignored_term)
 
     def _send(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -189,6 +184,10 @@ class OperatorProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def cannot_be_killed(name: str, pid: int) -> Failure:
+    return Failure(f"{name}: process {pid} cannot be killed: does it run as another user?")
 
 
 def check_command(command: Sequence[str], folder: Path | None = None) -> None:

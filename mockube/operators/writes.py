@@ -3,7 +3,8 @@
 from typing import Final
 
 WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
-_NOISE: Final = frozenset({"events", "events.events.k8s.io", "leases.coordination.k8s.io"})
+LEASES: Final = "leases.coordination.k8s.io"
+_NOISE: Final = frozenset({"events", "events.events.k8s.io", LEASES})
 """Resources whose writes do not belong to what an operator makes."""
 _STORED_NOWHERE: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io", "control.mockube.dev"})
 

@@ -60,6 +60,59 @@ def test_ordinals():
     assert not holds("one-pod-for-each-ordinal", pods[0], objects=[*pods, pod("d", "0")])
 
 
+def changed(name, **fields):
+    """The name of an invariant, and an object before and after a change of fields, such as spec__replicas."""
+    both = []
+    for index in (0, 1):
+        tree = {"metadata": {"name": "a", "uid": "1"}}
+        for path, values in fields.items():
+            *parents, last = path.split("__")
+            place = tree
+            for parent in parents:
+                place = place.setdefault(parent, {})
+            place[last] = values[index]
+        both.append(tree)
+    return pytest.param(name, *both, id=name)
+
+
+OWNERS = [{"uid": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        changed("replicas-are-not-removed", spec__replicas=(2, 0)),
+        changed("volume-claims-of-pods-exist", spec__volumeClaimTemplates=([{}], [])),
+        changed("observed-generation-grows", status__observedGeneration=(2, 1)),
+        changed(
+            "observed-generation-is-real", metadata__generation=(1, 1), status__observedGeneration=(1, 2)
+        ),
+        changed("owners-are-kept", metadata__ownerReferences=(OWNERS, [])),
+        changed("secrets-keep-their-type", type=("Opaque", "kubernetes.io/tls")),
+        changed("certificates-keep-their-secret", spec__secretName=("a", "b")),
+        changed("finalizers-go-at-the-end", metadata__finalizers=(["example.com/a"], [])),
+        changed("conditions-are-unique", status__conditions=([{"type": "Ready"}], [{"type": "Ready"}] * 2)),
+    ],
+)
+def test_change_that_an_invariant_forbids(name, before, after):
+    assert holds(name, before, before)
+    assert not holds(name, after, before)
+
+
+def test_object_that_is_deleted_loses_owners_and_finalizers():
+    metadata = {"name": "a", "uid": "1"}
+    begun = {"metadata": {**metadata, "finalizers": ["example.com/a"], "ownerReferences": OWNERS}}
+    ended = {"metadata": {**metadata, "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    assert holds("finalizers-go-at-the-end", ended, begun)
+    assert holds("owners-are-kept", ended, begun)
+
+
+def test_new_object_of_the_same_name_has_a_history_of_its_own():
+    old = {"metadata": {"name": "a", "uid": "1"}, "status": {"observedGeneration": 5}}
+    new = {"metadata": {"name": "a", "uid": "2"}, "status": {"observedGeneration": 1}}
+    assert holds("observed-generation-grows", new, old)
+
+
 @pytest.mark.parametrize("name", LIBRARY)
 def test_library_holds_for_a_plain_object(name):
     plain = {"metadata": {"name": "a", "uid": "1", "generation": 1}}

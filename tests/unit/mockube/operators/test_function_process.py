@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from mockube.failure import Failure
+from mockube.operators import function_process
 from mockube.operators.function_process import FunctionServer
 from mockube.operators.process import descendants, marked_processes
 
@@ -143,6 +145,17 @@ def test_operator_is_killed_before_it_has_a_group():
     with closing(FunctionServer(wait_for_signal)) as server:
         for _ in range(20):
             assert server.start(KUBECONFIG, {}).kill().code == 128 + signal.SIGKILL
+
+
+def test_operator_that_cannot_be_killed_is_a_failure(monkeypatch):
+    monkeypatch.setattr(function_process, "KILL_SECONDS", 0.01)
+    with closing(FunctionServer(lambda _: signal.pause())) as server:
+        operator = server.start(KUBECONFIG, {})
+        with monkeypatch.context() as patch:
+            patch.setattr(operator, "_send", lambda *_: None)
+            patch.setattr(function_process, "kill_marked", lambda _: None)
+            with pytest.raises(Failure, match="cannot be killed: does it run as another user"):
+                operator.kill()
 
 
 def test_code_of_an_earlier_process_with_the_same_id_is_forgotten():
