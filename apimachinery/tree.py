@@ -1,7 +1,7 @@
 """The type aliases of decoded objects, the sorting of their keys, and the removal of nulls."""
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from .piecewise import sorted_in_pieces
 
@@ -10,6 +10,9 @@ Tree: TypeAlias = dict[str, Any]
 
 ReadOnlyTree: TypeAlias = Mapping[str, Any]
 """A decoded object that is shared and must not be changed."""
+
+MALFORMED_OBJECT_ERRORS: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""The exceptions that an object with fields of wrong types causes."""
 
 
 def sorted_keys(value: Any) -> Any:

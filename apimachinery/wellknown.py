@@ -1,9 +1,14 @@
-"""Names that Kubernetes defines: labels, annotations, finalizers, taints, reasons and namespaces.
+"""Names that Kubernetes defines: labels, annotations, finalizers, taints, reasons, fields and namespaces.
 
 A name belongs here if more than one package uses it, or if clients rely on it. Data only.
 """
 
 from typing import Final
+
+# --- fields
+
+CONTAINER_STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+"""The fields of a pod's status with the states of its containers."""
 
 # --- namespaces
 

@@ -10,9 +10,9 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONTAINER_STATUSES
 
 _WITHIN_SECOND: Final = timedelta(microseconds=999_999)
-_STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _PULL_FAILURES: Final = {
     "ErrImagePull": "image can't be pulled",
     "ImagePullBackOff": "trying and failing to pull image",
@@ -46,7 +46,7 @@ def container_spec(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
 
 def container_status(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
     status = pod.get("status") or {}
-    statuses = (entry for field in _STATUSES for entry in status.get(field) or ())
+    statuses = (entry for field in CONTAINER_STATUSES for entry in status.get(field) or ())
     return next((entry for entry in statuses if entry["name"] == name), None)
 
 

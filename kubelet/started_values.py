@@ -11,6 +11,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONTAINER_STATUSES
 from mockube.client.kinds import SECRETS
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
@@ -22,7 +23,6 @@ from .step_effects import PatchObject, Step
 
 _MAX_SECRETS: Final = 1_000
 """The number of Secrets whose values are kept for the next pods."""
-_STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
 
 class StartedObjects(NamedTuple):
@@ -87,7 +87,7 @@ class StartedValues:
 
 def _running(body: ReadOnlyTree) -> Iterator[tuple[str, int]]:
     status = body.get("status") or {}
-    for field in _STATUSES:
+    for field in CONTAINER_STATUSES:
         for container_status in status.get(field) or ():
             if "running" in (container_status.get("state") or {}):
                 yield container_status["name"], container_status.get("restartCount") or 0

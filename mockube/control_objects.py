@@ -11,6 +11,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.status import NotFound, from_tree
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.client.cache.reflector import split_lines
 from mockube.client.resources import Key, Resource, row
 from mockube.client.verbs import Client
 from mockube.failure import Missing
@@ -101,15 +102,17 @@ async def watch_requests(client: Client, field_selector: str) -> AsyncIterator[T
 
 
 async def watch_after(
-    client: Client, kind: Resource[Any], version: str, field_selector: str = ""
+    client: Client,
+    kind: Resource[Any],
+    version: str,
+    field_selector: str = "",
+    seconds: float = WATCH_SECONDS,
 ) -> AsyncGenerator[Tree, None]:
     """Yield the objects of a kind that are added or change after a version; raise the ApiError that the watch gets."""
     query: dict[str, Any] = {"fieldSelector": field_selector} if field_selector else {}
     query["resourceVersion"] = version
-    async with client.watch(kind, query, timeout_seconds=WATCH_SECONDS) as stream:
-        rest = b""
-        async for chunk in stream.chunks():
-            *lines, rest = (rest + chunk).split(b"\n")
+    async with client.watch(kind, query, timeout_seconds=seconds) as stream:
+        async for lines in split_lines(stream.chunks()):
             for line in filter(None, lines):
                 event = orjson.loads(line)
                 if event["type"] == "ERROR":

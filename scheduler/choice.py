@@ -8,6 +8,8 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from mockube.apimachinery.tree import MALFORMED_OBJECT_ERRORS
+
 from .cluster import ClusterSnapshot
 from .filters.filter import Check, Rejection, Restriction
 from .nodeinfo import NodeInfo
@@ -18,8 +20,6 @@ from .profile import Profile
 from .profiles import DEFAULT_PROFILE
 from .sampling import NodeSample
 
-MALFORMED_OBJECT_ERRORS: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""The exceptions that an object with fields of wrong types causes."""
 EXTENDER: Final = "Extender"
 """The name of all extenders among the plugins that reject a pod. Extenders have no hints: any event may help such a pod."""
 MALFORMED: Final = Rejection(("node(s) could not be checked for the pod",), is_unresolvable=True)

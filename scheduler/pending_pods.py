@@ -3,12 +3,12 @@
 from collections.abc import Collection, Mapping
 
 from mockube.apimachinery.feature_gates import FeatureGates
+from mockube.apimachinery.tree import MALFORMED_OBJECT_ERRORS
 from mockube.client.cache.store import Lister
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
 
 from . import pods, requeueing
-from .choice import MALFORMED_OBJECT_ERRORS
 from .profile import Profile
 from .requeueing import ClusterEvent
 

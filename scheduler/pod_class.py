@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
+from mockube.apimachinery.tree import MALFORMED_OBJECT_ERRORS
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 
 from .choice import (
     MALFORMED,
-    MALFORMED_OBJECT_ERRORS,
     FeasibleNodes,
     NamedCheck,
     find_feasible,

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONTAINER_STATUSES
 from mockube.container_runtime.disk_usage import DISK_BYTES
 from mockube.container_runtime.simulation_values import CLUSTER_DNS
 
@@ -243,7 +244,7 @@ def _services_at_start(
 ) -> Sequence[ReadOnlyTree]:
     """Return the Services that there were when a container started that runs: its variables never change."""
     status = pod.get("status") or {}
-    statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    statuses = (each for field in CONTAINER_STATUSES for each in status.get(field) or ())
     states = (each.get("state") or {} for each in statuses if each["name"] == container.get("name"))
     started = next(((state.get("running") or {}).get("startedAt") for state in states), None)
     if not started:

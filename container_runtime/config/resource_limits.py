@@ -1,12 +1,10 @@
 """The limits of a container's resources. Pure."""
 
 from math import inf
-from typing import Final
 
 from mockube.apimachinery.quantity import number_or
 from mockube.apimachinery.tree import ReadOnlyTree
-
-_STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+from mockube.apimachinery.wellknown import CONTAINER_STATUSES
 
 
 def limit_of(pod: ReadOnlyTree, container: ReadOnlyTree, resource: str) -> float | None:
@@ -22,7 +20,7 @@ def limit_of(pod: ReadOnlyTree, container: ReadOnlyTree, resource: str) -> float
 def resources_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> ReadOnlyTree:
     """Return the resources that a container has: those in its status until a resize is applied, or else those in its specification."""
     status = pod.get("status") or {}
-    for field in _STATUSES:
+    for field in CONTAINER_STATUSES:
         for container_status in status.get(field) or ():
             if container_status.get("name") == container["name"] and container_status.get("resources"):
                 actual: ReadOnlyTree = container_status["resources"]

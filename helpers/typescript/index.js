@@ -102,8 +102,11 @@ export class Cluster {
   }
 
   async #cleanUp() {
-    await settleAll([...this.#faults].map((fault) => fault.remove()));
-    await this.#stopClocks();
+    try {
+      await settleAll([...this.#faults].map((fault) => fault.remove()));
+    } finally {
+      await this.#stopClocks();
+    }
   }
 
   async #stopClocks() {

@@ -3,16 +3,16 @@
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from typing import Final
 
-import orjson
 from msgspec import Struct, field
 
-from mockube.apimachinery.status import ApiError, Expired, NotFound
+from mockube.apimachinery.status import ApiError, Expired, Gone, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
-from mockube.control_objects import CHANGES, OFF
+from mockube.control_objects import CHANGES, OFF, watch_after
 from mockube.failure import Missing
 from mockube.moments import PATH
 
@@ -64,7 +64,7 @@ async def read_all_changes(client: Client, seconds: float = WATCH_SECONDS) -> Al
         try:
             async for change in _before(client, newest[0], seconds):
                 found.add(change)
-        except Expired as error:  # what was read may end long before the newest ones
+        except (Expired, Gone) as error:  # what was read may end long before the newest ones
             found = AllChanges(revision=revision, expired=error.message)
     for change in newest:
         found.add(change)
@@ -74,26 +74,15 @@ async def read_all_changes(client: Client, seconds: float = WATCH_SECONDS) -> Al
 async def _before(client: Client, first: ReadOnlyTree, seconds: float) -> AsyncIterator[ReadOnlyTree]:
     """Yield the changes before one: a revision may have several, of which a list has only the last ones."""
     begin = await _first_revision(client)
-    query = {"resourceVersion": str(max(1, begin - 1))}  # a watch from 0 begins with the newest ones
-    async with client.watch(CHANGES, query, timeout_seconds=seconds) as stream:
-        rest = b""
-        async for chunk in stream.chunks():
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in filter(None, lines):
-                change = _change_of(line)
-                is_first = (change["revision"], change["object"]) == (first["revision"], first["object"])
-                if is_first or change["revision"] > first["revision"]:
-                    return
-                yield change
+    version = str(max(1, begin - 1))  # a watch from 0 begins with the newest ones
+    async with aclosing(watch_after(client, CHANGES, version, seconds=seconds)) as trees:
+        async for tree in trees:
+            change: ReadOnlyTree = tree["spec"]
+            is_first = (change["revision"], change["object"]) == (first["revision"], first["object"])
+            if is_first or change["revision"] > first["revision"]:
+                return
+            yield change
     raise NoResponse("the watch of Changes ended before all of them were read")
-
-
-def _change_of(line: bytes) -> ReadOnlyTree:
-    event = orjson.loads(line)
-    if event["type"] == "ERROR":
-        raise Expired(event["object"].get("message", ""))
-    spec: ReadOnlyTree = event["object"]["spec"]
-    return spec
 
 
 async def _first_revision(client: Client) -> int:

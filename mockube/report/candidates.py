@@ -6,9 +6,8 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.tree import MALFORMED_OBJECT_ERRORS, ReadOnlyTree
 from mockube.objects.health import is_healthy, pod_problem
-from mockube.scheduler.choice import MALFORMED_OBJECT_ERRORS
 
 from .recording import ObjectIdentity
 

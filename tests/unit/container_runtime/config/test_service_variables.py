@@ -15,6 +15,7 @@ def service(name, created):
     }
 
 
+@pytest.mark.parametrize("field", ["containerStatuses", "ephemeralContainerStatuses"])
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
@@ -24,11 +25,11 @@ def service(name, created):
     ],
     ids=["running", "waiting", "new"],
 )
-def test_running_container_has_no_variables_of_later_services(state, expected):
+def test_running_container_has_no_variables_of_later_services(state, expected, field):
     references = References(
         services=[service("old", "2026-01-01T00:00:05Z"), service("new", "2026-01-01T00:00:06Z")]
     )
     subject = container("c")
-    tree = pod(subject) | {"status": {"containerStatuses": [{"name": "c", "state": state}]}}
+    tree = pod(subject) | {"status": {field: [{"name": "c", "state": state}]}}
     names = {name for name in environment_of(tree, subject, references) if name.endswith("_SERVICE_HOST")}
     assert names == expected
