@@ -118,7 +118,11 @@ class Bench:
 
     def install(self) -> None:
         """Create the objects of the release. The operator's workload has no pods: the operator runs outside."""
-        trees = [*map(self._prepared, self.release.trees(self.minor))]
+        workload = self.setup.workload(self.release, self.minor)
+        trees = [
+            without_pods(tree) if workload is not None and workload.is_made_by(tree) else tree
+            for tree in self.release.trees(self.minor)
+        ]
         known = {meta.name(tree) for tree in trees if object_kinds.is_namespace(tree)}
         sample = self.setup.sample
         named = {meta.namespace(tree) for tree in (*trees, *sample.others, sample.resource)}
@@ -141,12 +145,6 @@ class Bench:
             self.cluster.get("Namespace", name)
         except NotFound:
             self.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-
-    def _prepared(self, tree: ReadOnlyTree) -> ReadOnlyTree:
-        workload = self.setup.workload(self.release, self.minor)
-        if workload is not None and (tree.get("kind"), meta.name(tree)) == (workload.kind, workload.name):
-            return without_pods(tree)
-        return tree
 
     def _apply(self, tree: ReadOnlyTree) -> None:
         try:

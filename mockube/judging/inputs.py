@@ -43,6 +43,10 @@ class Workload(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
     """The variables of its first container that do not depend on the pod."""
 
+    def is_made_by(self, tree: ReadOnlyTree) -> bool:
+        """Return whether it is the workload that an object of the manifests is."""
+        return (tree.get("kind"), meta.name(tree)) == (self.kind, self.name)
+
 
 class Release(Struct, frozen=True, kw_only=True):
     """One version of the operator: its objects for each minor, and how it runs."""
