@@ -7,7 +7,7 @@ plans         what is disturbed and when, which plans there are, and the smalles
 invariants    rules that hold at every revision
 trace         what happens in a run: Changes and Requests
 starters      how an operator is started: as a command, or as a function in a process of its own
-director      one run of a plan in a fork
+plan_run      one run of a plan in a fork
 judgements    what is wrong with a run
 explorer      the undisturbed runs, all plans in parallel, the findings
 findings      the file of a finding, and its report

@@ -45,9 +45,9 @@ from mockube.operators.end_state import (
 from mockube.operators.writes import LEASES
 
 from . import plans
-from .director import Director, RunLimits, RunOutcome, RunSetting, StepFailed, do_operation
 from .findings import OperatorFinding, what_happened
 from .judgements import STAYS, OperatorProblem, UndisturbedRuns, end_differences, find_problems
+from .plan_run import PlanRun, RunLimits, RunOutcome, RunSetting, StepFailed, do_operation
 from .plans import PLANS, Disturbance, Learned, Plan, count_writes, pair_plans, single_plans, smallest
 from .scenario import GONE, InvalidScenario, ObjectRef, Scenario
 from .starters import Starter
@@ -270,12 +270,12 @@ class Laboratory:
                 arranged = await _objects_at(client, self._resources, revision)
                 following_run = following(client, clock, arranged, int(revision), self.setting.user)
                 trace = await stack.enter_async_context(following_run)
-                director = Director(setting, limits, plan, client, trace, folder)
+                plan_run = PlanRun(setting, limits, plan, client, trace, folder)
                 try:
-                    return await director.run(is_as_expected)
+                    return await plan_run.run(is_as_expected)
                 except _EXPLAINED as error:
-                    director.outcome.problem = str(error)
-                    return director.outcome
+                    plan_run.outcome.problem = str(error)
+                    return plan_run.outcome
         finally:
             await asyncio.to_thread(fork.stop)
 

@@ -19,8 +19,8 @@ from mockube.operators.end_state import (
     label_of,
 )
 
-from .director import MAX_EXITS, RunOutcome
 from .invariants import Invariant
+from .plan_run import MAX_EXITS, RunOutcome
 from .plans import DELETE, Plan
 from .trace import OperatorRequest, Trace
 

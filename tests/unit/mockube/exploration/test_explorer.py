@@ -3,9 +3,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from mockube.exploration.director import RunOutcome
 from mockube.exploration.explorer import Explorer, Options
 from mockube.exploration.judgements import OperatorProblem
+from mockube.exploration.plan_run import RunOutcome
 from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
 from mockube.exploration.trace import Trace
 from mockube.failure import Failure

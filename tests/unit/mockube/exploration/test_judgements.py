@@ -1,8 +1,8 @@
 import pytest
 
-from mockube.exploration.director import RunOutcome
 from mockube.exploration.invariants import invariant
 from mockube.exploration.judgements import UndisturbedRuns, find_problems
+from mockube.exploration.plan_run import RunOutcome
 from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
 from mockube.exploration.trace import Trace
 from mockube.operators.end_state import NOTHING_VARIES

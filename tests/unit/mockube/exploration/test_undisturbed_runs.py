@@ -2,8 +2,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mockube.exploration.director import RunOutcome
 from mockube.exploration.explorer import Explorer, Options, ScenarioFails, is_subject
+from mockube.exploration.plan_run import RunOutcome
 from mockube.exploration.plans import DELETE, Plan
 from mockube.exploration.scenario import ObjectRef, read_scenario
 from mockube.exploration.trace import Trace

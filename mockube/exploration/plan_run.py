@@ -102,7 +102,7 @@ class NeverQuiet(Exception):
     """The run is not quiet in time."""
 
 
-class Director:
+class PlanRun:
     def __init__(
         self, setting: RunSetting, limits: RunLimits, plan: Plan, client: Client, trace: Trace, folder: Path
     ) -> None:
@@ -689,24 +689,24 @@ _FAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
     **{name: {"refuse": {"status": code}} for name, code in plans.REFUSALS.items()},
 }
 """The effects of the Fault at a write; the write waits for other actions."""
-_ACTIONS: Final[Mapping[str, Callable[[Director, Disturbance], Awaitable[None]]]] = {
-    plans.RESTART: Director.restart,
-    plans.SECOND: Director.start_second,
-    plans.LOSE_LEASE: Director.lose_lease,
-    plans.HOLD: Director.hold,
-    plans.DROP: Director.drop,
-    plans.NODE: Director.delete_node,
-    plans.DELETE_OWNED: Director.delete_owned,
-    plans.EDIT_OWNED: Director.edit_owned,
-    plans.DELETE_SUBJECT: Director.delete_subject,
-    plans.TERMINATE_NAMESPACE: Director.delete_subject,
-    plans.RECREATE: Director.recreate_subject,
-    plans.CHANGE_SUBJECT: Director.change_subject,
+_ACTIONS: Final[Mapping[str, Callable[[PlanRun, Disturbance], Awaitable[None]]]] = {
+    plans.RESTART: PlanRun.restart,
+    plans.SECOND: PlanRun.start_second,
+    plans.LOSE_LEASE: PlanRun.lose_lease,
+    plans.HOLD: PlanRun.hold,
+    plans.DROP: PlanRun.drop,
+    plans.NODE: PlanRun.delete_node,
+    plans.DELETE_OWNED: PlanRun.delete_owned,
+    plans.EDIT_OWNED: PlanRun.edit_owned,
+    plans.DELETE_SUBJECT: PlanRun.delete_subject,
+    plans.TERMINATE_NAMESPACE: PlanRun.delete_subject,
+    plans.RECREATE: PlanRun.recreate_subject,
+    plans.CHANGE_SUBJECT: PlanRun.change_subject,
 }
-_AT_WRITE: Final[Mapping[str, Callable[[Director, Disturbance, str], Awaitable[None]]]] = {
-    **dict.fromkeys(_ACTIONS, Director.at_freeze),
-    **dict.fromkeys((plans.LOSE_ANSWER, *plans.REFUSALS), Director.at_refusal),
-    plans.CRASH_BEFORE: Director.at_crash,
-    plans.CRASH_AFTER: Director.at_crash,
-    plans.STALE_START: Director.at_crash_with_stale_start,
+_AT_WRITE: Final[Mapping[str, Callable[[PlanRun, Disturbance, str], Awaitable[None]]]] = {
+    **dict.fromkeys(_ACTIONS, PlanRun.at_freeze),
+    **dict.fromkeys((plans.LOSE_ANSWER, *plans.REFUSALS), PlanRun.at_refusal),
+    plans.CRASH_BEFORE: PlanRun.at_crash,
+    plans.CRASH_AFTER: PlanRun.at_crash,
+    plans.STALE_START: PlanRun.at_crash_with_stale_start,
 }

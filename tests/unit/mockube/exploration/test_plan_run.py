@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery.status import NotFound
 from mockube.client.verbs import ObjectList
-from mockube.exploration.director import Director, RunLimits, StepFailed
+from mockube.exploration.plan_run import PlanRun, RunLimits, StepFailed
 from mockube.exploration.plans import (
     LOSE_LEASE,
     RESTART,
@@ -71,7 +71,7 @@ def request(began):
     )  # fmt: skip
 
 
-def new_director(plan=UNDISTURBED, code=None, **fields):
+def new_run(plan=UNDISTURBED, code=None, **fields):
     trace = Trace(clock=InstantClock(), operator="operator", objects={})
     scenario = SimpleNamespace(environment={}, **fields)
     starter = FakeStarter(trace, code)
@@ -83,8 +83,8 @@ def new_director(plan=UNDISTURBED, code=None, **fields):
         user="operator",
     )
     limits = RunLimits(settle=0.0, patience=0.0, max_seconds=60.0)
-    director = Director(setting, limits, plan, FakeClient(), trace, Path("run-1"))
-    return director, trace, starter
+    run = PlanRun(setting, limits, plan, FakeClient(), trace, Path("run-1"))
+    return run, trace, starter
 
 
 @pytest.mark.parametrize(
@@ -92,18 +92,18 @@ def new_director(plan=UNDISTURBED, code=None, **fields):
     [pytest.param(None, 0, id="runs"), pytest.param(0, 1, id="success"), pytest.param(1, 1, id="error")],
 )
 async def test_operator_that_has_exited_is_started_again(code, started):
-    director, _, starter = new_director()
-    director._operators.append(FakeOperator(code))
-    await director._restart_ended()
+    run, _, starter = new_run()
+    run._operators.append(FakeOperator(code))
+    await run._restart_ended()
     assert starter.started == started
-    assert len(director.outcome.exits) == started
+    assert len(run.outcome.exits) == started
 
 
 async def test_operator_is_replaced_by_one_disturbance_at_a_time():
-    director, _, starter = new_director()
-    director._operators.append(FakeOperator())
-    await asyncio.gather(director.restart(RESTARTED), director.at_crash(RESTARTED, "explore-0"))
-    assert (starter.started, len(director._operators)) == (2, 1)
+    run, _, starter = new_run()
+    run._operators.append(FakeOperator())
+    await asyncio.gather(run.restart(RESTARTED), run.at_crash(RESTARTED, "explore-0"))
+    assert (starter.started, len(run._operators)) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -111,53 +111,53 @@ async def test_operator_is_replaced_by_one_disturbance_at_a_time():
     [pytest.param(EARLIER, False, id="watch of the one before"), pytest.param(NOW, True, id="own request")],
 )
 async def test_operator_is_heard_by_requests_that_begin_after_its_start(began, is_heard):
-    director, trace, _ = new_director()
+    run, trace, _ = new_run()
     trace.requests.append(request(began))
-    assert director._is_heard(NOW, 0, 0) is is_heard
+    assert run._is_heard(NOW, 0, 0) is is_heard
 
 
 async def test_operator_is_heard_by_a_write_that_is_held_back():
-    director, trace, _ = new_director()
+    run, trace, _ = new_run()
     trace.hits["explore-0"] = 1
-    assert director._is_heard(NOW, 0, 0)
+    assert run._is_heard(NOW, 0, 0)
 
 
 async def test_second_operator_that_exits_leaves_the_run_as_not_applied():
-    director, _, _ = new_director(code=2)
+    run, _, _ = new_run(code=2)
     first = FakeOperator()
-    director._operators.append(first)
-    await director._apply(Disturbance(action=SECOND, step=0))
-    assert (director.outcome.is_applied, director.outcome.problem) == (False, "")
-    assert director.outcome.exits == ["it exited with code 2"]
-    assert director._operators[-1] is first
+    run._operators.append(first)
+    await run._apply(Disturbance(action=SECOND, step=0))
+    assert (run.outcome.is_applied, run.outcome.problem) == (False, "")
+    assert run.outcome.exits == ["it exited with code 2"]
+    assert run._operators[-1] is first
 
 
 @pytest.mark.parametrize(("hits", "is_applied"), [pytest.param(0, False), pytest.param(1, True)])
 async def test_lease_is_lost_when_it_is_renewed(hits, is_applied, monkeypatch):
-    monkeypatch.setattr("mockube.exploration.director._MOMENT_SECONDS", 0.0)
-    director, trace, _ = new_director()
+    monkeypatch.setattr("mockube.exploration.plan_run._MOMENT_SECONDS", 0.0)
+    run, trace, _ = new_run()
     trace.hits["fault-1"] = hits
-    await director._apply(Disturbance(action=LOSE_LEASE, step=0))
-    assert director.outcome.is_applied is is_applied
+    await run._apply(Disturbance(action=LOSE_LEASE, step=0))
+    assert run.outcome.is_applied is is_applied
 
 
 async def test_start_with_old_lists_needs_a_write():
-    director, _, starter = new_director()
-    director._operators.append(FakeOperator())
-    await director.at_crash_with_stale_start(Disturbance(action=STALE_START), "explore-0")
-    assert (director.outcome.is_applied, starter.started) == (False, 1)
+    run, _, starter = new_run()
+    run._operators.append(FakeOperator())
+    await run.at_crash_with_stale_start(Disturbance(action=STALE_START), "explore-0")
+    assert (run.outcome.is_applied, starter.started) == (False, 1)
 
 
 async def test_termination_is_not_ignored_while_a_write_is_held_back():
-    director, trace, _ = new_director()
-    director._operators.append(FakeOperator())
-    director._armed["explore-0"] = RESTARTED
+    run, trace, _ = new_run()
+    run._operators.append(FakeOperator())
+    run._armed["explore-0"] = RESTARTED
     trace.hits["explore-0"] = 1
-    await director.restart(RESTARTED)
-    assert not director.outcome.ignored_term
-    director._armed.clear()
-    await director.restart(RESTARTED)
-    assert director.outcome.ignored_term
+    await run.restart(RESTARTED)
+    assert not run.outcome.ignored_term
+    run._armed.clear()
+    await run.restart(RESTARTED)
+    assert run.outcome.ignored_term
 
 
 SITE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "site"}}
@@ -169,11 +169,11 @@ def failing_steps(monkeypatch):
     async def fail(*_):
         raise StepFailed("kubectl scale deployment/site: not found")
 
-    monkeypatch.setattr("mockube.exploration.director.do_operation", fail)
+    monkeypatch.setattr("mockube.exploration.plan_run.do_operation", fail)
 
 
-def director_of_step(plan, operation=SCALE):
-    return new_director(
+def run_of_step(plan, operation=SCALE):
+    return new_run(
         plan,
         act=[ScenarioStep(name="scale", operation=operation)],
         subject=ObjectRef(target="ConfigMap/site"),
@@ -182,11 +182,11 @@ def director_of_step(plan, operation=SCALE):
 
 @pytest.mark.usefixtures("failing_steps")
 async def test_step_that_fails_after_a_disturbance_is_a_problem_of_the_run():
-    director = director_of_step(plan_of([RESTARTED]))
-    await director._act()
-    assert director.outcome.failed_steps == ["step 1: kubectl scale deployment/site: not found"]
+    run = run_of_step(plan_of([RESTARTED]))
+    await run._act()
+    assert run.outcome.failed_steps == ["step 1: kubectl scale deployment/site: not found"]
     with pytest.raises(StepFailed):
-        await director_of_step(UNDISTURBED)._act()
+        await run_of_step(UNDISTURBED)._act()
 
 
 @pytest.mark.usefixtures("failing_steps")
@@ -198,11 +198,11 @@ async def test_step_that_fails_after_a_disturbance_is_a_problem_of_the_run():
     ],
 )
 async def test_step_after_the_deletion_of_the_resource_may_fail(operation):
-    director = director_of_step(plan_of([RESTARTED]), operation)
-    director._is_subject_deleted = True
-    director._operators.append(FakeOperator(0))
-    await director._act()
-    assert director.outcome.failed_steps == []
+    run = run_of_step(plan_of([RESTARTED]), operation)
+    run._is_subject_deleted = True
+    run._operators.append(FakeOperator(0))
+    await run._act()
+    assert run.outcome.failed_steps == []
 
 
 async def test_step_waits_until_the_resource_is_created_anew(monkeypatch):
@@ -215,8 +215,8 @@ async def test_step_waits_until_the_resource_is_created_anew(monkeypatch):
         await yield_to_loop()
         done.append("creation")
 
-    monkeypatch.setattr("mockube.exploration.director.do_operation", do)
-    director = director_of_step(plan_of([]))
-    director._later(create())
-    await director._act()
+    monkeypatch.setattr("mockube.exploration.plan_run.do_operation", do)
+    run = run_of_step(plan_of([]))
+    run._later(create())
+    await run._act()
     assert done == ["creation", "step"]
