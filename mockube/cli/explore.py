@@ -148,7 +148,7 @@ def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str])
 
 
 def _replay(options: argparse.Namespace, scenario: str, command: Sequence[str]) -> int:
-    from mockube.exploration.explorer import Explorer, laboratory  # noqa: PLC0415 - as above
+    from mockube.exploration.explorer import Explorer, fork_runner  # noqa: PLC0415 - as above
     from mockube.exploration.findings import read_finding, report  # noqa: PLC0415 - as above
     from mockube.exploration.scenario import read_scenario_file  # noqa: PLC0415 - as above
     from mockube.exploration.starters import CommandStarter  # noqa: PLC0415 - as above
@@ -158,8 +158,8 @@ def _replay(options: argparse.Namespace, scenario: str, command: Sequence[str]) 
 
     async def run_plan() -> int:
         with closing(CommandStarter(command or replay.command)) as starter:
-            async with laboratory(read, starter, RealClock()) as lab:
-                outcome, finding = await Explorer(lab, _options(options)).replay(replay.plan)
+            async with fork_runner(read, starter, RealClock()) as runner:
+                outcome, finding = await Explorer(runner, _options(options)).replay(replay.plan)
         if outcome.problem:
             print(printable(f"the plan could not be run: {outcome.problem}"))
         elif not outcome.is_applied:

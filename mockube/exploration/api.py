@@ -12,7 +12,7 @@ from mockube.component_base.clock import RealClock
 from mockube.component_base.printable import printable
 from mockube.objects.arguments import read_count, read_seconds
 
-from .explorer import Exploration, Explorer, Options, ShowFinding, ShowProgress, laboratory
+from .explorer import Exploration, Explorer, Options, ShowFinding, ShowProgress, fork_runner
 from .findings import OperatorFinding, report
 from .plans import PLANS
 from .scenario import Scenario, read_scenario, read_scenario_file
@@ -63,8 +63,8 @@ async def run_exploration(
     show_progress: ShowProgress = lambda _: None,
     show_finding: ShowFinding = lambda _: None,
 ) -> Exploration:
-    async with laboratory(scenario, starter, RealClock()) as lab:
-        return await Explorer(lab, options, show_progress, show_finding).explore()
+    async with fork_runner(scenario, starter, RealClock()) as runner:
+        return await Explorer(runner, options, show_progress, show_finding).explore()
 
 
 class ExplorationReport:

@@ -131,7 +131,7 @@ class ScenarioFails(Failure):
 
 
 @asynccontextmanager
-async def laboratory(scenario: Scenario, starter: Starter, clock: Clock) -> AsyncIterator["Laboratory"]:
+async def fork_runner(scenario: Scenario, starter: Starter, clock: Clock) -> AsyncIterator["ForkRunner"]:
     """Arrange a cluster, and yield what runs plans in forks of it."""
     options = {**scenario.cluster, "flags": [*_CLUSTER_FLAGS, *scenario.cluster.get("flags", ())]}
     try:
@@ -148,7 +148,7 @@ async def laboratory(scenario: Scenario, starter: Starter, clock: Clock) -> Asyn
             async with open_client(dataclasses.replace(access, server=root.url), clock) as client:
                 resources = await _listed_resources(client)
                 setting = replace(setting, scenario=await with_known_subject(client, scenario))
-            yield Laboratory(setting, root, resources)
+            yield ForkRunner(setting, root, resources)
         finally:
             await asyncio.to_thread(cluster.stop)
 
@@ -247,7 +247,7 @@ async def _objects_at(
     return objects
 
 
-class Laboratory:
+class ForkRunner:
     """Runs plans, each in a fork."""
 
     def __init__(self, setting: RunSetting, root: ForkedCluster, resources: Sequence[AnyResource]) -> None:
@@ -283,15 +283,15 @@ class Laboratory:
 class Explorer:
     def __init__(
         self,
-        laboratory: Laboratory,
+        runner: ForkRunner,
         options: Options,
         show_progress: ShowProgress = lambda _: None,
         show_finding: ShowFinding = lambda _: None,
     ) -> None:
-        self._laboratory, self._options = laboratory, options
+        self._runner, self._options = runner, options
         self._show_progress, self._show_finding = show_progress, show_finding
-        self._clock = laboratory.setting.clock
-        self._scenario = laboratory.setting.scenario
+        self._clock = runner.setting.clock
+        self._scenario = runner.setting.scenario
         self._random: Random = SeededRandom(options.seed)
         self._places = asyncio.Semaphore(options.parallel)
         self._references: dict[str, UndisturbedRuns] = {}
@@ -331,7 +331,7 @@ class Explorer:
         outcome = await self._run_in_place(
             plan, limits, lambda trace: not plan.ending or self._subject_in(trace) is None
         )
-        command = self._laboratory.setting.starter.text
+        command = self._runner.setting.starter.text
         log = outcome.log.strip()[-2000:]
         if outcome.problem:
             raise Failure(f"{command} does not run undisturbed: {outcome.problem}")
@@ -356,7 +356,7 @@ class Explorer:
         reference = UndisturbedRuns(
             trace=first.trace,
             varying=learn_varying(ends[0], ends[1], counted),
-            user=self._laboratory.setting.user,
+            user=self._runner.setting.user,
             writes=sum(each.is_write for each in first.trace.requests),
         )
         found = [
@@ -473,7 +473,7 @@ class Explorer:
 
     def _owned(self, outcome: RunOutcome) -> Sequence[tuple[str, str]]:
         """Return the objects that the operator has made and that still exist, with a star for what is random."""
-        trace, user = outcome.trace, self._laboratory.setting.user
+        trace, user = outcome.trace, self._runner.setting.user
         objects = trace.objects_made_by(user)
         labels = end_state(objects, self._references[""].varying).labels.values()
         return sorted({(f"{kind}/{label}", namespace) for kind, namespace, label in labels})[:MAX_OWNED]
@@ -612,7 +612,7 @@ class Explorer:
     ) -> RunOutcome:
         """Run a plan when fewer runs are in progress than may be."""
         async with self._places:
-            return await self._laboratory.run(plan, limits, is_as_expected)
+            return await self._runner.run(plan, limits, is_as_expected)
 
     def problems(self, outcome: RunOutcome) -> Sequence[OperatorProblem]:
         if outcome.problem:

@@ -21,7 +21,7 @@ def outcome_of(plan, **fields):
     return RunOutcome(plan=plan, trace=trace, **fields)
 
 
-class FakeLaboratory:
+class FakeForkRunner:
     """Runs plans without a cluster, and counts those in progress."""
 
     def __init__(self, problem=""):
@@ -50,7 +50,7 @@ class ExplorerOfNames(Explorer):
     """An explorer to which each plan shows the problems that a test has named; without a cluster."""
 
     def __init__(self, shown, **arguments):
-        super().__init__(FakeLaboratory(), Options(jobs=1), **arguments)
+        super().__init__(FakeForkRunner(), Options(jobs=1), **arguments)
         self._shown = shown
 
     async def _run(self, plan, slow=1):
@@ -63,15 +63,15 @@ class ExplorerOfNames(Explorer):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 async def test_jobs_limit_undisturbed_runs(jobs):
-    laboratory = FakeLaboratory()
-    await Explorer(laboratory, Options(jobs=jobs)).learn()
-    assert laboratory.most == jobs
+    runner = FakeForkRunner()
+    await Explorer(runner, Options(jobs=jobs)).learn()
+    assert runner.most == jobs
 
 
 async def test_undisturbed_run_that_fails_ends_the_others():
-    laboratory = FakeLaboratory(problem="it exited with code 1")
+    runner = FakeForkRunner(problem="it exited with code 1")
     with pytest.raises(Failure, match=r"\./manager does not run undisturbed: it exited with code 1"):
-        await Explorer(laboratory, Options(jobs=1)).learn()
+        await Explorer(runner, Options(jobs=1)).learn()
 
 
 async def test_both_problems_of_a_pair_are_reported_with_their_own_plans():
@@ -98,7 +98,7 @@ async def test_problem_that_was_not_seen_again_is_reported_by_a_later_plan():
 
 
 async def test_run_with_a_problem_is_counted_as_not_judged():
-    explorer = Explorer(FakeLaboratory(problem="requests cannot be followed"), Options(jobs=1))
+    explorer = Explorer(FakeForkRunner(problem="requests cannot be followed"), Options(jobs=1))
     explorer._references[""] = None
     await explorer._try(UNDISTURBED)
     assert explorer.result.not_judged == {"requests cannot be followed": 1}

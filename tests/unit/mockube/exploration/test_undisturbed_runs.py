@@ -18,7 +18,7 @@ SITE = {
 IDENTITY = ("Site.example.com", "default", "blog")
 
 
-class FakeLaboratory:
+class FakeForkRunner:
     """Returns outcomes without runs: `objects` are those at the end, by the ending of a plan."""
 
     def __init__(self, scenario, objects, **of_deletion):
@@ -39,7 +39,7 @@ class FakeLaboratory:
 
 def explorer(tmp_path, objects, *, without=(), **of_deletion):
     scenario = read_scenario({"act": [{"apply": SITE}], "without": [*without]}, tmp_path)
-    return Explorer(FakeLaboratory(scenario, objects, **of_deletion), Options())
+    return Explorer(FakeForkRunner(scenario, objects, **of_deletion), Options())
 
 
 async def test_resource_that_an_undisturbed_deletion_does_not_end_is_reported(tmp_path):
