@@ -22,9 +22,9 @@ from .progress import print_line
 from .shared_flags import add_output
 
 if TYPE_CHECKING:
-    from mockube.judging.bench import Setup
     from mockube.judging.findings import OperatorReport
     from mockube.judging.inputs import Account
+    from mockube.judging.trial_cluster import Setup
 
 FORMATS: Final = {".json": "json", ".xml": "junit", ".sarif": "sarif", ".md": "markdown", ".html": "html"}
 FAIL_ON: Final = ("error", "warning", "note")
@@ -221,8 +221,8 @@ def _names(texts: Sequence[str], flag: str, known: Sequence[str]) -> Sequence[st
 
 
 def _setup(options: argparse.Namespace, names: Sequence[str], command: Sequence[str]) -> "Setup":
-    from mockube.judging.bench import Setup  # noqa: PLC0415
     from mockube.judging.inputs import read_release, read_sample  # noqa: PLC0415
+    from mockube.judging.trial_cluster import Setup  # noqa: PLC0415
     from mockube.lint.renderers import ChartOptions  # noqa: PLC0415 - these import the API server
     from mockube.operators.process import check_command  # noqa: PLC0415
 

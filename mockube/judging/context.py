@@ -17,9 +17,9 @@ from mockube.failure import Failure
 from mockube.lint.renderers import CHART_FILE, ChartOptions
 from mockube.objects.manifests import KUSTOMIZATIONS
 
-from .bench import Bench, Setup, open_bench
 from .inputs import Release
 from .reference import Reference, note_own_objects
+from .trial_cluster import Setup, TrialCluster, open_trial
 
 CLUSTER = "by-hand"
 OWN_KUBECONFIG = "operator.kubeconfig"
@@ -57,29 +57,31 @@ class Context(Struct, kw_only=True):
         return f"{tree.get('kind', 'object')} {self.expected.role_of(tree)[2]}"
 
     @contextmanager
-    def bench(self, *, release: Release | None = None, minor: str = "", nodes: int = 3) -> Iterator[Bench]:
-        """Yield a bench, and note at its end which rights the operator used."""
-        with open_bench(self.setup, release=release, minor=minor, nodes=nodes) as bench:
-            yield bench
-            self.advices.append(read_advice(bench))
+    def trial(
+        self, *, release: Release | None = None, minor: str = "", nodes: int = 3
+    ) -> Iterator[TrialCluster]:
+        """Yield a trial, and note at its end which rights the operator used."""
+        with open_trial(self.setup, release=release, minor=minor, nodes=nodes) as trial:
+            yield trial
+            self.advices.append(read_advice(trial))
 
     @contextmanager
-    def running(self, *, minor: str = "", nodes: int = 3) -> Iterator[Bench]:
-        """Yield a bench with a running operator that has finished the custom resource of the sample."""
+    def running(self, *, minor: str = "", nodes: int = 3) -> Iterator[TrialCluster]:
+        """Yield a trial with a running operator that has finished the custom resource of the sample."""
         self.require_reference()
-        with self.bench(minor=minor, nodes=nodes) as bench:
-            bench.create_others()
-            bench.start_and_settle()
-            note_own_objects(bench)
-            bench.create_resource()
-            self.wait_for_state(bench)
-            bench.settle()
-            yield bench
+        with self.trial(minor=minor, nodes=nodes) as trial:
+            trial.create_others()
+            trial.start_and_settle()
+            note_own_objects(trial)
+            trial.create_resource()
+            self.wait_for_state(trial)
+            trial.settle()
+            yield trial
 
-    def wait_for_state(self, bench: Bench, seconds: float | None = None) -> float | None:
-        """Wait until a bench has the undisturbed state, and return how long it took; None if it has not in time."""
+    def wait_for_state(self, trial: TrialCluster, seconds: float | None = None) -> float | None:
+        """Wait until a trial has the undisturbed state, and return how long it took; None if it has not in time."""
         limit = self.setup.timeout if seconds is None else seconds
-        return bench.wait_for(lambda: not self.expected.differences(bench), limit)
+        return trial.wait_for(lambda: not self.expected.differences(trial), limit)
 
     # --- by hand
 
@@ -145,13 +147,13 @@ def apply_command(name: str, chart: ChartOptions) -> str:
     return f"kubectl apply --server-side {'-k' if is_kustomization else '-f'} {shlex.quote(name)}"
 
 
-def read_advice(bench: Bench) -> ReadOnlyTree:
+def read_advice(trial: TrialCluster) -> ReadOnlyTree:
     """Return what RoleAdvice says of the operator: what it may do and never did, and what was refused."""
 
     async def post_advice() -> Any:
-        access = kubeconfig.read(bench.cluster.kubeconfig)
-        async with open_client(access, bench.setup.clock) as client:
-            return await post(client, ROLE_ADVICES, {"user": bench.user})
+        access = kubeconfig.read(trial.cluster.kubeconfig)
+        async with open_client(access, trial.setup.clock) as client:
+            return await post(client, ROLE_ADVICES, {"user": trial.user})
 
     advice: Mapping[str, Any] = asyncio.run(post_advice())
     return advice

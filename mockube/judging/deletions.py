@@ -6,33 +6,33 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.status import AlreadyExists, ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .bench import Bench
 from .context import Context, about, target
 from .findings import Judgement, Level
 from .object_kinds import often_stays
 from .reference import current_objects, lines_of, note_own_objects
+from .trial_cluster import TrialCluster
 
 _NAMESPACE = "to-be-deleted"
 
 
 def judge(context: Context, judgement: Judgement) -> None:
     judgement.by_hand = context.by_hand(f"kubectl delete {context.resource}", "kubectl get all -A")
-    with context.running() as bench:
-        _check_owners(context, judgement, bench)
-        _delete(context, judgement, bench)
+    with context.running() as trial:
+        _check_owners(context, judgement, trial)
+        _delete(context, judgement, trial)
         if not judgement.findings:
-            _create_again(context, judgement, bench)
-    with context.running() as bench:
-        _delete_while_down(context, judgement, bench)
+            _create_again(context, judgement, trial)
+    with context.running() as trial:
+        _delete_while_down(context, judgement, trial)
     if context.setup.sample.is_namespaced:
-        with context.bench() as bench:
-            _delete_namespace(context, judgement, bench)
+        with context.trial() as trial:
+            _delete_namespace(context, judgement, trial)
 
 
-def _check_owners(context: Context, judgement: Judgement, bench: Bench) -> None:
+def _check_owners(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
     """Find owner references that the garbage collector of a real cluster treats as ones to nothing."""
-    for tree in current_objects(bench, created_only=True):
-        for text in invalid_owners(tree, bench.resource()):
+    for tree in current_objects(trial, created_only=True):
+        for text in invalid_owners(tree, trial.resource()):
             judgement.add(
                 "owner-invalid",
                 Level.ERROR,
@@ -57,20 +57,20 @@ def invalid_owners(tree: ReadOnlyTree, resource: ReadOnlyTree) -> Iterator[str]:
             yield "has an owner with the name of the custom resource and another uid: the garbage collector deletes it"
 
 
-def _delete(context: Context, judgement: Judgement, bench: Bench) -> None:
-    before = written_identities(bench)
+def _delete(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
+    before = written_identities(trial)
     judgement.figures["finalizers"] = (
-        ", ".join(bench.resource()["metadata"].get("finalizers") or ()) or "none"
+        ", ".join(trial.resource()["metadata"].get("finalizers") or ()) or "none"
     )
-    took = _delete_and_wait(context, judgement, bench, "")
+    took = _delete_and_wait(context, judgement, trial, "")
     judgement.did.append(
         "Deleted the custom resource, and waited until it and all that the operator had created were gone."
     )
     if took is None:
         return
     judgement.figures["gone after"] = f"{took:.1f} s"
-    bench.wait_for(lambda: not [*_left_over(bench)], context.setup.timeout / 3)
-    for tree in _left_over(bench):
+    trial.wait_for(lambda: not [*_left_over(trial)], context.setup.timeout / 3)
+    for tree in _left_over(trial):
         is_new = (tree.get("kind"), meta.namespace(tree), meta.name(tree)) not in before
         level = Level.WARNING if is_new or often_stays(tree) else Level.ERROR
         origin = "was created during the deletion, and" if is_new else "has no owner that is gone, and"
@@ -83,70 +83,70 @@ def _delete(context: Context, judgement: Judgement, bench: Bench) -> None:
         )
 
 
-def written_identities(bench: Bench) -> set[tuple[str, str, str]]:
+def written_identities(trial: TrialCluster) -> set[tuple[str, str, str]]:
     return {
         (str(tree.get("kind")), meta.namespace(tree), meta.name(tree))
-        for tree in current_objects(bench, created_only=True)
+        for tree in current_objects(trial, created_only=True)
     }
 
 
-def _left_over(bench: Bench) -> Sequence[ReadOnlyTree]:
-    group = bench.setup.sample.group
-    found = current_objects(bench, created_only=True)
+def _left_over(trial: TrialCluster) -> Sequence[ReadOnlyTree]:
+    group = trial.setup.sample.group
+    found = current_objects(trial, created_only=True)
     return [tree for tree in found if meta.api_version(tree).rpartition("/")[0] != group]
 
 
-def _delete_and_wait(context: Context, judgement: Judgement, bench: Bench, when: str) -> float | None:
-    kind, name = bench.resource_target
-    bench.cluster.delete(kind, name, namespace=bench.resource_namespace)
-    took = bench.wait_for(bench.is_gone, context.setup.timeout)
+def _delete_and_wait(context: Context, judgement: Judgement, trial: TrialCluster, when: str) -> float | None:
+    kind, name = trial.resource_target
+    trial.cluster.delete(kind, name, namespace=trial.resource_namespace)
+    took = trial.wait_for(trial.is_gone, context.setup.timeout)
     if took is None:
-        finalizers = bench.resource()["metadata"].get("finalizers") or ()
+        finalizers = trial.resource()["metadata"].get("finalizers") or ()
         judgement.add(
             "deletion-hangs",
             Level.ERROR,
             f"{about(context.setup.sample.resource)}{when}",
             f"still exists {context.setup.timeout:g} s after its deletion, because of the finalizers {', '.join(finalizers)}",
-            details=bench.instances[0].last_lines().splitlines()[-3:],
+            details=trial.instances[0].last_lines().splitlines()[-3:],
         )
     return took
 
 
-def _create_again(context: Context, judgement: Judgement, bench: Bench) -> None:
+def _create_again(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
     """Create the custom resource again under the same name, immediately after it is gone."""
-    kind, name = bench.resource_target
+    kind, name = trial.resource_target
     try:
-        bench.create_resource()
+        trial.create_resource()
     except AlreadyExists:
         return
     judgement.did.append("Created it again under the same name, and waited for the undisturbed state.")
-    if context.wait_for_state(bench) is None:
+    if context.wait_for_state(trial) is None:
         judgement.add(
             "not-created-again",
             Level.ERROR,
             about(context.setup.sample.resource),
             f"was deleted and created again, and the operator did not reach the undisturbed state in {context.setup.timeout:g} s",
-            details=[*lines_of(context.expected.differences(bench))],
+            details=[*lines_of(context.expected.differences(trial))],
         )
         return
     # Deleted and created at once: the operator may see one object with another uid.
-    bench.cluster.delete(kind, name, namespace=bench.resource_namespace)
-    bench.wait_for(bench.is_gone, context.setup.timeout)
+    trial.cluster.delete(kind, name, namespace=trial.resource_namespace)
+    trial.wait_for(trial.is_gone, context.setup.timeout)
 
 
-def _delete_while_down(context: Context, judgement: Judgement, bench: Bench) -> None:
-    (instance,) = bench.instances
+def _delete_while_down(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
+    (instance,) = trial.instances
     instance.stop()
-    kind, name = bench.resource_target
-    bench.cluster.delete(kind, name, namespace=bench.resource_namespace)
-    bench.pause(1.0)
-    has_waited = not bench.is_gone()
+    kind, name = trial.resource_target
+    trial.cluster.delete(kind, name, namespace=trial.resource_namespace)
+    trial.pause(1.0)
+    has_waited = not trial.is_gone()
     instance.restart()
     judgement.did.append(
         "Deleted the custom resource in another cluster while the operator did not run, and started it again."
     )
     judgement.figures["waits for the operator"] = "yes" if has_waited else "no"
-    if bench.wait_for(bench.is_gone, context.setup.timeout) is None:
+    if trial.wait_for(trial.is_gone, context.setup.timeout) is None:
         judgement.add(
             "deletion-hangs",
             Level.ERROR,
@@ -155,9 +155,9 @@ def _delete_while_down(context: Context, judgement: Judgement, bench: Bench) -> 
             details=instance.last_lines().splitlines()[-3:],
         )
         return
-    bench.wait_for(lambda: not _left_over(bench), context.setup.timeout / 3)
+    trial.wait_for(lambda: not _left_over(trial), context.setup.timeout / 3)
     known = {(each.subject, each.rule) for each in judgement.findings}
-    for tree in _left_over(bench):
+    for tree in _left_over(trial):
         if (context.subject(tree), "left-over") not in known:
             judgement.add(
                 "left-over",
@@ -167,32 +167,32 @@ def _delete_while_down(context: Context, judgement: Judgement, bench: Bench) -> 
             )
 
 
-def _delete_namespace(context: Context, judgement: Judgement, bench: Bench) -> None:
-    bench.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}})
-    bench.start_and_settle()
-    note_own_objects(bench)
+def _delete_namespace(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
+    trial.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}})
+    trial.start_and_settle()
+    note_own_objects(trial)
     begin = context.setup.clock.now()
     try:
         for tree in context.setup.sample.others:
-            bench.cluster.apply(_moved(tree), namespace=_NAMESPACE)
-        bench.cluster.create(_moved(context.setup.sample.resource), namespace=_NAMESPACE)
+            trial.cluster.apply(_moved(tree), namespace=_NAMESPACE)
+        trial.cluster.create(_moved(context.setup.sample.resource), namespace=_NAMESPACE)
     except ApiError as error:
         judgement.did.append(
             f"Did not delete a namespace: the sample is refused in another one: {error.message}"
         )
         return
-    bench.settle_after_write(begin)
-    count, clock = len(bench.writes()), context.setup.clock
+    trial.settle_after_write(begin)
+    count, clock = len(trial.writes()), context.setup.clock
     since = clock.now()
-    bench.cluster.delete("Namespace", _NAMESPACE)
+    trial.cluster.delete("Namespace", _NAMESPACE)
     judgement.did.append(
         f"Created the custom resource in the namespace {_NAMESPACE}, and deleted the namespace."
     )
-    took = bench.wait_for(lambda: not _exists(bench, _NAMESPACE), context.setup.timeout)
-    refused = [each for each in bench.writes(since) if each.code == 403 and each.verb == "create"]
+    took = trial.wait_for(lambda: not _exists(trial, _NAMESPACE), context.setup.timeout)
+    refused = [each for each in trial.writes(since) if each.code == 403 and each.verb == "create"]
     judgement.figures["refused in the ending namespace"] = str(len(refused))
     if took is None:
-        tree = bench.cluster.get("Namespace", _NAMESPACE)
+        tree = trial.cluster.get("Namespace", _NAMESPACE)
         conditions = (tree.get("status") or {}).get("conditions") or ()
         judgement.add(
             "namespace-hangs",
@@ -205,7 +205,7 @@ def _delete_namespace(context: Context, judgement: Judgement, bench: Bench) -> N
     judgement.figures["namespace gone after"] = f"{took:.1f} s"
     if count == 0:
         judgement.did.append("The operator did nothing in that namespace: it may watch one namespace only.")
-    for tree in current_objects(bench, created_only=True):
+    for tree in current_objects(trial, created_only=True):
         judgement.add(
             "left-over",
             Level.ERROR,
@@ -219,9 +219,9 @@ def _moved(tree: ReadOnlyTree) -> ReadOnlyTree:
     return {**tree, "metadata": metadata}
 
 
-def _exists(bench: Bench, namespace: str) -> bool:
+def _exists(trial: TrialCluster, namespace: str) -> bool:
     try:
-        bench.cluster.get("Namespace", namespace)
+        trial.cluster.get("Namespace", namespace)
     except NotFound:
         return False
     return True

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from .bench import Bench
 from .context import Context
 from .findings import Judgement, Level
 from .reference import lines_of
+from .trial_cluster import TrialCluster
 
 _SPAN_SECONDS = 5.0
 
@@ -16,31 +16,31 @@ class RequestDisturbance(Struct, frozen=True, kw_only=True):
     name: str
     did: str
     by_hand: str
-    begin: Callable[[Bench], None]
+    begin: Callable[[TrialCluster], None]
 
 
-def _cut(bench: Bench) -> None:
-    bench.cluster.inject(cut="before", user=bench.user)
+def _cut(trial: TrialCluster) -> None:
+    trial.cluster.inject(cut="before", user=trial.user)
 
 
-def _lose_history(bench: Bench) -> None:
-    bench.cluster.inject(status=410, user=bench.user, verb="watch", times=20)
+def _lose_history(trial: TrialCluster) -> None:
+    trial.cluster.inject(status=410, user=trial.user, verb="watch", times=20)
 
 
-def _too_many(bench: Bench) -> None:
-    bench.cluster.inject(status=429, retry_after=1, user=bench.user)
+def _too_many(trial: TrialCluster) -> None:
+    trial.cluster.inject(status=429, retry_after=1, user=trial.user)
 
 
-def _unavailable(bench: Bench) -> None:
-    bench.cluster.inject(status=503, user=bench.user)
+def _unavailable(trial: TrialCluster) -> None:
+    trial.cluster.inject(status=503, user=trial.user)
 
 
-def _error(bench: Bench) -> None:
-    bench.cluster.inject(status=500, user=bench.user)
+def _error(trial: TrialCluster) -> None:
+    trial.cluster.inject(status=500, user=trial.user)
 
 
-def _slow(bench: Bench) -> None:
-    bench.cluster.inject(delay=2, user=bench.user)
+def _slow(trial: TrialCluster) -> None:
+    trial.cluster.inject(delay=2, user=trial.user)
 
 
 DISTURBANCES = (
@@ -91,20 +91,22 @@ def judge(context: Context, judgement: Judgement) -> None:
         *context.by_hand("sleep 5; mockube fault remove disturb --name=by-hand"),
     ]
     for each in DISTURBANCES:
-        with context.bench() as bench:
-            _disturb(context, judgement, bench, each)
+        with context.trial() as trial:
+            _disturb(context, judgement, trial, each)
 
 
-def _disturb(context: Context, judgement: Judgement, bench: Bench, disturbance: RequestDisturbance) -> None:
+def _disturb(
+    context: Context, judgement: Judgement, trial: TrialCluster, disturbance: RequestDisturbance
+) -> None:
     judgement.did.append(f"{disturbance.name}: {disturbance.did}.")
-    bench.create_others()
-    bench.start_and_settle()
-    disturbance.begin(bench)
-    bench.create_resource()
-    bench.pause(_SPAN_SECONDS)
-    bench.cluster.stop_faults()
+    trial.create_others()
+    trial.start_and_settle()
+    disturbance.begin(trial)
+    trial.create_resource()
+    trial.pause(_SPAN_SECONDS)
+    trial.cluster.stop_faults()
     begin = context.setup.clock.monotonic()
-    took = context.wait_for_state(bench)
+    took = context.wait_for_state(trial)
     command = f"mockube fault add disturb --name=by-hand --user={context.user} {disturbance.by_hand}"
     if took is None:
         judgement.add(
@@ -112,23 +114,23 @@ def _disturb(context: Context, judgement: Judgement, bench: Bench, disturbance: 
             Level.ERROR,
             disturbance.name,
             f"it lasted {_SPAN_SECONDS:g} s, and the operator did not reach the undisturbed state in {context.setup.timeout:g} s after it",
-            details=[*lines_of(context.expected.differences(bench)), *_log(bench)],
+            details=[*lines_of(context.expected.differences(trial)), *_log(trial)],
             by_hand=[command],
         )
     else:
         judgement.figures[f"{disturbance.name} recovered in"] = (
             f"{context.setup.clock.monotonic() - begin:.1f} s"
         )
-    if bench.exits:
+    if trial.exits:
         judgement.add(
             "operator-exits",
             Level.WARNING,
             disturbance.name,
-            f"the operator ended ({len(bench.exits)}x) with the code {bench.exits[0].code}, and was started again, as by a kubelet",
-            details=bench.exits[0].log.splitlines(),
+            f"the operator ended ({len(trial.exits)}x) with the code {trial.exits[0].code}, and was started again, as by a kubelet",
+            details=trial.exits[0].log.splitlines(),
             by_hand=[command],
         )
 
 
-def _log(bench: Bench) -> list[str]:
-    return [f"log: {line}" for line in bench.instances[0].last_lines().splitlines()[-3:]]
+def _log(trial: TrialCluster) -> list[str]:
+    return [f"log: {line}" for line in trial.instances[0].last_lines().splitlines()[-3:]]

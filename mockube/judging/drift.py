@@ -8,11 +8,11 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.operators.end_state import kind_of
 
-from .bench import Bench
 from .context import Context, NotApplicable, about, target
 from .findings import Judgement, Level
 from .object_kinds import is_secret
 from .reference import current_objects, lines_of
+from .trial_cluster import TrialCluster
 
 _REPAIR_SECONDS = 30.0
 _CONTENTS = ("spec", "data", "stringData", "rules", "subjects", "webhooks", "labels")
@@ -22,8 +22,8 @@ _TRIES = 6
 
 def judge(context: Context, judgement: Judgement) -> None:
     seconds = min(_REPAIR_SECONDS, context.setup.timeout)
-    with context.running() as bench:
-        objects = _own_objects(bench)
+    with context.running() as trial:
+        objects = _own_objects(trial)
         if not objects:
             raise NotApplicable("the operator created no objects besides the custom resource")
         judgement.figures["objects"] = str(len(objects))
@@ -31,17 +31,17 @@ def judge(context: Context, judgement: Judgement) -> None:
             f"Deleted at once what the operator had created ({', '.join(map(about, objects))}), and waited {seconds:g} s for the undisturbed state."
         )
         judgement.by_hand = context.by_hand(*(f"kubectl delete {target(each)}" for each in objects))
-        _delete(context, judgement, bench, objects, seconds)
-    with context.running() as bench:
-        _change(context, judgement, bench, seconds)
+        _delete(context, judgement, trial, objects, seconds)
+    with context.running() as trial:
+        _change(context, judgement, trial, seconds)
 
 
-def _own_objects(bench: Bench) -> Sequence[Tree]:
+def _own_objects(trial: TrialCluster) -> Sequence[Tree]:
     """Return objects that the operator has created and not its custom resource: one of each kind first."""
-    group = bench.setup.sample.group
+    group = trial.setup.sample.group
     found = [
         tree
-        for tree in current_objects(bench, created_only=True)
+        for tree in current_objects(trial, created_only=True)
         if meta.api_version(tree).rpartition("/")[0] != group and kind_of(tree) != "Namespace"
     ]
     firsts = [*{kind_of(tree): tree for tree in reversed(found)}.values()][::-1]
@@ -50,14 +50,18 @@ def _own_objects(bench: Bench) -> Sequence[Tree]:
 
 
 def _delete(
-    context: Context, judgement: Judgement, bench: Bench, objects: Sequence[ReadOnlyTree], seconds: float
+    context: Context,
+    judgement: Judgement,
+    trial: TrialCluster,
+    objects: Sequence[ReadOnlyTree],
+    seconds: float,
 ) -> None:
-    bench.cluster.delete(objects, ignore_not_found=True)
-    took = context.wait_for_state(bench, seconds)
+    trial.cluster.delete(objects, ignore_not_found=True)
+    took = context.wait_for_state(trial, seconds)
     if took is not None:
         judgement.figures["deleted ones repaired in"] = f"{took:.1f} s"
         return
-    differences = context.expected.differences(bench)
+    differences = context.expected.differences(trial)
     missing = {each.role for each in differences if each.type == "missing"}
     for tree in objects:
         if context.expected.role_of(tree) in missing:
@@ -79,8 +83,8 @@ def _delete(
         )
 
 
-def _change(context: Context, judgement: Judgement, bench: Bench, seconds: float) -> None:
-    changed = [(tree, path) for tree in _own_objects(bench) if (path := _change_one(bench, tree))]
+def _change(context: Context, judgement: Judgement, trial: TrialCluster, seconds: float) -> None:
+    changed = [(tree, path) for tree in _own_objects(trial) if (path := _change_one(trial, tree))]
     judgement.figures["objects changed"] = str(len(changed))
     if not changed:
         judgement.did.append("The server refuses each change of their fields that was tried.")
@@ -88,11 +92,11 @@ def _change(context: Context, judgement: Judgement, bench: Bench, seconds: float
     judgement.did.append(
         f"Changed in each of its objects one field that it had set ({', '.join(f'{about(tree)} {path}' for tree, path in changed)}), and waited {seconds:g} s."
     )
-    took = context.wait_for_state(bench, seconds)
+    took = context.wait_for_state(trial, seconds)
     if took is not None:
         judgement.figures["changed ones repaired in"] = f"{took:.1f} s"
         return
-    differing = {each.role: each for each in context.expected.differences(bench)}
+    differing = {each.role: each for each in context.expected.differences(trial)}
     for tree, path in changed:
         found = differing.get(context.expected.role_of(tree))
         if found is not None:
@@ -106,12 +110,12 @@ def _change(context: Context, judgement: Judgement, bench: Bench, seconds: float
             )
 
 
-def _change_one(bench: Bench, tree: ReadOnlyTree) -> str:
+def _change_one(trial: TrialCluster, tree: ReadOnlyTree) -> str:
     """Change one field of an object, and return its path; "" if the server refuses all that were tried."""
     for path, value in [*changed_fields(tree)][:_TRIES]:
         try:
-            before = bench.cluster.get(tree)
-            patched = bench.cluster.patch(tree, [{"op": "replace", "path": _pointer(path), "value": value}])
+            before = trial.cluster.get(tree)
+            patched = trial.cluster.patch(tree, [{"op": "replace", "path": _pointer(path), "value": value}])
         except ApiError:
             continue
         if meta.resource_version(patched) != meta.resource_version(before):

@@ -9,9 +9,9 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .bench import Bench, is_write_call
 from .context import Context
 from .findings import Judgement, Level
+from .trial_cluster import TrialCluster, is_write_call
 
 _FIRST_SHARE = 10
 _GROWTH = 1.5
@@ -53,22 +53,22 @@ def judge(context: Context, judgement: Judgement) -> None:
         f"mockube requests --name=by-hand --user={context.user} | wc -l",
     )
     costs: list[Cost] = []
-    with context.bench(nodes=_NODES) as bench:
-        bench.create_others()
-        bench.start_and_settle()
-        bench.poll_seconds, bench.quiet_seconds = _POLL_SECONDS, _QUIET_SECONDS
-        memory = bench.instances[0].memory()
+    with context.trial(nodes=_NODES) as trial:
+        trial.create_others()
+        trial.start_and_settle()
+        trial.poll_seconds, trial.quiet_seconds = _POLL_SECONDS, _QUIET_SECONDS
+        memory = trial.instances[0].memory()
         for begin, end in ((0, first), (first, setup.resources)):
             if end > begin:
                 expected = costs[0].writes if costs else 0.0
-                costs.append(_create(context, judgement, bench, (begin, end), memory, expected))
+                costs.append(_create(context, judgement, trial, (begin, end), memory, expected))
     _compare(judgement, *costs)
 
 
 def _create(
     context: Context,
     judgement: Judgement,
-    bench: Bench,
+    trial: TrialCluster,
     numbers: tuple[int, int],
     memory: int | None,
     expected: float,
@@ -81,38 +81,38 @@ def _create(
     since, start = clock.now(), clock.monotonic()
     name = meta.name(context.setup.sample.resource)
     for number in range(begin, end):
-        bench.create_resource(name=f"{name}-{number}")
-        bench.look_after()
+        trial.create_resource(name=f"{name}-{number}")
+        trial.look_after()
     limit = context.setup.timeout + (end - begin) * _SECONDS_EACH
     least = max(1, round((end - begin) * expected))
-    if not bench.settle_after_write(since, least, limit):
+    if not trial.settle_after_write(since, least, limit):
         judgement.add(
             "resources-not-finished",
             Level.WARNING,
             "Custom resources",
-            f"were not finished in {limit:.0f} s when there were {end}: the operator wrote {len(bench.writes(since))} times, and still writes",
-            details=[str(each) for each in bench.writes()[-3:]],
+            f"were not finished in {limit:.0f} s when there were {end}: the operator wrote {len(trial.writes(since))} times, and still writes",
+            details=[str(each) for each in trial.writes()[-3:]],
         )
-    seconds = clock.monotonic() - start - bench.quiet_seconds
-    after = bench.instances[0].memory()
+    seconds = clock.monotonic() - start - trial.quiet_seconds
+    after = trial.instances[0].memory()
     used = None if memory is None or after is None else max(0, after - memory) // end
-    return _cost(bench, since, end - begin, seconds, used)
+    return _cost(trial, since, end - begin, seconds, used)
 
 
-def _cost(bench: Bench, since: datetime, count: int, seconds: float, memory: int | None) -> Cost:
-    calls = [each for each in bench.calls(since) if each.resource not in ("leases", "events")]
+def _cost(trial: TrialCluster, since: datetime, count: int, seconds: float, memory: int | None) -> Cost:
+    calls = [each for each in trial.calls(since) if each.resource not in ("leases", "events")]
     return Cost(
         count=count,
         requests=len(calls) / count,
         writes=sum(map(is_write_call, calls)) / count,
-        bytes_read=_bytes_read(bench, since) / count,
+        bytes_read=_bytes_read(trial, since) / count,
         seconds=seconds,
         memory=memory,
     )
 
 
-def _bytes_read(bench: Bench, since: datetime) -> int:
-    requests = bench.cluster.list("Request", fields={"user": bench.user})
+def _bytes_read(trial: TrialCluster, since: datetime) -> int:
+    requests = trial.cluster.list("Request", fields={"user": trial.user})
     return sum(read_bytes(each) for each in requests if _time(each) >= since)
 
 

@@ -8,10 +8,10 @@ from msgspec import Struct
 from mockube.apimachinery.status import ApiError
 from mockube.objects.errors import KindNotServed
 
-from .bench import Bench, is_write_call, resource_of
 from .context import Context, NotApplicable, about
 from .findings import Judgement, Level
 from .reference import make_reference, written_objects
+from .trial_cluster import TrialCluster, is_write_call, resource_of
 
 _FEW_READS_PER_MINUTE = 60
 
@@ -37,9 +37,9 @@ def judge(context: Context, judgement: Judgement) -> None:
     ]
     ends, runs = [], []
     for is_first in (True, False):
-        with context.bench() as bench:
-            runs.append(_run(context, judgement, bench, is_first=is_first))
-            ends.append(written_objects(bench))
+        with context.trial() as trial:
+            runs.append(_run(context, judgement, trial, is_first=is_first))
+            ends.append(written_objects(trial))
     context.reference = make_reference(ends, max(each.seconds for each in runs), runs[0].writes)
     varying = context.reference.varying.lines()
     if varying:
@@ -47,31 +47,31 @@ def judge(context: Context, judgement: Judgement) -> None:
         judgement.did.append(f"Not the same twice, and not compared: {'; '.join(varying[:5])}.")
 
 
-def _run(context: Context, judgement: Judgement, bench: Bench, *, is_first: bool) -> _Run:
+def _run(context: Context, judgement: Judgement, trial: TrialCluster, *, is_first: bool) -> _Run:
     """Run the operator undisturbed."""
     setup, clock = context.setup, context.setup.clock
     if is_first:
-        for tree, problem in bench.refused:
+        for tree, problem in trial.refused:
             judgement.add("manifest-refused", Level.ERROR, about(tree), f"is refused: {problem}")
-    bench.create_others()
-    instance = bench.start_and_settle()
-    if bench.wait_for(lambda: bool(bench.calls()) or bool(bench.exits), setup.timeout) is None or bench.exits:
-        log = bench.exits[0].log if bench.exits else instance.last_lines()
-        _add_exit(judgement, bench, log)
-        if not bench.calls():
+    trial.create_others()
+    instance = trial.start_and_settle()
+    if trial.wait_for(lambda: bool(trial.calls()) or bool(trial.exits), setup.timeout) is None or trial.exits:
+        log = trial.exits[0].log if trial.exits else instance.last_lines()
+        _add_exit(judgement, trial, log)
+        if not trial.calls():
             raise NotApplicable(f"the operator sent no request; its log ends with: {log}")
     created_at, start = clock.now(), clock.monotonic()
     try:
-        bench.create_resource()
+        trial.create_resource()
     except (ApiError, KindNotServed) as error:
         judgement.add("sample-refused", Level.ERROR, about(setup.sample.resource), f"is refused: {error}")
         raise NotApplicable(f"the custom resource is refused: {error}") from error
-    has_settled = bench.settle_after_write(created_at)
+    has_settled = trial.settle_after_write(created_at)
     seconds = clock.monotonic() - start - (setup.quiet_seconds if has_settled else 0)
-    run = _Run(seconds=seconds, writes=[resource_of(each) for each in bench.writes(created_at)])
+    run = _Run(seconds=seconds, writes=[resource_of(each) for each in trial.writes(created_at)])
     if is_first:
-        _add_findings(context, judgement, bench, has_settled=has_settled)
-        calls, writes = bench.calls(created_at), bench.writes(created_at)
+        _add_findings(context, judgement, trial, has_settled=has_settled)
+        calls, writes = trial.calls(created_at), trial.writes(created_at)
         errors = Counter(each.code for each in calls if each.code is not None and each.code >= 400)
         judgement.figures |= {
             "settled after": f"{seconds:.1f} s",
@@ -80,13 +80,13 @@ def _run(context: Context, judgement: Judgement, bench: Bench, *, is_first: bool
             "errors": ", ".join(f"{count}x{code}" for code, count in sorted(errors.items())) or "0",
         }
         if has_settled:
-            _watch_idle(context, judgement, bench)
+            _watch_idle(context, judgement, trial)
     return run
 
 
-def _add_exit(judgement: Judgement, bench: Bench, log: str) -> None:
-    if bench.exits:
-        code = bench.exits[0].code
+def _add_exit(judgement: Judgement, trial: TrialCluster, log: str) -> None:
+    if trial.exits:
+        code = trial.exits[0].code
         judgement.add(
             "operator-exits",
             Level.ERROR,
@@ -96,28 +96,28 @@ def _add_exit(judgement: Judgement, bench: Bench, log: str) -> None:
         )
 
 
-def _add_findings(context: Context, judgement: Judgement, bench: Bench, *, has_settled: bool) -> None:
+def _add_findings(context: Context, judgement: Judgement, trial: TrialCluster, *, has_settled: bool) -> None:
     sample = context.setup.sample
-    if bench.exits and not judgement.findings:
-        _add_exit(judgement, bench, bench.exits[0].log)
-    if not any(each.resource == sample.plural for each in bench.calls()):
+    if trial.exits and not judgement.findings:
+        _add_exit(judgement, trial, trial.exits[0].log)
+    if not any(each.resource == sample.plural for each in trial.calls()):
         judgement.add(
             "nothing-done",
             Level.ERROR,
             about(sample.resource),
             f"was created, and the operator never read {sample.full_name}",
-            details=[str(each) for each in bench.calls()[-5:]],
+            details=[str(each) for each in trial.calls()[-5:]],
         )
-    elif not bench.writes():
+    elif not trial.writes():
         judgement.add(
             "nothing-done",
             Level.WARNING,
             about(sample.resource),
             f"was created, and the operator wrote nothing in {context.setup.reaction_seconds:g} s",
-            details=bench.instances[0].last_lines().splitlines(),
+            details=trial.instances[0].last_lines().splitlines(),
         )
     if not has_settled:
-        writes = Counter(_line(each.verb, each.resource, each.name) for each in bench.writes()[-200:])
+        writes = Counter(_line(each.verb, each.resource, each.name) for each in trial.writes()[-200:])
         judgement.add(
             "never-settles",
             Level.ERROR,
@@ -131,16 +131,16 @@ def _line(verb: str, resource: str, name: str) -> str:
     return f"{verb} {resource} {name}".strip()
 
 
-def _watch_idle(context: Context, judgement: Judgement, bench: Bench) -> None:
+def _watch_idle(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
     """Watch what the operator does while nothing changes."""
     setup = context.setup
     since = setup.clock.now()
-    before = len(bench.changes())
-    bench.pause(setup.idle_seconds)
-    calls = [each for each in bench.calls(since) if each.resource not in ("leases", "events")]
+    before = len(trial.changes())
+    trial.pause(setup.idle_seconds)
+    calls = [each for each in trial.calls(since) if each.resource not in ("leases", "events")]
     writes = [each for each in calls if is_write_call(each)]
     reads = [each for each in calls if each.verb in ("get", "list")]
-    changed = len(bench.changes()) - before
+    changed = len(trial.changes()) - before
     per_minute = 60 / setup.idle_seconds
     judgement.figures["idle writes/min"] = f"{len(writes) * per_minute:.0f}"
     judgement.figures["idle reads/min"] = f"{len(reads) * per_minute:.0f}"

@@ -22,7 +22,7 @@ from mockube.operators.end_state import (
     learn_varying,
 )
 
-from .bench import Bench
+from .trial_cluster import TrialCluster
 
 MAX_LINES: Final = 8
 _BUILT_IN_ANNOTATIONS: Final = (
@@ -42,9 +42,9 @@ class Reference(Struct, frozen=True, kw_only=True):
     writes: Sequence[str] = ()
     """The resources of its writes for the custom resource in one run, in their order."""
 
-    def differences(self, bench: Bench) -> Sequence[Difference]:
-        """Return how the state of a bench differs."""
-        return differences(self.state, end_state(written_objects(bench), self.varying), self.varying)
+    def differences(self, trial: TrialCluster) -> Sequence[Difference]:
+        """Return how the state of a trial differs."""
+        return differences(self.state, end_state(written_objects(trial), self.varying), self.varying)
 
     def role_of(self, tree: ReadOnlyTree) -> Role:
         """Return the role of an object of any run: its name has a star in place of what is random."""
@@ -61,31 +61,31 @@ def make_reference(
     return Reference(state=state, varying=varying, objects=first, seconds=seconds, writes=writes)
 
 
-def written_objects(bench: Bench) -> Sequence[Tree]:
+def written_objects(trial: TrialCluster) -> Sequence[Tree]:
     """Return the objects that the operator has written and that exist, and the custom resource, as far as they are its work."""
-    group = bench.setup.sample.group
-    return [own_part(tree, group) for tree in current_objects(bench)]
+    group = trial.setup.sample.group
+    return [own_part(tree, group) for tree in current_objects(trial)]
 
 
-def current_objects(bench: Bench, *, created_only: bool = False) -> Sequence[Tree]:
+def current_objects(trial: TrialCluster, *, created_only: bool = False) -> Sequence[Tree]:
     """Return the objects that the operator has written, or has created, as they are now."""
-    found = [_read(bench, each) for each in written_names(bench, created_only=created_only)]
+    found = [_read(trial, each) for each in written_names(trial, created_only=created_only)]
     return [tree for tree in found if tree is not None]
 
 
-def written_names(bench: Bench, *, created_only: bool = False) -> Sequence[ReadOnlyTree]:
+def written_names(trial: TrialCluster, *, created_only: bool = False) -> Sequence[ReadOnlyTree]:
     """Return what the operator has written: the apiVersion, kind, namespace and name of each object.
 
     With `created_only`, it is what it has created for custom resources.
     """
     names: dict[Identity, ReadOnlyTree] = {}
-    for change in bench.changes():
+    for change in trial.changes():
         about = change["object"]
         if created_only and change["type"] != "ADDED":
             continue
         identity = {"apiVersion": about["apiVersion"], "kind": about["kind"], "metadata": _metadata(about)}
         key = identity_of(identity)
-        if key[0] not in NOISE and not (created_only and key in bench.own):
+        if key[0] not in NOISE and not (created_only and key in trial.own):
             names[key] = identity
     return [*names.values()]
 
@@ -94,9 +94,9 @@ def _metadata(about: ReadOnlyTree) -> Mapping[str, Any]:
     return {name: about[name] for name in ("namespace", "name") if about.get(name)}
 
 
-def _read(bench: Bench, identity: ReadOnlyTree) -> Tree | None:
+def _read(trial: TrialCluster, identity: ReadOnlyTree) -> Tree | None:
     try:
-        return dict(bench.cluster.get(identity))
+        return dict(trial.cluster.get(identity))
     except NotFound:
         return None
     except ApiError:
@@ -117,9 +117,9 @@ def own_part(tree: ReadOnlyTree, group: str) -> Tree:
     return own
 
 
-def note_own_objects(bench: Bench) -> None:
+def note_own_objects(trial: TrialCluster) -> None:
     """Note what the operator has created before there is a custom resource."""
-    bench.own = frozenset(map(identity_of, written_names(bench, created_only=True)))
+    trial.own = frozenset(map(identity_of, written_names(trial, created_only=True)))
 
 
 def lines_of(found: Sequence[Difference]) -> Iterator[str]:

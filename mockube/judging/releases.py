@@ -10,10 +10,10 @@ from mockube.lint.minor_ranges import format_minors
 from mockube.lint.report import make_report
 from mockube.lint.run import check_all
 
-from .bench import Bench
 from .context import Context
 from .findings import Judgement, Level
 from .reference import written_names
+from .trial_cluster import TrialCluster
 
 
 def judge(context: Context, judgement: Judgement) -> None:
@@ -71,28 +71,28 @@ def _names(context: Context) -> set[str]:
 
 def _differences(context: Context, minor: str, expected: set[str]) -> Iterator[tuple[str, str]]:
     """Yield how the operator differs in a minor release, as the rule and the text of a finding."""
-    with context.bench(minor=minor, nodes=1) as bench:
-        for tree, _ in bench.refused:
+    with context.trial(minor=minor, nodes=1) as trial:
+        for tree, _ in trial.refused:
             yield (
                 "minor-differs",
                 f"{tree.get('kind')} {tree['metadata']['name']} of the manifests is refused",
             )
-        bench.create_others()
-        bench.start_and_settle()
-        bench.create_resource()
+        trial.create_others()
+        trial.start_and_settle()
+        trial.create_resource()
         limit = context.setup.timeout / 3
-        bench.wait_for(lambda: expected <= _written(context, bench), limit)
-        for name in sorted(expected - _written(context, bench)):
+        trial.wait_for(lambda: expected <= _written(context, trial), limit)
+        for name in sorted(expected - _written(context, trial)):
             yield "minor-differs", f"{name} is not written"
-        for path in sorted(_not_served(bench)):
+        for path in sorted(_not_served(trial)):
             yield "api-not-served", f"{path}, which the operator asks for, is not served"
-        if bench.exits:
-            yield "minor-differs", f"The operator ended with the code {bench.exits[0].code}"
+        if trial.exits:
+            yield "minor-differs", f"The operator ended with the code {trial.exits[0].code}"
 
 
-def _written(context: Context, bench: Bench) -> set[str]:
+def _written(context: Context, trial: TrialCluster) -> set[str]:
     state = context.expected.state
-    names = written_names(bench)
+    names = written_names(trial)
     identities = {
         (
             f"{each['kind']}.{group}" if (group := each["apiVersion"].rpartition("/")[0]) else each["kind"],
@@ -111,19 +111,19 @@ def _written(context: Context, bench: Bench) -> set[str]:
     return found
 
 
-def _not_served(bench: Bench) -> set[str]:
+def _not_served(trial: TrialCluster) -> set[str]:
     """Return the versions of groups that the operator asks for, and that the server does not serve, with resources."""
     found = set()
-    for call in bench.calls():
+    for call in trial.calls():
         parts = call.uri.partition("?")[0].split("/")
         if call.code == 404 and len(parts) > 4 and parts[1] == "apis":
             version = "/".join(parts[1:4])
             resource = next((part for part in parts[4:] if part != "namespaces"), "")
-            if not _is_served(bench, f"/{version}") and resource:
+            if not _is_served(trial, f"/{version}") and resource:
                 found.add(f"/{version}")
     return found
 
 
-def _is_served(bench: Bench, path: str) -> bool:
+def _is_served(trial: TrialCluster, path: str) -> bool:
     """Return whether the operator, or anybody, got an answer below a path of a version."""
-    return any(call.code == 200 and call.uri.startswith(path) for call in bench.cluster.calls(user="*"))
+    return any(call.code == 200 and call.uri.startswith(path) for call in trial.cluster.calls(user="*"))

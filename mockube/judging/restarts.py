@@ -8,10 +8,10 @@ from mockube.operators.end_state import NOISE, kind_of
 from mockube.operators.process import OperatorEnd
 from mockube.operators.writes import WRITES
 
-from .bench import Bench
 from .context import Context
 from .findings import Judgement, Level
 from .reference import lines_of
+from .trial_cluster import TrialCluster
 
 _MAX_CRASHES = 4
 _HELD_SECONDS = 600.0
@@ -25,12 +25,12 @@ def judge(context: Context, judgement: Judgement) -> None:
         context.start_command,
         "sleep 10; mockube diff before --name=by-hand",
     )
-    with context.running() as bench:
-        _restart_at_rest(context, judgement, bench)
+    with context.running() as trial:
+        _restart_at_rest(context, judgement, trial)
     crashes = 0
     for number, (resource, before) in enumerate(crash_points(context.expected.writes), start=1):
-        with context.bench() as bench:
-            crashes += _crash_at_write(context, judgement, bench, number, resource, before)
+        with context.trial() as trial:
+            crashes += _crash_at_write(context, judgement, trial, number, resource, before)
     judgement.figures["crashes at writes"] = str(crashes)
     judgement.did.append(
         f"Killed the operator at {crashes} of its first writes for the custom resource, while the server held the"
@@ -38,20 +38,20 @@ def judge(context: Context, judgement: Judgement) -> None:
     )
 
 
-def _restart_at_rest(context: Context, judgement: Judgement, bench: Bench) -> None:
+def _restart_at_rest(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
     clock = context.setup.clock
-    (instance,) = bench.instances
+    (instance,) = trial.instances
     begin = clock.monotonic()
     end = instance.stop(_GRACE_SECONDS)
     judgement.figures |= {"ended after TERM in": f"{clock.monotonic() - begin:.1f} s", "code": str(end.code)}
     _check_end(judgement, end)
-    before, since = len(bench.changes()), clock.now()
+    before, since = len(trial.changes()), clock.now()
     instance.restart()
-    bench.wait_until_followed(since, bench.account)
-    changes = bench.changes()[before:]
+    trial.wait_until_followed(since, trial.account)
+    changes = trial.changes()[before:]
     counted = [each for each in changes if kind_of(each["object"]) not in NOISE]
     judgement.figures |= {
-        "writes after restart": str(len(bench.writes(since))),
+        "writes after restart": str(len(trial.writes(since))),
         "changes after restart": str(len(counted)),
     }
     judgement.did += [
@@ -97,31 +97,31 @@ def crash_points(writes: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 def _crash_at_write(
-    context: Context, judgement: Judgement, bench: Bench, number: int, resource: str, before: int
+    context: Context, judgement: Judgement, trial: TrialCluster, number: int, resource: str, before: int
 ) -> bool:
     """Kill the operator at one of its writes; return whether it has sent it."""
-    bench.create_others()
-    instance = bench.start_and_settle()
-    fault = bench.cluster.inject(
-        delay=_HELD_SECONDS, after=before, times=1, user=bench.user, verb=WRITES, resource=resource
+    trial.create_others()
+    instance = trial.start_and_settle()
+    fault = trial.cluster.inject(
+        delay=_HELD_SECONDS, after=before, times=1, user=trial.user, verb=WRITES, resource=resource
     )
-    bench.create_resource()
+    trial.create_resource()
     limit = context.setup.reaction_seconds + 2 * context.expected.seconds
-    if bench.wait_for(lambda: fault.hits > 0, limit) is None:
+    if trial.wait_for(lambda: fault.hits > 0, limit) is None:
         fault.stop()
         return False
-    write = next((each for each in reversed(bench.writes()) if each.code is None), None)
+    write = next((each for each in reversed(trial.writes()) if each.code is None), None)
     instance.kill()
     fault.stop()
     instance.restart()
-    if context.wait_for_state(bench) is None:
+    if context.wait_for_state(trial) is None:
         request = resource if write is None else f"{write.verb} {resource}"
         judgement.add(
             "not-finished-after-crash",
             Level.ERROR,
             f"After a crash at write {number}",
             f"the operator did not reach the undisturbed state within {context.setup.timeout:g} s; the write was {request}",
-            details=[*lines_of(context.expected.differences(bench))],
+            details=[*lines_of(context.expected.differences(trial))],
             by_hand=[
                 f"mockube fault add --name=by-hand --user={context.user} --verbs={','.join(WRITES)} --resource={resource} --skip={before} --times=1 --delay=10m"
             ],

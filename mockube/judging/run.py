@@ -25,9 +25,9 @@ from . import (
     upgrade,
     webhooks,
 )
-from .bench import Interrupted
 from .context import Context, NotApplicable
 from .findings import Judgement, Level
+from .trial_cluster import Interrupted
 
 
 class Judge(Struct, frozen=True, kw_only=True):

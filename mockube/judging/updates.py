@@ -10,11 +10,11 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.objects.client import PatchType
 from mockube.operators.end_state import Difference, EndState, differences, end_state
 
-from .bench import Bench
 from .context import Context, NotApplicable
 from .field_values import FieldUpdate, field_changes, schema_of
 from .findings import Judgement, Level
 from .reference import lines_of, written_objects
+from .trial_cluster import TrialCluster
 
 _SETTLE_SECONDS = 30.0
 
@@ -37,9 +37,9 @@ def judge(context: Context, judgement: Judgement) -> None:
         " waited until the cluster was quiet, changed each back, and compared with the undisturbed state."
     )
     refused: list[str] = []
-    with context.running() as bench:
+    with context.running() as trial:
         for change in chosen:
-            _try(context, judgement, bench, change, refused)
+            _try(context, judgement, trial, change, refused)
     judgement.figures |= {
         "fields": str(len(changes)),
         "changed": str(len(chosen) - len(refused)),
@@ -50,25 +50,25 @@ def judge(context: Context, judgement: Judgement) -> None:
 
 
 def _try(
-    context: Context, judgement: Judgement, bench: Bench, change: FieldUpdate, refused: list[str]
+    context: Context, judgement: Judgement, trial: TrialCluster, change: FieldUpdate, refused: list[str]
 ) -> None:
-    before = end_state(written_objects(bench), context.expected.varying)
-    exits, since = len(bench.exits), context.setup.clock.now()
-    spec = bench.resource().get("spec") or {}
-    if not _patch(bench, change.patch()):
+    before = end_state(written_objects(trial), context.expected.varying)
+    exits, since = len(trial.exits), context.setup.clock.now()
+    spec = trial.resource().get("spec") or {}
+    if not _patch(trial, change.patch()):
         refused.append(change.name)
         return
-    bench.wait_for(lambda: bool(bench.writes(since)), context.setup.quiet_seconds)
-    bench.settle(_SETTLE_SECONDS)
-    has_effect = bool(bench.writes(since))
+    trial.wait_for(lambda: bool(trial.writes(since)), context.setup.quiet_seconds)
+    trial.settle(_SETTLE_SECONDS)
+    has_effect = bool(trial.writes(since))
     hand = [_command(context, change.patch())]
-    if len(bench.exits) > exits:
+    if len(trial.exits) > exits:
         judgement.add(
             "update-ends-operator",
             Level.ERROR,
             change.name,
-            f"was set to {change.after!r}, and the operator ended with the code {bench.exits[-1].code}",
-            details=bench.exits[-1].log.splitlines(),
+            f"was set to {change.after!r}, and the operator ended with the code {trial.exits[-1].code}",
+            details=trial.exits[-1].log.splitlines(),
             by_hand=hand,
         )
     elif not has_effect:
@@ -79,32 +79,32 @@ def _try(
             f"was set to {change.after!r}, and the operator wrote nothing",
             by_hand=hand,
         )
-    if not _patch(bench, [{"op": "replace", "path": "/spec", "value": spec}]):
+    if not _patch(trial, [{"op": "replace", "path": "/spec", "value": spec}]):
         judgement.did.append(f"{change.name} could not be changed back.")
         return
-    seconds = bench.wait_for(lambda: not _differences(context, bench, before), context.setup.timeout)
+    seconds = trial.wait_for(lambda: not _differences(context, trial, before), context.setup.timeout)
     if seconds is None:
         judgement.add(
             "update-not-undone",
             Level.ERROR,
             change.name,
             f"was set to {change.after!r} and back, and the state is another one than before, after {context.setup.timeout:g} s",
-            details=[*lines_of(_differences(context, bench, before))],
+            details=[*lines_of(_differences(context, trial, before))],
             by_hand=[*hand, f"kubectl replace -f {context.setup.sample.names[0]}"],
         )
-    bench.settle(_SETTLE_SECONDS)
+    trial.settle(_SETTLE_SECONDS)
 
 
-def _differences(context: Context, bench: Bench, before: EndState) -> Sequence[Difference]:
+def _differences(context: Context, trial: TrialCluster, before: EndState) -> Sequence[Difference]:
     varying = context.expected.varying
-    return differences(before, end_state(written_objects(bench), varying), varying)
+    return differences(before, end_state(written_objects(trial), varying), varying)
 
 
-def _patch(bench: Bench, patch: ReadOnlyTree | list[Any]) -> bool:
-    kind, name = bench.resource_target
+def _patch(trial: TrialCluster, patch: ReadOnlyTree | list[Any]) -> bool:
+    kind, name = trial.resource_target
     patch_type: PatchType = "json" if isinstance(patch, list) else "merge"
     try:
-        bench.cluster.patch(kind, name, patch, type=patch_type, namespace=bench.resource_namespace)
+        trial.cluster.patch(kind, name, patch, type=patch_type, namespace=trial.resource_namespace)
     except ApiError:
         return False
     return True

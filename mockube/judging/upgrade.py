@@ -2,10 +2,10 @@
 
 from mockube.history.field_values import changes_of
 
-from .bench import Bench
 from .context import Context, NotApplicable, about
 from .findings import Judgement, Level
 from .reference import lines_of
+from .trial_cluster import TrialCluster
 
 
 def judge(context: Context, judgement: Judgement) -> None:
@@ -26,18 +26,18 @@ def judge(context: Context, judgement: Judgement) -> None:
         f"{' '.join(previous.command)} &",
         *context.by_hand("kill $!", "# then the other commands of the set-up"),
     ]
-    with context.bench(release=previous) as bench:
-        bench.create_others()
-        instance = bench.start_and_settle()
+    with context.trial(release=previous) as trial:
+        trial.create_others()
+        instance = trial.start_and_settle()
         begin = setup.clock.now()
-        bench.create_resource()
-        has_settled = bench.settle_after_write(begin)
+        trial.create_resource()
+        has_settled = trial.settle_after_write(begin)
         judgement.figures["version before settled"] = "yes" if has_settled else "no"
         instance.stop()
-        before = bench.resource()
-        _upgrade(context, judgement, bench)
+        before = trial.resource()
+        _upgrade(context, judgement, trial)
         lost = [
-            str(each) for each in changes_of(before.get("spec") or {}, bench.resource().get("spec") or {})
+            str(each) for each in changes_of(before.get("spec") or {}, trial.resource().get("spec") or {})
         ]
         if lost:
             judgement.add(
@@ -49,19 +49,19 @@ def judge(context: Context, judgement: Judgement) -> None:
             )
 
 
-def _upgrade(context: Context, judgement: Judgement, bench: Bench) -> None:
+def _upgrade(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
     setup = context.setup
-    bench.refused.clear()
-    bench.use(setup.release)
-    bench.install()
-    for tree, problem in bench.refused:
+    trial.refused.clear()
+    trial.use(setup.release)
+    trial.install()
+    for tree, problem in trial.refused:
         judgement.add("upgrade-refused", Level.ERROR, about(tree), f"is refused: {problem}")
     begin = setup.clock.monotonic()
-    bench.start_and_settle()  # before it has done anything, the state may be the expected one already
-    took = context.wait_for_state(bench)
+    trial.start_and_settle()  # before it has done anything, the state may be the expected one already
+    took = context.wait_for_state(trial)
     generations = {
         f"{each['object']['kind']} {each['object']['name']}"
-        for each in bench.changes()
+        for each in trial.changes()
         if any(str(part.get("path", "")).startswith("/spec/template") for part in each.get("patch", ()))
         and each["type"] == "MODIFIED"
     }
@@ -72,7 +72,7 @@ def _upgrade(context: Context, judgement: Judgement, bench: Bench) -> None:
             Level.ERROR,
             about(setup.sample.resource),
             f"is in another state {setup.timeout:g} s after the upgrade than after a new installation",
-            details=[*lines_of(context.expected.differences(bench))],
+            details=[*lines_of(context.expected.differences(trial))],
         )
     else:
         judgement.figures["upgraded in"] = f"{setup.clock.monotonic() - begin:.1f} s"

@@ -8,10 +8,10 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.history.field_values import changes_of
 
-from .bench import Bench
 from .context import Context, NotApplicable, about
 from .findings import Judgement, Level
 from .object_kinds import is_definition, is_webhook
+from .trial_cluster import TrialCluster
 
 _LONG_SECONDS: Final = 10
 _FAIL: Final = "Fail"
@@ -46,8 +46,8 @@ def judge(context: Context, judgement: Judgement) -> None:
     judgement.figures["webhooks"] = str(sum(len(tree.get("webhooks") or ()) for tree in configurations))
     judgement.figures["definitions with several versions"] = str(len(versions))
     if len(served_versions(setup.sample.definition)) > 1:
-        with context.bench() as bench:
-            _convert(context, judgement, bench)
+        with context.trial() as trial:
+            _convert(context, judgement, trial)
     if configurations and not setup.webhook_services:
         judgement.did.append(
             "The webhooks were not called in any judgement: --webhook-service=NAMESPACE/NAME=HOST:PORT says where the operator serves them."
@@ -179,7 +179,7 @@ def _paths(schema: ReadOnlyTree, path: str) -> Iterator[str]:
             yield from _paths(part, own)
 
 
-def _convert(context: Context, judgement: Judgement, bench: Bench) -> None:
+def _convert(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
     """Write the sample, and read it in each served version."""
     sample = context.setup.sample
     conversion = (sample.definition["spec"].get("conversion") or {}).get("strategy", "None")
@@ -189,24 +189,24 @@ def _convert(context: Context, judgement: Judgement, bench: Bench) -> None:
         )
         return
     if context.setup.webhook_services:
-        bench.start_and_settle()
-    bench.create_others()
-    bench.create_resource()
+        trial.start_and_settle()
+    trial.create_others()
+    trial.create_resource()
     judgement.did.append(
         f"Created the sample, read it in {', '.join(served_versions(sample.definition))}, and wrote each back."
     )
-    before = bench.resource()
+    before = trial.resource()
     for version in served_versions(sample.definition):
-        _round_trip(judgement, bench, before, version)
+        _round_trip(judgement, trial, before, version)
 
 
-def _round_trip(judgement: Judgement, bench: Bench, before: Tree, version: str) -> None:
-    group = bench.setup.sample.group
+def _round_trip(judgement: Judgement, trial: TrialCluster, before: Tree, version: str) -> None:
+    group = trial.setup.sample.group
     name = {"apiVersion": f"{group}/{version}", "kind": before["kind"], "metadata": before["metadata"]}
     try:
-        other = dict(bench.cluster.get(name))
-        bench.cluster.apply({**other, "metadata": _own_metadata(other)})
-        after = bench.resource()
+        other = dict(trial.cluster.get(name))
+        trial.cluster.apply({**other, "metadata": _own_metadata(other)})
+        after = trial.resource()
     except ApiError as error:
         judgement.add(
             "conversion-loses-fields",

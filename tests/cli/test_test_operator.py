@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mockube.cli import test_operator
 from mockube.cli.main import main
-from mockube.judging import bench
+from mockube.judging import trial_cluster
 
 EXAMPLE = Path(__file__).parents[2] / "examples/test-operator"
 pytestmark = pytest.mark.timeout(
@@ -49,7 +49,7 @@ def _short_waits(monkeypatch):
         )
 
     monkeypatch.setattr(test_operator, "_setup", short)
-    monkeypatch.setattr(bench, "_POLL_SECONDS", 0.5)
+    monkeypatch.setattr(trial_cluster, "_POLL_SECONDS", 0.5)
 
 
 def test_careful_operator_passes(tmp_path, monkeypatch, capsys):

@@ -13,10 +13,10 @@ from mockube.cluster import Cluster
 from mockube.component_base.clock import RealClock
 from mockube.failure import UsageError
 from mockube.judging import run
-from mockube.judging.bench import Bench, Interrupted, Setup
 from mockube.judging.context import Context
 from mockube.judging.findings import Judgement, Verdict
 from mockube.judging.inputs import Release, Sample, read_release
+from mockube.judging.trial_cluster import Interrupted, Setup, TrialCluster
 from mockube.lint.renderers import ChartOptions
 
 CHART = ChartOptions(release="mine", namespace="default", flags=[])
@@ -61,10 +61,10 @@ def test_end_of_the_test_ends_trials_that_wait(monkeypatch: pytest.MonkeyPatch, 
     waits, ended = threading.Event(), threading.Event()
 
     def wait(context: Context, judgement: Judgement) -> None:
-        bench = Bench(context.setup, cast("Cluster", None), context.setup.release, "", tmp_path)
+        trial = TrialCluster(context.setup, cast("Cluster", None), context.setup.release, "", tmp_path)
         waits.set()
         try:
-            bench.pause(600)
+            trial.pause(600)
         except Interrupted:
             ended.set()
             raise

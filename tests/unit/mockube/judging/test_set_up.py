@@ -1,9 +1,9 @@
-"""How the operator's objects are installed, on the bench and by hand."""
+"""How the operator's objects are installed, in a trial and by hand."""
 
 from pathlib import Path
 
-from mockube.judging.bench import in_namespace, without_pods
 from mockube.judging.context import about, apply_command, target
+from mockube.judging.trial_cluster import in_namespace, without_pods
 from mockube.lint.renderers import ChartOptions
 
 CHART = ChartOptions(release="mine", namespace="system", flags=["--set=a=b c"])

@@ -14,8 +14,8 @@ from mockube.apimachinery.status import Invalid, NotFound
 from mockube.apiserver.control.recorder import RecordedCall
 from mockube.cluster import Cluster
 from mockube.component_base.clock import RealClock
-from mockube.judging.bench import Bench, Setup, resource_of
 from mockube.judging.inputs import Release, Sample
+from mockube.judging.trial_cluster import Setup, TrialCluster, resource_of
 from mockube.lint.objects import LintObject
 from mockube.lint.renderers import ChartOptions
 
@@ -98,8 +98,8 @@ class RecordingCluster:
         return self.by_user.get(user, [])
 
 
-class BusyBench(Bench):
-    """A bench whose operator writes at each of some looks."""
+class BusyCluster(TrialCluster):
+    """A trial whose operator writes at each of some looks."""
 
     writes_left = 0
     pauses = 0
@@ -111,8 +111,8 @@ class BusyBench(Bench):
             cast("Any", self.cluster).recorded.append(_call(self.pauses))
 
 
-@pytest.fixture(name="bench")
-def fixture_bench(tmp_path: Path) -> BusyBench:
+@pytest.fixture(name="trial")
+def fixture_trial(tmp_path: Path) -> BusyCluster:
     sample = Sample(
         resource={"apiVersion": f"{GROUP}/v1", "kind": "Website", "metadata": {"name": "blog"}},
         others=[],
@@ -120,46 +120,46 @@ def fixture_bench(tmp_path: Path) -> BusyBench:
         names=["sample.yaml"],
     )
     setup = Setup(release=_release("new"), sample=sample, namespace="default", clock=RealClock())
-    return BusyBench(setup, cast("Cluster", RecordingCluster()), _release("old"), minors.NEWEST, tmp_path)
+    return BusyCluster(setup, cast("Cluster", RecordingCluster()), _release("old"), minors.NEWEST, tmp_path)
 
 
-def test_refused_definition_is_noted_and_not_waited_for(bench: BusyBench) -> None:
-    bench.install()
-    assert [(tree["metadata"]["name"], text) for tree, text in bench.refused] == [
+def test_refused_definition_is_noted_and_not_waited_for(trial: BusyCluster) -> None:
+    trial.install()
+    assert [(tree["metadata"]["name"], text) for tree, text in trial.refused] == [
         ("refused", "the schema is invalid")
     ]
-    assert cast("Any", bench.cluster).waited == ["good"]
+    assert cast("Any", trial.cluster).waited == ["good"]
 
 
-def test_objects_are_in_the_namespaces_that_they_name(bench: BusyBench) -> None:
-    resource = {**bench.setup.sample.resource, "metadata": {"name": "blog", "namespace": "blogs"}}
+def test_objects_are_in_the_namespaces_that_they_name(trial: BusyCluster) -> None:
+    resource = {**trial.setup.sample.resource, "metadata": {"name": "blog", "namespace": "blogs"}}
     others = [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}]
-    bench.setup = replace(
-        bench.setup, namespace="team", sample=replace(bench.setup.sample, resource=resource, others=others)
+    trial.setup = replace(
+        trial.setup, namespace="team", sample=replace(trial.setup.sample, resource=resource, others=others)
     )
-    bench.install()
-    bench.create_others()
-    bench.create_resource()
-    created = cast("Any", bench.cluster).namespaces
+    trial.install()
+    trial.create_others()
+    trial.create_resource()
+    created = cast("Any", trial.cluster).namespaces
     assert {"blogs", "team", "system"} <= {*created}
     assert (created["key"], created["blog"], created["manager"]) == ("team", "blogs", "system")
 
 
-def test_cluster_is_not_quiet_while_new_requests_replace_old_ones(bench: BusyBench) -> None:
-    bench.writes_left = 50
-    assert bench.settle()
-    assert bench.pauses > 50
+def test_cluster_is_not_quiet_while_new_requests_replace_old_ones(trial: BusyCluster) -> None:
+    trial.writes_left = 50
+    assert trial.settle()
+    assert trial.pauses > 50
 
 
-def test_changes_are_those_of_both_releases_and_requests_those_of_the_new_one(bench: BusyBench) -> None:
-    old = bench.user
-    bench.use(_release("new"))
-    assert (old, bench.user) == ("system:serviceaccount:system:old", "system:serviceaccount:system:new")
-    cast("Any", bench.cluster).by_user = {
-        bench.user: [{"spec": {"revision": 5}}],
+def test_changes_are_those_of_both_releases_and_requests_those_of_the_new_one(trial: BusyCluster) -> None:
+    old = trial.user
+    trial.use(_release("new"))
+    assert (old, trial.user) == ("system:serviceaccount:system:old", "system:serviceaccount:system:new")
+    cast("Any", trial.cluster).by_user = {
+        trial.user: [{"spec": {"revision": 5}}],
         old: [{"spec": {"revision": revision}} for revision in (4, 10)],
     }
-    assert [each["revision"] for each in bench.changes()] == [4, 5, 10]
+    assert [each["revision"] for each in trial.changes()] == [4, 5, 10]
 
 
 def test_resource_has_the_name_that_a_fault_takes() -> None:

@@ -88,7 +88,7 @@ class Exit(Struct, frozen=True, kw_only=True):
     log: str
 
 
-class Bench:
+class TrialCluster:
     """One cluster with the objects of one release, and any number of instances of the operator."""
 
     def __init__(self, setup: Setup, cluster: Cluster, release: Release, minor: str, folder: Path) -> None:
@@ -338,10 +338,10 @@ class Bench:
 
 
 @contextmanager
-def open_bench(
+def open_trial(
     setup: Setup, *, release: Release | None = None, minor: str = "", nodes: int = 3
-) -> Iterator[Bench]:
-    """Yield a bench with the objects of a release; the instances of the operator end with it."""
+) -> Iterator[TrialCluster]:
+    """Yield a trial with the objects of a release; the instances of the operator end with it."""
     requests = max(_RECORDED, setup.resources * _REQUESTS_EACH)
     recorded = [f"--control-requests={requests}", f"--control-changes={_RECORDED}", f"--history={_RECORDED}"]
     services = [f"--webhook-service={each}" for each in setup.webhook_services]
@@ -350,12 +350,12 @@ def open_bench(
         temporary_folder("mockube-operator-") as folder,
         Cluster(nodes=nodes, version=minor, packs="", flags=[*recorded, *services]) as cluster,
     ):
-        bench = Bench(setup, cluster, release or setup.release, minor, Path(folder))
+        trial = TrialCluster(setup, cluster, release or setup.release, minor, Path(folder))
         try:
-            bench.install()
-            yield bench
+            trial.install()
+            yield trial
         finally:
-            bench.stop()
+            trial.stop()
 
 
 def is_write_call(call: RecordedCall) -> bool:
