@@ -44,7 +44,7 @@ from . import determinism
 from .determinism import SteppedWork
 from .fork_problems import fork_problem
 from .log_capture import CapturedLog, capture_log
-from .plane import ForkablePlane, health_of, observers
+from .plane import ForkableControlPlane, health_of, observers
 from .serving import KUBECONFIG, EmbeddedServer, run_server
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class ClusterOptions(LaunchOptions, frozen=True, kw_only=True):
     """The seed of a cluster whose runs are the same; None for one with the machine's time and randomness."""
 
 
-class EmbeddedControlPlane(ForkablePlane, frozen=True, kw_only=True):
+class EmbeddedControlPlane(ForkableControlPlane, frozen=True, kw_only=True):
     """A running control plane."""
 
     requests: ObjectRequests

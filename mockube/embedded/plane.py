@@ -18,7 +18,7 @@ from .determinism import SteppedWork
 from .serving import EmbeddedServer
 
 
-class ForkablePlane(Struct, frozen=True, kw_only=True):
+class ForkableControlPlane(Struct, frozen=True, kw_only=True):
     clock: ClusterClock
     server: EmbeddedServer
     faults: FaultInjector

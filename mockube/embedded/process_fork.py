@@ -36,7 +36,7 @@ from . import fork_messages as messages
 from .background_loop import BackgroundContext
 from .control_plane import EmbeddedControlPlane
 from .fork_commands import CommandRunner
-from .plane import ForkablePlane
+from .plane import ForkableControlPlane
 
 BUSY_SECONDS: Final = 0.02
 """How long a fork waits until no request is in progress. It need not: one that is continues in both processes."""
@@ -68,7 +68,7 @@ async def fork(
         os._exit(1)
 
 
-async def fork_process(plane: ForkablePlane, begin: Callable[[tuple[str, int]], None]) -> int:
+async def fork_process(plane: ForkableControlPlane, begin: Callable[[tuple[str, int]], None]) -> int:
     """Fork the process, and return the id of the new one; 0 in the new one, after `begin` was called with the address of the kubelets."""
     if plane.fork_problem:
         raise Failure(f"the cluster cannot be forked: {plane.fork_problem}")
@@ -92,7 +92,7 @@ async def fork_process(plane: ForkablePlane, begin: Callable[[tuple[str, int]], 
 
 def become_fork(
     context: BackgroundContext[Any],
-    plane: ForkablePlane,
+    plane: ForkableControlPlane,
     kubelets: tuple[str, int],
     *,
     own_descriptors: Collection[int],
@@ -117,7 +117,7 @@ def become_fork(
     return start("fork/kubelets", _publish(plane, host, ports.get(port, 0), os.getpid()))
 
 
-async def _kubelets_address(plane: ForkablePlane) -> tuple[str, int]:
+async def _kubelets_address(plane: ForkableControlPlane) -> tuple[str, int]:
     """Return the address and the port of the simulated kubelets; 0 if there are none."""
     try:
         with exempt():
@@ -129,7 +129,7 @@ async def _kubelets_address(plane: ForkablePlane) -> tuple[str, int]:
     return host, plane.server.api_server.registry.moved_ports.get(published, published)
 
 
-async def _wait_until_quiet(plane: ForkablePlane) -> None:
+async def _wait_until_quiet(plane: ForkableControlPlane) -> None:
     """Wait until no thread works, and for a short time until no request is in progress."""
     work = cast("ForkableLoop", asyncio.get_running_loop()).thread_work
     clock: Clock = plane.clock.real
@@ -211,7 +211,7 @@ class ForkServer:
             self._commands.put_nowait(frame)
 
 
-async def _publish(plane: ForkablePlane, host: str, port: int, pid: int) -> None:
+async def _publish(plane: ForkableControlPlane, host: str, port: int, pid: int) -> None:
     """Write the new address of the kubelets: later, because few forks live so long, and the server knows it already."""
     await plane.clock.real.sleep(PUBLISH_SECONDS)
     if port and pid == os.getpid():

@@ -31,7 +31,7 @@ from mockube.controller_manager.catalog import NAMES
 from mockube.controller_manager.command_line import parse as parse_manager_flags
 from mockube.controller_manager.control.followed_server import UnusableFlags
 from mockube.embedded.background_loop import BackgroundContext
-from mockube.embedded.plane import ForkablePlane
+from mockube.embedded.plane import ForkableControlPlane
 from mockube.etcd.errors import KVError
 
 from . import logs
@@ -66,14 +66,14 @@ def main(arguments: Sequence[str]) -> int:
         cluster = ClusterFolder(name=folder.name, path=folder)
         outputs = Outputs(sys.stderr.fileno(), stream.fileno())
         # The context is made before it exists: what forks the process needs it.
-        context: BackgroundContext[ForkablePlane] = BackgroundContext(
+        context: BackgroundContext[ForkableControlPlane] = BackgroundContext(
             lambda: one_process(server, manager, context=context, folder=cluster, outputs=outputs),
             name="mockube",
         )
         return _run(context)
 
 
-def _run(context: BackgroundContext[ForkablePlane]) -> int:
+def _run(context: BackgroundContext[ForkableControlPlane]) -> int:
     """Run until a signal stops it; a second signal ends the process as usual."""
 
     def stop(_number: int, _frame: object) -> None:

@@ -46,7 +46,7 @@ from mockube.component_base.fork_orders import MAX_LINE, ForkAnswer
 from mockube.component_base.supervision import run_to_end, start
 from mockube.component_base.supervision import timeout as timeout_of
 from mockube.embedded.background_loop import BackgroundContext
-from mockube.embedded.plane import ForkablePlane
+from mockube.embedded.plane import ForkableControlPlane
 from mockube.embedded.process_fork import IS_FORK, become_fork, fork_process
 from mockube.failure import Failure
 from mockube.launch import KUBEADM
@@ -72,7 +72,7 @@ class ProcessForks:
     def __init__(
         self,
         context: BackgroundContext[Any],
-        plane: ForkablePlane,
+        plane: ForkableControlPlane,
         folder: ClusterFolder,
         outputs: Outputs,
         left_out: Sequence[str] = (),

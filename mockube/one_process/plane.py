@@ -24,7 +24,7 @@ from mockube.controller_manager.serve import serving_status
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import connect_client
 from mockube.embedded.fork_problems import fork_problem
-from mockube.embedded.plane import ForkablePlane, health_of, observers
+from mockube.embedded.plane import ForkableControlPlane, health_of, observers
 from mockube.embedded.serving import EmbeddedServer
 from mockube.processes.child_processes import FIRST_DELAY, MAX_DELAY, STABLE_SECONDS
 
@@ -40,10 +40,10 @@ async def one_process(
     server_config: ServerConfig,
     manager_config: ManagerConfig,
     *,
-    context: BackgroundContext[ForkablePlane],
+    context: BackgroundContext[ForkableControlPlane],
     folder: ClusterFolder,
     outputs: Outputs,
-) -> AsyncIterator[ForkablePlane]:
+) -> AsyncIterator[ForkableControlPlane]:
     """Run both programs within the block, which begins when the server is ready. It runs in the loop of the context."""
     clock, random = ClusterClock(), SystemRandom()
     has_roles = asyncio.Event()
@@ -65,7 +65,7 @@ async def one_process(
         _, quiet_time, faults = observers(server, manager_config)
         await stack.enter_async_context(managers.running(server))
         client = await stack.enter_async_context(connect_client(server, server.controllers, clock))
-        plane = ForkablePlane(
+        plane = ForkableControlPlane(
             clock=clock,
             server=server,
             faults=faults,
