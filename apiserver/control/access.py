@@ -86,7 +86,7 @@ async def is_allowed(  # noqa: PLR0913 - each is an attribute
     return bool(await decide(cluster, Attributes.of_row(user, verb, row, namespace, name, subresource)))
 
 
-class Readers:
+class UserRights:
     """What the user of one request may do. A decision about a kind in a namespace holds until roles change, for a minute at most."""
 
     def __init__(self, cluster: Registry, policy: RBACPolicy, context: RequestContext) -> None:

@@ -41,7 +41,7 @@ from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.errors import Compacted, WatcherTooSlow
 from mockube.etcd.kv import Event, EventKind, KeyValue, Revision, WatchRequest, prefix_end
 
-from .access import Readers
+from .access import UserRights
 from .kind import AGE, API_VERSION, ControlKind
 from .records import TOO_OLD, VERBS, Record, RecordStrategy
 from .schemas import column, integer, object_of, text
@@ -155,12 +155,12 @@ class Changes(RecordStrategy):
         parts = _NAME.fullmatch(context.name)
         if parts is None:
             return None
-        revision, readers = int(parts[1]), Readers(self._cluster, self._policy, context)
+        revision, rights = int(parts[1]), UserRights(self._cluster, self._policy, context)
         if revision > await self._cluster.watch_cache.fresh():
             return None
         async with aclosing(self._history(self._whole(), revision, revision)) as history:
             async for written in history:
-                if _name_of(written) == context.name and await readers.may(
+                if _name_of(written) == context.name and await rights.may(
                     "list", written.row.group_resource, written.namespace
                 ):
                     return self._stored(written)
@@ -168,10 +168,10 @@ class Changes(RecordStrategy):
 
     async def all(self, context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
         head = await self._cluster.watch_cache.fresh()
-        scope, readers = self._scope(context), Readers(self._cluster, self._policy, context)
+        scope, rights = self._scope(context), UserRights(self._cluster, self._policy, context)
         found: deque[_Written] = deque(maxlen=self._max_changes)
         async for written in self._history(scope, self._begin(scope), head):
-            if await readers.may("list", written.row.group_resource, written.namespace):
+            if await rights.may("list", written.row.group_resource, written.namespace):
                 found.append(written)
         objects: list[StoredObject] = []
         for written in found:
@@ -183,7 +183,7 @@ class Changes(RecordStrategy):
     async def follow(
         self, version: int, context: RequestContext
     ) -> AsyncGenerator[tuple[int, Sequence[Record]], None]:
-        scope, readers = self._scope(context), Readers(self._cluster, self._policy, context)
+        scope, rights = self._scope(context), UserRights(self._cluster, self._policy, context)
         request = WatchRequest(
             key=scope.key, range_end=scope.range_end, start_revision=version + 1, previous=True
         )
@@ -194,7 +194,7 @@ class Changes(RecordStrategy):
                     written = [
                         each
                         for each in self._located(batch.events)
-                        if await readers.may("list", each.row.group_resource, each.namespace)
+                        if await rights.may("list", each.row.group_resource, each.namespace)
                     ]
                     yield batch.revision, [Record(self._stored(each)) for each in written]
         except (Compacted, WatcherTooSlow) as error:

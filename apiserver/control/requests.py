@@ -19,7 +19,7 @@ from mockube.apiserver.registry.request_context import RequestContext
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
 from mockube.component_base.loop import yield_to_loop
 
-from .access import Readers
+from .access import UserRights
 from .bodies import NO_BODY, fields_of
 from .kind import AGE, API_VERSION, ControlKind
 from .recorder import OWN_RESOURCE, RecordedRequest, RequestRecorder
@@ -142,18 +142,18 @@ class Requests(RecordStrategy):
 
     async def find(self, context: RequestContext) -> StoredObject | None:
         found = self._find(context.name)
-        return None if found is None else self._stored(found, await self._body(found, self._readers(context)))
+        return None if found is None else self._stored(found, await self._body(found, self._rights(context)))
 
-    def _readers(self, context: RequestContext) -> Readers:
-        return Readers(self._cluster, self._policy, context)
+    def _rights(self, context: RequestContext) -> UserRights:
+        return UserRights(self._cluster, self._policy, context)
 
-    async def _body(self, recorded: RecordedRequest, readers: Readers) -> Tree:
+    async def _body(self, recorded: RecordedRequest, rights: UserRights) -> Tree:
         """Return the fields for the body of a request; none if the user may not get the object."""
         if recorded.ended is None or recorded.ended.body is NO_BODY:
             return _NO_FIELDS
         info = recorded.ended.info
         resource = GroupResource(info.group, info.resource)
-        if not await readers.may("get", resource, info.namespace):
+        if not await rights.may("get", resource, info.namespace):
             return _FORBIDDEN_BODY
         return fields_of(recorded.ended.body, resource)
 
@@ -172,25 +172,25 @@ class Requests(RecordStrategy):
 
     async def all(self, context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
         version, objects = self._recorder.newest, list[StoredObject]()
-        readers = self._readers(context)
+        rights = self._rights(context)
         for recorded in self._recorder.published():
             if len(objects) % QUICK_SLICE == QUICK_SLICE - 1:
                 await yield_to_loop()
             if recorded.version > version:  # it has ended since
                 objects.append(self._before(recorded))
             else:
-                objects.append(self._stored(recorded, await self._body(recorded, readers)))
+                objects.append(self._stored(recorded, await self._body(recorded, rights)))
         return version, objects
 
     async def follow(
         self, version: int, context: RequestContext
     ) -> AsyncGenerator[tuple[int, Sequence[Record]], None]:
-        recorder, changed, readers = self._recorder, asyncio.Event(), self._readers(context)
+        recorder, changed, rights = self._recorder, asyncio.Event(), self._rights(context)
         recorder.watchers.add(changed)
         try:
             while version >= recorder.oldest:
                 changed.clear()
-                reached, records = await self._since(version, readers)
+                reached, records = await self._since(version, rights)
                 yield reached, records
                 version = reached
                 if version >= recorder.newest:
@@ -200,11 +200,11 @@ class Requests(RecordStrategy):
         finally:
             recorder.watchers.discard(changed)
 
-    async def _since(self, version: int, readers: Readers) -> tuple[int, Sequence[Record]]:
+    async def _since(self, version: int, rights: UserRights) -> tuple[int, Sequence[Record]]:
         published = self._recorder.published_since(version)[:QUICK_SLICE]
         records = [
             Record(
-                self._stored(recorded, await self._body(recorded, readers)),
+                self._stored(recorded, await self._body(recorded, rights)),
                 self._before(recorded) if recorded.first_version <= version else None,
             )
             for recorded in published
