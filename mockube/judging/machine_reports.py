@@ -1,38 +1,32 @@
 """The reports for programs: JSON, JUnit's XML, and SARIF 2.1.0 for code scanning. Pure."""
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 import orjson
 
 from mockube.component_base.printable import printable
 from mockube.lint.machine_reports import printable_json
+from mockube.lint.sarif import location, relative_path, rule_name, sarif
 
 from .findings import SEVERITY, Finding, Judgement, Level, OperatorReport, Verdict, fingerprint
 from .rules import RULES
 from .text_report import figures
 
-_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
-_ROOT: Final = "%SRCROOT%"
-"""GitHub's name for the root of the repository."""
 _PAGE: Final = "docs/guides/test-operator.md"
 
 
 def json_report(report: OperatorReport, fail_on: str) -> str:
-    return _json(
-        {
-            "operator": report.operator,
-            "failed": report.failed(fail_on),
-            "judgements": [_judgement_tree(report, each) for each in report.judgements],
-            "setUp": report.set_up,
-            "notFound": sorted(report.missing_known()),
-        }
-    )
+    tree = {
+        "operator": report.operator,
+        "failed": report.failed(fail_on),
+        "judgements": [_judgement_tree(report, each) for each in report.judgements],
+        "setUp": report.set_up,
+        "notFound": sorted(report.missing_known()),
+    }
+    return printable_json(orjson.dumps(tree, option=orjson.OPT_INDENT_2).decode())
 
 
 def _judgement_tree(report: OperatorReport, judgement: Judgement) -> Mapping[str, Any]:
@@ -59,10 +53,6 @@ def _judgement_tree(report: OperatorReport, judgement: Judgement) -> Mapping[str
             for each in judgement.findings
         ],
     }
-
-
-def _json(tree: Any) -> str:
-    return printable_json(orjson.dumps(tree, option=orjson.OPT_INDENT_2).decode())
 
 
 def junit_report(report: OperatorReport, fail_on: str) -> str:
@@ -111,21 +101,19 @@ def sarif_report(report: OperatorReport, fail_on: str) -> str:
     rules = [
         {
             "id": name,
-            "name": "".join(map(str.capitalize, name.split("-"))),
+            "name": rule_name(name),
             "shortDescription": {"text": text},
             "help": {"text": f"{text}. See {_PAGE} of mockube."},
         }
         for name, text in RULES.items()
     ]
     indexes = {rule["id"]: index for index, rule in enumerate(rules)}
-    place = _place(report.files)
+    place = {"physicalLocation": location(relative_path(Path(*report.files[:1])), 1)}
     results = [
         _result(report, judgement, finding, fail_on, indexes, place)
         for judgement, finding in report.findings()
     ]
-    driver = {"name": "mockube test-operator", "version": version("mockube"), "rules": rules}
-    run = {"tool": {"driver": driver}, "columnKind": "utf16CodeUnits", "results": results}
-    return _json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
+    return sarif("test-operator", rules, results)
 
 
 def _result(
@@ -147,12 +135,3 @@ def _result(
         "locations": [place],
         "partialFingerprints": {"finding/v1": fingerprint(judgement.name, finding)},
     }
-
-
-def _place(files: Sequence[str]) -> Mapping[str, Any]:
-    path = Path(files[0]) if files else Path()
-    if path.is_absolute() and path.is_relative_to(Path.cwd()):
-        path = path.relative_to(Path.cwd())
-    uri = quote(os.path.normpath(path).encode(errors="surrogateescape"))
-    artifact = {"uri": f"file://{uri}"} if path.is_absolute() else {"uri": uri, "uriBaseId": _ROOT}
-    return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": 1}}}

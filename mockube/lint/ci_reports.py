@@ -1,29 +1,21 @@
 """The reports for the systems that run jobs: GitHub's workflow commands, and SARIF 2.1.0 for code scanning. Pure, but for where files are."""
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
-
-import orjson
 
 from mockube.component_base.printable import printable
 
 from .findings import SEVERITY, Outcome
-from .machine_reports import printable_json
 from .minor_ranges import format_minors
 from .relations.rules import RULE_NAMES, RULES
 from .report import MergedFinding, Report, Row, fails
+from .sarif import location, relative_path, rule_name, sarif
 from .text_report import summary
 
 _SWITCH: Final = "--disable={} turns this rule off."
 _NO_SWITCH: Final = "It is what an API server of a minor release does."
-_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
-_ROOT: Final = "%SRCROOT%"
-"""GitHub's name for the root of the repository."""
 _ERROR, _WARNING, _NOTE = "error", "warning", "note"
 _COMMANDS: Final = {_ERROR: "error", _WARNING: "warning", _NOTE: "notice"}
 _OUTCOMES: Final[Mapping[Outcome, str]] = {
@@ -65,11 +57,8 @@ def _escape_property(text: str) -> str:
 def sarif_report(report: Report, fail_on: str) -> str:
     rules = [*_rules()]
     indexes = {rule["id"]: index for index, rule in enumerate(rules)}
-    driver = {"name": "mockube lint", "version": version("mockube"), "rules": rules}
     results = [_result(report, row, merged, fail_on, indexes) for row, merged in _findings(report)]
-    run = {"tool": {"driver": driver}, "columnKind": "utf16CodeUnits", "results": results}
-    tree = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return printable_json(orjson.dumps(tree, option=orjson.OPT_INDENT_2).decode())
+    return sarif("lint", rules, results)
 
 
 def _rules() -> Iterator[dict[str, Any]]:
@@ -83,7 +72,7 @@ def _rules() -> Iterator[dict[str, Any]]:
 def _rule(name: str, text: str, level: str) -> dict[str, Any]:
     return {
         "id": name,
-        "name": "".join(map(str.capitalize, name.split("-"))),
+        "name": rule_name(name),
         "shortDescription": {"text": text},
         "fullDescription": {"text": f"{text}."},
         "help": {"text": f"{text}. {_SWITCH.format(name) if name in RULE_NAMES else _NO_SWITCH}"},
@@ -104,7 +93,7 @@ def _result(
         "message": {"text": printable(message)},
         "locations": [
             {
-                "physicalLocation": {"artifactLocation": _artifact(path), "region": {"startLine": line}},
+                "physicalLocation": location(path, line),
                 "logicalLocations": [
                     {"fullyQualifiedName": printable(_qualified_name(row)), "kind": "object"}
                 ],
@@ -114,11 +103,6 @@ def _result(
             "finding/v1": hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()
         },
     }
-
-
-def _artifact(path: str) -> dict[str, str]:
-    uri = quote(path.encode(errors="surrogateescape"))
-    return {"uri": f"file://{uri}"} if path.startswith("/") else {"uri": uri, "uriBaseId": _ROOT}
 
 
 def _qualified_name(row: Row) -> str:
@@ -152,9 +136,7 @@ def _location(row: Row, merged: MergedFinding) -> tuple[str, int]:
     path = Path(row.item.file)
     if row.item.chart:
         path = _template_path(Path(row.item.chart), path)
-    if path.is_absolute() and path.is_relative_to(Path.cwd()):
-        path = path.relative_to(Path.cwd())
-    return os.path.normpath(path), merged.line or row.item.line or 1
+    return relative_path(path), merged.line or row.item.line or 1
 
 
 def _template_path(chart: Path, template: Path) -> Path:
