@@ -18,6 +18,11 @@ def check_system(platform: str = "") -> None:
         raise UnsupportedSystem(_WINDOWS)
 
 
+def shell_exit_code(code: int) -> int:
+    """Return the exit code of a process in a shell: 128 plus the signal's number if a signal ended it."""
+    return code if code >= 0 else 128 - code
+
+
 def os_problem(error: OSError) -> str:
     """Return the error with its file, as other programs print it: `FILE: No such file or directory`."""
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from mockube.component_base.operating_system import shell_exit_code
 from mockube.component_base.supervision import start
 
 from .command import CommandSpec
@@ -144,7 +145,7 @@ class LocalProcess:
     async def wait(self) -> int:
         """Wait for the end; return the exit code of a container runtime: 128 plus the signal if it was killed."""
         code = await self._process.wait()
-        return code if code >= 0 else 128 - code
+        return shell_exit_code(code)
 
     def send_signal(self, number: signal.Signals) -> None:
         """Send a signal to the process, but not to its group."""

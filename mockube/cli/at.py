@@ -15,6 +15,7 @@ from mockube.clusters.named_cluster import running_cluster
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.launcher import NOT_FOUND
+from mockube.component_base.operating_system import shell_exit_code
 from mockube.failure import Missing, UsageError
 from mockube.launch import IN_CLUSTER_VARIABLES, KUBECONFIG_VARIABLES
 from mockube.moments import PATH, Moment, find_moment
@@ -70,7 +71,7 @@ def _run(command: Sequence[str], kubeconfig: Path, moment: Moment) -> int:
         process = subprocess.Popen(command, env=environment)  # noqa: S603 - the user names it
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         code = process.wait()
-    return code if code >= 0 else 128 - code
+    return shell_exit_code(code)
 
 
 def _kubeconfig(options: argparse.Namespace) -> Path:

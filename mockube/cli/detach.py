@@ -16,8 +16,9 @@ from typing import Final, NoReturn, TypeAlias
 
 from mockube.component_base.clock import RealClock
 from mockube.component_base.inherited_descriptors import replace_descriptors
+from mockube.component_base.operating_system import shell_exit_code
 from mockube.component_base.process_fork import fork_beside_threads, reset_signals, set_death_signal
-from mockube.processes.child_processes import last_error_line, shell_exit_code
+from mockube.processes.child_processes import last_error_line
 
 from .progress import Progress, is_live
 

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from mockube.component_base.launcher import PR_SET_PDEATHSIG
+from mockube.component_base.operating_system import shell_exit_code
 from mockube.failure import Failure
 
 from .process import (
@@ -40,7 +41,6 @@ OperatorFunction = Callable[[str], Any]
 _READ: Final = 1 << 16
 _LEAST_SECONDS: Final = 0.05
 _START_SECONDS: Final = 10.0
-_SIGNALLED: Final = 128
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
@@ -237,7 +237,7 @@ def _report_ends(control: socket.socket, operators: set[int]) -> None:
                 continue
             operators.remove(pid)
             code = os.waitstatus_to_exitcode(status)
-            control.send(msgspec.msgpack.encode(_Event(pid, code if code >= 0 else _SIGNALLED - code)))
+            control.send(msgspec.msgpack.encode(_Event(pid, shell_exit_code(code))))
 
 
 def _run(order: _Start, output: int, main: OperatorFunction, server: int) -> NoReturn:
@@ -280,4 +280,4 @@ def _die_with_parent(parent: int) -> None:
 
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it has ended already
-            os._exit(_SIGNALLED + signal.SIGKILL)
+            os._exit(shell_exit_code(-signal.SIGKILL))

@@ -20,6 +20,7 @@ from typing import BinaryIO, Final, Protocol, Self
 from msgspec import Struct
 
 from mockube.component_base.launcher import run_command
+from mockube.component_base.operating_system import shell_exit_code
 from mockube.failure import Failure
 from mockube.launch import IN_CLUSTER_VARIABLES, KUBECONFIG_VARIABLES
 
@@ -138,7 +139,7 @@ class OperatorProcess:
     @property
     def code(self) -> int | None:
         code = self._process.poll()
-        return None if code is None else _shell_code(code)
+        return None if code is None else shell_exit_code(code)
 
     def pids(self) -> Sequence[int]:
         """Return its processes, such as a shell and what it has started; of Linux only."""
@@ -171,7 +172,7 @@ class OperatorProcess:
             raise cannot_be_killed(shlex.join(self.command), self.pid) from None
         kill_marked(self._marker)
         self._reader.join(_PIPE_SECONDS)
-        return OperatorEnd(code=_shell_code(code), ignored_term=ignored_term)
+        return OperatorEnd(code=shell_exit_code(code), ignored_term=ignored_term)
 
     def _send(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -268,7 +269,3 @@ def _drain(pipe: BinaryIO, log: OperatorLog) -> None:
     with pipe:
         while data := os.read(pipe.fileno(), _READ):
             log.write(data)
-
-
-def _shell_code(code: int) -> int:
-    return code if code >= 0 else 128 - code

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from mockube.component_base.clock import Clock
 from mockube.component_base.launcher import run_command
+from mockube.component_base.operating_system import shell_exit_code
 from mockube.component_base.supervision import RestartBackoff, run_with
 
 from .preimport import START
@@ -97,11 +98,6 @@ def send_signal(process: Process, number: signal.Signals) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):  # the process has just exited
             os.kill(process.pid, number)
-
-
-def shell_exit_code(code: int) -> int:
-    """Return the exit code in a shell: 128 plus the signal's number if a signal ended the process."""
-    return code if code >= 0 else 128 - code
 
 
 # --- restarts

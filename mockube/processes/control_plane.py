@@ -19,10 +19,11 @@ from types import ModuleType
 from typing import Final
 
 from mockube.component_base.clock import Clock
+from mockube.component_base.operating_system import shell_exit_code
 from mockube.component_base.supervision import wait_first
 from mockube.launch import MEMORY, LaunchOptions, temporary_server_flags
 
-from .child_processes import ControlPlaneProgram, Processes, Report, SupervisedProcess, shell_exit_code
+from .child_processes import ControlPlaneProgram, Processes, Report, SupervisedProcess
 
 SERVER: Final = "apiserver"
 MANAGER: Final = "controller-manager"

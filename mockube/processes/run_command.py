@@ -17,11 +17,12 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 
 from mockube.component_base.clock import Clock
+from mockube.component_base.operating_system import shell_exit_code
 from mockube.component_base.supervision import wait_first
 from mockube.failure import TimedOut
 from mockube.launch import IN_CLUSTER_VARIABLES, KUBECONFIG_VARIABLES, LaunchOptions
 
-from .child_processes import Report, exit_message, shell_exit_code
+from .child_processes import Report, exit_message
 from .control_plane import ControlPlane, Launch, NotReady, control_plane, start_import, temporary_launch
 
 START_TIMEOUT: Final = 300.0
