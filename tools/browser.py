@@ -29,6 +29,14 @@ createReadStream(process.argv[1]).pipe(createBrotliDecompress()).pipe(createWrit
 _LAUNCHER: Final = """#!/bin/sh
 LD_LIBRARY_PATH="{folder}/lib:{folder}" FONTCONFIG_PATH="{folder}" exec "{folder}/chromium" "$@"
 """
+_FONTS: Final = """<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>{folder}/fonts</dir>
+  <cachedir>{folder}/fonts-cache</cachedir>
+</fontconfig>
+"""
+"""The package's own file names other folders than that of its fonts, and Chromium ends when it shows a text without a font."""
 
 
 class NotInstalled(Exception):
@@ -70,9 +78,10 @@ def install(folder: Path, *, needs_browser: bool) -> None:
         *missing,
     )
     if needs_browser:
-        _unpack(folder / _MODULES / "@sparticuz/chromium/bin", folder / "chromium")
-        launcher = folder / "launch.new"
-        launcher.write_text(_LAUNCHER.format(folder=folder / "chromium"))
+        chromium, launcher = folder / "chromium", folder / "launch.new"
+        _unpack(folder / _MODULES / "@sparticuz/chromium/bin", chromium)
+        (chromium / "fonts.conf").write_text(_FONTS.format(folder=chromium))
+        launcher.write_text(_LAUNCHER.format(folder=chromium))
         launcher.chmod(0o755)
         _run(str(launcher), "--version")
         launcher.replace(folder / "launch")  # only one that runs is found

@@ -40,11 +40,11 @@ def test_other_processors_are_refused_by_name(monkeypatch, tmp_path):
 @pytest.mark.usefixtures("no_programs")
 def test_browser_that_does_not_run_is_not_found(monkeypatch, tmp_path):
     def run(*command):
-        if command[-1] == "--version":
+        if command[0].endswith("launch.new"):
             raise browser.NotInstalled("it lacks a library")
 
     monkeypatch.setattr(browser, "_run", run)
-    monkeypatch.setattr(browser, "_unpack", lambda _source, _target: None)
+    monkeypatch.setattr(browser, "_unpack", lambda _source, target: target.mkdir())
     monkeypatch.setattr(browser.platform, "system", lambda: "Linux")
     monkeypatch.setattr(browser.platform, "machine", lambda: "x86_64")
     with pytest.raises(browser.NotInstalled, match="it lacks a library"):
