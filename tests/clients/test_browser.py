@@ -8,7 +8,7 @@ import re
 import pytest
 from yarl import URL
 
-from tests.support.processes.browser import SITE, browser, document, rebinding
+from tests.support.processes.browser import SITE, document, rebinding
 from tests.support.server import apiserver
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -40,12 +40,11 @@ def address(client):
 
 
 async def page_output(site):
-    page = await document(browser(), f"http://{SITE}:{site.port}/")
+    page = await document(f"http://{SITE}:{site.port}/")
     return re.search(r"<pre id=\"out\">(.*?)</pre>", page, re.DOTALL)[1]
 
 
 async def test_rebound_host_name_is_refused():
-    browser()
     async with apiserver.running() as client, rebinding(REBOUND, address(client)) as site:
         output = await page_output(site)
         assert output == (
@@ -57,7 +56,6 @@ async def test_rebound_host_name_is_refused():
 
 async def test_rebound_host_name_reaches_server_without_host_check():
     """Control case: without the host check the same page does reach the server."""
-    browser()
     async with apiserver.running("--allowed-hosts=*") as client, rebinding(REBOUND, address(client)) as site:
         output = await page_output(site)
         assert output.startswith(
@@ -68,7 +66,6 @@ async def test_rebound_host_name_reaches_server_without_host_check():
 
 async def test_cross_site_page_cannot_write():
     """The page cannot read responses, so the test reads them on the proxied connection."""
-    browser()
     async with apiserver.running() as client, rebinding("", address(client)) as server:
         server._served = True
         async with rebinding(ACROSS % server.port, address(client)) as site:

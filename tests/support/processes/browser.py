@@ -6,26 +6,13 @@ same as one address behind which first the site and then the other server answer
 
 import asyncio
 import contextlib
-import tempfile
 
 import pytest
+from playwright.async_api import async_playwright
 
 from tools.browser import NAMES, find_browser
 
 SITE = "evil.example"
-_FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    f"--host-resolver-rules=MAP {SITE} 127.0.0.1",
-    "--dump-dom",
-)
 
 
 def browser():
@@ -38,25 +25,22 @@ def browser():
     return str(found)
 
 
-async def document(program, url):
-    """Return the page after its scripts have run."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        process = await asyncio.create_subprocess_exec(
-            program,
-            *_FLAGS,
-            f"--user-data-dir={profile}",
-            url,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+@contextlib.asynccontextmanager
+async def running_browser(*flags):
+    async with async_playwright() as playwright:
+        running = await playwright.chromium.launch(executable_path=browser(), args=["--no-sandbox", *flags])
         try:
-            output, errors = await process.communicate()
+            yield running
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-    assert output, errors.decode(errors="replace")[-2000:]
-    return output.decode()
+            await running.close()
+
+
+async def document(url):
+    """Return the page after its scripts have run."""
+    async with running_browser(f"--host-resolver-rules=MAP {SITE} 127.0.0.1") as running:
+        tab = await running.new_page()
+        await tab.goto(url)
+        return await tab.content()
 
 
 class PageServer:

@@ -3,14 +3,12 @@
 import contextlib
 from urllib.parse import urlsplit
 
-from playwright.async_api import async_playwright
-
 from mockube import Cluster
 from mockube.client.kubeconfig import read
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.control_objects import page_path
-from tests.support.processes.browser import browser
+from tests.support.processes.browser import running_browser
 from tests.support.server.control import PATH, control_object
 
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
@@ -81,17 +79,10 @@ async def visiting(client, **options):
 
 @contextlib.asynccontextmanager
 async def tab_of(url, *, viewport=WIDE, scheme="light"):
-    program = browser()
-    async with async_playwright() as playwright:
-        running = await playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        try:
-            context = await running.new_context(
-                viewport=viewport, color_scheme=scheme, ignore_https_errors=True
-            )
-            context.set_default_timeout(60_000)
-            yield Page(await context.new_page(), url)
-        finally:
-            await running.close()
+    async with running_browser() as running:
+        context = await running.new_context(viewport=viewport, color_scheme=scheme, ignore_https_errors=True)
+        context.set_default_timeout(60_000)
+        yield Page(await context.new_page(), url)
 
 
 @contextlib.asynccontextmanager
