@@ -115,7 +115,8 @@ def test_fork_of_one_process_that_was_killed_leaves_no_keys(mockube):
     assert mockube.run(*UP).returncode == 0
     side, copied = mockube.folder("side"), mockube.folder("copied")
     assert fork(side.kubeconfig, "copied")[0] == 201
-    status, body = fork(copied.kubeconfig, "deeper", at="-1s")
+    newest = ask(copied.kubeconfig, "GET", "/api/v1/namespaces")[1]["metadata"]["resourceVersion"]
+    status, body = fork(copied.kubeconfig, "deeper", at=newest)
     assert (status, "is a copy of the process of another one" in body["message"]) == (400, True)
     os.kill(mockube.record("copied").pid, signal.SIGKILL)
     wait_for(lambda: not copied.pki.exists())

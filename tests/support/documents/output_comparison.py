@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 ALLOWANCES: Final = (
+    ("warnings of asyncio about a slow machine", r"^Executing <(?:Task|Handle) .* took [\d.]+ seconds\n", ""),
     ("ends of generated names", r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "-RANDOM"),
     # pytest adds minutes to the time of a long run.
     ("measured times", r"\b\d+(?:\.\d+)? ?m?s\b(?: \(\d+:\d\d:\d\d\))?", "TIME"),
