@@ -3,6 +3,7 @@
 Tests that start processes wait much of their time, and fail when they wait too long for a processor: as many of them run at
 once as there are processors. The worker in the background has the lowest priority, and uses the time in which they wait: its tests
 need a processor and wait for nothing. Tests that mostly wait need few of a processor's seconds: one of them runs beside the others.
+The worker for these takes other tests when it has run them.
 """
 
 import os
@@ -96,9 +97,9 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 class PurposeScheduling(WorkStealingScheduling):
-    """Workers with a purpose get the tests for it, and end after them.
+    """Workers with a purpose get the tests for it. The one in the background ends after them, and the other one becomes a general one.
 
-    The others take one module after the other, in the order of the collection, and at last half of another one's tests.
+    General ones take one module after the other, in the order of the collection, and at last half of another one's tests.
     """
 
     def check_schedule(self):
@@ -125,5 +126,10 @@ class PurposeScheduling(WorkStealingScheduling):
 
         self.pending.sort(key=is_for_it, reverse=True)
         self._send_tests(node, sum(map(is_for_it, self.pending)))
-        if len(self.node2pending[node]) < _FEWEST:
+        if len(self.node2pending[node]) >= _FEWEST:
+            return
+        if node.workerinput[_PURPOSE] == BACKGROUND:
             node.shutdown()  # after its last test
+        else:
+            node.workerinput[_PURPOSE] = GENERAL
+            self._send_modules(node)

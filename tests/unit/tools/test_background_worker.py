@@ -98,26 +98,26 @@ def test_tests_that_workers_with_a_purpose_do_not_reach_run_elsewhere(run):
     started.run_all(started.nodes)
     assert sorted(test for node in started.nodes for test in started.tests_of(node)) == sorted(TESTS)
     assert {*started.tests_of(background)} < {*COMPUTING}
-    assert {*started.tests_of(waiting)} < {*CONVERSATIONS}
     assert started.scheduling.tests_finished
 
 
-def test_workers_with_a_purpose_end_while_others_run(run):
+def test_worker_of_waiting_tests_becomes_a_general_one(run):
     started = run(TESTS)
     *others, waiting, background = started.nodes
     started.run_all([waiting, background])
     assert started.tests_of(background) == COMPUTING
-    assert started.tests_of(waiting) == CONVERSATIONS
     assert background.shutting_down
-    assert waiting.shutting_down
-    started.run_all(others)
-    assert sorted(test for node in others for test in started.tests_of(node)) == sorted(OTHERS)
+    assert started.tests_of(waiting)[: len(CONVERSATIONS)] == CONVERSATIONS
+    started.run_all(started.nodes)
+    general = [test for node in (*others, waiting) for test in started.tests_of(node)]
+    assert sorted(general) == sorted([*OTHERS, *CONVERSATIONS])
+    assert {*started.tests_of(waiting)} & {*OTHERS}
 
 
 def test_workers_with_a_purpose_have_no_tests_without_such_ones(run):
-    for node in run(OTHERS).nodes[2:]:
-        assert node.shutting_down
-        assert node.queue == []
+    *_, waiting, background = run(OTHERS).nodes
+    assert (background.shutting_down, background.queue) == (True, [])
+    assert len(waiting.queue) == 3
 
 
 @pytest.mark.parametrize(
