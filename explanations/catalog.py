@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import NAMESPACES, NODES, PODS, SERVICES, GroupResource
-from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.scheduler.choice import MALFORMED_OBJECT_ERRORS
+from mockube.apimachinery.tree import MALFORMED_OBJECT_ERRORS, ReadOnlyTree
 
 from .claims import explain_claim
 from .commands import explanation_command

@@ -93,7 +93,7 @@ def test_workers_take_one_module_after_the_other(run):
 
 def test_tests_that_workers_with_a_purpose_do_not_reach_run_elsewhere(run):
     started = run(TESTS)
-    *others, waiting, background = started.nodes
+    *others, _, background = started.nodes
     started.run_all(others)
     started.run_all(started.nodes)
     assert sorted(test for node in started.nodes for test in started.tests_of(node)) == sorted(TESTS)
