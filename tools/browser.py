@@ -32,11 +32,15 @@ LD_LIBRARY_PATH="{folder}/lib:{folder}" FONTCONFIG_PATH="{folder}" exec "{folder
 _FONTS: Final = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
+  <dir>/usr/share/fonts</dir>
   <dir>{folder}/fonts</dir>
   <cachedir>{folder}/fonts-cache</cachedir>
 </fontconfig>
 """
-"""The package's own file names other folders than that of its fonts, and Chromium ends when it shows a text without a font."""
+"""The fonts of the machine, which have more symbols, and those of the package, whose own file names other folders.
+
+Without a font, Chromium ends when it shows a text.
+"""
 
 
 class NotInstalled(Exception):
