@@ -83,6 +83,9 @@ def _try(
         judgement.did.append(f"{change.name} could not be changed back.")
         return
     seconds = trial.wait_for(lambda: not _differences(context, trial, before), context.setup.timeout)
+    trial.wait_for(
+        trial.is_running, _SETTLE_SECONDS
+    )  # else the next field would be changed while nobody reacts
     if seconds is None:
         judgement.add(
             "update-not-undone",
