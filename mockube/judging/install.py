@@ -18,6 +18,7 @@ _FEW_READS_PER_MINUTE = 60
 
 
 class _Run(Struct, frozen=True, kw_only=True):
+    has_settled: bool
     seconds: float
     """How long the operator took to settle."""
     writes: Sequence[str]
@@ -41,6 +42,8 @@ def judge(context: Context, judgement: Judgement) -> None:
         with context.trial() as trial:
             runs.append(_run(context, judgement, trial, is_first=is_first))
             ends.append(written_objects(trial))
+        if not runs[-1].has_settled:
+            return  # without a state at rest there is nothing to compare with
     context.reference = make_reference(ends, max(each.seconds for each in runs), runs[0].writes)
     varying = context.reference.varying.lines()
     if varying:
@@ -72,9 +75,15 @@ def _run(context: Context, judgement: Judgement, trial: TrialCluster, *, is_firs
     has_settled = trial.settle_after_write(created_at)
     _add_exit(judgement, trial)
     seconds = clock.monotonic() - start - (setup.quiet_seconds if has_settled else 0)
-    run = _Run(seconds=seconds, writes=[resource_of(each) for each in trial.writes(created_at)])
+    run = _Run(
+        has_settled=has_settled,
+        seconds=seconds,
+        writes=[resource_of(each) for each in trial.writes(created_at)],
+    )
+    if not has_settled:
+        _add_unrest(context, judgement, trial)
     if is_first:
-        _add_findings(context, judgement, trial, has_settled=has_settled)
+        _add_findings(context, judgement, trial)
         calls, writes = trial.calls(created_at), trial.writes(created_at)
         errors = Counter(each.code for each in calls if each.code is not None and each.code >= 400)
         judgement.figures |= {
@@ -110,7 +119,7 @@ def _add_silence(judgement: Judgement, instance: Instance, seconds: float) -> No
     )
 
 
-def _add_findings(context: Context, judgement: Judgement, trial: TrialCluster, *, has_settled: bool) -> None:
+def _add_findings(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
     sample = context.setup.sample
     if not any(each.resource == sample.plural for each in trial.calls()):
         judgement.add(
@@ -128,15 +137,17 @@ def _add_findings(context: Context, judgement: Judgement, trial: TrialCluster, *
             f"was created, and the operator wrote nothing in {context.setup.reaction_seconds:g} s",
             details=trial.instances[0].last_lines().splitlines(),
         )
-    if not has_settled:
-        writes = Counter(_line(each.verb, each.resource, each.name) for each in trial.writes()[-200:])
-        judgement.add(
-            "never-settles",
-            Level.ERROR,
-            about(sample.resource),
-            f"does not come to rest in {context.setup.timeout:g} s; the most frequent of the last writes:",
-            details=[f"{count} times {line}" for line, count in writes.most_common(5)],
-        )
+
+
+def _add_unrest(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
+    writes = Counter(_line(each.verb, each.resource, each.name) for each in trial.writes()[-200:])
+    judgement.add(
+        "never-settles",
+        Level.ERROR,
+        about(context.setup.sample.resource),
+        f"does not come to rest in {context.setup.timeout:g} s; the most frequent of the last writes:",
+        details=[f"{count} times {line}" for line, count in writes.most_common(5)],
+    )
 
 
 def _line(verb: str, resource: str, name: str) -> str:

@@ -100,7 +100,7 @@ def test_operator_that_ends_is_an_error(tmp_path, capsys):
     assert code == 1
     assert "The operator: ended with the code 1, although nothing was disturbed" in output
     assert "no configuration" in output
-    assert "the operator did not reach a state without disturbances: see `install`" in output
+    assert "the operator reached no state at rest when nothing was disturbed: see `install`" in output
 
 
 @pytest.mark.parametrize(

@@ -53,3 +53,16 @@ def test_operator_that_ends_in_the_second_run_only_is_found(tmp_path: Path) -> N
     judgement = _judgement()
     install.judge(_context(scripted_trial(tmp_path, read), scripted_trial(tmp_path, end_late)), judgement)
     assert "operator-exits" in [each.rule for each in judgement.findings]
+
+
+def test_operator_that_writes_forever_has_no_state_to_compare_with(tmp_path: Path) -> None:
+    def beat(trial: ScriptedTrial) -> None:
+        trial.script.record(trial.user, "get", "websites", group=GROUP)
+        if ("Website", "blog") in trial.script.objects:
+            trial.script.record(trial.user, "patch", "websites", group=GROUP, subresource="status")
+
+    context, judgement = _context(scripted_trial(tmp_path, beat)), _judgement()
+    install.judge(context, judgement)
+    assert [each.rule for each in judgement.findings] == ["never-settles"]
+    with pytest.raises(NotApplicable, match="reached no state at rest"):
+        context.require_reference()
