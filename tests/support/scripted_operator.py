@@ -107,7 +107,7 @@ class ScriptedCluster:
         self.objects[tree["kind"], tree["metadata"]["name"]] = tree
 
     def get(self, target: Any, name: str = "", **_: Any) -> Any:
-        key = (target, name) if isinstance(target, str) else (target["kind"], target["metadata"]["name"])
+        key = (_kind(target), name) if name else (target["kind"], target["metadata"]["name"])
         if key not in self.objects:
             raise NotFound(f"{key} not found")
         return self.objects[key]
@@ -123,11 +123,11 @@ class ScriptedCluster:
         return []
 
     def delete(self, kind: str, name: str, **_: Any) -> None:
-        self.objects = {
-            key: tree
-            for key, tree in self.objects.items()
-            if key[1] != name or key[0] not in (kind, kind.partition(".")[0])
-        }
+        self.objects.pop((_kind(kind), name), None)
+
+
+def _kind(name: str) -> str:
+    return WEBSITE["kind"] if name == DEFINITION["metadata"]["name"] else name
 
 
 class ScriptedTrial(TrialCluster):
