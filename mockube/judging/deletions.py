@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import AlreadyExists, ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.operators.end_state import kind_of
 
 from .context import Context, about, target
 from .findings import Judgement, Level
@@ -45,7 +46,7 @@ def _check_owners(context: Context, judgement: Judgement, trial: TrialCluster) -
 def invalid_owners(tree: ReadOnlyTree, resource: ReadOnlyTree) -> Iterator[str]:
     """Yield what is wrong with the owner references of an object to the custom resource."""
     for reference in meta.owner_references(tree):
-        if reference.get("kind") != resource.get("kind"):
+        if kind_of(reference) != kind_of(resource):
             continue
         place, own = meta.namespace(tree), meta.namespace(resource)
         if own and place != own:

@@ -155,13 +155,28 @@ def test_drift_changes_a_field_that_operators_set(tree: Any, first: Any) -> None
 
 
 def test_owner_in_another_namespace_is_invalid() -> None:
-    owner = {"kind": "Website", "metadata": {"name": "blog", "namespace": "a", "uid": "1"}}
-    reference = {"kind": "Website", "name": "blog", "uid": "1"}
+    owner = {
+        "apiVersion": "example.com/v1",
+        "kind": "Website",
+        "metadata": {"name": "blog", "namespace": "a", "uid": "1"},
+    }
+    reference = {"apiVersion": "example.com/v1beta1", "kind": "Website", "name": "blog", "uid": "1"}
     trees = [
         {"metadata": {"namespace": place, "ownerReferences": [{**reference, "uid": uid}]}}
         for place, uid in (("a", "1"), ("b", "1"), ("", "1"), ("a", "2"))
     ]
     assert [len([*invalid_owners(tree, owner)]) for tree in trees] == [0, 1, 1, 1]
+
+
+def test_owner_of_the_same_kind_in_another_group_is_another_object() -> None:
+    owner = {
+        "apiVersion": "serving.knative.dev/v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": "a", "uid": "1"},
+    }
+    reference = {"apiVersion": "v1", "kind": "Service", "name": "web", "uid": "2"}
+    slices = {"metadata": {"namespace": "a", "ownerReferences": [reference]}}
+    assert [*invalid_owners(slices, owner)] == []
 
 
 @pytest.mark.parametrize(
