@@ -64,7 +64,7 @@ class ScriptedCluster:
         self.requests: list[RecordedCall] = []
         self.objects: dict[tuple[str, str], Any] = {}
         self.made: list[Any] = []
-        """The Changes that made objects."""
+        """The Changes, with their users."""
 
     def record(self, user: str, verb: str, resource: str, **fields: Any) -> None:
         """Record a request, which arrives now."""
@@ -100,11 +100,18 @@ class ScriptedCluster:
 
     def make(self, user: str, tree: Any) -> None:
         """Let a user create an object."""
+        self._note_change(user, "ADDED", tree)
+        self.objects[tree["kind"], tree["metadata"]["name"]] = tree
+
+    def change(self, user: str, tree: Any, path: str) -> None:
+        """Let a user write a field of an object, which stays as it is here."""
+        self._note_change(user, "MODIFIED", tree, patch=[{"op": "replace", "path": path}])
+
+    def _note_change(self, user: str, change_type: str, tree: Any, **fields: Any) -> None:
         name = {"name": tree["metadata"]["name"], "namespace": tree["metadata"].get("namespace", "")}
         about = {"apiVersion": tree["apiVersion"], "kind": tree["kind"], **name}
-        spec = {"revision": len(self.made) + 1, "type": "ADDED", "object": about}
+        spec = {"revision": len(self.made) + 1, "type": change_type, "object": about, **fields}
         self.made.append({"user": user, "spec": spec})
-        self.objects[tree["kind"], tree["metadata"]["name"]] = tree
 
     def get(self, target: Any, name: str = "", **_: Any) -> Any:
         key = (_kind(target), name) if name else (target["kind"], target["metadata"]["name"])
