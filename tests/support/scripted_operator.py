@@ -126,6 +126,12 @@ class ScriptedCluster:
     def apply(self, tree: Any, **_: Any) -> None:
         del tree
 
+    def patch(self, kind: str, name: str, patch: Any, **_: Any) -> None:
+        """Change the spec: by a merge patch, or by a JSON patch that replaces it."""
+        tree = self.objects[_kind(kind), name]
+        spec = patch[0]["value"] if isinstance(patch, list) else {**tree["spec"], **patch["spec"]}
+        self.objects[_kind(kind), name] = {**tree, "spec": spec}
+
     def list(self, *_: Any, **__: Any) -> Any:
         return []
 
