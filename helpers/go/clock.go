@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"sync"
@@ -104,53 +106,60 @@ func follow(tb testing.TB, cluster *Cluster, name string) *follower {
 	must(tb, err)
 	f := &follower{cluster: cluster, path: resource + "/" + name, changed: make(chan struct{}, 1), timers: map[*timer]bool{}}
 	ctx, cancel := context.WithCancel(context.Background())
-	readings := make(chan reading)
+	readings, failed := make(chan reading), make(chan error, 1)
 	ended := make(chan struct{})
-	go f.read(ctx, readings)
+	go func() { failed <- f.read(ctx, readings) }()
 	tb.Cleanup(func() {
 		cancel()
 		<-ended
 		must(tb, cluster.client.do(http.MethodDelete, f.path, nil, nil))
 	})
-	first, isOpen := <-readings
-	if !isOpen {
+	select {
+	case f.reading = <-readings:
+	case err := <-failed:
 		close(ended)
-		tb.Fatal("this server does not show its clock")
+		tb.Fatalf("this server does not show its clock: %v", err)
 	}
-	f.reading = first
 	go func() {
 		defer close(ended)
-		if err := f.run(ctx, readings); err != nil {
+		if err := f.run(ctx, readings, failed); err != nil {
 			tb.Error(err)
 		}
 	}()
 	return f
 }
 
-// read sends the readings of the clock until the context ends.
-func (f *follower) read(ctx context.Context, readings chan<- reading) {
-	defer close(readings)
+// read sends the readings of the clock until the context ends, or returns why there are no more before.
+func (f *follower) read(ctx context.Context, readings chan<- reading) error {
 	response, err := f.cluster.client.stream(ctx, "/mockube/clock")
 	if err != nil {
-		return
+		return err
 	}
 	defer response.Body.Close()
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		var read reading
-		if json.Unmarshal(lines.Bytes(), &read) != nil {
-			return
-		}
-		select {
-		case readings <- read:
-		case <-ctx.Done():
-			return
-		}
-	}
+	return decode(ctx, response.Body, readings)
 }
 
-// run fires timers, and writes when the next one is due.
-func (f *follower) run(ctx context.Context, readings <-chan reading) error {
+func decode(ctx context.Context, stream io.Reader, readings chan<- reading) error {
+	lines := bufio.NewScanner(stream)
+	for lines.Scan() {
+		var next reading
+		if err := json.Unmarshal(lines.Bytes(), &next); err != nil {
+			return err
+		}
+		select {
+		case readings <- next:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	return io.ErrUnexpectedEOF
+}
+
+// run fires timers, and writes when the next one is due. Without readings time would stand still, and a test would wait for its timers.
+func (f *follower) run(ctx context.Context, readings <-chan reading, failed <-chan error) error {
 	var written [2]string
 	for {
 		spec, wait := f.fire()
@@ -165,13 +174,13 @@ func (f *follower) run(ctx context.Context, readings <-chan reading) error {
 		case <-ctx.Done():
 		case <-due.C:
 		case <-f.changed:
-		case next, isOpen := <-readings:
-			if isOpen {
-				f.mutex.Lock()
-				f.reading = next
-				f.mutex.Unlock()
-			} else {
-				readings = nil // the server has ended
+		case next := <-readings:
+			f.mutex.Lock()
+			f.reading = next
+			f.mutex.Unlock()
+		case err := <-failed:
+			if ctx.Err() == nil {
+				return fmt.Errorf("the server does not show its clock any more, and timers stand still: %w", err)
 			}
 		}
 		due.Stop()

@@ -1,7 +1,9 @@
 package mockube
 
 import (
+	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -79,5 +81,27 @@ func TestClockRunsWithTheCluster(t *testing.T) {
 	clock.Sleep(100 * time.Millisecond)
 	if passed := clock.Since(began); passed < 100*time.Millisecond {
 		t.Errorf("%v have passed", passed)
+	}
+}
+
+func TestClockFailsWhenTheServerShowsItNoMore(t *testing.T) {
+	first := `{"time": "2030-01-01T00:00:00Z", "at": "2030-01-01T00:00:00Z", "rate": 1}` + "\n"
+	for name, rest := range map[string]string{"cut": "", "no reading": "<html>\n"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			readings, failed := make(chan reading), make(chan error, 1)
+			go func() { failed <- decode(ctx, strings.NewReader(first+rest), readings) }()
+			clock := &follower{changed: make(chan struct{}, 1), timers: map[*timer]bool{}, reading: <-readings}
+			err := clock.run(ctx, readings, failed)
+			if err == nil || !strings.HasPrefix(err.Error(), "the server does not show its clock any more") {
+				t.Errorf("the error is %v", err)
+			}
+			cancel()
+			failed <- ctx.Err()
+			if err := clock.run(ctx, readings, failed); err != nil {
+				t.Errorf("a clock that has ended fails: %v", err)
+			}
+		})
 	}
 }

@@ -6,7 +6,7 @@ const participants = "/apis/control.mockube.dev/v1alpha1/clockparticipants";
  * Timers by the clock of a cluster. An advance stops at the next one, and goes on when it has fired and no request arrives any more.
  *
  * All times are numbers of microseconds, which is the resolution of the cluster. After a timer that throws, no timer fires any more: sleeps
- * end with its error, and so does `stop`.
+ * end with its error, and so does `stop`. Sleeps that are not over when the clock is stopped end with an error, too.
  */
 export class Clock {
   #client;
@@ -81,6 +81,14 @@ export class Clock {
   #fail(error) {
     if (this.#isOver) return;
     this.#error = error;
+    this.#release(error);
+  }
+
+  /**
+   * Lets no timer fire any more, and ends sleeps, as what waits for them would wait for ever.
+   * @param {unknown} error
+   */
+  #release(error) {
     clearTimeout(this.#waiting);
     this.#timers.clear();
     this.#sleepers.forEach((reject) => reject(error));
@@ -141,6 +149,7 @@ export class Clock {
    */
   #add(callback, milliseconds, repeats) {
     if (this.#error !== undefined) throw this.#error;
+    if (this.#isStopped) throw stopped();
     const timer = {};
     const span = Math.max(Math.ceil(milliseconds * 1000), 0);
     this.#timers.set(timer, { due: this.#now() + span, period: repeats ? Math.max(span, 1) : 0, callback });
@@ -196,14 +205,14 @@ export class Clock {
   async stop() {
     if (this.#isStopped) return;
     this.#isStopped = true;
-    clearTimeout(this.#waiting);
-    this.#timers.clear();
-    this.#sleepers.clear();
+    this.#release(stopped());
     this.#closeStream();
     await this.#client.send("DELETE", this.#path);
     if (this.#error !== undefined) throw this.#error;
   }
 }
+
+const stopped = () => new Error("the clock was stopped");
 
 /** The longest time that a timer of node can have. */
 const maxWait = 2 ** 31 - 1;

@@ -67,6 +67,16 @@ test("a timer that throws ends the clock", async () => {
   await assert.rejects(clock.stop(), /wrong/);
 });
 
+test("a sleep ends with the clock", async () => {
+  await cluster.pause();
+  const clock = await cluster.clock("shop-operator");
+  const slept = assert.rejects(clock.sleep(86_400_000), /the clock was stopped/);
+  await clock.stop();
+  await slept;
+  await assert.rejects(clock.sleep(1), /the clock was stopped/);
+  assert.throws(() => clock.setTimeout(() => {}), /the clock was stopped/);
+});
+
 test("a response that is refused is an error", async () => {
   const refused = new Client({ ...readKubeconfig(cluster.kubeconfig), token: "wrong" });
   const error = await new Promise((resolve) => refused.lines("/mockube/clock", () => {}, resolve));

@@ -84,8 +84,9 @@ export interface Clock {
   setInterval<T extends any[]>(callback: (...values: T) => void, milliseconds?: number, ...values: T): object;
   clearTimeout(timer?: object): void;
   clearInterval(timer?: object): void;
+  /** Waits for a while. It is rejected if the clock ends meanwhile. */
   sleep(milliseconds: number): Promise<void>;
-  /** Ends the clock, whose timers do not fire any more. */
+  /** Ends the clock, whose timers do not fire any more, and which takes no new ones. */
   stop(): Promise<void>;
 }
 

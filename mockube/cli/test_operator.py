@@ -163,7 +163,7 @@ def run(options: argparse.Namespace) -> int:
     from mockube.judging.reports import REPORTS  # noqa: PLC0415
     from mockube.judging.run import judge_all  # noqa: PLC0415
 
-    _check_reports(options)
+    _check_files(options)
     names = options.filename
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     chosen = _chosen(options)
@@ -183,24 +183,33 @@ def run(options: argparse.Namespace) -> int:
         set_up=context.set_up,
         files=names,
     )
-    make = REPORTS.get(options.output)
-    print(_table(report, options) if make is None else make(report, options.fail_on))
-    if options.write_baseline:
-        options.baseline.write_text(baseline_text(report, baseline))
-    for path in options.report:
-        path.write_text(f"{REPORTS[FORMATS[path.suffix]](report, options.fail_on)}\n")
+    try:  # files first, as whoever reads the output may end; and the output also if the disk is full
+        if options.write_baseline:
+            options.baseline.write_text(baseline_text(report, baseline))
+        for path in options.report:
+            path.write_text(f"{REPORTS[FORMATS[path.suffix]](report, options.fail_on)}\n")
+    finally:
+        make = REPORTS.get(options.output)
+        print(_table(report, options) if make is None else make(report, options.fail_on))
     is_failed = report.failed(options.fail_on) and not options.write_baseline
     return Code.ERROR if is_failed else Code.OK
 
 
-def _check_reports(options: argparse.Namespace) -> None:
+def _check_files(options: argparse.Namespace) -> None:
+    """Refuse files that cannot be written, before hours of judgements and not after them."""
     for path in options.report:
         if path.suffix not in FORMATS:
             raise UsageError(f"--report: {path}: the name must end with {', '.join(FORMATS)}")
-        if not path.absolute().parent.is_dir():
-            raise UsageError(f"--report: {path}: the folder does not exist")
+        _check_folder("--report", path)
     if options.write_baseline and options.baseline is None:
         raise UsageError("--write-baseline needs --baseline=FILE")
+    if options.write_baseline:
+        _check_folder("--baseline", options.baseline)
+
+
+def _check_folder(flag: str, path: Path) -> None:
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{flag}: {path}: the folder does not exist")
 
 
 def _chosen(options: argparse.Namespace) -> Sequence[str]:

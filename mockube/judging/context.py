@@ -34,14 +34,16 @@ class Context(Struct, kw_only=True):
     setup: Setup
     on_step: Callable[[str], None] = lambda _: None
     reference: Reference | None = None
-    """What the first judgement has found; None before it."""
+    """The state at rest that the first judgement has found; None before it, and if there is none."""
     advices: list[ReadOnlyTree] = field(default_factory=list)
     """What RoleAdvice said of the operator at the end of each trial."""
 
     @property
     def expected(self) -> Reference:
         if self.reference is None:
-            raise NotApplicable("the operator did not reach a state without disturbances: see `install`")
+            raise NotApplicable(
+                "the operator reached no state at rest when nothing was disturbed: see `install`"
+            )
         if not self.reference.objects:
             raise NotApplicable(
                 "the operator wrote nothing when nothing was disturbed, so there is no state to compare with"

@@ -1,10 +1,11 @@
 """Judgement 6: does the deletion of the custom resource leave nothing, and end, also with its namespace?"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import AlreadyExists, ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.operators.end_state import identity_of, kind_of
 
 from .context import Context, about, target
 from .findings import Judgement, Level
@@ -45,7 +46,7 @@ def _check_owners(context: Context, judgement: Judgement, trial: TrialCluster) -
 def invalid_owners(tree: ReadOnlyTree, resource: ReadOnlyTree) -> Iterator[str]:
     """Yield what is wrong with the owner references of an object to the custom resource."""
     for reference in meta.owner_references(tree):
-        if reference.get("kind") != resource.get("kind"):
+        if kind_of(reference) != kind_of(resource):
             continue
         place, own = meta.namespace(tree), meta.namespace(resource)
         if own and place != own:
@@ -58,7 +59,7 @@ def invalid_owners(tree: ReadOnlyTree, resource: ReadOnlyTree) -> Iterator[str]:
 
 
 def _delete(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
-    before = written_identities(trial)
+    before = {*map(identity_of, _created(trial))}
     judgement.figures["finalizers"] = (
         ", ".join(trial.resource()["metadata"].get("finalizers") or ()) or "none"
     )
@@ -69,31 +70,35 @@ def _delete(context: Context, judgement: Judgement, trial: TrialCluster) -> None
     if took is None:
         return
     judgement.figures["gone after"] = f"{took:.1f} s"
-    trial.wait_for(lambda: not [*_left_over(trial)], context.setup.timeout / 3)
-    for tree in _left_over(trial):
-        is_new = (tree.get("kind"), meta.namespace(tree), meta.name(tree)) not in before
-        level = Level.WARNING if is_new or often_stays(tree) else Level.ERROR
+    for tree, level in _left_over(trial, _foreign_objects):
+        is_new = identity_of(tree) not in before
         origin = "was created during the deletion, and" if is_new else "has no owner that is gone, and"
         judgement.add(
             "left-over",
-            level,
+            Level.WARNING if is_new else level,
             context.subject(tree),
             f"{origin} stays when the custom resource is gone",
             by_hand=[f"kubectl get {target(tree)} -o yaml"],
         )
 
 
-def written_identities(trial: TrialCluster) -> set[tuple[str, str, str]]:
-    return {
-        (str(tree.get("kind")), meta.namespace(tree), meta.name(tree))
-        for tree in current_objects(trial, created_only=True)
-    }
-
-
-def _left_over(trial: TrialCluster) -> Sequence[ReadOnlyTree]:
+def _foreign_objects(trial: TrialCluster) -> Sequence[ReadOnlyTree]:
+    """Return what the operator has created and what exists, without its own custom resources."""
     group = trial.setup.sample.group
-    found = current_objects(trial, created_only=True)
-    return [tree for tree in found if meta.api_version(tree).rpartition("/")[0] != group]
+    return [tree for tree in _created(trial) if meta.api_version(tree).rpartition("/")[0] != group]
+
+
+def _created(trial: TrialCluster) -> Sequence[ReadOnlyTree]:
+    return current_objects(trial, created_only=True)
+
+
+def _left_over(
+    trial: TrialCluster, find: Callable[[TrialCluster], Sequence[ReadOnlyTree]]
+) -> Iterator[tuple[ReadOnlyTree, Level]]:
+    """Wait for the operator and the garbage collector, and yield what stays, with the level of a finding of it."""
+    trial.wait_for(lambda: not find(trial), trial.setup.timeout / 3)
+    for tree in find(trial):
+        yield tree, Level.WARNING if often_stays(tree) else Level.ERROR
 
 
 def _delete_and_wait(context: Context, judgement: Judgement, trial: TrialCluster, when: str) -> float | None:
@@ -114,7 +119,6 @@ def _delete_and_wait(context: Context, judgement: Judgement, trial: TrialCluster
 
 def _create_again(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
     """Create the custom resource again under the same name, immediately after it is gone."""
-    kind, name = trial.resource_target
     try:
         trial.create_resource()
     except AlreadyExists:
@@ -128,10 +132,6 @@ def _create_again(context: Context, judgement: Judgement, trial: TrialCluster) -
             f"was deleted and created again, and the operator did not reach the undisturbed state in {context.setup.timeout:g} s",
             details=[*lines_of(context.expected.differences(trial))],
         )
-        return
-    # Deleted and created at once: the operator may see one object with another uid.
-    trial.cluster.delete(kind, name, namespace=trial.resource_namespace)
-    trial.wait_for(trial.is_gone, context.setup.timeout)
 
 
 def _delete_while_down(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
@@ -155,13 +155,12 @@ def _delete_while_down(context: Context, judgement: Judgement, trial: TrialClust
             details=instance.last_lines().splitlines()[-3:],
         )
         return
-    trial.wait_for(lambda: not _left_over(trial), context.setup.timeout / 3)
     known = {(each.subject, each.rule) for each in judgement.findings}
-    for tree in _left_over(trial):
+    for tree, level in _left_over(trial, _foreign_objects):
         if (context.subject(tree), "left-over") not in known:
             judgement.add(
                 "left-over",
-                Level.WARNING if often_stays(tree) else Level.ERROR,
+                level,
                 f"{context.subject(tree)}, deleted while the operator did not run",
                 "stays when the custom resource is gone: without a finalizer or an owner nobody deletes it",
             )
@@ -205,10 +204,10 @@ def _delete_namespace(context: Context, judgement: Judgement, trial: TrialCluste
     judgement.figures["namespace gone after"] = f"{took:.1f} s"
     if count == 0:
         judgement.did.append("The operator did nothing in that namespace: it may watch one namespace only.")
-    for tree in current_objects(trial, created_only=True):
+    for tree, level in _left_over(trial, _created):
         judgement.add(
             "left-over",
-            Level.ERROR,
+            level,
             f"{context.subject(tree)}, after its namespace was deleted",
             "stays, although the custom resource was deleted with its namespace",
         )

@@ -10,6 +10,7 @@ from mockube.objects.errors import KindNotServed
 
 from .context import Context, NotApplicable, about
 from .findings import Judgement, Level
+from .instances import Instance
 from .reference import make_reference, written_objects
 from .trial_cluster import TrialCluster, is_write_call, resource_of
 
@@ -17,6 +18,7 @@ _FEW_READS_PER_MINUTE = 60
 
 
 class _Run(Struct, frozen=True, kw_only=True):
+    has_settled: bool
     seconds: float
     """How long the operator took to settle."""
     writes: Sequence[str]
@@ -40,6 +42,8 @@ def judge(context: Context, judgement: Judgement) -> None:
         with context.trial() as trial:
             runs.append(_run(context, judgement, trial, is_first=is_first))
             ends.append(written_objects(trial))
+        if not runs[-1].has_settled:
+            return  # without a state at rest there is nothing to compare with
     context.reference = make_reference(ends, max(each.seconds for each in runs), runs[0].writes)
     varying = context.reference.varying.lines()
     if varying:
@@ -54,12 +58,14 @@ def _run(context: Context, judgement: Judgement, trial: TrialCluster, *, is_firs
         for tree, problem in trial.refused:
             judgement.add("manifest-refused", Level.ERROR, about(tree), f"is refused: {problem}")
     trial.create_others()
+    started_at = clock.monotonic()
     instance = trial.start_and_settle()
-    if trial.wait_for(lambda: bool(trial.calls()) or bool(trial.exits), setup.timeout) is None or trial.exits:
-        log = trial.exits[0].log if trial.exits else instance.last_lines()
-        _add_exit(judgement, trial, log)
-        if not trial.calls():
-            raise NotApplicable(f"the operator sent no request; its log ends with: {log}")
+    trial.wait_for(lambda: bool(trial.calls()) or bool(trial.exits), setup.timeout)
+    _add_exit(judgement, trial)
+    if not trial.calls():
+        if not trial.exits:
+            _add_silence(judgement, instance, clock.monotonic() - started_at)
+        raise NotApplicable("the operator sent no request")
     created_at, start = clock.now(), clock.monotonic()
     try:
         trial.create_resource()
@@ -67,10 +73,17 @@ def _run(context: Context, judgement: Judgement, trial: TrialCluster, *, is_firs
         judgement.add("sample-refused", Level.ERROR, about(setup.sample.resource), f"is refused: {error}")
         raise NotApplicable(f"the custom resource is refused: {error}") from error
     has_settled = trial.settle_after_write(created_at)
+    _add_exit(judgement, trial)
     seconds = clock.monotonic() - start - (setup.quiet_seconds if has_settled else 0)
-    run = _Run(seconds=seconds, writes=[resource_of(each) for each in trial.writes(created_at)])
+    run = _Run(
+        has_settled=has_settled,
+        seconds=seconds,
+        writes=[resource_of(each) for each in trial.writes(created_at)],
+    )
+    if not has_settled:
+        _add_unrest(context, judgement, trial)
     if is_first:
-        _add_findings(context, judgement, trial, has_settled=has_settled)
+        _add_findings(context, judgement, trial)
         calls, writes = trial.calls(created_at), trial.writes(created_at)
         errors = Counter(each.code for each in calls if each.code is not None and each.code >= 400)
         judgement.figures |= {
@@ -84,22 +97,30 @@ def _run(context: Context, judgement: Judgement, trial: TrialCluster, *, is_firs
     return run
 
 
-def _add_exit(judgement: Judgement, trial: TrialCluster, log: str) -> None:
-    if trial.exits:
-        code = trial.exits[0].code
+def _add_exit(judgement: Judgement, trial: TrialCluster) -> None:
+    """Add that the operator has ended by itself, once for both runs."""
+    if trial.exits and not any(each.rule == "operator-exits" for each in judgement.findings):
         judgement.add(
             "operator-exits",
             Level.ERROR,
             "The operator",
-            f"ended with the code {code}, although nothing was disturbed",
-            details=log.splitlines(),
+            f"ended with the code {trial.exits[0].code}, although nothing was disturbed",
+            details=trial.exits[0].log.splitlines(),
         )
 
 
-def _add_findings(context: Context, judgement: Judgement, trial: TrialCluster, *, has_settled: bool) -> None:
+def _add_silence(judgement: Judgement, instance: Instance, seconds: float) -> None:
+    judgement.add(
+        "nothing-done",
+        Level.ERROR,
+        "The operator",
+        f"runs, and sent no request in {seconds:.0f} s: does it read KUBECONFIG?",
+        details=instance.last_lines().splitlines(),
+    )
+
+
+def _add_findings(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
     sample = context.setup.sample
-    if trial.exits and not judgement.findings:
-        _add_exit(judgement, trial, trial.exits[0].log)
     if not any(each.resource == sample.plural for each in trial.calls()):
         judgement.add(
             "nothing-done",
@@ -116,15 +137,17 @@ def _add_findings(context: Context, judgement: Judgement, trial: TrialCluster, *
             f"was created, and the operator wrote nothing in {context.setup.reaction_seconds:g} s",
             details=trial.instances[0].last_lines().splitlines(),
         )
-    if not has_settled:
-        writes = Counter(_line(each.verb, each.resource, each.name) for each in trial.writes()[-200:])
-        judgement.add(
-            "never-settles",
-            Level.ERROR,
-            about(sample.resource),
-            f"does not come to rest in {context.setup.timeout:g} s; the most frequent of the last writes:",
-            details=[f"{count} times {line}" for line, count in writes.most_common(5)],
-        )
+
+
+def _add_unrest(context: Context, judgement: Judgement, trial: TrialCluster) -> None:
+    writes = Counter(_line(each.verb, each.resource, each.name) for each in trial.writes()[-200:])
+    judgement.add(
+        "never-settles",
+        Level.ERROR,
+        about(context.setup.sample.resource),
+        f"does not come to rest in {context.setup.timeout:g} s; the most frequent of the last writes:",
+        details=[f"{count} times {line}" for line, count in writes.most_common(5)],
+    )
 
 
 def _line(verb: str, resource: str, name: str) -> str:

@@ -1,8 +1,9 @@
 """Judgement 11: does the operator do the same in every minor release of Kubernetes, without removed and deprecated APIs?"""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from mockube.apiserver.control.recorder import RecordedCall
 from mockube.lint.check import CheckOptions
 from mockube.lint.findings import SEVERITY as LINT_SEVERITY
 from mockube.lint.findings import Outcome as LintOutcome
@@ -19,7 +20,7 @@ from .trial_cluster import TrialCluster
 def judge(context: Context, judgement: Judgement) -> None:
     chosen = [*context.setup.release.objects]
     judgement.did += [
-        f"Checked the manifests and the sample against the API servers of {format_minors(chosen)}, as `mockube lint` does.",
+        f"Checked the manifests against the API servers of {format_minors(chosen)}, as `mockube lint` does.",
         "Ran the operator in a cluster of each, and compared which objects it wrote with those of the newest one.",
     ]
     files = " ".join(context.setup.release.names)
@@ -113,17 +114,18 @@ def _written(context: Context, trial: TrialCluster) -> set[str]:
 
 def _not_served(trial: TrialCluster) -> set[str]:
     """Return the versions of groups that the operator asks for, and that the server does not serve, with resources."""
-    found = set()
-    for call in trial.calls():
-        parts = call.uri.partition("?")[0].split("/")
-        if call.code == 404 and len(parts) > 4 and parts[1] == "apis":
-            version = "/".join(parts[1:4])
-            resource = next((part for part in parts[4:] if part != "namespaces"), "")
-            if not _is_served(trial, f"/{version}") and resource:
-                found.add(f"/{version}")
-    return found
+    not_found = (_path_parts(call) for call in trial.calls() if call.code == 404)
+    missing = {
+        version
+        for version, rest in not_found
+        if version and any(part != "namespaces" for part in rest if part)
+    }
+    if not missing:
+        return missing
+    return missing - {_path_parts(call)[0] for call in trial.cluster.calls(user="*") if call.code == 200}
 
 
-def _is_served(trial: TrialCluster, path: str) -> bool:
-    """Return whether the operator, or anybody, got an answer below a path of a version."""
-    return any(call.code == 200 and call.uri.startswith(path) for call in trial.cluster.calls(user="*"))
+def _path_parts(call: RecordedCall) -> tuple[str, Sequence[str]]:
+    """Return the version of a group whose path a request has, such as /apis/apps/v1, and what follows; "" for another path."""
+    parts = call.uri.partition("?")[0].split("/")
+    return ("/".join(parts[:4]), parts[4:]) if parts[1:2] == ["apis"] else ("", ())

@@ -1,8 +1,10 @@
 """Judgement 8: do two instances of the operator agree which one writes, and does the other one take over?"""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from mockube.apimachinery import meta
+from mockube.apiserver.control.recorder import RecordedCall
 
 from .context import Context, NotApplicable, about
 from .findings import Judgement, Level
@@ -27,7 +29,7 @@ def judge(context: Context, judgement: Judgement) -> None:
     ]
     judgement.did.append(
         "Started two instances of the operator, the second one with a service account of its own that has the same rights,"
-        " created the custom resource, and counted the writes of each, without Leases and Events."
+        " created the custom resource, and counted the writes of each since then, without Leases and Events."
     )
     with context.trial() as trial:
         second = _second_account(trial)
@@ -41,18 +43,17 @@ def judge(context: Context, judgement: Judgement) -> None:
                 f" {trial.exits[0].log.splitlines()[-1] if trial.exits[0].log else 'no log'};"
                 " let ports depend on the variable MOCKUBE_INSTANCE, which is 0 and 1"
             )
+        begin = setup.clock.now()  # at its start, each instance may write what is its own
         trial.create_resource()
         context.wait_for_state(trial, setup.timeout / 3)
         trial.settle()
-        counts = {
-            "first": len(trial.writes()),
-            "second": sum(1 for each in trial.all_writes() if each.user == second.user),
-        }
+        of_second = [each for each in trial.all_writes() if each.user == second.user and each.at >= begin]
+        counts = {"first": len(trial.writes(begin)), "second": len(of_second)}
         judgement.figures |= {f"writes of the {name}": str(count) for name, count in counts.items()}
         leases = _leases(trial, second)
         judgement.figures["Leases"] = ", ".join(leases) or "none"
         if all(counts.values()):
-            _add_two_writers(judgement, trial, second, leases)
+            _add_two_writers(judgement, of_second, leases)
             return
         _take_over(context, judgement, trial, 0 if counts["first"] else 1)
 
@@ -80,8 +81,8 @@ def _leases(trial: TrialCluster, second: Account) -> list[str]:
     return sorted({each.name for each in calls if each.user in users and each.name})
 
 
-def _add_two_writers(judgement: Judgement, trial: TrialCluster, second: Account, leases: list[str]) -> None:
-    resources = Counter(each.resource for each in trial.all_writes() if each.user == second.user)
+def _add_two_writers(judgement: Judgement, of_second: Sequence[RecordedCall], leases: Sequence[str]) -> None:
+    resources = Counter(each.resource for each in of_second)
     reason = "although there is a Lease" if leases else "and there is no Lease: no leader is elected"
     judgement.add(
         "two-writers",

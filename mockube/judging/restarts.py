@@ -16,7 +16,6 @@ from .trial_cluster import TrialCluster
 _MAX_CRASHES = 4
 _HELD_SECONDS = 600.0
 _GRACE_SECONDS = 10.0
-_CODE_OF_TERM = 128 + 15
 
 
 def judge(context: Context, judgement: Judgement) -> None:

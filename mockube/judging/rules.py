@@ -8,7 +8,7 @@ RULES: Final[Mapping[str, str]] = {
     "manifest-refused": "The API server refuses an object of the manifests",
     "sample-refused": "The API server refuses the custom resource",
     "operator-exits": "The operator ends by itself",
-    "nothing-done": "The operator sends no request after the custom resource was created",
+    "nothing-done": "The operator sends no request, or does nothing for the custom resource",
     "never-settles": "The operator does not stop writing",
     "writes-while-idle": "The operator writes although nothing has changed",
     "reads-while-idle": "The operator reads again and again although nothing has changed",

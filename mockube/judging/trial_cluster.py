@@ -18,6 +18,7 @@ from mockube.apiserver.control.recorder import RecordedCall
 from mockube.client import kubeconfig
 from mockube.cluster import Cluster
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import RestartBackoff
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.objects.errors import KindNotServed
 from mockube.operators.account import UNDER_TEST, account_with_all_rights, write_kubeconfig
@@ -32,7 +33,10 @@ _POLL_SECONDS: Final = 0.2
 _NO_NODE: Final = "mockube.dev/no-node"
 _OWN_ACCOUNT: Final = Account(namespace="default", name=UNDER_TEST)
 _TOKEN_SECONDS: Final = 20.0
-_MAX_RESTARTS: Final = 5
+_FIRST_RESTART_SECONDS: Final = 0.5
+_MAX_RESTART_SECONDS: Final = 4.0
+"""The delay before a restart doubles as that of a kubelet, and is far shorter than its 5 minutes, for which nobody would wait."""
+_HEALTHY_SECONDS: Final = 10.0
 _RECORDED: Final = 100_000
 """How many changes a cluster records, and requests at least."""
 _REQUESTS_EACH: Final = 100
@@ -88,6 +92,14 @@ class Exit(Struct, frozen=True, kw_only=True):
     log: str
 
 
+class _Restart(Struct, kw_only=True):
+    """When an instance that has ended by itself is started again."""
+
+    backoff: RestartBackoff
+    due: float | None = None
+    """None while it runs."""
+
+
 class TrialCluster:
     """One cluster with the objects of one release, and any number of instances of the operator."""
 
@@ -96,7 +108,7 @@ class TrialCluster:
         self._folder = folder
         self._users: dict[str, None] = {}
         self.use(release)
-        self.instances: list[Instance] = []
+        self._restarts: dict[Instance, _Restart] = {}
         self.exits: list[Exit] = []
         """How often instances ended by themselves; each is started again, as a kubelet would."""
         self.refused: list[tuple[ReadOnlyTree, str]] = []
@@ -194,6 +206,10 @@ class TrialCluster:
 
     # --- the operator
 
+    @property
+    def instances(self) -> Sequence[Instance]:
+        return [*self._restarts]
+
     def start(self, account: Account | None = None) -> Instance:
         """Start one more instance of the operator, with the rights of its service account."""
         workload = self.setup.workload(self.release, self.minor)
@@ -206,8 +222,19 @@ class TrialCluster:
                 "MOCKUBE_INSTANCE": str(number),
             },
         )
-        self.instances.append(instance)
+        self._note(instance)
         return instance
+
+    def _note(self, instance: Instance) -> None:
+        """Let an instance be started again whenever it ends by itself."""
+        backoff = RestartBackoff(
+            self.setup.clock,
+            first_delay=_FIRST_RESTART_SECONDS,
+            max_delay=_MAX_RESTART_SECONDS,
+            healthy_after=_HEALTHY_SECONDS,
+        )
+        backoff.begin()
+        self._restarts[instance] = _Restart(backoff=backoff)
 
     def _kubeconfig(self, account: Account) -> Path:
         if account.user not in self._kubeconfigs:
@@ -241,15 +268,23 @@ class TrialCluster:
         return path
 
     def look_after(self) -> None:
-        """Start instances again that have ended by themselves, as a kubelet restarts a container."""
-        for instance in self.instances:
+        """Start instances again that have ended by themselves, as a kubelet restarts a container: after a while, and however often."""
+        now = self.setup.clock.monotonic()
+        for instance, restart in self._restarts.items():
             code = instance.code
-            if code is not None and not instance.is_stopped:
+            if code is None or instance.is_stopped:
+                restart.due = None
+            elif restart.due is None:
                 self.exits.append(Exit(code=code, log=instance.last_lines()))
-                if len(self.exits) <= _MAX_RESTARTS:
-                    instance.restart()
-                else:
-                    instance.stop()
+                restart.due = now + restart.backoff.next_delay()
+            elif now >= restart.due:
+                instance.restart()
+                restart.backoff.begin()
+                restart.due = None
+
+    def is_running(self) -> bool:
+        """Return whether no instance that has ended by itself waits for its restart."""
+        return all(each.code is None or each.is_stopped for each in self.instances)
 
     def start_and_settle(self, account: Account | None = None) -> Instance:
         """Start an instance, and wait until it follows the custom resources and is quiet."""

@@ -58,7 +58,8 @@ def _try(
     if not _patch(trial, change.patch()):
         refused.append(change.name)
         return
-    trial.wait_for(lambda: bool(trial.writes(since)), context.setup.quiet_seconds)
+    reaction = context.setup.reaction_seconds
+    trial.wait_for(lambda: bool(trial.writes(since)) or len(trial.exits) > exits, reaction)
     trial.settle(_SETTLE_SECONDS)
     has_effect = bool(trial.writes(since))
     hand = [_command(context, change.patch())]
@@ -76,13 +77,15 @@ def _try(
             "update-without-effect",
             Level.NOTE,
             change.name,
-            f"was set to {change.after!r}, and the operator wrote nothing",
+            f"was set to {change.after!r}, and the operator wrote nothing in {reaction:g} s",
             by_hand=hand,
         )
     if not _patch(trial, [{"op": "replace", "path": "/spec", "value": spec}]):
         judgement.did.append(f"{change.name} could not be changed back.")
         return
     seconds = trial.wait_for(lambda: not _differences(context, trial, before), context.setup.timeout)
+    # Else the next field would be changed while nobody reacts.
+    trial.wait_for(trial.is_running, _SETTLE_SECONDS)
     if seconds is None:
         judgement.add(
             "update-not-undone",

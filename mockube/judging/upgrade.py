@@ -1,6 +1,8 @@
 """Judgement 9: is the state after an upgrade from the version before that of a new installation?"""
 
+from mockube.apimachinery.status import ApiError
 from mockube.history.field_values import changes_of
+from mockube.objects.errors import KindNotServed
 
 from .context import Context, NotApplicable, about
 from .findings import Judgement, Level
@@ -30,7 +32,10 @@ def judge(context: Context, judgement: Judgement) -> None:
         trial.create_others()
         instance = trial.start_and_settle()
         begin = setup.clock.now()
-        trial.create_resource()
+        try:
+            trial.create_resource()
+        except (ApiError, KindNotServed) as error:
+            raise NotApplicable(f"the version before refuses the sample: {error}") from error
         has_settled = trial.settle_after_write(begin)
         judgement.figures["version before settled"] = "yes" if has_settled else "no"
         instance.stop()
@@ -56,12 +61,12 @@ def _upgrade(context: Context, judgement: Judgement, trial: TrialCluster) -> Non
     trial.install()
     for tree, problem in trial.refused:
         judgement.add("upgrade-refused", Level.ERROR, about(tree), f"is refused: {problem}")
-    begin = setup.clock.monotonic()
+    begin, earlier = setup.clock.monotonic(), len(trial.changes())
     trial.start_and_settle()  # before it has done anything, the state may be the expected one already
     took = context.wait_for_state(trial)
     generations = {
         f"{each['object']['kind']} {each['object']['name']}"
-        for each in trial.changes()
+        for each in trial.changes()[earlier:]
         if any(str(part.get("path", "")).startswith("/spec/template") for part in each.get("patch", ()))
         and each["type"] == "MODIFIED"
     }

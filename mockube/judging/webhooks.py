@@ -17,6 +17,9 @@ _LONG_SECONDS: Final = 10
 _FAIL: Final = "Fail"
 _NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 _POD_KINDS: Final = frozenset({"pods", "*", "*/*", "pods/*"})
+_OBJECT_FIELDS: Final = ("apiVersion", "kind", "metadata")
+_MEMBERS: Final[Mapping[str, str]] = {"items": "[]", "additionalProperties": ".*"}
+"""What a schema says of all members of a list or of a map, with how a path names them."""
 Problem = tuple[str, Level, str, str]
 """The rule, the level, the subject and the message of a finding."""
 
@@ -101,9 +104,10 @@ def _is_limited(webhook: ReadOnlyTree) -> bool:
 def _scope_problems(
     webhook: ReadOnlyTree, subject: str, own_groups: set[str], namespace: str
 ) -> Iterator[Problem]:
-    foreign = sorted({*_foreign_resources(webhook, own_groups)})
-    if not foreign:
+    resources = {*_foreign_resources(webhook, own_groups)}
+    if not resources:
         return
+    foreign = sorted(f"{resource}.{group}" if group else resource for resource, group in resources)
     selector = webhook.get("namespaceSelector") or {}
     if matches_namespace(selector, "kube-system"):
         yield (
@@ -112,7 +116,8 @@ def _scope_problems(
             subject,
             f"gets {', '.join(foreign)} of all namespaces with failurePolicy Fail: while it is down, nobody can create them, in kube-system neither",
         )
-    if _POD_KINDS & {each.partition(".")[0] for each in foreign} and matches_namespace(selector, namespace):
+    gets_pods = any(resource in _POD_KINDS and group in ("", "*") for resource, group in resources)
+    if gets_pods and matches_namespace(selector, namespace):
         yield (
             "webhook-blocks-itself",
             Level.ERROR,
@@ -121,13 +126,14 @@ def _scope_problems(
         )
 
 
-def _foreign_resources(webhook: ReadOnlyTree, own_groups: set[str]) -> Iterator[str]:
+def _foreign_resources(webhook: ReadOnlyTree, own_groups: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield the resources, with their groups, that a webhook gets when they are created and that are not the operator's."""
     for rule in webhook.get("rules") or ():
         verbs = {*(rule.get("operations") or ())}
         for group in rule.get("apiGroups") or ():
             for resource in rule.get("resources") or ():
                 if group not in own_groups and verbs & {"CREATE", "*"}:
-                    yield f"{resource}.{group}" if group else str(resource)
+                    yield str(resource), str(group)
 
 
 def matches_namespace(selector: ReadOnlyTree, namespace: str) -> bool:
@@ -151,32 +157,48 @@ def _fulfils(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 def conversion_problems(definition: ReadOnlyTree) -> Iterator[Problem]:
     """Yield what is wrong with the versions of a definition."""
     spec = definition["spec"]
-    strategy = (spec.get("conversion") or {}).get("strategy", "None")
-    schemas = {
-        str(each["name"]): {*_paths((each.get("schema") or {}).get("openAPIV3Schema") or {}, "")}
-        for each in spec.get("versions") or ()
-        if each.get("served")
-    }
-    if strategy != "None" or len(schemas) < 2:
+    if (spec.get("conversion") or {}).get("strategy", "None") != "None":
         return
-    storage = next((str(each["name"]) for each in spec["versions"] if each.get("storage")), "")
-    for name, paths in schemas.items():
-        lost = sorted(paths - schemas.get(storage, paths))
+    versions: Sequence[ReadOnlyTree] = spec.get("versions") or ()
+    storage = next((each for each in versions if each.get("storage")), None)
+    if storage is None:
+        return
+    for version in versions:
+        lost = sorted(lost_fields(_schema(version), _schema(storage))) if version.get("served") else ()
         if lost:
             yield (
                 "conversion-missing",
                 Level.ERROR,
-                f"{meta.name(definition)} {name}",
-                f"has fields that {storage}, which is stored, does not have, and the conversion is None, so that they are lost: {', '.join(lost[:6])}",
+                f"{meta.name(definition)} {version['name']}",
+                f"has fields that {storage['name']}, which is stored, does not have, and the conversion is None, so that they are lost: {', '.join(lost[:6])}",
             )
 
 
-def _paths(schema: ReadOnlyTree, path: str) -> Iterator[str]:
+def _schema(version: ReadOnlyTree) -> ReadOnlyTree:
+    schema: ReadOnlyTree = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    return schema
+
+
+def lost_fields(schema: ReadOnlyTree, stored: ReadOnlyTree, path: str = "") -> Iterator[str]:
+    """Yield the fields of a schema that the server prunes when it stores an object by another schema."""
+    others = stored.get("additionalProperties")
+    keeps_others = bool(stored.get("x-kubernetes-preserve-unknown-fields") or others)
+    fields: Mapping[str, Any] = stored.get("properties") or {}
     for name, part in (schema.get("properties") or {}).items():
         own = f"{path}.{name}" if path else name
-        if own not in ("apiVersion", "kind", "metadata"):
+        if name in _OBJECT_FIELDS and (not path or stored.get("x-kubernetes-embedded-resource")):
+            continue
+        counterpart = fields.get(name, others)
+        if isinstance(counterpart, Mapping):
+            yield from lost_fields(part, counterpart, own)
+        elif not keeps_others:
             yield own
-            yield from _paths(part, own)
+    for name, mark in _MEMBERS.items():
+        part, counterpart = schema.get(name), stored.get(name)
+        if isinstance(part, Mapping) and isinstance(counterpart, Mapping):
+            yield from lost_fields(part, counterpart, f"{path}{mark}")
+        elif part and not counterpart and not keeps_others:
+            yield f"{path}{mark}"
 
 
 def _convert(context: Context, judgement: Judgement, trial: TrialCluster) -> None:

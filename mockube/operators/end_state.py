@@ -15,8 +15,9 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.secrets import MASK
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.history.field_values import FieldChange, changes_of
+from mockube.history.field_values import ABSENT, FieldChange, changes_of, is_below
 
 Identity = tuple[str, str, str]
 """The kind with its group, the namespace and the name of an object."""
@@ -44,6 +45,9 @@ _OMITTED_OF_KINDS: Final[Mapping[str, AbstractSet[str]]] = {
     "EndpointSlice.discovery.k8s.io": frozenset({"nodeName"}),
 }
 """Fields whose values depend on the moment, on chance or on the number of writes: of metadata and status, and of some kinds."""
+_MASKED_KIND: Final = "Secret"
+_SHOWN_OF_SECRETS: Final = ("metadata", "type", "immutable")
+"""The fields of a Secret whose values are printed, but for the annotation of `kubectl apply`, which has the whole object."""
 _NO_NAMES: Final[AbstractSet[str]] = frozenset()
 _OBSERVED: Final = "observedGeneration"
 _TIME: Final = re.compile(
@@ -119,9 +123,18 @@ class Difference(Struct, frozen=True, kw_only=True):
         label = label_of(self.role)
         if not self.changes:
             return f"{label} is {self.type}"
-        changes = "; ".join(map(str, self.changes[:_MANY_FIELDS]))
+        first = self.changes[:_MANY_FIELDS]
+        changes = "; ".join(str(_masked(each) if self.role[0] == _MASKED_KIND else each) for each in first)
         more = len(self.changes) - _MANY_FIELDS
         return f"{label} differs: {changes}{f'; and {more} more fields' if more > 0 else ''}"
+
+
+def _masked(change: FieldChange) -> FieldChange:
+    """Return the change of a field of a Secret for a report, which others may read: the values are compared, and not shown."""
+    if any(is_below(change.path, field) for field in _SHOWN_OF_SECRETS) and "last-applied" not in change.path:
+        return change
+    before, after = (value if value is ABSENT else MASK for value in (change.before, change.after))
+    return FieldChange(change.path, before, after)
 
 
 def label_of(role: Role) -> str:

@@ -1,5 +1,6 @@
 """`mockube test-operator` judges a careful operator and a careless one."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 
 from mockube.cli import test_operator
 from mockube.cli.main import main
-from mockube.judging import trial_cluster
+from mockube.judging import run, trial_cluster
 
 EXAMPLE = Path(__file__).parents[2] / "examples/test-operator"
 pytestmark = pytest.mark.timeout(
@@ -100,7 +101,28 @@ def test_operator_that_ends_is_an_error(tmp_path, capsys):
     assert code == 1
     assert "The operator: ended with the code 1, although nothing was disturbed" in output
     assert "no configuration" in output
-    assert "the operator did not reach a state without disturbances: see `install`" in output
+    assert "the operator reached no state at rest when nothing was disturbed: see `install`" in output
+
+
+def _report_without_judgements(monkeypatch, *flags):
+    monkeypatch.setattr(run, "judge_all", lambda *_, **__: [])
+    files = [f"-f={EXAMPLE / 'deploy.yaml'}", f"--sample={EXAMPLE / 'sample.yaml'}"]
+    return main(["test-operator", *files, "--report=out.json", *flags, "--", "true"])
+
+
+def test_files_are_written_although_the_output_is_not_read(monkeypatch):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", buffering=1) as closed_pipe:
+        monkeypatch.setattr(sys, "stdout", closed_pipe)
+        _report_without_judgements(monkeypatch)
+    assert orjson.loads(Path("out.json").read_bytes())["judgements"] == []
+
+
+def test_findings_are_printed_although_a_file_cannot_be_written(monkeypatch, capsys):
+    Path("out.json").mkdir()
+    assert _report_without_judgements(monkeypatch) != 0
+    assert "true: passed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -124,7 +146,12 @@ def test_operator_that_ends_is_an_error(tmp_path, capsys):
             '--only: there is no judgement drifts: did you mean "drift"?',
         ),
         (["--report=a.txt", "--", "true"], "--report: a.txt: the name must end with .json"),
+        (["--report=no/a.xml", "--", "true"], "--report: no/a.xml: the folder does not exist"),
         (["--write-baseline", "--", "true"], "--write-baseline needs --baseline=FILE"),
+        (
+            ["--write-baseline", "--baseline=no/a.json", "--", "true"],
+            "--baseline: no/a.json: the folder does not exist",
+        ),
         (
             ["--service-account=a", "-f", "deploy.yaml", "--sample=sample.yaml", "--", "true"],
             "is not NAMESPACE/NAME",

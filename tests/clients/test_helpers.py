@@ -102,7 +102,7 @@ def test_example_of_controller_runtime_passes(run, tmp_path):
 def test_typescript_helper_passes_its_tests(run, typescript_folder):
     require("node")
     output = run(typescript_folder, "node", "--test", "--test-reporter=tap")
-    assert "# pass 23" in output
+    assert "# pass 24" in output
     assert "# fail 0" in output
 
 

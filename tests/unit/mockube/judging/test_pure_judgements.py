@@ -11,7 +11,12 @@ from mockube.judging.inputs import Account, find_workload, with_second_account
 from mockube.judging.reference import make_reference
 from mockube.judging.restarts import crash_points
 from mockube.judging.rights import common_unused, refused_rights, unused_rights, wildcards
-from mockube.judging.webhooks import conversion_problems, matches_namespace, webhook_problems
+from mockube.judging.webhooks import (
+    conversion_problems,
+    lost_fields,
+    matches_namespace,
+    webhook_problems,
+)
 
 ROLE = {
     "kind": "ClusterRole",
@@ -150,13 +155,28 @@ def test_drift_changes_a_field_that_operators_set(tree: Any, first: Any) -> None
 
 
 def test_owner_in_another_namespace_is_invalid() -> None:
-    owner = {"kind": "Website", "metadata": {"name": "blog", "namespace": "a", "uid": "1"}}
-    reference = {"kind": "Website", "name": "blog", "uid": "1"}
+    owner = {
+        "apiVersion": "example.com/v1",
+        "kind": "Website",
+        "metadata": {"name": "blog", "namespace": "a", "uid": "1"},
+    }
+    reference = {"apiVersion": "example.com/v1beta1", "kind": "Website", "name": "blog", "uid": "1"}
     trees = [
         {"metadata": {"namespace": place, "ownerReferences": [{**reference, "uid": uid}]}}
         for place, uid in (("a", "1"), ("b", "1"), ("", "1"), ("a", "2"))
     ]
     assert [len([*invalid_owners(tree, owner)]) for tree in trees] == [0, 1, 1, 1]
+
+
+def test_owner_of_the_same_kind_in_another_group_is_another_object() -> None:
+    owner = {
+        "apiVersion": "serving.knative.dev/v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": "a", "uid": "1"},
+    }
+    reference = {"apiVersion": "v1", "kind": "Service", "name": "web", "uid": "2"}
+    slices = {"metadata": {"namespace": "a", "ownerReferences": [reference]}}
+    assert [*invalid_owners(slices, owner)] == []
 
 
 @pytest.mark.parametrize(
@@ -207,6 +227,12 @@ NOT_SYSTEM = {
         {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "system"]}
     ]
 }
+
+
+def _all_of(group: str) -> Any:
+    return [{"apiGroups": [group], "resources": ["*"], "operations": ["CREATE"]}]
+
+
 OWN_RULES = [{"apiGroups": ["example.com"], "resources": ["websites"], "operations": ["*"]}]
 
 
@@ -217,6 +243,8 @@ OWN_RULES = [{"apiGroups": ["example.com"], "resources": ["websites"], "operatio
         ({"namespaceSelector": NOT_SYSTEM}, []),
         ({"objectSelector": {"matchLabels": {"a": "b"}}}, []),
         ({"rules": OWN_RULES}, []),
+        ({"rules": _all_of("apps")}, ["webhook-blocks-cluster"]),
+        ({"rules": _all_of("*")}, ["webhook-blocks-cluster", "webhook-blocks-itself"]),
         ({"failurePolicy": "Ignore"}, ["webhook-ignored"]),
         ({"rules": OWN_RULES, "timeoutSeconds": 30}, ["webhook-slow"]),
         ({"rules": OWN_RULES, "sideEffects": "Some"}, ["webhook-side-effects"]),
@@ -258,3 +286,45 @@ def test_versions_with_other_fields_need_a_conversion() -> None:
     assert problem[3].endswith("so that they are lost: spec.b")
     assert not [*conversion_problems(_definition({"strategy": "Webhook"}, {"b": {}}))]
     assert not [*conversion_problems(_definition({}, {"a": {}}))]
+
+
+LISTENER = {"type": "array", "items": {"properties": {"port": {}, "tls": {}}}}
+KEEPS_ALL = {"x-kubernetes-preserve-unknown-fields": True}
+
+
+@pytest.mark.parametrize(
+    ("stored", "lost"),
+    [
+        ({"listeners": LISTENER}, []),
+        ({"listeners": {"items": {"properties": {"port": {}}}}}, ["spec.listeners[].tls"]),
+        ({"listeners": {"items": {**KEEPS_ALL, "properties": {"port": {}}}}}, []),
+        ({"listeners": KEEPS_ALL}, []),
+        ({}, ["spec.listeners"]),
+    ],
+)
+def test_fields_within_lists_are_lost_unless_the_stored_version_keeps_unknown_ones(
+    stored: Any, lost: list[str]
+) -> None:
+    schemas = [{"properties": {"spec": {"properties": each}}} for each in ({"listeners": LISTENER}, stored)]
+    assert [*lost_fields(*schemas)] == lost
+
+
+@pytest.mark.parametrize(
+    ("stored", "lost"),
+    [
+        ({"additionalProperties": {"properties": {"size": {}}}}, ["spec.*.class"]),
+        ({"properties": {"own": {"properties": {"size": {}, "class": {}}}}}, ["spec.*"]),
+        ({"additionalProperties": True}, []),
+        (KEEPS_ALL, []),
+    ],
+)
+def test_fields_within_maps_are_lost_unless_the_stored_version_has_them(stored: Any, lost: list[str]) -> None:
+    disks = {"additionalProperties": {"properties": {"size": {}, "class": {}}}}
+    assert [*lost_fields({"properties": {"spec": disks}}, {"properties": {"spec": stored}})] == lost
+
+
+def test_stored_version_counts_although_it_is_not_served() -> None:
+    definition = _definition({}, {"a": {}, "b": {}})
+    definition["spec"]["versions"][0]["served"] = False
+    (problem,) = conversion_problems(definition)
+    assert problem[2] == "w v2"

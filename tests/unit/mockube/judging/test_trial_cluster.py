@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ from mockube.judging.inputs import Release, Sample
 from mockube.judging.trial_cluster import Setup, TrialCluster, resource_of
 from mockube.lint.objects import LintObject
 from mockube.lint.renderers import ChartOptions
+from tests.support.scripted_operator import scripted_trial
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 GROUP = "example.com"
@@ -165,3 +167,23 @@ def test_changes_are_those_of_both_releases_and_requests_those_of_the_new_one(tr
 def test_resource_has_the_name_that_a_fault_takes() -> None:
     status = _call(resource="websites", group=GROUP, subresource="status")
     assert [resource_of(each) for each in (_call(), status)] == ["configmaps", f"websites.{GROUP}/status"]
+
+
+def test_instance_that_ends_again_and_again_is_started_after_delays_that_double(tmp_path: Path) -> None:
+    trial = scripted_trial(tmp_path)
+    instance = trial.start()
+    begin, starts = trial.setup.clock.monotonic(), list[float]()
+    while len(starts) < 7:
+        instance.code = 2
+        restarts = instance.restarts
+        while instance.restarts == restarts:
+            trial.pause(0.25)
+        starts.append(trial.setup.clock.monotonic() - begin)
+    assert [later - before for before, later in pairwise(starts)] == [1.25, 2.25, 4.25, 4.25, 4.25, 4.25]
+    assert len(trial.exits) == 7
+    trial.pause(60)
+    instance.code = 2
+    trial.pause()
+    assert not trial.is_running()
+    trial.pause(0.5)
+    assert trial.is_running()

@@ -64,6 +64,23 @@ def test_differences(actual, lines):
     assert compared([config_map("a", {"color": "red"})], actual) == lines
 
 
+def test_values_of_secrets_are_compared_and_not_printed():
+    annotation = "kubectl.kubernetes.io/last-applied-configuration"
+
+    def secret(value, **fields):
+        annotations = {annotation: f'{{"data":{{"key":"{value}"}}}}', "color": value[:1]}
+        tree = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "annotations": annotations}}
+        return {**tree, "data": {"key": value}, **fields}
+
+    assert compared([secret("c2VjcmV0")], [secret("c2VjcmV0")]) == []
+    (line,) = compared([secret("c2VjcmV0")], [secret("ZHJpZnQ=")])
+    assert 'metadata.annotations.color: "c" -> "Z"' in line
+    assert 'data.key: "**********" -> "**********"' in line
+    (more,) = compared([secret("c2VjcmV0")], [secret("c2VjcmV0", stringData={"new": "ZHJpZnQ="})])
+    assert more == 'Secret a differs: stringData.new: "**********"'
+    assert not [text for text in ("c2VjcmV0", "ZHJpZnQ=") if text in line + more]
+
+
 def test_generated_names_are_matched_by_owner_and_content():
     owner = config_map("site")
     children = [

@@ -165,7 +165,7 @@ public final class Cluster implements AutoCloseable {
 
     /** Advances the clock, and returns its time when everything has happened that was due by then. */
     public Instant advance(Duration by) {
-        Map<String, ?> spec = Map.of("seconds", by.toMillis() / 1000.0);
+        Map<String, ?> spec = Map.of("seconds", by.toNanos() / 1e9);
         return time(request("POST", ADVANCE, object("ClockAdvance", Map.of(), spec)));
     }
 

@@ -43,6 +43,13 @@ class ClusterClockTest {
     }
 
     @Test
+    void advanceHasTheResolutionOfTheCluster(Cluster cluster) {
+        cluster.pause();
+        Duration span = Duration.ofNanos(1_500_000);
+        assertEquals(cluster.now().plus(span), cluster.advance(span));
+    }
+
+    @Test
     void timerFiresOnceUnlessItIsCancelled(Cluster cluster) {
         ClusterClock clock = pausedClock(cluster);
         List<String> fired = new CopyOnWriteArrayList<>();

@@ -1,0 +1,71 @@
+"""The judgement updates: what an operator does when a field changes, and changes back."""
+
+from pathlib import Path
+
+import pytest
+
+from mockube.apimachinery.tree import Tree
+from mockube.judging import updates
+from mockube.judging.field_values import FieldUpdate
+from mockube.judging.findings import Judgement
+from mockube.judging.reference import make_reference
+from tests.support.scripted_operator import (
+    WEBSITE,
+    ScriptedContext,
+    ScriptedTrial,
+    scripted_trial,
+)
+
+COLOR = FieldUpdate(path=("spec", "color"), before="red", after="blue")
+
+
+class CopyingOperator:
+    """Writes the color of the website into a ConfigMap, so many looks after a change; it ends if the color is another one."""
+
+    def __init__(self, delay_looks: int, *, ends: bool = False) -> None:
+        self._delay_looks, self._ends = delay_looks, ends
+        self._seen = "red"
+        self._looks = 0
+
+    def __call__(self, trial: ScriptedTrial) -> None:
+        script = trial.script
+        color = script.objects["Website", "blog"]["spec"]["color"]
+        self._looks = self._looks + 1 if color != self._seen else 0
+        if self._ends and color != "red":
+            for instance in trial.instances:
+                instance.code = 2  # type: ignore[misc] - a scripted one
+        elif self._looks > self._delay_looks:
+            self._seen = color
+            script.record(trial.user, "patch", "configmaps")
+            script.make(trial.user, _config(color))
+
+
+def _config(color: str) -> Tree:
+    metadata = {"name": "blog", "namespace": "default", "annotations": {}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"color": color}}
+
+
+def _try(folder: Path, operator: CopyingOperator, times: int = 1) -> tuple[Judgement, ScriptedTrial]:
+    trial = scripted_trial(folder, operator)
+    trial.start()
+    trial.script.objects["Website", "blog"] = {**WEBSITE, "spec": {"color": "red"}}
+    trial.script.make(trial.user, _config("red"))
+    judgement = Judgement(name="updates", question="?")
+    context = ScriptedContext(
+        setup=trial.setup, reference=make_reference([[_config("red")]] * 2, 1.0), trials=[]
+    )
+    for _ in range(times):
+        updates._try(context, judgement, trial, COLOR, [])
+    return judgement, trial
+
+
+@pytest.mark.parametrize(("looks", "rules"), [(30, []), (10_000, ["update-without-effect"])])
+def test_operator_has_time_to_react_to_a_field(looks: int, rules: list[str], tmp_path: Path) -> None:
+    judgement, _ = _try(tmp_path, CopyingOperator(looks))
+    assert [each.rule for each in judgement.findings] == rules
+
+
+def test_operator_that_ends_for_a_value_runs_again_for_the_next_field(tmp_path: Path) -> None:
+    judgement, trial = _try(tmp_path, CopyingOperator(0, ends=True), times=3)
+    assert {each.rule for each in judgement.findings} == {"update-ends-operator"}
+    assert trial.is_running()
