@@ -1,10 +1,15 @@
 """The Go command of this machine, and programs built with it."""
 
+import contextlib
+import fcntl
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+LOCK = Path(sys.prefix) / "go-builds.lock"
 NO_GO = "no Go on this machine"
 NO_MODULES = "no Go modules on this machine, and no way to download them"
 USUAL_PLACE = "/usr/local/go/bin/go"
@@ -37,17 +42,26 @@ def go_command():
     return go
 
 
+@contextlib.contextmanager
+def _one_at_a_time():
+    """Build while no other worker does: a build has all processors, and two would compile the same libraries twice."""
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def _go(source, target, *arguments):
     """Skip the test, with the reason, where it cannot run at all."""
     command, *rest = arguments
-    built = subprocess.run(
-        [go_command(), command, "-mod=readonly", NOT_OPTIMIZED, "-ldflags=-s -w", "-o", target, *rest],
-        cwd=source,
-        capture_output=True,
-        text=True,
-        timeout=BUILD_SECONDS,
-        check=False,
-    )
+    with _one_at_a_time():
+        built = subprocess.run(
+            [go_command(), command, "-mod=readonly", NOT_OPTIMIZED, "-ldflags=-s -w", "-o", target, *rest],
+            cwd=source,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_SECONDS,
+            check=False,
+        )
     if any(words in built.stderr for words in _UNREACHABLE):
         pytest.skip(NO_MODULES)
     assert built.returncode == 0, built.stderr
