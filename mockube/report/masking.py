@@ -7,11 +7,10 @@ from typing import Any, Final
 
 import orjson
 
+from mockube.apimachinery.regexp.literals import MIN_LENGTH, Literals
 from mockube.apimachinery.secrets import MASK, masked
 from mockube.apimachinery.tree import ReadOnlyTree
 
-MIN_LENGTH: Final = 6
-"""The characters of the shortest value that is looked for in texts: shorter ones are parts of words."""
 SECRETS: Final = "secrets"
 _NOT_SECRET: Final = frozenset({"namespace"})
 """Fields of Secrets that name something, as that of the token of a ServiceAccount does."""
@@ -27,21 +26,23 @@ def masked_secrets(secrets: Iterable[ReadOnlyTree]) -> Sequence[ReadOnlyTree]:
 
 
 class ValueMask:
-    """Masks the values of Secrets: as they are, and in base64. Names of objects are no values."""
+    """Masks the values of Secrets: as they are, and in base64. Names of objects are no values.
+
+    Shorter ones than `MIN_LENGTH` are not looked for: they are parts of words.
+    """
 
     def __init__(self, secrets: Iterable[ReadOnlyTree], names: Collection[str]) -> None:
         values = {value for secret in secrets for value in _values(secret) if value not in names}
-        longest_first = sorted(values, key=lambda value: (-len(value), value))
-        self._pattern = re.compile("|".join(map(re.escape, longest_first)))
-        self._parts = [orjson.dumps(value)[1:-1] for value in longest_first]
+        self._values = Literals(values)
+        self._in_trees = Literals([_in_json(value) for value in values])
 
     def text(self, text: str) -> str:
-        return self._pattern.sub(MASK, text) if self._parts and len(text) >= MIN_LENGTH else text
+        return self._values.replace(text, MASK)
 
     def tree(self, tree: Any) -> Any:
         """Return a tree with all of its texts masked, but what says what it is about."""
-        content = orjson.dumps(tree)  # few trees quote a value
-        return self._masked(tree) if any(part in content for part in self._parts) else tree
+        # Few trees quote a value.
+        return self._masked(tree) if self._in_trees.occur_in(orjson.dumps(tree)) else tree
 
     def trees(self, trees: Iterable[ReadOnlyTree]) -> Sequence[ReadOnlyTree]:
         return [*map(self.tree, trees)]
@@ -75,3 +76,7 @@ def _values(secret: ReadOnlyTree) -> Iterator[str]:
                 for line in map(str.strip, value.splitlines())
                 if len(line) >= MIN_LENGTH and _PEM_FRAME.fullmatch(line) is None
             )
+
+
+def _in_json(text: str) -> str:
+    return orjson.dumps(text).decode()[1:-1]
