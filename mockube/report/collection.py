@@ -125,7 +125,12 @@ def without_secrets(recording: Recording) -> Recording:
         marks=mask.trees(recording.marks),
         faults=mask.trees(recording.faults),
         logs=[
-            replace(log, lines=[*map(mask.text, log.lines)], problem=mask.text(log.problem))
+            replace(
+                log,
+                # A part of a value, at the end of a line that is cut before, would not be found.
+                lines=[mask.text(line)[:MAX_LOG_LINE] for line in log.lines],
+                problem=mask.text(log.problem),
+            )
             for log in recording.logs
         ],
         explanations=mask.trees(recording.explanations),
@@ -308,9 +313,13 @@ async def _read_logs(client: Client, chosen: Sequence[Candidate]) -> tuple[Seque
         path = f"{PODS.path(log.namespace, log.pod, 'log')}?{query}"
         try:
             async with client.download(path, timeout_seconds=_LOG_SECONDS) as stream:
-                text = (await stream.read()).decode(errors="replace")
+                content = await stream.read()
         except (ApiError, NoResponse) as error:
             return replace(log, problem=str(error))
-        return replace(log, lines=[line[:MAX_LOG_LINE] for line in text.splitlines()])
+        lines = content.decode(errors="replace").splitlines()
+        if len(content) < MAX_LOG:
+            return replace(log, lines=lines)
+        # The last line may be cut within a value of a Secret, which is not found then.
+        return replace(log, lines=lines[:-1], problem="" if lines[1:] else "its line is too long")
 
     return await _gather(read, places[:MAX_LOGS]), max(0, len(places) - MAX_LOGS)
