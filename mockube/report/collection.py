@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mockube import control_objects
 from mockube.apimachinery import meta
-from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.discovery import ACCEPT, ROOTS, DiscoveredResource, parse
 from mockube.client.kinds import PODS
@@ -172,10 +172,8 @@ def _notes(
 
 
 async def _list_control(client: Client, kind: AnyResource) -> Sequence[ReadOnlyTree]:
-    try:
+    with control_objects.needs_control():
         return (await client.list(kind)).items
-    except NotFound as error:
-        raise Missing(control_objects.OFF) from error
 
 
 async def _list_objects(

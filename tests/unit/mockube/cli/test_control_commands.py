@@ -2,9 +2,10 @@
 
 import pytest
 
+from mockube.apimachinery.status import Details, NotFound, not_found
 from mockube.cli import clock, fault, mark, requests
 from mockube.cli.parsing import CommandParser
-from mockube.control_objects import object_of, selector, table_rows
+from mockube.control_objects import FORKS, MARKS, NoControl, object_of, post, rewind, selector, table_rows
 from mockube.failure import UsageError
 
 
@@ -130,3 +131,30 @@ def test_arguments_describe_an_advance(arguments, spec):
 def test_object_of_a_condition_needs_a_name():
     with pytest.raises(UsageError, match="name the object"):
         clock.advance_of(read(clock, "until", "Ready", "pods"))
+
+
+class RefusingClient:
+    """A client whose server answers each creation with an error."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def with_timeout(self, _):
+        return self
+
+    async def create(self, *_):
+        raise self.error
+
+
+async def test_server_without_control_is_reported_by_what_is_posted():
+    client = RefusingClient(NotFound("the server could not find the requested resource", Details()))
+    with pytest.raises(NoControl, match="the server has no control"):
+        await post(client, FORKS, {"name": "copy"})
+    with pytest.raises(NoControl, match="the server has no control"):
+        await rewind(client, "good")
+
+
+async def test_mark_that_does_not_exist_is_reported_by_what_is_posted():
+    client = RefusingClient(not_found(MARKS.group_resource, "good"))
+    with pytest.raises(NotFound, match=r'"good" not found'):
+        await rewind(client, "good")

@@ -10,7 +10,6 @@ from mockube.report.collection import MAX_LOG, MAX_LOG_LINE, _read_logs, without
 from mockube.report.recording import ObjectIdentity
 from tests.support.reports import recording, tree_of
 
-
 SECRET = {**tree_of("Secret", "db"), "data": {"password": "aHVudGVyMi1zZWNyZXQ="}}
 LONG = b"x" * (MAX_LOG_LINE - 8) + b"hunter2-secret" + b"x" * 10_000
 
