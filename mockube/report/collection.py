@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, TypeVar
 from urllib.parse import urlencode
 
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 
 from mockube import control_objects
 from mockube.apimachinery import meta
-from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.discovery import ACCEPT, ROOTS, DiscoveredResource, parse
 from mockube.client.kinds import PODS
@@ -48,13 +49,14 @@ _NO_PROBLEM: Final = "NoProblem"
 
 
 async def collect(
-    client: Client, subject: Subject, stop_faults: Callable[[], None], seconds: float
+    client: Client, subject: Subject, seconds: float, *, ends_faults: bool = False
 ) -> Recording:
-    """Return what a report of the cluster of a server contains."""
-    begin = await _time_of(client)
+    """Return what a report of the cluster of a server contains. If `ends_faults`, faults are deleted, as they could refuse its requests."""
     requests = await _list_control(client, REQUESTS)
+    begin = await _time_of(client)
     marks, faults = [sorted(await _list_control(client, kind), key=meta.name) for kind in (MARKS, FAULTS)]
-    await asyncio.to_thread(stop_faults)
+    if ends_faults:
+        await _delete_faults(client, faults)
     documents = [await client.raw("GET", root, accept=ACCEPT) for root in ROOTS]
     history = await read_all_changes(client, seconds)
     objects, refused = await _list_objects(client, parse(documents).resources)
@@ -90,6 +92,12 @@ async def collect(
         notes=[*_notes(history, refused, older, omitted_logs, len(chosen))],
     )
     return without_secrets(recording)
+
+
+async def _delete_faults(client: Client, faults: Sequence[ReadOnlyTree]) -> None:
+    for fault in faults:
+        with suppress(NotFound):
+            await client.delete(FAULTS, Key.of(fault))
 
 
 async def _time_of(client: Client) -> str:

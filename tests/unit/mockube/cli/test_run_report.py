@@ -6,7 +6,8 @@ from mockube.cli.run import _write_report
 
 
 def test_report_that_fails_is_a_line(tmp_path, monkeypatch, capsys):
-    async def fail(*_):
+    async def fail(*_, ends_faults):
+        assert ends_faults
         raise KeyError("replicas")
 
     monkeypatch.setattr("mockube.client.kubeconfig.read", lambda _: None)
