@@ -10,15 +10,15 @@ from msgspec.structs import replace
 
 from mockube import control_objects
 from mockube.apimachinery import meta
-from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.status import ApiError, Forbidden, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.discovery import ACCEPT, ROOTS, DiscoveredResource, parse
 from mockube.client.kinds import PODS
 from mockube.client.resources import AnyResource, Key
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
-from mockube.control_objects import CLOCK, CLOCKS, FAULTS, MARKS, REQUESTS
-from mockube.failure import Missing
+from mockube.control_objects import CHANGES, CLOCK, CLOCKS, FAULTS, MARKS, REQUESTS
+from mockube.failure import Failure, Missing
 from mockube.history.all_changes import AllChanges, read_all_changes
 
 from .candidates import Candidate, candidates, unhealthy_containers
@@ -52,16 +52,20 @@ async def collect(
     client: Client, subject: Subject, seconds: float, *, ends_faults: bool = False
 ) -> Recording:
     """Return what a report of the cluster of a server contains. If `ends_faults`, faults are deleted, as they could refuse its requests."""
-    requests = await _list_control(client, REQUESTS)
+    problems: dict[str, ApiError] = {}
+    """Why a resource could not be listed."""
+    requests = await _list_control(client, REQUESTS, problems)
     begin = await _time_of(client)
-    marks, faults = [sorted(await _list_control(client, kind), key=meta.name) for kind in (MARKS, FAULTS)]
+    marks, faults = [
+        sorted(await _list_control(client, kind, problems), key=meta.name) for kind in (MARKS, FAULTS)
+    ]
     if ends_faults:
         await _delete_faults(client, faults)
     documents = [await client.raw("GET", root, accept=ACCEPT) for root in ROOTS]
-    history = await read_all_changes(client, seconds)
-    objects, refused = await _list_objects(client, parse(documents).resources)
-    events, problem = await _list(client, _EVENTS)
-    refused |= {"events": problem} if problem else {}
+    history = await _read_changes(client, seconds, problems)
+    objects = await _list_objects(client, parse(documents).resources, problems)
+    _check_secrets(problems)
+    events = await _list(client, _EVENTS, "events", problems)
     chosen = candidates(objects)
     explained = [
         (candidate, status)
@@ -71,6 +75,7 @@ async def collect(
     logs, omitted_logs = await _read_logs(client, [candidate for candidate, _ in explained])
     created = {change["object"].get("uid") for change in history.changes if change["type"] == "ADDED"}
     older = sum(meta.uid(tree) not in created for trees in objects.values() for tree in trees)
+    refused = {resource: error.message for resource, error in problems.items()}
     if begin and begin == await _time_of(client):
         requests = [*map(_without_duration, requests)]
     recording = Recording(
@@ -166,10 +171,12 @@ def _notes(
     if history.ignored:
         yield f"{history.ignored} writes of Leases and Events are left out."
     yield from history.omitted()
-    if older:
+    if older and history.revision:
         yield f"The history begins after the creation of {older} objects: `mockube up --history=all` keeps all of it."
     for resource, problem in sorted(refused.items()):
         yield f"{resource} could not be listed: {problem}"
+    if SECRETS in refused:
+        yield "The values of Secrets are not masked where other texts quote them."
     if candidate_count > MAX_EXPLANATIONS:
         yield f"{candidate_count - MAX_EXPLANATIONS} objects that may have a problem are not explained."
     if omitted_logs:
@@ -179,15 +186,37 @@ def _notes(
 # --- lists
 
 
-async def _list_control(client: Client, kind: AnyResource) -> Sequence[ReadOnlyTree]:
-    with control_objects.needs_control():
-        return (await client.list(kind)).items
+async def _list_control(
+    client: Client, kind: AnyResource, problems: dict[str, ApiError]
+) -> Sequence[ReadOnlyTree]:
+    """Return the objects of a kind of control; none, and the problem, if the user may not list them."""
+    try:
+        with control_objects.needs_control():
+            return (await client.list(kind)).items
+    except Forbidden as error:
+        problems[str(kind.group_resource)] = error
+        return ()
+
+
+async def _read_changes(client: Client, seconds: float, problems: dict[str, ApiError]) -> AllChanges:
+    try:
+        return await read_all_changes(client, seconds)
+    except Forbidden as error:
+        problems[str(CHANGES.group_resource)] = error
+        return AllChanges()
+
+
+def _check_secrets(problems: Mapping[str, ApiError]) -> None:
+    """Refuse a report whose masks would lack values of Secrets that the user may read, and that other texts may quote."""
+    error = problems.get(SECRETS)
+    if error is not None and not isinstance(error, Forbidden):
+        raise Failure(f"Secrets could not be listed, so that their values cannot be masked: {error.message}")
 
 
 async def _list_objects(
-    client: Client, resources: Sequence[DiscoveredResource]
-) -> tuple[dict[str, Sequence[ReadOnlyTree]], dict[str, str]]:
-    """Return the objects of all kinds by resource, and why those of some cannot be listed."""
+    client: Client, resources: Sequence[DiscoveredResource], problems: dict[str, ApiError]
+) -> dict[str, Sequence[ReadOnlyTree]]:
+    """Return the objects of all kinds by resource."""
     rows = {
         str(found.resource.group_resource): found.resource
         for found in resources
@@ -196,21 +225,20 @@ async def _list_objects(
         and found.resource.group not in _GROUPS_NOT_LISTED
     }
 
-    async def read(name: str) -> tuple[str, Sequence[ReadOnlyTree], str]:
+    async def read(name: str) -> tuple[str, Sequence[ReadOnlyTree]]:
         row = rows[name]
-        items, problem = await _list(client, row.path("", ""))
+        items = await _list(client, row.path("", ""), name, problems)
         head = {"kind": row.kind, "apiVersion": row.api_version}
         trees = [{**head, **item} for item in items]
-        return name, sorted(trees, key=lambda tree: (meta.namespace(tree), meta.name(tree))), problem
+        return name, sorted(trees, key=lambda tree: (meta.namespace(tree), meta.name(tree)))
 
-    found = await _gather(read, sorted(rows))
-    return {name: trees for name, trees, _ in found if trees}, {
-        name: problem for name, _, problem in found if problem
-    }
+    return {name: trees for name, trees in await _gather(read, sorted(rows)) if trees}
 
 
-async def _list(client: Client, path: str) -> tuple[list[ReadOnlyTree], str]:
-    """Return all objects of a path, and why there are no more."""
+async def _list(
+    client: Client, path: str, name: str, problems: dict[str, ApiError]
+) -> Sequence[ReadOnlyTree]:
+    """Return all objects of a path; if there is a problem, those before it."""
     items: list[ReadOnlyTree] = []
     token = ""
     while True:
@@ -218,11 +246,12 @@ async def _list(client: Client, path: str) -> tuple[list[ReadOnlyTree], str]:
         try:
             page = await client.raw("GET", f"{path}?{query}")
         except ApiError as error:
-            return items, error.message
+            problems[name] = error
+            return items
         items += page.get("items") or ()
         token = page["metadata"].get("continue") or ""
         if not token:
-            return items, ""
+            return items
 
 
 async def _gather(work: Callable[[S], Awaitable[T]], values: Iterable[S]) -> list[T]:

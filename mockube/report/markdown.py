@@ -34,8 +34,10 @@ def _lines(summary: ReadOnlyTree) -> Iterator[str]:
         yield from _fenced(summary["message"].splitlines())
         yield ""
     counts = summary["counts"]
+    revision = f", revision {summary['revision']}" if "revision" in summary else ""
+    time = f", {summary['time']}" if "time" in summary else ""
     yield (
-        f"Kubernetes {summary['kubernetes']}, revision {summary['revision']}, {summary.get('time', '')}: {counts['objects']} objects, "
+        f"Kubernetes {summary['kubernetes']}{revision}{time}: {counts['objects']} objects, "
         f"{counts['notHealthy']} not healthy, {counts['changes']} changes, {counts['requests']} requests, {counts['events']} events."
     )
     yield from _problems(summary.get("problems", ()))

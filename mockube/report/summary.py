@@ -155,7 +155,7 @@ def summarize(
         "result": recording.subject.result,
         "message": recording.subject.text,
         "kubernetes": recording.version,
-        "revision": recording.revision,
+        "revision": recording.revision or None,
         "time": _last_time(recording),
         "counts": {
             "objects": sum(map(len, recording.objects.values())),

@@ -31,7 +31,7 @@ export function Summary({ recording, filter, change }) {
         <h2>${summary.title || "A cluster of mockube"}</h2>
         ${summary.result && html`<p class="cause bad">${summary.result}</p>`}
         ${summary.message && html`<pre class="log">${summary.message}</pre>`}
-        <p class="muted">Kubernetes ${summary.kubernetes} at ${summary.time || `revision ${summary.revision}`}: ${counts.objects} objects, ${counts.notHealthy} not healthy,${" "}
+        <p class="muted">Kubernetes ${summary.kubernetes}${summary.time ? ` at ${summary.time}` : summary.revision ? ` at revision ${summary.revision}` : ""}: ${counts.objects} objects, ${counts.notHealthy} not healthy,${" "}
           ${counts.changes} changes, ${counts.requests} requests, ${counts.events} events.</p>
       </div>
       <div class="columns">

@@ -1,6 +1,10 @@
 """What a report reads of a server."""
 
-from mockube.apimachinery.status import ServiceUnavailable
+import pytest
+
+from mockube.apimachinery.status import Forbidden, ServiceUnavailable
+from mockube.failure import Failure
+from mockube.report.writing import WRITERS
 from tests.support.report_server import ReportServer, collected
 from tests.support.reports import tree_of
 
@@ -26,3 +30,33 @@ def test_faults_stay_unless_they_are_to_end():
     server = ReportServer(objects={"faults": [fault]}, errors={"pods": ServiceUnavailable("no pods today")})
     assert collected(server).refused == {"pods": "no pods today"}
     assert not any(each.startswith("delete") for each in server.sent)
+
+
+def test_user_who_may_not_list_what_control_has_gets_the_rest_of_the_report():
+    plurals = ("requests", "marks", "faults", "changes", "clocks", "cluster")
+    pod = tree_of("Pod", "web")
+    found = collected(ReportServer(objects={"pods": [pod]}, errors=dict.fromkeys(plurals, Forbidden("no"))))
+    assert found.objects["pods"] == [pod]
+    assert [note.partition(".control")[0] for note in found.notes] == [
+        "changes",
+        "faults",
+        "marks",
+        "requests",
+    ]
+    text = WRITERS[".md"](found)
+    assert "Kubernetes v1.37.2: 1 objects" in text
+    assert "- requests.control.mockube.dev could not be listed: no" in text
+
+
+def test_report_that_cannot_mask_the_values_of_secrets_is_refused():
+    server = ReportServer(errors={"secrets": ServiceUnavailable("no secrets today")})
+    with pytest.raises(Failure, match="their values cannot be masked: no secrets today"):
+        collected(server)
+
+
+def test_report_of_a_user_who_may_not_list_secrets_says_that_their_values_are_not_masked():
+    found = collected(ReportServer(errors={"secrets": Forbidden("not yours")}))
+    assert found.notes == [
+        "secrets could not be listed: not yours",
+        "The values of Secrets are not masked where other texts quote them.",
+    ]
