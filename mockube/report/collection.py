@@ -294,25 +294,35 @@ async def _explain(client: Client, chosen: Sequence[Candidate]) -> Sequence[tupl
     """Return the candidates that are still there, with the statuses of their Explanations."""
 
     async def explain(candidate: Candidate) -> tuple[Candidate, ReadOnlyTree | None]:
-        tree = candidate.tree
-        try:
-            explanation = await control_objects.explain_object(
-                client, meta.api_version(tree), meta.kind(tree), Key.of(tree)
-            )
-        except Missing:
-            return candidate, None
-        except (ApiError, NoResponse) as error:
-            cause = f"the server does not explain it: {error}"
-            named = {
-                "apiVersion": meta.api_version(tree),
-                "kind": meta.kind(tree),
-                "name": meta.name(tree),
-                "namespace": meta.namespace(tree),
-            }
-            return candidate, {"state": "Unknown", "cause": cause, "object": named}
-        return candidate, explanation["status"]
+        following: Candidate | None = candidate
+        while following is not None:
+            try:
+                return following, await _explanation_of(client, following.tree)
+            except Missing:  # it was deleted meanwhile, and the others have the same cause
+                following = following.without_first()
+        return candidate, None
 
     return [(candidate, status) for candidate, status in await _gather(explain, chosen) if status is not None]
+
+
+async def _explanation_of(client: Client, tree: ReadOnlyTree) -> ReadOnlyTree:
+    """Return the status of an object's Explanation; raise Missing if the object does not exist any more."""
+    named = {
+        "apiVersion": meta.api_version(tree),
+        "kind": meta.kind(tree),
+        "name": meta.name(tree),
+        "namespace": meta.namespace(tree),
+        "uid": meta.uid(tree),
+    }
+    try:
+        explanation = await control_objects.explain_object(
+            client, meta.api_version(tree), meta.kind(tree), Key.of(tree)
+        )
+    except (control_objects.NoControl, ApiError, NoResponse) as error:
+        cause = f"the server does not explain it: {error}"
+        return {"state": "Unknown", "cause": cause, "object": named}
+    status: ReadOnlyTree = explanation["status"]
+    return status
 
 
 async def _explain_refusals(client: Client, requests: Sequence[ReadOnlyTree]) -> Mapping[str, ReadOnlyTree]:

@@ -2,8 +2,11 @@
 
 import pytest
 
-from mockube.apimachinery.status import Forbidden, ServiceUnavailable
+from mockube.apimachinery.status import Forbidden, NotFound, ServiceUnavailable, TooManyRequests, not_found
+from mockube.client.kinds import PODS
 from mockube.failure import Failure
+from mockube.report.recording import ObjectIdentity
+from mockube.report.summary import summarize
 from mockube.report.writing import WRITERS
 from tests.support.report_server import ReportServer, collected
 from tests.support.reports import tree_of
@@ -60,3 +63,38 @@ def test_report_of_a_user_who_may_not_list_secrets_says_that_their_values_are_no
         "secrets could not be listed: not yours",
         "The values of Secrets are not masked where other texts quote them.",
     ]
+
+
+CRASHED = {"phase": "Failed", "reason": "Evicted"}
+
+
+def crashed(*names):
+    return [tree_of("Pod", name, owner="web", status=CRASHED) for name in names]
+
+
+def test_pods_that_are_alike_stay_in_the_report_if_the_first_one_is_deleted_meanwhile():
+    pods = crashed("a", "b", "c")
+    errors = {name: not_found(PODS.group_resource, name) for name in ("a", "b")}
+    found = collected(ReportServer(objects={"pods": pods}, errors=errors))
+    assert [each["object"]["name"] for each in found.explanations] == ["c"]
+    assert not found.similar
+    errors = {"a": not_found(PODS.group_resource, "a")}
+    found = collected(ReportServer(objects={"pods": pods}, errors=errors))
+    assert [other.name for other in found.similar[ObjectIdentity("pods", "default", "b")]] == ["c"]
+    assert summarize(found)["counts"]["notHealthy"] == 2
+
+
+def test_pod_that_is_deleted_meanwhile_is_not_in_the_report():
+    errors = {"a": not_found(PODS.group_resource, "a")}
+    assert not collected(ReportServer(objects={"pods": crashed("a")}, errors=errors)).explanations
+
+
+@pytest.mark.parametrize(
+    "error", [TooManyRequests("later"), NotFound("the server could not find the requested resource")]
+)
+def test_pod_that_the_server_does_not_explain_has_its_place_and_the_reason(error):
+    found = collected(ReportServer(objects={"pods": crashed("a", "b")}, errors={"a": error}))
+    (problem,) = summarize(found)["problems"]
+    assert (problem["state"], problem["key"], problem["similar"]) == ("Unknown", "pods|default|a", ["b"])
+    assert problem["cause"].startswith("the server does not explain it: ")
+    assert problem["commands"]
