@@ -84,7 +84,7 @@ def _refusals(refused: Sequence[ReadOnlyTree]) -> Iterator[str]:
     for each in refused:
         times = f", {each['count']} times" if each["count"] > 1 else ""
         fault = f", by the fault {_code(each['fault'])}" if each.get("fault") else ""
-        yield f"- {each['code']} {_code(each['verb'] + ' ' + each.get('uri', ''))} of {_code(each.get('user', ''))}{times}{fault}: {_text(each.get('cause') or each.get('message', ''))}"
+        yield f"- {each['code']} {_code(each['verb'] + ' ' + each.get('uri', ''))} of {_code(each.get('user', 'nobody'))}{times}{fault}: {_text(each.get('cause') or each.get('message', ''))}"
         yield from (f"  - {_remedy(remedy)}" for remedy in each.get("remedies", ()))
         if each.get("command"):
             yield f"  - {_code(each['command'])}"

@@ -263,7 +263,7 @@ class _Summarizer:
             "time": spec["time"],
             "user": spec.get("user", ""),
             "agent": spec.get("agent", ""),
-            "verb": spec.get("verb", ""),
+            "verb": spec.get("verb", "-"),
             "uri": spec.get("uri", ""),
             "code": status["code"],
             "message": status.get("message", ""),

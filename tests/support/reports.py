@@ -58,6 +58,7 @@ def changes_to(kind, name, *versions, first=1, users=()):
 
 
 def request(name, code, *, user="bob", verb="create", message="", **status):
+    """Return a Request that has ended: as the server does, without fields that are empty."""
     spec = {
         "time": "2026-01-01T00:00:00.000000Z",
         "user": user,
@@ -65,7 +66,12 @@ def request(name, code, *, user="bob", verb="create", message="", **status):
         "resource": "pods",
         "uri": "/api/v1/pods",
     }
-    return {"metadata": {"name": name}, "spec": spec, "status": {"code": code, "message": message, **status}}
+    status = {"code": code, "seconds": 0.1, "message": message, **status}
+    return {"metadata": {"name": name}, "spec": _without_empty(spec), "status": _without_empty(status)}
+
+
+def _without_empty(fields):
+    return {name: value for name, value in fields.items() if value}
 
 
 def explanation(tree, cause, **fields):

@@ -180,3 +180,10 @@ def test_commands_are_whole_or_left_out():
 def test_cause_opens_no_block(cause, line):
     text = WRITERS[".md"](recording(explanations=[explanation(POD, cause)]))
     assert f"\n\n{line}\n" in text
+
+
+@pytest.mark.parametrize("suffix", [*WRITERS])
+def test_request_without_a_verb_and_a_user_is_in_each_format(suffix):
+    refused = recording(requests=[request("1", 405, user="", verb="")], revision=5)
+    assert WRITERS[suffix](refused)
+    assert "- 405 `- /api/v1/pods` of `nobody`: " in WRITERS[".md"](refused)
