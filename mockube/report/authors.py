@@ -7,6 +7,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 _SYSTEM: Final = "system:"
 _ACCOUNTS: Final = "system:serviceaccount:"
+_ANONYMOUS: Final = "system:anonymous"
 _OWN_ACCOUNTS: Final = "system:serviceaccount:kube-"
 
 
@@ -28,6 +29,14 @@ class Author(NamedTuple):
 
 
 def is_component(user: str) -> bool:
-    """Return whether a user is a part of the control plane, or a node."""
+    """Return whether the author of a write is a part of the control plane, or a node; one that is not known counts as one."""
+    return not user or is_component_client(user)
+
+
+def is_component_client(user: str) -> bool:
+    """Return whether requests of a user are those of a part of the control plane, or of a node.
+
+    Those without a user, or of the anonymous one, are of a client without valid credentials.
+    """
     is_account = user.startswith(_ACCOUNTS) and not user.startswith(_OWN_ACCOUNTS)
-    return not user or (user.startswith(_SYSTEM) and not is_account)
+    return user.startswith(_SYSTEM) and user != _ANONYMOUS and not is_account

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .authors import is_component
+from .authors import is_component_client
 
 MAX_REFUSALS: Final = 20
 _USUAL: Final = (404, 409, 410)
@@ -48,4 +48,4 @@ def _is_refused(request: ReadOnlyTree) -> bool:
         return False
     if status.get("fault"):
         return True
-    return code not in _USUAL and not is_component(request["spec"].get("user", ""))
+    return code not in _USUAL and not is_component_client(request["spec"].get("user", ""))

@@ -162,5 +162,6 @@ def test_bodies_of_old_requests_are_left_out_before_all_else():
 
 
 def test_page_says_which_users_are_components():
-    requests = [request("1", 200, user="bob"), request("2", 200, user="system:node:node-1")]
+    users = ["bob", "system:node:node-1", "", "system:anonymous"]
+    requests = [request(user, 200, user=user) for user in users]
     assert data_of(page_of(recording(requests=requests)))["components"] == ["system:node:node-1"]
