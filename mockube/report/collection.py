@@ -33,6 +33,8 @@ SECONDS: Final = 300.0
 """How long a list or the history may take."""
 MAX_EXPLANATIONS: Final = 100
 """The objects that are explained: more have the same causes."""
+MAX_REFUSALS: Final = 20
+"""The refused requests that are explained, the newest ones."""
 MAX_LOGS: Final = 60
 LOG_LINES: Final = 40
 MAX_LOG: Final = 256 * 1024
@@ -332,7 +334,7 @@ async def _explain_refusals(client: Client, requests: Sequence[ReadOnlyTree]) ->
         except (Missing, ApiError, NoResponse):
             return name, None
 
-    names = [refusal.name for refusal in refusals(requests)]
+    names = [refusal.name for refusal in refusals(requests)[:MAX_REFUSALS]]
     return {name: status for name, status in await _gather(explain, names) if status is not None}
 
 

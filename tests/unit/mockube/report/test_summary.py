@@ -187,3 +187,16 @@ def test_request_without_a_verb_and_a_user_is_in_each_format(suffix):
     refused = recording(requests=[request("1", 405, user="", verb="")], revision=5)
     assert WRITERS[suffix](refused)
     assert "- 405 `- /api/v1/pods` of `nobody`: " in WRITERS[".md"](refused)
+
+
+def test_refused_requests_faults_and_marks_that_are_left_out_are_counted():
+    found = recording(
+        requests=[request(str(n), 403, message=f"refused {n}") for n in range(300)],
+        faults=[{"metadata": {"name": f"fault-{n}"}, "spec": {}} for n in range(21)],
+        marks=[{"metadata": {"name": f"mark-{n}"}, "spec": {"revision": n}} for n in range(22)],
+    )
+    assert summarize(found)["notes"] == [
+        "280 more refused requests are left out.",
+        "1 more faults are left out.",
+        "2 more marks are left out.",
+    ]
