@@ -95,10 +95,16 @@ async def collect(
         explanations=[status for _, status in explained],
         similar={candidate.identity: candidate.similar for candidate, _ in explained if candidate.similar},
         refusals=await _explain_refusals(client, requests),
-        subject=subject,
+        subject=_encodable(subject),
         notes=[*_notes(history, refused, older, omitted_logs, len(chosen))],
     )
     return without_secrets(recording)
+
+
+def _encodable(subject: Subject) -> Subject:
+    """Return a subject whose texts are valid in UTF-8: an argument of a command, or a message, may be made of other bytes."""
+    title, text = (part.encode(errors="backslashreplace").decode() for part in (subject.title, subject.text))
+    return Subject(title=title, result=subject.result, text=text)
 
 
 async def _delete_faults(client: Client, faults: Sequence[ReadOnlyTree]) -> None:

@@ -72,5 +72,5 @@ class ReportServer:
             raise error
 
 
-def collected(server, **options):
-    return asyncio.run(collect(server, NO_SUBJECT, seconds=1.0, **options))
+def collected(server, subject=NO_SUBJECT, **options):
+    return asyncio.run(collect(server, subject, seconds=1.0, **options))

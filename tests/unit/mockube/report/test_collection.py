@@ -5,7 +5,7 @@ import pytest
 from mockube.apimachinery.status import Forbidden, NotFound, ServiceUnavailable, TooManyRequests, not_found
 from mockube.client.kinds import PODS
 from mockube.failure import Failure
-from mockube.report.recording import ObjectIdentity
+from mockube.report.recording import ObjectIdentity, Subject
 from mockube.report.summary import summarize
 from mockube.report.writing import WRITERS
 from tests.support.report_server import ReportServer, collected
@@ -98,3 +98,10 @@ def test_pod_that_the_server_does_not_explain_has_its_place_and_the_reason(error
     assert (problem["state"], problem["key"], problem["similar"]) == ("Unknown", "pods|default|a", ["b"])
     assert problem["cause"].startswith("the server does not explain it: ")
     assert problem["commands"]
+
+
+@pytest.mark.parametrize("suffix", [*WRITERS])
+def test_command_with_an_argument_that_is_not_utf_8_has_a_report_in_each_format(suffix):
+    subject = Subject(title="mockube run -- echo \udce9", text="no \udce9")
+    assert WRITERS[suffix](collected(ReportServer(), subject)).encode()
+    assert "echo \\udce9" in WRITERS[".md"](collected(ReportServer(), subject))
