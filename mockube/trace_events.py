@@ -67,10 +67,11 @@ def trace(recorded: Recorded) -> bytes:
         change["revision"]: _microseconds(change["time"]) for change in recorded.changes if change.get("time")
     }
     end = _end(recorded, times)
+    first = next(iter(times.values()), end)
     tracks = [
         *_request_tracks(recorded.requests, end),
         *_reconciliation_tracks(recorded.controllers),
-        *_object_tracks(recorded.changes, end),
+        *_object_tracks(recorded.changes, first, end),
     ]
     global_marks = [*_marks(recorded.marks, times), *_faults(recorded.faults)]
     return orjson.dumps(
@@ -175,10 +176,11 @@ class _Lane(Struct, kw_only=True):
     since: int = 0
 
 
-def _object_tracks(changes: Sequence[ReadOnlyTree], end: int) -> Sequence[Track]:
+def _object_tracks(changes: Sequence[ReadOnlyTree], first: int, end: int) -> Sequence[Track]:
+    """Return the tracks of objects. A change without a time has that of the one before; those before the first time have this one."""
     lanes: dict[tuple[str, str, str], _Lane] = {}
     by_uid: dict[str, _Lane] = {}
-    last = 0
+    last = first
     for change in changes:
         about = change["object"]
         last = max(last, _microseconds(change["time"])) if change.get("time") else last

@@ -440,6 +440,30 @@ async def test_rules_of_queues_plots_and_drains(client):
     }
 
 
+HISTORY_RULES = """
+async () => {
+  const folder = new URL(".", document.querySelector("script[type=module]").src).href;
+  const { History } = await import(`${folder}history.js`);
+  const history = new History();
+  const add = (revision, time) => history.add({ revision, time, type: "ADDED", object: { kind: "Pod", resource: "pods", name: `p${revision}` }, patch: [{ value: { metadata: {}, status: {} } }] });
+  add(1);
+  const isOfNow = history.begin > 1e12 && history.end > 1e12;
+  add(2);
+  add(3, "2026-01-01T00:00:03.000000Z");
+  add(4);
+  add(5, "2026-01-01T00:00:05.000000Z");
+  const seconds = (times) => Array.from(times, (time) => (time - Date.parse("2026-01-01T00:00:00Z")) / 1000);
+  return { isOfNow, times: seconds(history.time.slice(0, 5)), states: seconds(history.lanes.map(({ states }) => states[0].time)), begin: seconds([history.begin]) };
+}
+"""
+
+
+async def test_changes_before_the_first_time_are_at_it(client):
+    async with opened(client) as page:
+        found = await page.tab.evaluate(HISTORY_RULES)
+    assert found == {"isOfNow": True, "times": [3, 3, 3, 3, 5], "states": [3, 3, 3, 3, 5], "begin": [3]}
+
+
 async def test_drain_asks_before_it_evicts_pods_without_controller(client):
     await create(client, NODES, {"metadata": {"name": "node-1"}})
     await create_deployment(client)

@@ -104,6 +104,16 @@ def test_watch_in_progress_lasts_until_the_end():
     assert (slice_["ts"], slice_["dur"]) == (0, 8_000_000)
 
 
+def test_changes_before_the_first_time_are_at_it():
+    changes = [change(1), change(2, "Job", "b", uid="2"), change(5, "Job", "c", uid="3")]
+    for each in changes[:2]:
+        del each["time"]
+    assert [each["ts"] for each in events("i", changes=changes, requests=[request(4)])] == [1_000_000] * 3
+    for each in changes:
+        each.pop("time", None)
+    assert [each["ts"] for each in events("i", changes=changes, requests=[request(4)])] == [1_000_000] * 3
+
+
 def test_reconciliations_marks_and_faults_are_shown():
     one = {
         "name": "web",
