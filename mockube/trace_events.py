@@ -4,6 +4,7 @@ A client, an object and a queue of a controller are tracks. Perfetto nests the s
 have tracks of their own.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ from mockube.control_objects import LONG_VERBS
 _MAX_OPERATIONS: Final = 12
 _MAX_VALUE: Final = 200
 """The operations of a patch, and the characters of a value, that a mark has."""
+_NO_RESPONSE: Final = ", no response"
+"""What the name of a request has whose client left, or whose connection was cut."""
 _STARTING: Final = frozenset({"ContainerCreating", "PodInitializing"})
 
 
@@ -107,35 +110,36 @@ def _duration(status: ReadOnlyTree | None) -> int:
 def _request_tracks(requests: Sequence[ReadOnlyTree], end: int) -> Sequence[Track]:
     tracks: dict[tuple[str, str], Track] = {}
     for request in requests:
-        spec, status = request["spec"], request.get("status") or {}
-        verb, client = spec.get("verb") or "-", spec.get("user") or "(nobody)"
-        group = "Watches and streams" if verb in LONG_VERBS else "Requests"
+        spec = request["spec"]
+        client = spec.get("user") or "(nobody)"
+        group = "Watches and streams" if spec.get("verb") in LONG_VERBS else "Requests"
         track = tracks.setdefault((group, client), Track(group=group, name=client))
-        begin = _microseconds(spec["time"])
-        is_ended = "code" in status
-        target = "/".join(filter(None, (spec.get("resource"), spec.get("subresource")))) or spec.get(
-            "uri", ""
-        )
-        about = "/".join(filter(None, (spec.get("namespace"), spec.get("name"))))
-        details = {
-            "uri": spec.get("uri"),
-            "code": status.get("code"),
-            "message": status.get("message"),
-            "fault": status.get("fault"),
-            "revision": status.get("revision"),
-            "agent": spec.get("agent"),
-            "auditID": spec.get("auditID"),
-        }
-        track.slices.append(
-            Slice(
-                begin=begin,
-                end=begin + _duration(status) if is_ended else max(begin, end),
-                name=" ".join(filter(None, (verb, target, about))),
-                category="request" if status.get("code", 0) < 400 else "error",
-                details={name: value for name, value in details.items() if value},
-            )
-        )
+        track.slices.append(_request_slice(spec, request.get("status") or {}, end))
     return [tracks[key] for key in sorted(tracks)]
+
+
+def _request_slice(spec: ReadOnlyTree, status: ReadOnlyTree, end: int) -> Slice:
+    """Return the slice of a request; of one in progress, which has no status, up to the end."""
+    begin, is_ended = _microseconds(spec["time"]), "seconds" in status
+    target = "/".join(filter(None, (spec.get("resource"), spec.get("subresource")))) or spec.get("uri", "")
+    about = "/".join(filter(None, (spec.get("namespace"), spec.get("name"))))
+    name = " ".join(filter(None, (spec.get("verb") or "-", target, about)))
+    details = {
+        "uri": spec.get("uri"),
+        "code": status.get("code"),
+        "message": status.get("message"),
+        "fault": status.get("fault"),
+        "revision": status.get("revision"),
+        "agent": spec.get("agent"),
+        "auditID": spec.get("auditID"),
+    }
+    return Slice(
+        begin=begin,
+        end=begin + _duration(status) if is_ended else max(begin, end),
+        name=f"{name}{_NO_RESPONSE}" if is_ended and "code" not in status else name,
+        category="request" if status.get("code", 0) < 400 else "error",
+        details={key: value for key, value in details.items() if value},
+    )
 
 
 # --- controllers
@@ -305,16 +309,19 @@ def _pod_state(tree: ReadOnlyTree, status: ReadOnlyTree) -> str:
 
 
 def _marks(marks: Sequence[ReadOnlyTree], times: Mapping[int, int]) -> Iterator[Mark]:
+    """Yield the marks at their times, which an older server does not set: at that of the last change before, or the first one."""
+    revisions = sorted(times)
     for mark in marks:
-        revision = mark["spec"]["revision"]
-        before = [time for known, time in times.items() if known <= revision]
-        if before:
-            yield Mark(
-                time=max(before),
-                name=f"Mark {meta.name(mark)}",
-                category="mark",
-                details={"revision": revision},
-            )
+        revision, time = mark["spec"]["revision"], mark["spec"].get("time")
+        if not time and not revisions:
+            continue
+        before = max(0, bisect_right(revisions, revision) - 1)
+        yield Mark(
+            time=_microseconds(time) if time else times[revisions[before]],
+            name=f"Mark {meta.name(mark)}",
+            category="mark",
+            details={"revision": revision},
+        )
 
 
 def _faults(faults: Sequence[ReadOnlyTree]) -> Iterator[Mark]:

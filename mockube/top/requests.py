@@ -19,6 +19,8 @@ from .readings import Unreadable, unreadable
 WINDOW_SECONDS: Final = 60.0
 RETRY_SECONDS: Final = 2.0
 """A watch is opened that often at most."""
+NO_RESPONSE: Final = 0
+"""The code of a request whose client left, or whose connection was cut."""
 _REFUSALS: Final = (Unauthorized, Forbidden, NotFound)
 """Errors that stay."""
 
@@ -48,14 +50,14 @@ class ClientRequests(Struct, frozen=True, kw_only=True):
 def request_of(tree: ReadOnlyTree) -> SentRequest | None:
     """Return a Request that has ended; None for one in progress."""
     spec, status = tree["spec"], tree.get("status") or {}
-    if "code" not in status:
+    if "seconds" not in status:
         return None
     return SentRequest(
         time=parse_micro_time(spec["time"]).timestamp(),
         client=spec.get("user") or "(nobody)",
         verb=spec.get("verb") or "-",
-        code=status["code"],
-        seconds=status.get("seconds") or 0.0,
+        code=status.get("code", NO_RESPONSE),
+        seconds=status["seconds"],
     )
 
 

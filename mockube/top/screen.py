@@ -10,7 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.printable import printable
 
 from .readings import Maybe, Node, Pods, Reading, Unreadable, Usage
-from .requests import WINDOW_SECONDS, ClientRequests
+from .requests import NO_RESPONSE, WINDOW_SECONDS, ClientRequests
 
 T = TypeVar("T")
 MIN_ROWS: Final = 2
@@ -186,7 +186,7 @@ def _of_requests(requests: Maybe[Sequence[ClientRequests]]) -> Section:
             (
                 each.client,
                 each.verb,
-                str(each.code),
+                "-" if each.code == NO_RESPONSE else str(each.code),
                 str(each.count),
                 "-" if each.mean is None else _seconds(each.mean),
                 "-" if each.slowest is None else _seconds(each.slowest),

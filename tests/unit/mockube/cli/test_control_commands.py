@@ -58,6 +58,7 @@ def test_table_has_columns_without_priority():
     ("status", "line"),
     [
         ({}, "12:00:00.123 ... watch /api/v1/pods?watch=1 (alice, kubectl)"),
+        ({"seconds": 0}, "12:00:00.123 --- watch /api/v1/pods?watch=1 (alice, kubectl)"),
         ({"code": 503, "fault": "f"}, "12:00:00.123 503 watch /api/v1/pods?watch=1 (alice, kubectl) fault=f"),
     ],
 )
