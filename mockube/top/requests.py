@@ -122,7 +122,7 @@ class RequestFollower:
                 async for tree in watch_requests(self._client, ""):
                     self._add(tree)
             except Expired:
-                continue  # more requests arrived than it could read: it begins with the newest one
+                pass  # more requests arrived than it could read: it begins with the newest one
             except ApiError as error:
                 self._note(error)
             except NoResponse:

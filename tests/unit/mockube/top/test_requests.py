@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.apimachinery.status import Forbidden, TooManyRequests
+from mockube.apimachinery.status import Expired, Forbidden, TooManyRequests
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.top import requests
 from mockube.top.requests import RETRY_SECONDS, WINDOW_SECONDS, RequestFollower
@@ -95,3 +95,13 @@ async def test_watch_that_ends_at_once_is_opened_again_after_a_pause(clock, foll
     assert follower.opened == 1
     clock.advance(RETRY_SECONDS)
     await until(lambda: follower.opened == 2)
+
+
+async def test_watch_that_expires_is_opened_again_after_a_pause(clock, follow):
+    follower = follow([Expired("too old")], [request(5)])
+    await until(lambda: follower.opened == 1)
+    await yield_to_loop(20)
+    assert follower.opened == 1
+    clock.advance(RETRY_SECONDS)
+    await until(lambda: len(follower.recent()) == 1)
+    assert follower.problem is None
