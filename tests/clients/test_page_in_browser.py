@@ -328,6 +328,24 @@ async def test_why_panel_shows_cause_and_what_would_change_it(client):
         await page.text("kubectl -n default delete pod web-1-a --force")
 
 
+async def test_cause_that_is_not_known_is_not_shown_as_one(client):
+    metadata = {"name": "held", "finalizers": ["example.com/held"]}
+    await create(client, CONFIG_MAPS, {"metadata": metadata})
+    await client.delete(f"{CONFIG_MAPS}/held")
+    async with opened(client) as page:
+        await page.go("#/objects?select=configmaps|default|held&tab=why")
+        await page.text(re.compile("^Not known: "))
+
+
+async def test_changes_of_an_object_whose_name_has_a_comma_are_its_own(client):
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    for name in ("a,b=c", "a"):
+        await create(client, roles, {"metadata": {"name": name}, "rules": []})
+    async with opened(client) as page:
+        await page.go("#/objects?select=clusterroles.rbac.authorization.k8s.io||a%2Cb%3Dc&tab=changes")
+        await expect(page.tab.locator("ol.changes > li")).to_have_count(1)
+
+
 async def test_activity_counts_requests(client):
     for _ in range(3):
         await client.get(f"{CONFIG_MAPS}/none", User_Agent="tester")

@@ -51,9 +51,12 @@ export async function get(path, { signal } = {}) {
   return found(rest, objects, selectorOf(query), then ? Number(then[1]) : 0);
 }
 
+/** Return the values of a field selector by their fields; a comma or = within a value has a backslash before it. */
 function selectorOf(query) {
   const text = new URLSearchParams(query ?? "").get("fieldSelector") ?? "";
-  return Object.fromEntries(text.split(",").filter(Boolean).map((each) => each.split("=")));
+  const parts = text.match(/(?:[^\\,=]|\\.)+/g) ?? [];
+  const values = parts.map((part) => part.replace(/\\(.)/g, "$1"));
+  return Object.fromEntries(values.filter((_, index) => index % 2 === 0).map((field, index) => [field, values[2 * index + 1]]));
 }
 
 /** The version is that of the last change that the report has: up to it, the history is complete. */
