@@ -1,9 +1,11 @@
 """The commands of control: what they send for their flags, and how they print what the server returns."""
 
+from argparse import Namespace
+
 import pytest
 
 from mockube.apimachinery.status import Details, NotFound, not_found
-from mockube.cli import clock, fault, mark, requests
+from mockube.cli import clock, fault, fork, mark, requests
 from mockube.cli.parsing import CommandParser
 from mockube.control_objects import FORKS, MARKS, NoControl, object_of, post, rewind, selector, table_rows
 from mockube.failure import UsageError
@@ -159,3 +161,12 @@ async def test_mark_that_does_not_exist_is_reported_by_what_is_posted():
     client = RefusingClient(not_found(MARKS.group_resource, "good"))
     with pytest.raises(NotFound, match=r'"good" not found'):
         await rewind(client, "good")
+
+
+def test_path_of_a_fork_can_be_pasted(monkeypatch, capsys):
+    async def create_fork(_):
+        return {"revision": 7, "kubeconfig": "/my data/kubeconfig", "notForked": []}
+
+    monkeypatch.setattr(fork, "_fork", create_fork)
+    assert fork.run(Namespace(new="copy")) == 0
+    assert "  export KUBECONFIG='/my data/kubeconfig'\n" in capsys.readouterr().out
