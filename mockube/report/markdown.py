@@ -9,6 +9,8 @@ from mockube.component_base.printable import printable
 
 _BACKTICKS: Final = re.compile("`+")
 _ENTITY: Final = re.compile(r"&(?=#?\w+;)")
+_EMPHASIS: Final = re.compile(r"\\(?=[!-/:-@[-`{-~]|$)|[*~]|(?<![^\W_])_|_(?![^\W_])")
+"""What makes a part of a line bold, italic or struck out, and what escapes that: an underscore within a word does not."""
 _BLOCK: Final = re.compile(r"^[#>~+*=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
 """What makes a line a title, a list, a quote or code, where it begins with it."""
 _ESCAPES: Final = {
@@ -141,6 +143,7 @@ def _text(text: str) -> str:
     """Return a text on one line that is no markup, and mentions nobody."""
     line = " ".join(printable(text.replace("\n", " ")).split())
     line = _ENTITY.sub("&amp;", line)
+    line = _EMPHASIS.sub(r"\\\g<0>", line)
     for old, new in _ESCAPES.items():
         line = line.replace(old, new)
     return _BLOCK.sub(r"\\\g<0>", line)

@@ -169,15 +169,18 @@ def test_commands_are_whole_or_left_out():
 @pytest.mark.parametrize(
     ("cause", "line"),
     [
-        ("~~~ a", "\\~~~ a"),
+        ("~~~ a", "\\~\\~\\~ a"),
+        ("* a", "\\* a"),
         ("# a", "\\# a"),
         ("- a", "\\- a"),
         ("1. a", "1\\. a"),
         ("&lt;b&#64;", "&amp;lt;b&amp;#64;"),
         ("a && b", "a && b"),
+        ("*.example.com and *.other, __x__", "\\*.example.com and \\*.other, \\_\\_x\\_\\_"),
+        ("a_b_c is ~old~, C:\\*", "a_b_c is \\~old\\~, C:\\\\\\*"),
     ],
 )
-def test_cause_opens_no_block(cause, line):
+def test_cause_is_no_markup(cause, line):
     text = WRITERS[".md"](recording(explanations=[explanation(POD, cause)]))
     assert f"\n\n{line}\n" in text
 
