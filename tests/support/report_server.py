@@ -1,6 +1,7 @@
 """A server for tests of what a report reads: its answers are those of a test."""
 
 import asyncio
+from contextlib import asynccontextmanager
 
 from mockube.apimachinery import meta
 from mockube.client.verbs import ObjectList
@@ -21,7 +22,7 @@ def discovery_of(**kinds):
 
 
 class ReportServer:
-    """A client and its server: it has objects by resource, and raises errors by resource, or by name for Explanations."""
+    """A client and its server: it has objects by resource, and raises errors by resource, by `watch`, or by name for Explanations."""
 
     def __init__(self, *, objects=None, errors=None, changes=()):
         self.objects = {"pods": [], "secrets": [], **(objects or {})}
@@ -64,6 +65,12 @@ class ReportServer:
             return discovery_of(pods="Pod", secrets="Secret") if path == "/api" else {"items": []}
         items = self.objects.get(path.partition("?")[0].rpartition("/")[2], [])
         return {"metadata": {"resourceVersion": "9"}, "items": items}
+
+    @asynccontextmanager
+    async def watch(self, kind, _query, *, timeout_seconds):
+        assert timeout_seconds
+        self._send("watch", f"{kind.plural}/watch")
+        yield
 
     def _send(self, verb, what):
         self.sent.append(f"{verb} {what}")

@@ -203,3 +203,12 @@ def test_refused_requests_faults_and_marks_that_are_left_out_are_counted():
         "1 more faults are left out.",
         "2 more marks are left out.",
     ]
+
+
+def test_object_of_the_cluster_has_no_namespace():
+    node = tree_of("Node", "node-1", namespace="")
+    found = recording(objects={"nodes": [node]}, explanations=[explanation(node, "its kubelet is away")])
+    (problem,) = summarize(found)["problems"]
+    assert problem["key"] == "nodes||node-1"
+    assert problem["commands"] == ["mockube why node/node-1", "mockube log node/node-1"]
+    assert "### `node/node-1`\n\nits kubelet is away\n" in WRITERS[".md"](found)
