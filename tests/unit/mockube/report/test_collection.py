@@ -35,7 +35,7 @@ def test_faults_stay_unless_they_are_to_end():
     assert not any(each.startswith("delete") for each in server.sent)
 
 
-def test_user_who_may_not_list_what_control_has_gets_the_rest_of_the_report():
+def test_report_without_rights_to_control_has_the_rest_and_notes():
     plurals = ("requests", "marks", "faults", "changes", "clocks", "cluster")
     pod = tree_of("Pod", "web")
     found = collected(ReportServer(objects={"pods": [pod]}, errors=dict.fromkeys(plurals, Forbidden("no"))))
@@ -57,7 +57,7 @@ def test_report_that_cannot_mask_the_values_of_secrets_is_refused():
         collected(server)
 
 
-def test_report_of_a_user_who_may_not_list_secrets_says_that_their_values_are_not_masked():
+def test_report_without_rights_to_secrets_says_that_values_are_not_masked():
     found = collected(ReportServer(errors={"secrets": Forbidden("not yours")}))
     assert found.notes == [
         "secrets could not be listed: not yours",
