@@ -80,6 +80,7 @@ async def collect(
     refused = {resource: error.message for resource, error in problems.items()}
     if begin and begin == await _time_of(client):
         requests = [*map(_without_duration, requests)]
+    counts = {resource: len(trees) for resource, trees in objects.items()} | {"events": len(events)}
     recording = Recording(
         version=(await client.raw("GET", "/version"))["gitVersion"],
         revision=history.revision,
@@ -96,7 +97,7 @@ async def collect(
         similar={candidate.identity: candidate.similar for candidate, _ in explained if candidate.similar},
         refusals=await _explain_refusals(client, requests),
         subject=_encodable(subject),
-        notes=[*_notes(history, refused, older, omitted_logs, len(chosen))],
+        notes=[*_notes(history, refused, counts, older, omitted_logs, len(chosen))],
     )
     return without_secrets(recording)
 
@@ -174,7 +175,12 @@ def _names(recording: Recording) -> Collection[str]:
 
 
 def _notes(
-    history: AllChanges, refused: Mapping[str, str], older: int, omitted_logs: int, candidate_count: int
+    history: AllChanges,
+    refused: Mapping[str, str],
+    counts: Mapping[str, int],
+    older: int,
+    omitted_logs: int,
+    candidate_count: int,
 ) -> Iterable[str]:
     if history.ignored:
         yield f"{history.ignored} writes of Leases and Events are left out."
@@ -182,7 +188,8 @@ def _notes(
     if older and history.revision:
         yield f"The history begins after the creation of {older} objects: `mockube up --history=all` keeps all of it."
     for resource, problem in sorted(refused.items()):
-        yield f"{resource} could not be listed: {problem}"
+        count = counts.get(resource, 0)
+        yield f"{resource} could not be listed{f', apart from {count}' if count else ''}: {problem}"
     if SECRETS in refused:
         yield "The values of Secrets are not masked where other texts quote them."
     if candidate_count > MAX_EXPLANATIONS:

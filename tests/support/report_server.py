@@ -22,7 +22,7 @@ def discovery_of(**kinds):
 
 
 class ReportServer:
-    """A client and its server: it has objects by resource, and raises errors by resource, by `watch`, or by name for Explanations."""
+    """A client and its server: it has objects by resource, and raises errors by resource, by `watch`, by `pods page 2`, or by name for Explanations."""
 
     def __init__(self, *, objects=None, errors=None, changes=()):
         self.objects = {"pods": [], "secrets": [], **(objects or {})}
@@ -63,8 +63,15 @@ class ReportServer:
             return {"gitVersion": "v1.37.2"}
         if path in ("/api", "/apis"):
             return discovery_of(pods="Pod", secrets="Secret") if path == "/api" else {"items": []}
-        items = self.objects.get(path.partition("?")[0].rpartition("/")[2], [])
-        return {"metadata": {"resourceVersion": "9"}, "items": items}
+        resource = path.partition("?")[0].rpartition("/")[2]
+        second = f"{resource} page 2"
+        if "continue=" in path:
+            raise self.errors[second]
+        token = "2" if second in self.errors else ""
+        return {
+            "metadata": {"resourceVersion": "9", "continue": token},
+            "items": self.objects.get(resource, []),
+        }
 
     @asynccontextmanager
     async def watch(self, kind, _query, *, timeout_seconds):

@@ -105,3 +105,10 @@ def test_command_with_an_argument_that_is_not_utf_8_has_a_report_in_each_format(
     subject = Subject(title="mockube run -- echo \udce9", text="no \udce9")
     assert WRITERS[suffix](collected(ReportServer(), subject)).encode()
     assert "echo \\udce9" in WRITERS[".md"](collected(ReportServer(), subject))
+
+
+def test_list_that_fails_at_a_later_page_has_the_objects_before_and_a_note():
+    pod = tree_of("Pod", "web")
+    found = collected(ReportServer(objects={"pods": [pod]}, errors={"pods page 2": TooManyRequests("later")}))
+    assert found.objects["pods"] == [pod]
+    assert found.notes[-1] == "pods could not be listed, apart from 1: later"
