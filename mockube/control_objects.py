@@ -37,7 +37,7 @@ REWIND_SECONDS: Final = 300.0
 EXPLANATION_SECONDS: Final = 60.0
 LONG_VERBS: Final = frozenset({"watch", "connect"})
 """Verbs of requests that last as long as a client likes: they have no latency."""
-_TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
+TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 OFF: Final = "the server has no control: it is not a server of mockube, or was started with --control=off"
 WATCH_SECONDS: Final = 86_400.0
 _EXPIRED: Final = 410
@@ -82,7 +82,7 @@ async def find_table(client: Client, plural: str, field_selector: str = "") -> S
     """Return the objects of a kind as the server prints them, with a row of names first."""
     query = f"?{urlencode({'fieldSelector': field_selector})}" if field_selector else ""
     with needs_control():
-        tree = await client.raw("GET", f"/apis/{API_VERSION}/{plural}{query}", accept=_TABLE)
+        tree = await client.raw("GET", f"/apis/{API_VERSION}/{plural}{query}", accept=TABLE)
     return [*table_rows(tree)]
 
 

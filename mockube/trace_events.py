@@ -16,6 +16,7 @@ from mockube.apimachinery.patch.json_difference import patched
 from mockube.apimachinery.timestamps import parse_micro_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.control_objects import LONG_VERBS
+from mockube.history.authors import verb_of
 
 _MAX_OPERATIONS: Final = 12
 _MAX_VALUE: Final = 200
@@ -221,7 +222,7 @@ def _follow(lane: _Lane, change: ReadOnlyTree, time: int) -> None:
         "author": author.get("user", "(not known)"),
         "manager": author.get("manager"),
         "agent": author.get("agent"),
-        "verb": "/".join(filter(None, (author.get("verb"), author.get("subresource")))),
+        "verb": verb_of(author),
         "reason": author.get("reason"),
         "revision": change["revision"],
     }

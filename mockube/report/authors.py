@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.history.authors import program_of
 
 _SYSTEM: Final = "system:"
 _ACCOUNTS: Final = "system:serviceaccount:"
@@ -14,13 +15,11 @@ _OWN_ACCOUNTS: Final = "system:serviceaccount:kube-"
 class Author(NamedTuple):
     user: str
     program: str
-    """The field manager, or else the beginning of the User-Agent."""
 
     @classmethod
     def of(cls, change: ReadOnlyTree) -> "Author":
         author: Mapping[str, str] = change.get("author") or {}
-        program = author.get("manager") or author.get("agent", "").partition(" ")[0]
-        return cls(author.get("user", ""), program)
+        return cls(author.get("user", ""), program_of(author))
 
     def __str__(self) -> str:
         if not self.user:

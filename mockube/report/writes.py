@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from mockube.apimachinery.patch.json_difference import patched
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.history.authors import verb_of
 from mockube.history.field_values import ABSENT, FieldChange, changes_of
 
 from .authors import Author, is_component
@@ -102,7 +103,7 @@ class Writes:
         write: Tree = {
             "time": change.get("time", ""),
             "author": str(Author.of(change)),
-            "verb": "/".join(filter(None, (author.get("verb", ""), author.get("subresource", "")))),
+            "verb": verb_of(author),
             "type": change["type"],
             "kind": change["object"]["kind"],
             "namespace": identity.namespace,
