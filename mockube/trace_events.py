@@ -12,11 +12,11 @@ import orjson
 from msgspec import Struct, field
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.patch.json_difference import patched
 from mockube.apimachinery.timestamps import parse_micro_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.control_objects import LONG_VERBS
 from mockube.history.authors import verb_of
+from mockube.history.replay import ReplayedObject
 
 _MAX_OPERATIONS: Final = 12
 _MAX_VALUE: Final = 200
@@ -176,7 +176,7 @@ class _Lane(Struct, kw_only=True):
     track: Track
     owner: str = ""
     """The uid of the owner; "" without one."""
-    tree: ReadOnlyTree | None = None
+    object: ReplayedObject = ReplayedObject()
     state: str = ""
     since: int = 0
 
@@ -236,11 +236,12 @@ def _follow(lane: _Lane, change: ReadOnlyTree, time: int) -> None:
             details={name: value for name, value in details.items() if value},
         )
     )
-    lane.tree = _after(lane.tree, change)
-    owner = meta.controller_of(lane.tree) if lane.tree is not None else None
+    lane.object = lane.object.after(change)
+    tree = lane.object.tree
+    owner = meta.controller_of(tree) if tree is not None else None
     if owner is not None:
         lane.owner = owner["uid"]
-    state = "" if lane.tree is None else state_of(lane.tree)
+    state = "" if tree is None else state_of(tree)
     if state != lane.state:
         _end_state(lane, time)
         lane.state, lane.since = state, time
@@ -258,14 +259,6 @@ def _operation(operation: ReadOnlyTree) -> str:
         return f"remove {operation['path']}"
     value = orjson.dumps(operation.get("value")).decode()
     return f"{operation['path']} = {value if len(value) <= _MAX_VALUE else value[:_MAX_VALUE] + '...'}"
-
-
-def _after(tree: ReadOnlyTree | None, change: ReadOnlyTree) -> ReadOnlyTree | None:
-    """Return the object after a change; None if there is none, or if its patch was left out."""
-    patch = change.get("patch")
-    if change["type"] == "DELETED" or patch is None or (change["type"] == "MODIFIED" and tree is None):
-        return None
-    return patched(None if change["type"] == "ADDED" else tree, patch)
 
 
 def state_of(tree: ReadOnlyTree) -> str:

@@ -93,7 +93,7 @@ def test_each_of_many_writes_of_an_object_says_what_it_changed():
 def test_an_object_with_many_writes_is_replayed_once(monkeypatch):
     calls = []
     monkeypatch.setattr(
-        "mockube.report.writes.patched", lambda before, patch: calls.append(1) or patched(before, patch)
+        "mockube.history.replay.patched", lambda before, patch: calls.append(1) or patched(before, patch)
     )
     writes = Writes(changes_to("Deployment", "web", *map(deployment, range(640)), users=["alice"] * 640))
     for _ in range(5):
