@@ -37,19 +37,28 @@ REWIND_SECONDS: Final = 300.0
 EXPLANATION_SECONDS: Final = 60.0
 LONG_VERBS: Final = frozenset({"watch", "connect"})
 """Verbs of requests that last as long as a client likes: they have no latency."""
-_TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
+TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 OFF: Final = "the server has no control: it is not a server of mockube, or was started with --control=off"
 WATCH_SECONDS: Final = 86_400.0
 _EXPIRED: Final = 410
 
 
+class NoControl(Missing):
+    """The server has none of the kinds of control."""
+
+    def __init__(self) -> None:
+        super().__init__(OFF)
+
+
 @contextmanager
-def _needs_control() -> Iterator[None]:
-    """Say that the server has no control, where its answer is that the kind does not exist."""
+def needs_control() -> Iterator[None]:
+    """Raise NoControl where the answer of the server is that the kind does not exist, and not that an object does not."""
     try:
         yield
     except NotFound as error:
-        raise Missing(OFF) from error
+        if error.details is not None and error.details.name:
+            raise
+        raise NoControl from error
 
 
 def object_of(kind: str, name: str, spec: ReadOnlyTree) -> Tree:
@@ -72,8 +81,8 @@ def _escape(value: str) -> str:
 async def find_table(client: Client, plural: str, field_selector: str = "") -> Sequence[Sequence[str]]:
     """Return the objects of a kind as the server prints them, with a row of names first."""
     query = f"?{urlencode({'fieldSelector': field_selector})}" if field_selector else ""
-    with _needs_control():
-        tree = await client.raw("GET", f"/apis/{API_VERSION}/{plural}{query}", accept=_TABLE)
+    with needs_control():
+        tree = await client.raw("GET", f"/apis/{API_VERSION}/{plural}{query}", accept=TABLE)
     return [*table_rows(tree)]
 
 
@@ -124,7 +133,7 @@ async def watch_after(
 async def advance_clock(client: Client, spec: ReadOnlyTree) -> ReadOnlyTree:
     """Advance the clock of the cluster, and return the status of the ClockAdvance."""
     advance = {"apiVersion": API_VERSION, "kind": "ClockAdvance", "spec": spec}
-    with _needs_control():
+    with needs_control():
         answer = await client.with_timeout(WATCH_SECONDS).create(
             CLOCKS, advance, key=CLOCK, subresource="advance"
         )
@@ -140,7 +149,8 @@ async def rewind(client: Client, moment: str | None, *, snapshot: str | None = N
 
 async def post(client: Client, kind: Resource[Any], spec: ReadOnlyTree) -> Any:
     """Create an object that is posted as a review is, and return its status."""
-    return (await _create(client, kind, spec))["status"]
+    with needs_control():
+        return (await _create(client, kind, spec))["status"]
 
 
 async def _create(client: Client, kind: Resource[Any], spec: ReadOnlyTree) -> Tree:
@@ -157,26 +167,21 @@ async def explain_object(client: Client, api_version: str, kind: str, key: Key) 
 async def explain(client: Client, spec: ReadOnlyTree) -> Tree:
     """Return the Explanation of what a spec names."""
     try:
-        return await _create(client.with_timeout(EXPLANATION_SECONDS), EXPLANATIONS, spec)
+        with needs_control():
+            return await _create(client.with_timeout(EXPLANATION_SECONDS), EXPLANATIONS, spec)
     except NotFound as error:
-        is_about_object = error.details is not None and error.details.name
-        raise Missing(error.message if is_about_object else OFF) from error
+        raise Missing(error.message) from error
 
 
 async def page_path(client: Client) -> str:
     """Return the path of the page, with a new one-time token."""
-    with _needs_control():
-        return str((await post(client, PAGE_TOKENS, {}))["path"])
+    return str((await post(client, PAGE_TOKENS, {}))["path"])
 
 
 async def list_changes(client: Client, criteria: Mapping[str, object]) -> Sequence[ReadOnlyTree]:
     """Return the Changes that meet criteria, the oldest first."""
-    try:
+    with needs_control():
         return (await client.list(CHANGES, field_selector=selector(criteria))).items
-    except NotFound as error:
-        raise Missing(
-            "this server has no Changes: it is not a server of mockube, or has --control=off"
-        ) from error
 
 
 def name_of(tree: ReadOnlyTree) -> str:

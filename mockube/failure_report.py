@@ -56,7 +56,7 @@ def failure_sections(
 
 
 def page_writer(path: Path, subject: Subject) -> LinesOf:
-    """Return what writes a page about a cluster, and returns its path. Injected faults are stopped."""
+    """Return what writes a page about a cluster, and returns its path. Faults are deleted."""
 
     def write_page(cluster: AnyCluster) -> Iterable[str]:
         work = partial(
@@ -64,7 +64,7 @@ def page_writer(path: Path, subject: Subject) -> LinesOf:
             read(cluster.kubeconfig),
             path,
             subject,
-            stop_faults=cluster.stop_faults,
+            ends_faults=True,
             seconds=REQUEST_SECONDS,
         )
         with ThreadPoolExecutor(1) as thread:  # an event loop may run in this one

@@ -4,6 +4,7 @@ A client, an object and a queue of a controller are tracks. Perfetto nests the s
 have tracks of their own.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -11,14 +12,17 @@ import orjson
 from msgspec import Struct, field
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.patch.json_difference import patched
 from mockube.apimachinery.timestamps import parse_micro_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.control_objects import LONG_VERBS
+from mockube.history.authors import verb_of
+from mockube.history.replay import ReplayedObject
 
 _MAX_OPERATIONS: Final = 12
 _MAX_VALUE: Final = 200
 """The operations of a patch, and the characters of a value, that a mark has."""
+_NO_RESPONSE: Final = ", no response"
+"""What the name of a request has whose client left, or whose connection was cut."""
 _STARTING: Final = frozenset({"ContainerCreating", "PodInitializing"})
 
 
@@ -67,10 +71,11 @@ def trace(recorded: Recorded) -> bytes:
         change["revision"]: _microseconds(change["time"]) for change in recorded.changes if change.get("time")
     }
     end = _end(recorded, times)
+    first = next(iter(times.values()), end)
     tracks = [
         *_request_tracks(recorded.requests, end),
         *_reconciliation_tracks(recorded.controllers),
-        *_object_tracks(recorded.changes, end),
+        *_object_tracks(recorded.changes, first, end),
     ]
     global_marks = [*_marks(recorded.marks, times), *_faults(recorded.faults)]
     return orjson.dumps(
@@ -106,35 +111,36 @@ def _duration(status: ReadOnlyTree | None) -> int:
 def _request_tracks(requests: Sequence[ReadOnlyTree], end: int) -> Sequence[Track]:
     tracks: dict[tuple[str, str], Track] = {}
     for request in requests:
-        spec, status = request["spec"], request.get("status") or {}
-        verb, client = spec.get("verb") or "-", spec.get("user") or "(nobody)"
-        group = "Watches and streams" if verb in LONG_VERBS else "Requests"
+        spec = request["spec"]
+        client = spec.get("user") or "(nobody)"
+        group = "Watches and streams" if spec.get("verb") in LONG_VERBS else "Requests"
         track = tracks.setdefault((group, client), Track(group=group, name=client))
-        begin = _microseconds(spec["time"])
-        is_ended = "code" in status
-        target = "/".join(filter(None, (spec.get("resource"), spec.get("subresource")))) or spec.get(
-            "uri", ""
-        )
-        about = "/".join(filter(None, (spec.get("namespace"), spec.get("name"))))
-        details = {
-            "uri": spec.get("uri"),
-            "code": status.get("code"),
-            "message": status.get("message"),
-            "fault": status.get("fault"),
-            "revision": status.get("revision"),
-            "agent": spec.get("agent"),
-            "auditID": spec.get("auditID"),
-        }
-        track.slices.append(
-            Slice(
-                begin=begin,
-                end=begin + _duration(status) if is_ended else max(begin, end),
-                name=" ".join(filter(None, (verb, target, about))),
-                category="request" if status.get("code", 0) < 400 else "error",
-                details={name: value for name, value in details.items() if value},
-            )
-        )
+        track.slices.append(_request_slice(spec, request.get("status") or {}, end))
     return [tracks[key] for key in sorted(tracks)]
+
+
+def _request_slice(spec: ReadOnlyTree, status: ReadOnlyTree, end: int) -> Slice:
+    """Return the slice of a request; of one in progress, which has no status, up to the end."""
+    begin, is_ended = _microseconds(spec["time"]), "seconds" in status
+    target = "/".join(filter(None, (spec.get("resource"), spec.get("subresource")))) or spec.get("uri", "")
+    about = "/".join(filter(None, (spec.get("namespace"), spec.get("name"))))
+    name = " ".join(filter(None, (spec.get("verb") or "-", target, about)))
+    details = {
+        "uri": spec.get("uri"),
+        "code": status.get("code"),
+        "message": status.get("message"),
+        "fault": status.get("fault"),
+        "revision": status.get("revision"),
+        "agent": spec.get("agent"),
+        "auditID": spec.get("auditID"),
+    }
+    return Slice(
+        begin=begin,
+        end=begin + _duration(status) if is_ended else max(begin, end),
+        name=f"{name}{_NO_RESPONSE}" if is_ended and "code" not in status else name,
+        category="request" if status.get("code", 0) < 400 else "error",
+        details={key: value for key, value in details.items() if value},
+    )
 
 
 # --- controllers
@@ -170,15 +176,16 @@ class _Lane(Struct, kw_only=True):
     track: Track
     owner: str = ""
     """The uid of the owner; "" without one."""
-    tree: ReadOnlyTree | None = None
+    object: ReplayedObject = ReplayedObject()
     state: str = ""
     since: int = 0
 
 
-def _object_tracks(changes: Sequence[ReadOnlyTree], end: int) -> Sequence[Track]:
+def _object_tracks(changes: Sequence[ReadOnlyTree], first: int, end: int) -> Sequence[Track]:
+    """Return the tracks of objects. A change without a time has that of the one before; those before the first time have this one."""
     lanes: dict[tuple[str, str, str], _Lane] = {}
     by_uid: dict[str, _Lane] = {}
-    last = 0
+    last = first
     for change in changes:
         about = change["object"]
         last = max(last, _microseconds(change["time"])) if change.get("time") else last
@@ -215,7 +222,7 @@ def _follow(lane: _Lane, change: ReadOnlyTree, time: int) -> None:
         "author": author.get("user", "(not known)"),
         "manager": author.get("manager"),
         "agent": author.get("agent"),
-        "verb": "/".join(filter(None, (author.get("verb"), author.get("subresource")))),
+        "verb": verb_of(author),
         "reason": author.get("reason"),
         "revision": change["revision"],
     }
@@ -229,11 +236,12 @@ def _follow(lane: _Lane, change: ReadOnlyTree, time: int) -> None:
             details={name: value for name, value in details.items() if value},
         )
     )
-    lane.tree = _after(lane.tree, change)
-    owner = meta.controller_of(lane.tree) if lane.tree is not None else None
+    lane.object = lane.object.after(change)
+    tree = lane.object.tree
+    owner = meta.controller_of(tree) if tree is not None else None
     if owner is not None:
         lane.owner = owner["uid"]
-    state = "" if lane.tree is None else state_of(lane.tree)
+    state = "" if tree is None else state_of(tree)
     if state != lane.state:
         _end_state(lane, time)
         lane.state, lane.since = state, time
@@ -251,14 +259,6 @@ def _operation(operation: ReadOnlyTree) -> str:
         return f"remove {operation['path']}"
     value = orjson.dumps(operation.get("value")).decode()
     return f"{operation['path']} = {value if len(value) <= _MAX_VALUE else value[:_MAX_VALUE] + '...'}"
-
-
-def _after(tree: ReadOnlyTree | None, change: ReadOnlyTree) -> ReadOnlyTree | None:
-    """Return the object after a change; None if there is none, or if its patch was left out."""
-    patch = change.get("patch")
-    if change["type"] == "DELETED" or patch is None or (change["type"] == "MODIFIED" and tree is None):
-        return None
-    return patched(None if change["type"] == "ADDED" else tree, patch)
 
 
 def state_of(tree: ReadOnlyTree) -> str:
@@ -303,16 +303,19 @@ def _pod_state(tree: ReadOnlyTree, status: ReadOnlyTree) -> str:
 
 
 def _marks(marks: Sequence[ReadOnlyTree], times: Mapping[int, int]) -> Iterator[Mark]:
+    """Yield the marks at their times, which an older server does not set: at that of the last change before, or the first one."""
+    revisions = sorted(times)
     for mark in marks:
-        revision = mark["spec"]["revision"]
-        before = [time for known, time in times.items() if known <= revision]
-        if before:
-            yield Mark(
-                time=max(before),
-                name=f"Mark {meta.name(mark)}",
-                category="mark",
-                details={"revision": revision},
-            )
+        revision, time = mark["spec"]["revision"], mark["spec"].get("time")
+        if not time and not revisions:
+            continue
+        before = max(0, bisect_right(revisions, revision) - 1)
+        yield Mark(
+            time=_microseconds(time) if time else times[revisions[before]],
+            name=f"Mark {meta.name(mark)}",
+            category="mark",
+            details={"revision": revision},
+        )
 
 
 def _faults(faults: Sequence[ReadOnlyTree]) -> Iterator[Mark]:

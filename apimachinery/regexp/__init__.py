@@ -9,5 +9,6 @@ unicode      names of Unicode classes
 engine       RE2
 matcher      matching, with limits and a cache of programs
 captures     matches with their groups, for the patterns of configurations
+literals     many literal texts, found in one pass
 perl         the syntax and the messages of PCRE2, as far as the engine has them
 """

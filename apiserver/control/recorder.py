@@ -109,7 +109,7 @@ class RecordedRequest(Struct, eq=False):
 
     @property
     def outcome(self) -> _Outcome:
-        """What is known of the request: without a code while it is in progress."""
+        """What is known of the request: without a code while it is in progress, and if it ended without a response."""
         return self.ended or _outcome_of(self.request, None, 0.0, 0, 0, problem=b"")
 
     @property

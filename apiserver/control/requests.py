@@ -75,7 +75,8 @@ REQUEST: Final = ControlKind(
         },
     },
     status={
-        "description": "The response; without a code while the request is in progress, as a watch is.",
+        "description": "The response; empty while the request is in progress, as a watch is. Without a code, the request ended without "
+        "a response: its client left, or its connection was cut.",
         "properties": {
             "code": {"type": "integer", "format": "int32", "description": "The status code of the response."},
             "seconds": {

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import shlex
 from typing import Any
 
 from mockube.command_client import open_client
@@ -28,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         fork = asyncio.run(_fork(options))
     time = f", {fork['time']}" if fork.get("time") else ""
     print(f"{options.new} has the objects of revision {fork['revision']}{time}:\n")
-    print(f"  export KUBECONFIG={fork['kubeconfig']}\n")
+    print(f"  export KUBECONFIG={shlex.quote(fork['kubeconfig'])}\n")
     print("It does not have:")
     for text in fork["notForked"]:
         print(f"- {text}")

@@ -11,6 +11,7 @@ from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import positive_int
 from mockube.component_base.printable import printable
 from mockube.failure import Missing
+from mockube.history.authors import program_of, verb_of
 from mockube.history.field_values import FieldChange, is_below, unified_diff
 from mockube.history.versions import Version, read_versions
 from mockube.objects.errors import EXPLAINED
@@ -117,7 +118,5 @@ def author_of(version: Version) -> str:
     author = version.author
     if not author:
         return "(not known: another server, or the end of a lifetime)"
-    verb = "/".join(filter(None, (author.get("verb", ""), author.get("subresource", ""))))
-    program = author.get("manager") or author.get("agent", "").partition(" ")[0]
-    details = [verb, program]
+    details = [verb_of(author), program_of(author)]
     return f"{author['user']} ({', '.join(filter(None, details))})"

@@ -4,6 +4,8 @@ import argparse
 import asyncio
 from pathlib import Path
 
+from mockube.component_base.printable import printable
+
 from .output import check_writable
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access
@@ -32,5 +34,5 @@ def run(options: argparse.Namespace) -> int:
     check_writable(options.output)
     with convert_errors():
         asyncio.run(write_report(server_access(options), options.output))
-    print(options.output)
+    print(printable(str(options.output)))
     return 0

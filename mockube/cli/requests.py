@@ -56,6 +56,6 @@ def line_of(request: ReadOnlyTree) -> str:
     spec, status = request["spec"], request.get("status") or {}
     fault = f" fault={status['fault']}" if "fault" in status else ""
     return (
-        f"{spec['time'][11:23]} {status.get('code', '...')} {spec.get('verb', '-')} {spec.get('uri', '-')} "
+        f"{spec['time'][11:23]} {status.get('code', '---' if 'seconds' in status else '...')} {spec.get('verb', '-')} {spec.get('uri', '-')} "
         f"({spec.get('user', '')}, {spec.get('agent', '')}){fault}"
     )

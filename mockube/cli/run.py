@@ -128,7 +128,7 @@ async def _write_report(path: Path | None, command: Sequence[str], kubeconfig: P
 
     subject = Subject(title=shlex.join(["mockube", "run", "--", *command]), result=f"exit code {code}")
     try:
-        await write_report(read(kubeconfig), path, subject)
+        await write_report(read(kubeconfig), path, subject, ends_faults=True)
     except Exception as error:  # noqa: BLE001 - the exit code of the command is worth more than its report
         print_line(f"the report {path} was not written: {str(error) or type(error).__name__}")
     else:

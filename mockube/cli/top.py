@@ -59,7 +59,9 @@ async def _print(options: argparse.Namespace) -> None:
 def _sections(
     reading: Reading, before: Reading | None, follower: RequestFollower
 ) -> Sequence[screen.Section]:
-    return screen.sections(reading, before, follower.problem or count_requests(follower.recent()))
+    return screen.sections(
+        reading, before, follower.problem or count_requests(follower.recent()), follower.span
+    )
 
 
 async def _show(options: argparse.Namespace) -> None:

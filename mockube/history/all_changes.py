@@ -8,12 +8,11 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.status import ApiError, Expired, Gone, NotFound
+from mockube.apimachinery.status import ApiError, Expired, Gone
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
-from mockube.control_objects import CHANGES, OFF, watch_after
-from mockube.failure import Missing
+from mockube.control_objects import CHANGES, needs_control, watch_after
 from mockube.moments import PATH
 
 MAX_CHANGES: Final = 200_000
@@ -54,10 +53,8 @@ class AllChanges(Struct, kw_only=True):
 
 async def read_all_changes(client: Client, seconds: float = WATCH_SECONDS) -> AllChanges:
     """Return the Changes up to the newest one at the call. Raise NoResponse if some of them cannot be read."""
-    try:
+    with needs_control():
         listed = await client.list(CHANGES)
-    except NotFound as error:
-        raise Missing(OFF) from error
     revision, newest = int(listed.resource_version), [item["spec"] for item in listed.items]
     found = AllChanges(revision=revision)
     if newest:

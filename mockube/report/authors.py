@@ -4,22 +4,22 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.history.authors import program_of
 
 _SYSTEM: Final = "system:"
 _ACCOUNTS: Final = "system:serviceaccount:"
+_ANONYMOUS: Final = "system:anonymous"
 _OWN_ACCOUNTS: Final = "system:serviceaccount:kube-"
 
 
 class Author(NamedTuple):
     user: str
     program: str
-    """The field manager, or else the beginning of the User-Agent."""
 
     @classmethod
     def of(cls, change: ReadOnlyTree) -> "Author":
         author: Mapping[str, str] = change.get("author") or {}
-        program = author.get("manager") or author.get("agent", "").partition(" ")[0]
-        return cls(author.get("user", ""), program)
+        return cls(author.get("user", ""), program_of(author))
 
     def __str__(self) -> str:
         if not self.user:
@@ -28,6 +28,14 @@ class Author(NamedTuple):
 
 
 def is_component(user: str) -> bool:
-    """Return whether a user is a part of the control plane, or a node."""
+    """Return whether the author of a write is a part of the control plane, or a node; one that is not known counts as one."""
+    return not user or is_component_client(user)
+
+
+def is_component_client(user: str) -> bool:
+    """Return whether requests of a user are those of a part of the control plane, or of a node.
+
+    Those without a user, or of the anonymous one, are of a client without valid credentials.
+    """
     is_account = user.startswith(_ACCOUNTS) and not user.startswith(_OWN_ACCOUNTS)
-    return not user or (user.startswith(_SYSTEM) and not is_account)
+    return user.startswith(_SYSTEM) and user != _ANONYMOUS and not is_account

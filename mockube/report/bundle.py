@@ -9,10 +9,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 _IMPORT: Final = re.compile(
-    r"""^import ?(?:(?P<names>\{[^}]*\})|(?P<default>\w+)) ?from ?"(?P<path>[^"]+)";""", re.MULTILINE
+    r"""^import ?(?:(?P<names>\{[^{}]*\})|(?P<default>\w+)) ?from ?"(?P<path>[^"]+)";""", re.MULTILINE
 )
-_EXPORT_FROM: Final = re.compile(r"""^export ?(?P<names>\{[^}]*\}) ?from ?"(?P<path>[^"]+)";""", re.MULTILINE)
-_EXPORT_NAMES: Final = re.compile(r"(?:^|(?<=;|\}))export ?(?P<names>\{[^}]*\});?", re.MULTILINE)
+_EXPORT_FROM: Final = re.compile(
+    r"""^export ?(?P<names>\{[^{}]*\}) ?from ?"(?P<path>[^"]+)";""", re.MULTILINE
+)
+_EXPORT_NAMES: Final = re.compile(r"(?:^|(?<=;|\}))export ?(?P<names>\{[^{}]*\});?", re.MULTILINE)
 _EXPORT: Final = re.compile(
     r"^export (?P<kind>(?:async )?function\*?|class|const) (?P<name>\w+)", re.MULTILINE
 )

@@ -27,7 +27,18 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
     identity: ObjectIdentity
     tree: ReadOnlyTree
-    similar: Sequence[ObjectIdentity] = ()
+    others: Sequence[tuple[ObjectIdentity, ReadOnlyTree]] = ()
+
+    @property
+    def similar(self) -> Sequence[ObjectIdentity]:
+        return [identity for identity, _ in self.others]
+
+    def without_first(self) -> "Candidate | None":
+        """Return the candidate without the object that is explained; None if there is no other one."""
+        if not self.others:
+            return None
+        (identity, tree), *others = self.others
+        return Candidate(identity=identity, tree=tree, others=others)
 
 
 def candidates(objects: Mapping[str, Sequence[ReadOnlyTree]]) -> Sequence[Candidate]:
@@ -53,7 +64,7 @@ def candidates(objects: Mapping[str, Sequence[ReadOnlyTree]]) -> Sequence[Candid
     selected = []
     for members in groups.values():
         (identity, tree), *others = sorted(members, key=lambda member: member[0])
-        selected.append(Candidate(identity=identity, tree=tree, similar=[other for other, _ in others]))
+        selected.append(Candidate(identity=identity, tree=tree, others=others))
     return sorted(
         selected,
         key=lambda each: (_may_be_usual(each), *owners.place_of(each.tree), each.identity),

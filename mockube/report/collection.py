@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, TypeVar
 from urllib.parse import urlencode
 
@@ -9,15 +10,15 @@ from msgspec.structs import replace
 
 from mockube import control_objects
 from mockube.apimachinery import meta
-from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.status import ApiError, Forbidden, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.discovery import ACCEPT, ROOTS, DiscoveredResource, parse
 from mockube.client.kinds import PODS
 from mockube.client.resources import AnyResource, Key
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
-from mockube.control_objects import CLOCK, CLOCKS, FAULTS, MARKS, REQUESTS
-from mockube.failure import Missing
+from mockube.control_objects import CHANGES, CLOCK, CLOCKS, FAULTS, MARKS, REQUESTS
+from mockube.failure import Failure, Missing
 from mockube.history.all_changes import AllChanges, read_all_changes
 
 from .candidates import Candidate, candidates, unhealthy_containers
@@ -32,6 +33,8 @@ SECONDS: Final = 300.0
 """How long a list or the history may take."""
 MAX_EXPLANATIONS: Final = 100
 """The objects that are explained: more have the same causes."""
+MAX_REFUSALS: Final = 20
+"""The refused requests that are explained, the newest ones."""
 MAX_LOGS: Final = 60
 LOG_LINES: Final = 40
 MAX_LOG: Final = 256 * 1024
@@ -48,18 +51,23 @@ _NO_PROBLEM: Final = "NoProblem"
 
 
 async def collect(
-    client: Client, subject: Subject, stop_faults: Callable[[], None], seconds: float
+    client: Client, subject: Subject, seconds: float, *, ends_faults: bool = False
 ) -> Recording:
-    """Return what a report of the cluster of a server contains."""
+    """Return what a report of the cluster of a server contains. If `ends_faults`, faults are deleted, as they could refuse its requests."""
+    problems: dict[str, ApiError] = {}
+    """Why a resource could not be listed."""
+    requests = await _list_control(client, REQUESTS, problems)
     begin = await _time_of(client)
-    requests = await _list_control(client, REQUESTS)
-    marks, faults = [sorted(await _list_control(client, kind), key=meta.name) for kind in (MARKS, FAULTS)]
-    await asyncio.to_thread(stop_faults)
+    marks, faults = [
+        sorted(await _list_control(client, kind, problems), key=meta.name) for kind in (MARKS, FAULTS)
+    ]
+    if ends_faults:
+        await _delete_faults(client, faults)
     documents = [await client.raw("GET", root, accept=ACCEPT) for root in ROOTS]
-    history = await read_all_changes(client, seconds)
-    objects, refused = await _list_objects(client, parse(documents).resources)
-    events, problem = await _list(client, _EVENTS)
-    refused |= {"events": problem} if problem else {}
+    history = await _read_changes(client, seconds, problems)
+    objects = await _list_objects(client, parse(documents).resources, problems)
+    _check_secrets(problems)
+    events = await _list(client, _EVENTS, "events", problems)
     chosen = candidates(objects)
     explained = [
         (candidate, status)
@@ -69,8 +77,10 @@ async def collect(
     logs, omitted_logs = await _read_logs(client, [candidate for candidate, _ in explained])
     created = {change["object"].get("uid") for change in history.changes if change["type"] == "ADDED"}
     older = sum(meta.uid(tree) not in created for trees in objects.values() for tree in trees)
+    refused = {resource: error.message for resource, error in problems.items()}
     if begin and begin == await _time_of(client):
         requests = [*map(_without_duration, requests)]
+    counts = {resource: len(trees) for resource, trees in objects.items()} | {"events": len(events)}
     recording = Recording(
         version=(await client.raw("GET", "/version"))["gitVersion"],
         revision=history.revision,
@@ -86,10 +96,22 @@ async def collect(
         explanations=[status for _, status in explained],
         similar={candidate.identity: candidate.similar for candidate, _ in explained if candidate.similar},
         refusals=await _explain_refusals(client, requests),
-        subject=subject,
-        notes=[*_notes(history, refused, older, omitted_logs, len(chosen))],
+        subject=_encodable(subject),
+        notes=[*_notes(history, refused, counts, older, omitted_logs, len(chosen))],
     )
     return without_secrets(recording)
+
+
+def _encodable(subject: Subject) -> Subject:
+    """Return a subject whose texts are valid in UTF-8: an argument of a command, or a message, may be made of other bytes."""
+    title, text = (part.encode(errors="backslashreplace").decode() for part in (subject.title, subject.text))
+    return Subject(title=title, result=subject.result, text=text)
+
+
+async def _delete_faults(client: Client, faults: Sequence[ReadOnlyTree]) -> None:
+    for fault in faults:
+        with suppress(NotFound):
+            await client.delete(FAULTS, Key.of(fault))
 
 
 async def _time_of(client: Client) -> str:
@@ -125,7 +147,12 @@ def without_secrets(recording: Recording) -> Recording:
         marks=mask.trees(recording.marks),
         faults=mask.trees(recording.faults),
         logs=[
-            replace(log, lines=[*map(mask.text, log.lines)], problem=mask.text(log.problem))
+            replace(
+                log,
+                # A part of a value, at the end of a line that is cut before, would not be found.
+                lines=[mask.text(line)[:MAX_LOG_LINE] for line in log.lines],
+                problem=mask.text(log.problem),
+            )
             for log in recording.logs
         ],
         explanations=mask.trees(recording.explanations),
@@ -148,15 +175,23 @@ def _names(recording: Recording) -> Collection[str]:
 
 
 def _notes(
-    history: AllChanges, refused: Mapping[str, str], older: int, omitted_logs: int, candidate_count: int
+    history: AllChanges,
+    refused: Mapping[str, str],
+    counts: Mapping[str, int],
+    older: int,
+    omitted_logs: int,
+    candidate_count: int,
 ) -> Iterable[str]:
     if history.ignored:
         yield f"{history.ignored} writes of Leases and Events are left out."
     yield from history.omitted()
-    if older:
+    if older and history.revision:
         yield f"The history begins after the creation of {older} objects: `mockube up --history=all` keeps all of it."
     for resource, problem in sorted(refused.items()):
-        yield f"{resource} could not be listed: {problem}"
+        count = counts.get(resource, 0)
+        yield f"{resource} could not be listed{f', apart from {count}' if count else ''}: {problem}"
+    if SECRETS in refused:
+        yield "The values of Secrets are not masked where other texts quote them."
     if candidate_count > MAX_EXPLANATIONS:
         yield f"{candidate_count - MAX_EXPLANATIONS} objects that may have a problem are not explained."
     if omitted_logs:
@@ -166,17 +201,37 @@ def _notes(
 # --- lists
 
 
-async def _list_control(client: Client, kind: AnyResource) -> Sequence[ReadOnlyTree]:
+async def _list_control(
+    client: Client, kind: AnyResource, problems: dict[str, ApiError]
+) -> Sequence[ReadOnlyTree]:
+    """Return the objects of a kind of control; none, and the problem, if the user may not list them."""
     try:
-        return (await client.list(kind)).items
-    except NotFound as error:
-        raise Missing(control_objects.OFF) from error
+        with control_objects.needs_control():
+            return (await client.list(kind)).items
+    except Forbidden as error:
+        problems[str(kind.group_resource)] = error
+        return ()
+
+
+async def _read_changes(client: Client, seconds: float, problems: dict[str, ApiError]) -> AllChanges:
+    try:
+        return await read_all_changes(client, seconds)
+    except Forbidden as error:
+        problems[str(CHANGES.group_resource)] = error
+        return AllChanges()
+
+
+def _check_secrets(problems: Mapping[str, ApiError]) -> None:
+    """Refuse a report whose masks would lack values of Secrets that the user may read, and that other texts may quote."""
+    error = problems.get(SECRETS)
+    if error is not None and not isinstance(error, Forbidden):
+        raise Failure(f"Secrets could not be listed, so that their values cannot be masked: {error.message}")
 
 
 async def _list_objects(
-    client: Client, resources: Sequence[DiscoveredResource]
-) -> tuple[dict[str, Sequence[ReadOnlyTree]], dict[str, str]]:
-    """Return the objects of all kinds by resource, and why those of some cannot be listed."""
+    client: Client, resources: Sequence[DiscoveredResource], problems: dict[str, ApiError]
+) -> dict[str, Sequence[ReadOnlyTree]]:
+    """Return the objects of all kinds by resource."""
     rows = {
         str(found.resource.group_resource): found.resource
         for found in resources
@@ -185,21 +240,20 @@ async def _list_objects(
         and found.resource.group not in _GROUPS_NOT_LISTED
     }
 
-    async def read(name: str) -> tuple[str, Sequence[ReadOnlyTree], str]:
+    async def read(name: str) -> tuple[str, Sequence[ReadOnlyTree]]:
         row = rows[name]
-        items, problem = await _list(client, row.path("", ""))
+        items = await _list(client, row.path("", ""), name, problems)
         head = {"kind": row.kind, "apiVersion": row.api_version}
         trees = [{**head, **item} for item in items]
-        return name, sorted(trees, key=lambda tree: (meta.namespace(tree), meta.name(tree))), problem
+        return name, sorted(trees, key=lambda tree: (meta.namespace(tree), meta.name(tree)))
 
-    found = await _gather(read, sorted(rows))
-    return {name: trees for name, trees, _ in found if trees}, {
-        name: problem for name, _, problem in found if problem
-    }
+    return {name: trees for name, trees in await _gather(read, sorted(rows)) if trees}
 
 
-async def _list(client: Client, path: str) -> tuple[list[ReadOnlyTree], str]:
-    """Return all objects of a path, and why there are no more."""
+async def _list(
+    client: Client, path: str, name: str, problems: dict[str, ApiError]
+) -> Sequence[ReadOnlyTree]:
+    """Return all objects of a path; if there is a problem, those before it."""
     items: list[ReadOnlyTree] = []
     token = ""
     while True:
@@ -207,11 +261,12 @@ async def _list(client: Client, path: str) -> tuple[list[ReadOnlyTree], str]:
         try:
             page = await client.raw("GET", f"{path}?{query}")
         except ApiError as error:
-            return items, error.message
+            problems[name] = error
+            return items
         items += page.get("items") or ()
         token = page["metadata"].get("continue") or ""
         if not token:
-            return items, ""
+            return items
 
 
 async def _gather(work: Callable[[S], Awaitable[T]], values: Iterable[S]) -> list[T]:
@@ -254,25 +309,35 @@ async def _explain(client: Client, chosen: Sequence[Candidate]) -> Sequence[tupl
     """Return the candidates that are still there, with the statuses of their Explanations."""
 
     async def explain(candidate: Candidate) -> tuple[Candidate, ReadOnlyTree | None]:
-        tree = candidate.tree
-        try:
-            explanation = await control_objects.explain_object(
-                client, meta.api_version(tree), meta.kind(tree), Key.of(tree)
-            )
-        except Missing:
-            return candidate, None
-        except (ApiError, NoResponse) as error:
-            cause = f"the server does not explain it: {error}"
-            named = {
-                "apiVersion": meta.api_version(tree),
-                "kind": meta.kind(tree),
-                "name": meta.name(tree),
-                "namespace": meta.namespace(tree),
-            }
-            return candidate, {"state": "Unknown", "cause": cause, "object": named}
-        return candidate, explanation["status"]
+        following: Candidate | None = candidate
+        while following is not None:
+            try:
+                return following, await _explanation_of(client, following.tree)
+            except Missing:  # it was deleted meanwhile, and the others have the same cause
+                following = following.without_first()
+        return candidate, None
 
     return [(candidate, status) for candidate, status in await _gather(explain, chosen) if status is not None]
+
+
+async def _explanation_of(client: Client, tree: ReadOnlyTree) -> ReadOnlyTree:
+    """Return the status of an object's Explanation; raise Missing if the object does not exist any more."""
+    named = {
+        "apiVersion": meta.api_version(tree),
+        "kind": meta.kind(tree),
+        "name": meta.name(tree),
+        "namespace": meta.namespace(tree),
+        "uid": meta.uid(tree),
+    }
+    try:
+        explanation = await control_objects.explain_object(
+            client, meta.api_version(tree), meta.kind(tree), Key.of(tree)
+        )
+    except (control_objects.NoControl, ApiError, NoResponse) as error:
+        cause = f"the server does not explain it: {error}"
+        return {"state": "Unknown", "cause": cause, "object": named}
+    status: ReadOnlyTree = explanation["status"]
+    return status
 
 
 async def _explain_refusals(client: Client, requests: Sequence[ReadOnlyTree]) -> Mapping[str, ReadOnlyTree]:
@@ -282,7 +347,7 @@ async def _explain_refusals(client: Client, requests: Sequence[ReadOnlyTree]) ->
         except (Missing, ApiError, NoResponse):
             return name, None
 
-    names = [refusal.name for refusal in refusals(requests)]
+    names = [refusal.name for refusal in refusals(requests)[:MAX_REFUSALS]]
     return {name: status for name, status in await _gather(explain, names) if status is not None}
 
 
@@ -308,9 +373,13 @@ async def _read_logs(client: Client, chosen: Sequence[Candidate]) -> tuple[Seque
         path = f"{PODS.path(log.namespace, log.pod, 'log')}?{query}"
         try:
             async with client.download(path, timeout_seconds=_LOG_SECONDS) as stream:
-                text = (await stream.read()).decode(errors="replace")
+                content = await stream.read()
         except (ApiError, NoResponse) as error:
             return replace(log, problem=str(error))
-        return replace(log, lines=[line[:MAX_LOG_LINE] for line in text.splitlines()])
+        lines = content.decode(errors="replace").splitlines()
+        if len(content) < MAX_LOG:
+            return replace(log, lines=lines)
+        # The last line may be cut within a value of a Secret, which is not found then.
+        return replace(log, lines=lines[:-1], problem="" if lines[1:] else "its line is too long")
 
     return await _gather(read, places[:MAX_LOGS]), max(0, len(places) - MAX_LOGS)

@@ -9,6 +9,8 @@ from mockube.component_base.printable import printable
 
 _BACKTICKS: Final = re.compile("`+")
 _ENTITY: Final = re.compile(r"&(?=#?\w+;)")
+_EMPHASIS: Final = re.compile(r"\\(?=[!-/:-@[-`{-~]|$)|[*~]|(?<![^\W_])_|_(?![^\W_])")
+"""What makes a part of a line bold, italic or struck out, and what escapes that: an underscore within a word does not."""
 _BLOCK: Final = re.compile(r"^[#>~+*=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
 """What makes a line a title, a list, a quote or code, where it begins with it."""
 _ESCAPES: Final = {
@@ -34,8 +36,10 @@ def _lines(summary: ReadOnlyTree) -> Iterator[str]:
         yield from _fenced(summary["message"].splitlines())
         yield ""
     counts = summary["counts"]
+    revision = f", revision {summary['revision']}" if "revision" in summary else ""
+    time = f", {summary['time']}" if "time" in summary else ""
     yield (
-        f"Kubernetes {summary['kubernetes']}, revision {summary['revision']}, {summary.get('time', '')}: {counts['objects']} objects, "
+        f"Kubernetes {summary['kubernetes']}{revision}{time}: {counts['objects']} objects, "
         f"{counts['notHealthy']} not healthy, {counts['changes']} changes, {counts['requests']} requests, {counts['events']} events."
     )
     yield from _problems(summary.get("problems", ()))
@@ -82,7 +86,7 @@ def _refusals(refused: Sequence[ReadOnlyTree]) -> Iterator[str]:
     for each in refused:
         times = f", {each['count']} times" if each["count"] > 1 else ""
         fault = f", by the fault {_code(each['fault'])}" if each.get("fault") else ""
-        yield f"- {each['code']} {_code(each['verb'] + ' ' + each.get('uri', ''))} of {_code(each.get('user', ''))}{times}{fault}: {_text(each.get('cause') or each.get('message', ''))}"
+        yield f"- {each['code']} {_code(each['verb'] + ' ' + each.get('uri', ''))} of {_code(each.get('user', 'nobody'))}{times}{fault}: {_text(each.get('cause') or each.get('message', ''))}"
         yield from (f"  - {_remedy(remedy)}" for remedy in each.get("remedies", ()))
         if each.get("command"):
             yield f"  - {_code(each['command'])}"
@@ -139,6 +143,7 @@ def _text(text: str) -> str:
     """Return a text on one line that is no markup, and mentions nobody."""
     line = " ".join(printable(text.replace("\n", " ")).split())
     line = _ENTITY.sub("&amp;", line)
+    line = _EMPHASIS.sub(r"\\\g<0>", line)
     for old, new in _ESCAPES.items():
         line = line.replace(old, new)
     return _BLOCK.sub(r"\\\g<0>", line)

@@ -15,7 +15,7 @@ import orjson
 
 from mockube.apimachinery.tree import Tree
 
-from .authors import is_component
+from .authors import is_component, is_component_client
 from .bundle import bundle
 from .markdown import markdown_of
 from .recording import Recording
@@ -115,7 +115,7 @@ def data_of(recording: Recording, summary: Tree) -> Tree:
         "changes": recording.changes,
         "requests": recording.requests,
         "components": sorted(
-            filter(is_component, {each["spec"].get("user", "") for each in recording.requests})
+            filter(is_component_client, {each["spec"].get("user", "") for each in recording.requests})
         ),
         "marks": recording.marks,
         "faults": recording.faults,

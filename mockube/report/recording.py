@@ -58,7 +58,7 @@ class Recording(Struct, frozen=True, kw_only=True):
     version: str
     """The release of Kubernetes."""
     revision: int
-    """The revision of the store up to which the changes reach."""
+    """The revision of the store up to which the changes reach; 0 if the user may not list them."""
     discovery: Sequence[ReadOnlyTree] = ()
     """The documents of discovery, as the page reads them."""
     objects: Mapping[str, Sequence[ReadOnlyTree]] = field(default_factory=dict)

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .authors import is_component
+from .authors import is_component_client
 
-MAX_REFUSALS: Final = 20
 _USUAL: Final = (404, 409, 410)
 """What is not there, conflicts and expired versions belong to the usual course."""
 _ERRORS_FROM: Final = 400
@@ -38,7 +37,7 @@ def refusals(requests: Sequence[ReadOnlyTree]) -> Sequence[Refusal]:
         before = found.pop(key, None)
         refusal = Refusal(name=meta.name(request), request=request)
         found[key] = refusal if before is None else replace(refusal, count=before.count + 1)
-    return [*found.values()][::-1][:MAX_REFUSALS]
+    return [*found.values()][::-1]
 
 
 def _is_refused(request: ReadOnlyTree) -> bool:
@@ -48,4 +47,4 @@ def _is_refused(request: ReadOnlyTree) -> bool:
         return False
     if status.get("fault"):
         return True
-    return code not in _USUAL and not is_component(request["spec"].get("user", ""))
+    return code not in _USUAL and not is_component_client(request["spec"].get("user", ""))

@@ -155,7 +155,7 @@ def summarize(
         "result": recording.subject.result,
         "message": recording.subject.text,
         "kubernetes": recording.version,
-        "revision": recording.revision,
+        "revision": recording.revision or None,
         "time": _last_time(recording),
         "counts": {
             "objects": sum(map(len, recording.objects.values())),
@@ -178,7 +178,16 @@ def summarize(
         ],
         "notes": [
             *_shortened([*recording.notes[: limits.notes]], limits.text),
-            *_omitted(limits, more, problems, refused, authors, warnings, recording.notes),
+            *_omitted(
+                more,
+                (problems, limits.problems, "objects that are not healthy"),
+                (refused, limits.refusals, "refused requests"),
+                (authors, limits.authors, "authors"),
+                (warnings, limits.warnings, "warnings"),
+                (recording.faults, limits.refusals, "faults"),
+                (recording.marks, limits.refusals, "marks"),
+                (recording.notes, limits.notes, "notes"),
+            ),
         ],
     }
     return {
@@ -193,10 +202,8 @@ def _small(limits: Limits, name: str, value: ReadOnlyTree) -> Tree:
     return {name: value} if len(orjson.dumps(value)) <= limits.text else {}
 
 
-def _omitted(limits: Limits, more: str, *parts: Sequence[object]) -> Iterator[str]:
-    names = ("objects that are not healthy", "refused requests", "authors", "warnings", "notes")
-    most = (limits.problems, limits.refusals, limits.authors, limits.warnings, limits.notes)
-    for name, items, limit in zip(names, parts, most, strict=True):
+def _omitted(more: str, *parts: tuple[Sequence[object], int, str]) -> Iterator[str]:
+    for items, limit, name in parts:
         if len(items) > limit:
             yield f"{len(items) - limit} more {name} are left out{more}."
 
@@ -263,7 +270,7 @@ class _Summarizer:
             "time": spec["time"],
             "user": spec.get("user", ""),
             "agent": spec.get("agent", ""),
-            "verb": spec.get("verb", ""),
+            "verb": spec.get("verb", "-"),
             "uri": spec.get("uri", ""),
             "code": status["code"],
             "message": status.get("message", ""),

@@ -1,8 +1,11 @@
 """What is left out of a page that would be too large, step by step, and the notes that say so."""
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, TypeAlias
+
+import orjson
 
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 
@@ -20,12 +23,13 @@ _ROUNDS: Final = 16
 
 
 def thinned(data: Tree, size_of: Callable[[Tree], int], max_bytes: int) -> tuple[Tree, Sequence[str]]:
-    """Return data that are small enough, and notes of what is left out."""
-    thin = data
+    """Return data that are small enough, and notes of what is left out. The last data that are measured, which takes long, are these."""
+    thin, size = data, size_of(data)
     for step in STEPS:
-        if size_of(thin) <= max_bytes:
+        if size <= max_bytes:
             break
-        thin = step(thin)
+        before, thin = thin, step(thin)
+        size = size if thin is before else size_of(thin)
     return thin, [*_notes(data, thin)]
 
 
@@ -42,9 +46,16 @@ def _notes(data: Tree, thin: Tree) -> Iterator[str]:
             yield f"{count} objects of {resource} are left out, to keep the file small."
 
 
+def _with(data: Tree, name: str, items: Sequence[ReadOnlyTree]) -> Tree:
+    """Return data with other items; the same data if none is another one."""
+    before = data[name]
+    is_same = len(items) == len(before) and all(map(operator.is_, items, before))
+    return data if is_same else {**data, name: items}
+
+
 def _without_old_bodies(data: Tree) -> Tree:
     old, new = data["requests"][:-KEPT_BODIES], data["requests"][-KEPT_BODIES:]
-    return {**data, "requests": [*map(_without_body, old), *new]}
+    return _with(data, "requests", [*map(_without_body, old), *new])
 
 
 def _without_body(request: ReadOnlyTree) -> ReadOnlyTree:
@@ -57,7 +68,7 @@ def _without_body(request: ReadOnlyTree) -> ReadOnlyTree:
 
 def _without_old_reads(data: Tree) -> Tree:
     old, new = data["requests"][:-KEPT_REQUESTS], data["requests"][-KEPT_REQUESTS:]
-    return {**data, "requests": [*(each for each in old if not _is_usual_read(each)), *new]}
+    return _with(data, "requests", [*(each for each in old if not _is_usual_read(each)), *new])
 
 
 def _is_usual_read(request: ReadOnlyTree) -> bool:
@@ -68,7 +79,7 @@ def _is_usual_read(request: ReadOnlyTree) -> bool:
 
 def _without_old_patches(count: int, data: Tree) -> Tree:
     old, new = data["changes"][:-count], data["changes"][-count:]
-    return {**data, "changes": [*map(_without_patch, old), *new]}
+    return _with(data, "changes", [*map(_without_patch, old), *new])
 
 
 def _without_patch(change: ReadOnlyTree) -> ReadOnlyTree:
@@ -78,20 +89,21 @@ def _without_patch(change: ReadOnlyTree) -> ReadOnlyTree:
 
 
 def _without_older_half(name: str, data: Tree) -> Tree:
-    return {**data, name: data[name][(len(data[name]) + 1) // 2 :]}
+    return _with(data, name, data[name][(len(data[name]) + 1) // 2 :])
 
 
-def _without_half_of_most_objects(data: Tree) -> Tree:
+def _without_half_of_largest_resource(data: Tree) -> Tree:
     objects = data["objects"]
-    if not objects:
+    sizes = {resource: len(orjson.dumps(trees)) for resource, trees in objects.items() if trees}
+    if not sizes:
         return data
-    largest = max(objects, key=lambda resource: (len(objects[resource]), resource))
+    largest = max(sizes, key=lambda resource: (sizes[resource], resource))
     return {**data, "objects": {**objects, largest: objects[largest][: len(objects[largest]) // 2]}}
 
 
 _HALVES: Final[Sequence[Step]] = [
     *(partial(_without_older_half, name) for name in _LISTS),
-    _without_half_of_most_objects,
+    _without_half_of_largest_resource,
 ]
 STEPS: Final[Sequence[Step]] = [
     _without_old_bodies,

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
-from mockube.apimachinery.patch.json_difference import patched
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.history.authors import verb_of
 from mockube.history.field_values import ABSENT, FieldChange, changes_of
+from mockube.history.replay import ReplayedObject
 
 from .authors import Author, is_component
 from .recording import ObjectIdentity
@@ -22,33 +23,20 @@ _KEPT_EACH: Final = 64
 """Of so many states of an object, one is kept."""
 
 
-class _State(NamedTuple):
-    """An object between two changes, if the history has it since its creation."""
-
-    is_known: bool = False
-    tree: ReadOnlyTree | None = None
-
-    def after(self, change: ReadOnlyTree) -> "_State":
-        patch, is_new = change.get("patch"), change["type"] == "ADDED"
-        if patch is None or not (self.is_known or is_new):
-            return _State()
-        return _State(is_known=True, tree=patched(None if is_new else self.tree, patch))
-
-
 class _ObjectHistory:
     """The states of one object: some are kept, from which the others are a few changes away."""
 
     def __init__(self, changes: Sequence[ReadOnlyTree]) -> None:
         self._changes = changes
         self._places = {id(change): place for place, change in enumerate(changes)}
-        self._states: list[_State] = []
-        state = _State()
+        self._states: list[ReplayedObject] = []
+        state = ReplayedObject()
         for place, change in enumerate(changes):
             if place % _KEPT_EACH == 0:
                 self._states.append(state)
             state = state.after(change)
 
-    def around(self, write: ReadOnlyTree) -> tuple[_State, _State]:
+    def around(self, write: ReadOnlyTree) -> tuple[ReplayedObject, ReplayedObject]:
         place = self._places[id(write)]
         state = self._states[place // _KEPT_EACH]
         for change in self._changes[place - place % _KEPT_EACH : place]:
@@ -102,7 +90,7 @@ class Writes:
         write: Tree = {
             "time": change.get("time", ""),
             "author": str(Author.of(change)),
-            "verb": "/".join(filter(None, (author.get("verb", ""), author.get("subresource", "")))),
+            "verb": verb_of(author),
             "type": change["type"],
             "kind": change["object"]["kind"],
             "namespace": identity.namespace,

@@ -52,16 +52,16 @@ async def write_report(
     path: Path,
     subject: Subject = NO_SUBJECT,
     *,
-    stop_faults: Callable[[], None] = lambda: None,
+    ends_faults: bool = False,
     seconds: float = SECONDS,
 ) -> None:
     """Write a report of the cluster of a server, whose requests take some seconds each at most.
 
-    `stop_faults` is called before requests that a fault could refuse.
+    If `ends_faults`, the faults of the cluster are deleted, which could refuse requests of the report.
     """
     check_path(path)
     async with open_client(access, RealClock()) as client:
-        recording = await collect(client.with_timeout(seconds), subject, stop_faults, seconds)
+        recording = await collect(client.with_timeout(seconds), subject, seconds, ends_faults=ends_faults)
     await asyncio.to_thread(_write, recording, path)
 
 

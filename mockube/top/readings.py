@@ -15,11 +15,10 @@ from mockube.client.kinds import NODES, PODS
 from mockube.client.resources import row
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
-from mockube.control_objects import CONTROLLERS
+from mockube.control_objects import CONTROLLERS, TABLE
 
 T = TypeVar("T")
 NODE_METRICS: Final = row("metrics.k8s.io/v1beta1", "nodes", "NodeMetrics", namespaced=False)
-_TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 _NOT_SERVED: Final = "the server does not serve it"
 
 
@@ -117,7 +116,7 @@ def usage_of(tree: ReadOnlyTree) -> Usage:
 async def _pods(client: Client) -> Pods:
     """Read the pods as rows of a table, which are a tenth of their objects."""
     query = urlencode({"includeObject": "None", "resourceVersion": "0"})
-    return pods_of(await client.raw("GET", f"{PODS.path()}?{query}", accept=_TABLE))
+    return pods_of(await client.raw("GET", f"{PODS.path()}?{query}", accept=TABLE))
 
 
 def pods_of(table: ReadOnlyTree) -> Pods:

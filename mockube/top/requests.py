@@ -12,13 +12,17 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
-from mockube.control_objects import LONG_VERBS, REQUESTS, watch_requests
+from mockube.control_objects import CLOCK, CLOCKS, LONG_VERBS, REQUESTS, watch_requests
 
 from .readings import Unreadable, unreadable
 
 WINDOW_SECONDS: Final = 60.0
+LAST: Final = f"of the last {WINDOW_SECONDS:.0f} seconds"
+REMEMBERED: Final = "that the server remembers, as its clock is paused"
 RETRY_SECONDS: Final = 2.0
 """A watch is opened that often at most."""
+NO_RESPONSE: Final = 0
+"""The code of a request whose client left, or whose connection was cut."""
 _REFUSALS: Final = (Unauthorized, Forbidden, NotFound)
 """Errors that stay."""
 
@@ -48,14 +52,14 @@ class ClientRequests(Struct, frozen=True, kw_only=True):
 def request_of(tree: ReadOnlyTree) -> SentRequest | None:
     """Return a Request that has ended; None for one in progress."""
     spec, status = tree["spec"], tree.get("status") or {}
-    if "code" not in status:
+    if "seconds" not in status:
         return None
     return SentRequest(
         time=parse_micro_time(spec["time"]).timestamp(),
         client=spec.get("user") or "(nobody)",
         verb=spec.get("verb") or "-",
-        code=status["code"],
-        seconds=status.get("seconds") or 0.0,
+        code=status.get("code", NO_RESPONSE),
+        seconds=status["seconds"],
     )
 
 
@@ -88,7 +92,8 @@ class RequestFollower:
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client, self._clock = client, clock
         self._newest = deque[tuple[float, SentRequest]]()
-        """Each with the monotonic time at which it ended: the clock of the cluster may stand still, and a rewind sets it back."""
+        """Each with the monotonic time at which it ended: the clock of the cluster may stand still, run faster, or leap."""
+        self._remembered_until = 0.0
         self._is_refused = False
         self.problem: Unreadable | None = None
         """Why there are none."""
@@ -100,6 +105,11 @@ class RequestFollower:
             self._newest.popleft()
         return [request for _, request in self._newest]
 
+    @property
+    def span(self) -> str:
+        """Say which requests are recent: while time stands still, how old those are that the server remembers is not known."""
+        return REMEMBERED if self._clock.monotonic() < self._remembered_until else LAST
+
     async def read_remembered(self) -> None:
         """Read those that the server remembers, of which the newest ended now: they are those of the reading before."""
         try:
@@ -107,10 +117,19 @@ class RequestFollower:
         except ApiError as error:
             self._note(error)
             return
+        if await self._is_paused():
+            self._remembered_until = self._clock.monotonic() + WINDOW_SECONDS
         found = [request for tree in listed.items if (request := request_of(tree)) is not None]
         found.sort(key=_ended)
         ahead = _ended(found[-1]) - self._clock.monotonic() if found else 0.0
         self._newest = deque((_ended(request) - ahead, request) for request in found)
+
+    async def _is_paused(self) -> bool:
+        """Return whether the time of the cluster stands still; False if that is not known."""
+        try:
+            return bool((await self._client.get(CLOCKS, CLOCK))["spec"].get("paused"))
+        except ApiError:
+            return False
 
     async def follow(self) -> None:
         """Add those that arrive, until cancelled, or until the server refuses."""
@@ -120,7 +139,7 @@ class RequestFollower:
                 async for tree in watch_requests(self._client, ""):
                     self._add(tree)
             except Expired:
-                continue  # more requests arrived than it could read: it begins with the newest one
+                pass  # more requests arrived than it could read: it begins with the newest one
             except ApiError as error:
                 self._note(error)
             except NoResponse:

@@ -10,7 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.printable import printable
 
 from .readings import Maybe, Node, Pods, Reading, Unreadable, Usage
-from .requests import WINDOW_SECONDS, ClientRequests
+from .requests import LAST, NO_RESPONSE, ClientRequests
 
 T = TypeVar("T")
 MIN_ROWS: Final = 2
@@ -39,14 +39,17 @@ class Line(Struct, frozen=True):
 
 
 def sections(
-    reading: Reading, before: Reading | None, requests: Maybe[Sequence[ClientRequests]]
+    reading: Reading,
+    before: Reading | None,
+    requests: Maybe[Sequence[ClientRequests]],
+    span: str = LAST,
 ) -> Sequence[Section]:
-    """Return everything that is shown; rates are those since the reading before."""
+    """Return everything that is shown; rates are those since the reading before, and `span` says which requests they are."""
     return (
         _of_nodes(reading),
         _of_pods(reading.pods),
         _of_queues(reading, before),
-        _of_requests(requests),
+        _of_requests(requests, span),
         _of_reconciliations(reading.controllers),
     )
 
@@ -175,18 +178,18 @@ def _seconds(seconds: float) -> str:
     return f"{seconds * 1000:.1f}ms" if seconds < 1 else f"{seconds:.2f}s"
 
 
-def _of_requests(requests: Maybe[Sequence[ClientRequests]]) -> Section:
+def _of_requests(requests: Maybe[Sequence[ClientRequests]], span: str) -> Section:
     if isinstance(requests, Unreadable):
         return _problem("Requests", requests)
     total, failed = (sum(each.count for each in requests if each.code >= least) for least in (0, _GOOD_CODE))
     return Section(
-        heading=f"Requests of the last {WINDOW_SECONDS:.0f} seconds: {total}, of which {failed} failed",
+        heading=f"Requests {span}: {total}, of which {failed} failed",
         header=("CLIENT", "VERB", "CODE", "COUNT", "MEAN", "SLOWEST"),
         rows=[
             (
                 each.client,
                 each.verb,
-                str(each.code),
+                "-" if each.code == NO_RESPONSE else str(each.code),
                 str(each.count),
                 "-" if each.mean is None else _seconds(each.mean),
                 "-" if each.slowest is None else _seconds(each.slowest),

@@ -17,6 +17,8 @@ _LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 _HOME: Final = "\x1b[H"
 _END_OF_LINE: Final = "\x1b[K"
 _END_OF_SCREEN: Final = "\x1b[J"
+_COLUMNS, _LINES = 80, 24
+"""The size of a terminal that does not know its own, as one of a CI job or of ssh -tt."""
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 QUIT: Final = frozenset("qQ\x03\x04")
 """The keys that end: q, and what Ctrl-C and Ctrl-D send."""
@@ -38,11 +40,13 @@ class Screen:
     @property
     def size(self) -> tuple[int, int]:
         """The columns and lines, without those of the environment, which a new size does not change."""
-        return os.get_terminal_size(sys.stdout.fileno())
+        columns, lines = os.get_terminal_size(sys.stdout.fileno())
+        return columns or _COLUMNS, lines or _LINES
 
     def paint(self, lines: Sequence[Line]) -> None:
         width, height = self.size
-        painted = [_painted(line, width) + _END_OF_LINE for line in lines[:height]]
+        # In the last column, the cursor stays there, and the end of a line that is erased has its character.
+        painted = [_painted(line, width - 1) + _END_OF_LINE for line in lines[:height]]
         sys.stdout.write(_HOME + "\r\n".join(painted) + _END_OF_SCREEN)
         sys.stdout.flush()
 

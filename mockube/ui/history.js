@@ -74,11 +74,11 @@ export class History {
   }
 
   get begin() {
-    return this.count ? this.time[0] : this.clock.now();
+    return this.time[0] || this.clock.now(); // 0 if no time is known
   }
 
   get end() {
-    return this.count ? this.time[this.count - 1] : this.clock.now();
+    return (this.count && this.time[this.count - 1]) || this.clock.now();
   }
 
   /** Return the version after which the Changes are read: those that are here already are not read again. */
@@ -126,6 +126,7 @@ export class History {
     const index = this.count;
     const before = index ? this.time[index - 1] : 0;
     const time = change.time ? Date.parse(change.time) + microseconds(change.time) : before;
+    if (time && !before) this.fillBefore(time);
     const lane = this.laneOf(change);
     this.time[index] = Math.max(time, before);
     this.revision[index] = change.revision;
@@ -135,6 +136,12 @@ export class History {
     this.count += 1;
     lane.records.push(index);
     this.follow(lane, change, this.time[index]);
+  }
+
+  /** Give the first known time to the records before it, and to their states: a server that was restarted does not know theirs. */
+  fillBefore(time) {
+    this.time.fill(time, 0, this.count);
+    for (const { states } of this.lanes) for (const state of states) state.time = time;
   }
 
   laneOf(change) {

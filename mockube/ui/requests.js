@@ -54,7 +54,7 @@ export class Requests {
     const item = {
       time: Date.parse(spec.time), user: spec.user ?? "", agent: spec.agent ?? "", verb: spec.verb, resource: spec.resource ?? "",
       group: spec.group ?? "", subresource: spec.subresource ?? "", namespace: spec.namespace ?? "", name: spec.name ?? "", uri: spec.uri,
-      code: status?.code ?? 0, seconds: status?.seconds ?? 0, fault: status?.fault ?? "",
+      code: status?.code ?? 0, seconds: status?.seconds ?? 0, isEnded: status?.seconds !== undefined, fault: status?.fault ?? "",
     };
     const old = this.byName.get(metadata.name);
     if (old) {

@@ -168,6 +168,16 @@ def test_report_is_written_when_the_command_has_ended_and_exit_code_stays(run, t
     assert "raise SystemExit(3)" in text.splitlines()[0]
 
 
+def test_fault_that_the_command_leaves_is_in_the_report_and_does_not_prevent_it(run, tmp_path):
+    add = [sys.executable, "-m", "mockube", "fault", "add", "outage", "--status=503"]
+    process = run("--report=run.md", *python(f"import subprocess; subprocess.run({add!r}, check=True)"))
+    _, errors = process.communicate(timeout=100)
+    assert "the report of the cluster is run.md" in errors
+    text = (tmp_path / "run.md").read_text()
+    assert "Faults that are injected:\n\n- `outage`\n" in text
+    assert "could not be listed" not in text
+
+
 def test_report_of_an_unknown_format_is_refused_before_the_cluster_starts(run):
     process = run("--report=run.txt", *python(SHOWS))
     output, errors = process.communicate(timeout=60)

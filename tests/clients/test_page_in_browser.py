@@ -328,6 +328,24 @@ async def test_why_panel_shows_cause_and_what_would_change_it(client):
         await page.text("kubectl -n default delete pod web-1-a --force")
 
 
+async def test_cause_that_is_not_known_is_not_shown_as_one(client):
+    metadata = {"name": "held", "finalizers": ["example.com/held"]}
+    await create(client, CONFIG_MAPS, {"metadata": metadata})
+    await client.delete(f"{CONFIG_MAPS}/held")
+    async with opened(client) as page:
+        await page.go("#/objects?select=configmaps|default|held&tab=why")
+        await page.text(re.compile("^Not known: "))
+
+
+async def test_changes_of_an_object_whose_name_has_a_comma_are_its_own(client):
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    for name in ("a,b=c", "a"):
+        await create(client, roles, {"metadata": {"name": name}, "rules": []})
+    async with opened(client) as page:
+        await page.go("#/objects?select=clusterroles.rbac.authorization.k8s.io||a%2Cb%3Dc&tab=changes")
+        await expect(page.tab.locator("ol.changes > li")).to_have_count(1)
+
+
 async def test_activity_counts_requests(client):
     for _ in range(3):
         await client.get(f"{CONFIG_MAPS}/none", User_Agent="tester")
@@ -438,6 +456,30 @@ async def test_rules_of_queues_plots_and_drains(client):
         "rates": [0, 0, 2, 2, 2, 2, 0, 0],
         "series": 8,
     }
+
+
+HISTORY_RULES = """
+async () => {
+  const folder = new URL(".", document.querySelector("script[type=module]").src).href;
+  const { History } = await import(`${folder}history.js`);
+  const history = new History();
+  const add = (revision, time) => history.add({ revision, time, type: "ADDED", object: { kind: "Pod", resource: "pods", name: `p${revision}` }, patch: [{ value: { metadata: {}, status: {} } }] });
+  add(1);
+  const isOfNow = history.begin > 1e12 && history.end > 1e12;
+  add(2);
+  add(3, "2026-01-01T00:00:03.000000Z");
+  add(4);
+  add(5, "2026-01-01T00:00:05.000000Z");
+  const seconds = (times) => Array.from(times, (time) => (time - Date.parse("2026-01-01T00:00:00Z")) / 1000);
+  return { isOfNow, times: seconds(history.time.slice(0, 5)), states: seconds(history.lanes.map(({ states }) => states[0].time)), begin: seconds([history.begin]) };
+}
+"""
+
+
+async def test_changes_before_the_first_time_are_at_it(client):
+    async with opened(client) as page:
+        found = await page.tab.evaluate(HISTORY_RULES)
+    assert found == {"isOfNow": True, "times": [3, 3, 3, 3, 5], "states": [3, 3, 3, 3, 5], "begin": [3]}
 
 
 async def test_drain_asks_before_it_evicts_pods_without_controller(client):

@@ -107,7 +107,7 @@ def test_faults_are_in_the_report_and_do_not_prevent_it(tmp_path):
             cluster.list("Pod")
         path = tmp_path / "run.html"
         access = read(cluster.kubeconfig)
-        asyncio.run(write_report(access, path, stop_faults=cluster.stop_faults))
+        asyncio.run(write_report(access, path, ends_faults=True))
     data = data_of(path.read_text())
     (fault,) = data["faults"]
     assert fault["spec"]["match"]["resource"] == "pods"

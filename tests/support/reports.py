@@ -16,14 +16,24 @@ def recording(**parts):
     return Recording(**{"version": "v1.37.2", "revision": 99, **parts})
 
 
+API_VERSIONS = {
+    **dict.fromkeys(("ConfigMap", "Node", "PersistentVolumeClaim", "Pod", "Secret", "Service"), "v1"),
+    **dict.fromkeys(("Deployment", "ReplicaSet"), "apps/v1"),
+    "CertificateSigningRequest": "certificates.k8s.io/v1",
+    "EndpointSlice": "discovery.k8s.io/v1",
+    "HorizontalPodAutoscaler": "autoscaling/v2",
+    "Job": "batch/v1",
+    "Task": "example.com/v1",
+}
+
+
 def tree_of(kind, name, *, owner=None, namespace="default", status=None, **spec):
-    """Return an object; its uid is its name."""
-    metadata = {"name": name, "namespace": namespace, "uid": name}
+    """Return an object, one of the cluster without a namespace; its uid is its name."""
+    metadata = {"name": name, "uid": name, **({"namespace": namespace} if namespace else {})}
     if owner is not None:
         metadata["ownerReferences"] = [{"kind": "any", "name": owner, "uid": owner, "controller": True}]
-    api_version = "v1" if kind in ("Pod", "Secret") else "apps/v1"
     return {
-        "apiVersion": api_version,
+        "apiVersion": API_VERSIONS[kind],
         "kind": kind,
         "metadata": metadata,
         "spec": spec,
@@ -58,6 +68,7 @@ def changes_to(kind, name, *versions, first=1, users=()):
 
 
 def request(name, code, *, user="bob", verb="create", message="", **status):
+    """Return a Request that has ended: as the server does, without fields that are empty."""
     spec = {
         "time": "2026-01-01T00:00:00.000000Z",
         "user": user,
@@ -65,7 +76,12 @@ def request(name, code, *, user="bob", verb="create", message="", **status):
         "resource": "pods",
         "uri": "/api/v1/pods",
     }
-    return {"metadata": {"name": name}, "spec": spec, "status": {"code": code, "message": message, **status}}
+    status = {"code": code, "seconds": 0.1, "message": message, **status}
+    return {"metadata": {"name": name}, "spec": _without_empty(spec), "status": _without_empty(status)}
+
+
+def _without_empty(fields):
+    return {name: value for name, value in fields.items() if value}
 
 
 def explanation(tree, cause, **fields):
@@ -73,6 +89,6 @@ def explanation(tree, cause, **fields):
     subject = {
         "apiVersion": tree["apiVersion"],
         "kind": tree["kind"],
-        **{name: metadata[name] for name in ("name", "namespace", "uid")},
+        **{name: metadata[name] for name in ("name", "namespace", "uid") if name in metadata},
     }
     return {"state": "Explained", "cause": cause, "object": subject, **fields}

@@ -27,7 +27,7 @@ export function Requests({ recording, filter, change }) {
       <thead><tr><th>Time</th><th>User</th><th>Client</th><th>Verb</th><th>Request</th><th class="number">Code</th></tr></thead>
       <tbody>${rows.map((each) => html`<tr key=${each.auditID}><td class="time">${timeText(Date.parse(each.time))}</td><td>${each.user || "nobody"}</td><td>${(each.agent ?? "").split(" ")[0]}</td><td>${each.verb}</td>
         <td><${RequestTarget} request=${each} recording=${recording} change=${change} />${each.fault ? html`<div class="bad">fault ${each.fault}</div>` : null}${each.code >= 400 && each.message ? html`<div class="muted">${each.message}</div>` : null}</td>
-        <td class=${`number ${each.code >= 400 ? "problem" : ""}`}>${each.code || "…"}</td></tr>`)}</tbody></table></div>${more}</div>`;
+        <td class=${`number ${each.code >= 400 ? "problem" : ""}`}>${each.code || (each.seconds === undefined ? "…" : "none")}</td></tr>`)}</tbody></table></div>${more}</div>`;
 }
 
 function RequestTarget({ request, recording, change }) {

@@ -1,4 +1,5 @@
 // Summary: what is not healthy and why, who wrote last, what was refused.
+import { causeLevel, causeText, Facts } from "../../ui/explanation.js";
 import { shortUser, timeText } from "../../ui/health.js";
 import { html } from "../../ui/html.js";
 
@@ -31,7 +32,7 @@ export function Summary({ recording, filter, change }) {
         <h2>${summary.title || "A cluster of mockube"}</h2>
         ${summary.result && html`<p class="cause bad">${summary.result}</p>`}
         ${summary.message && html`<pre class="log">${summary.message}</pre>`}
-        <p class="muted">Kubernetes ${summary.kubernetes} at ${summary.time || `revision ${summary.revision}`}: ${counts.objects} objects, ${counts.notHealthy} not healthy,${" "}
+        <p class="muted">Kubernetes ${summary.kubernetes}${summary.time ? ` at ${summary.time}` : summary.revision ? ` at revision ${summary.revision}` : ""}: ${counts.objects} objects, ${counts.notHealthy} not healthy,${" "}
           ${counts.changes} changes, ${counts.requests} requests, ${counts.events} events.</p>
       </div>
       <div class="columns">
@@ -49,19 +50,17 @@ export function Summary({ recording, filter, change }) {
 }
 
 function Problem({ problem, isOpen, go }) {
-  const { object, state, cause, evidence = [], nodes = [], remedies = [], similar = [], logs = [], lastWrites = [] } = problem;
+  const { object, similar = [], logs = [], lastWrites = [] } = problem;
   return html`
     <details class="problem-card" open=${isOpen}>
       <summary><span class="kind">${object.kind}</span> <b>${object.name}</b> ${object.namespace && html`<span class="muted">in ${object.namespace}</span>`}
         ${problem.similarCount ? html` <span class="muted">and ${problem.similarCount} more</span>` : null}
-        <p class=${`cause ${state === "Explained" ? "bad" : ""}`}>${state === "Unknown" ? "Not known: " : ""}${cause}</p></summary>
+        <p class=${`cause ${causeLevel(problem)}`}>${causeText(problem)}</p></summary>
       <p><${ObjectLink} subject=${object} objectKey=${problem.key} go=${go} /> has more: its YAML with authors, its changes, its events.</p>
       ${similar.length > 0 && html`<p class="muted">In the same state: ${similar.join(", ")}</p>`}
-      ${evidence.length > 0 && html`<h4>Evidence</h4><ul class="events">${evidence.map((each) => html`<li>${each.text} <span class="muted">${each.source}</span></li>`)}</ul>`}
-      ${nodes.length > 0 && html`<h4>Nodes</h4><div class="scroll"><table><thead><tr><th>Node</th><th>Plugin</th><th>Reason</th></tr></thead><tbody>
-        ${nodes.map((each) => html`<tr><td>${each.node}</td><td>${each.plugin}</td><td>${each.reason}${each.detail ? html`<div class="muted">${each.detail}</div>` : null}</td></tr>`)}</tbody></table></div>`}
-      ${logs.map((log) => html`<h4>Log of ${log.container}${log.previous ? " before its restart" : ""}</h4><pre class="log">${log.lines.join("\n")}</pre>`)}
-      ${remedies.length > 0 && html`<h4>What would change it</h4><ul class="events">${remedies.map((each) => html`<li>${each.text}${each.command ? html`<div><code>${each.command}</code></div>` : null}</li>`)}</ul>`}
+      <${Facts} explanation=${problem} title="h4">
+        ${logs.map((log) => html`<h4>Log of ${log.container}${log.previous ? " before its restart" : ""}</h4><pre class="log">${log.lines.join("\n")}</pre>`)}
+      <//>
       ${lastWrites.length > 0 && html`<h4>Last writes</h4><${WriteList} writes=${lastWrites} go=${go} showsAuthor=${true} />`}
     </details>`;
 }

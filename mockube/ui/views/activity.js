@@ -12,7 +12,7 @@ const ROWS = 15;
 const BY = {
   client: (item) => shortUser(item.user || "nobody"),
   verb: (item) => item.verb,
-  code: (item) => (item.code ? String(item.code) : "in progress"),
+  code: (item) => (item.code ? String(item.code) : item.isEnded ? "no response" : "in progress"),
 };
 
 /** Return what each client did, the busiest first. */
@@ -26,7 +26,7 @@ function clientsOf(items) {
     if (WRITES.has(item.verb)) client.writes += 1;
     if (item.code === 409) client.conflicts += 1;
     else if (item.code >= 400) client.refused += 1;
-    if (LONG.has(item.verb) || !item.code) continue;
+    if (LONG.has(item.verb) || !item.isEnded) continue;
     client.timed += 1;
     client.seconds += item.seconds;
     client.slowest = Math.max(client.slowest, item.seconds);
@@ -53,7 +53,7 @@ export function Activity({ filter, history, moment }) {
   const items = requests.items.filter((item) => item.time >= from && item.time <= to
     && (!filter.namespace || item.namespace === filter.namespace)
     && (!filter.text || `${item.user} ${item.resource} ${item.name} ${item.agent}`.toLowerCase().includes(filter.text)));
-  const slowest = items.filter((item) => !LONG.has(item.verb) && item.code).sort((a, b) => b.seconds - a.seconds).slice(0, ROWS);
+  const slowest = items.filter((item) => !LONG.has(item.verb) && item.isEnded).sort((a, b) => b.seconds - a.seconds).slice(0, ROWS);
   const failed = items.filter((item) => item.code >= 400).slice(-ROWS).reverse();
   const clients = clientsOf(items);
   return html`
@@ -81,7 +81,7 @@ function Table({ title, items }) {
       ${items.length === 0 ? html`<p class="muted">None.</p>` : html`<${Scrolled}><table>
         <thead><tr><th>Time</th><th>User</th><th>Verb</th><th>Request</th><th class="number">Code</th><th class="number">Took</th></tr></thead>
         <tbody>${items.map((item) => html`<tr><td>${timeText(item.time)}</td><td>${shortUser(item.user || "nobody")}</td><td>${item.verb}</td><td><code>${item.uri}</code>${item.fault ? html` <span class="problem">fault ${item.fault}</span>` : null}</td>
-          <td class=${`number ${item.code >= 400 ? "problem" : ""}`}>${item.code}</td><td class="number">${milliseconds(item.seconds)}</td></tr>`)}</tbody></table><//>`}
+          <td class=${`number ${item.code >= 400 ? "problem" : ""}`}>${item.code || "none"}</td><td class="number">${milliseconds(item.seconds)}</td></tr>`)}</tbody></table><//>`}
     </div>`;
 }
 

@@ -1,5 +1,6 @@
 // One object: its state, events and fields with their authors, its changes, why it is so, and what can be done with it.
 import { API_VERSION, CONTROL, get, list, post } from "../api.js";
+import { causeLevel, causeText, Facts } from "../explanation.js";
 import { ageText, hueOf, shortUser, stateOf, timeText } from "../health.js";
 import { html, Scrolled, useEffect, useRef, useState } from "../html.js";
 import { pathOf } from "../objects.js";
@@ -145,10 +146,13 @@ function Events({ selected, objects, now }) {
         <div><b>${event.reason}</b> ${event.message}</div></li>`)}</ul>`;
 }
 
+/** Return a value for a field selector. */
+const escaped = (value) => value.replace(/[\\,=]/g, "\\$&");
+
 /** Read the Changes of an object up to the moment that is shown, the oldest first. */
 async function changesOf({ resource, namespace, name, moment }, signal) {
   const criteria = { resource, namespace, name };
-  const selector = Object.entries(criteria).filter(([, value]) => value).map(([field, value]) => `${field}=${value}`).join(",");
+  const selector = Object.entries(criteria).filter(([, value]) => value).map(([field, value]) => `${field}=${escaped(value)}`).join(",");
   const { items } = await get(`${CONTROL}/changes?fieldSelector=${encodeURIComponent(selector)}`, { signal });
   return items.map((item) => item.spec).filter((change) => !moment || change.revision <= Number(moment));
 }
@@ -297,13 +301,10 @@ function Why({ selected, namespace, name, moment }) {
   if (error) return html`<${Failed} error=${error} />`;
   if (!value) return html`<p class="muted">Reading …</p>`;
   if (value.note) return html`<p class="muted">${value.note}</p>`;
-  const { state, cause, evidence = [], nodes = [], remedies = [], related = [], unreadable = [] } = value.status;
+  const { related = [], unreadable = [] } = value.status;
   return html`
-    <p class=${`cause ${state === "NoProblem" ? "good" : state === "Explained" ? "bad" : ""}`}>${cause}</p>
-    ${evidence.length > 0 && html`<h3>Evidence</h3><ul class="events">${evidence.map((each) => html`<li>${each.text}<div class="muted">${each.source} ${each.time ?? ""}</div></li>`)}</ul>`}
-    ${nodes.length > 0 && html`<h3>Nodes</h3><${Scrolled}><table><thead><tr><th>Node</th><th>Plugin</th><th>Reason</th></tr></thead><tbody>
-      ${nodes.map((each) => html`<tr><td>${each.node}</td><td>${each.plugin}</td><td>${each.reason}${each.detail ? html`<div class="muted">${each.detail}</div>` : null}</td></tr>`)}</tbody></table><//>`}
-    ${remedies.length > 0 && html`<h3>What would change it</h3><ul class="events">${remedies.map((each) => html`<li>${each.text}${each.command ? html`<div><code>${each.command}</code></div>` : null}</li>`)}</ul>`}
+    <p class=${`cause ${causeLevel(value.status)}`}>${causeText(value.status)}</p>
+    <${Facts} explanation=${value.status} />
     ${related.length > 0 && html`<h3>Related</h3><ul class="events">${related.map((each) => html`<li><b>${each.object?.kind} ${each.object?.name}</b> ${each.cause}</li>`)}</ul>`}
     ${unreadable.length > 0 && html`<p class="muted">You may not read: ${unreadable.join(", ")}</p>`}`;
 }

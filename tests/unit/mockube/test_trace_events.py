@@ -104,6 +104,41 @@ def test_watch_in_progress_lasts_until_the_end():
     assert (slice_["ts"], slice_["dur"]) == (0, 8_000_000)
 
 
+def test_changes_before_the_first_time_are_at_it():
+    changes = [change(1), change(2, "Job", "b", uid="2"), change(5, "Job", "c", uid="3")]
+    for each in changes[:2]:
+        del each["time"]
+    assert [each["ts"] for each in events("i", changes=changes, requests=[request(4)])] == [1_000_000] * 3
+    for each in changes:
+        each.pop("time", None)
+    assert [each["ts"] for each in events("i", changes=changes, requests=[request(4)])] == [1_000_000] * 3
+
+
+def test_request_without_a_response_ends_when_its_client_left():
+    left = [request(second, 0.5) for second in (1, 2, 3)]
+    for each in left:
+        del each["status"]["code"]
+    slices = events("X", requests=[*left, request(9)])
+    assert [(each["dur"], each["name"]) for each in slices[:3]] == [
+        (500_000, "get pods shop/a, no response")
+    ] * 3
+    assert len(tracks(requests=left)) == 1
+
+
+def test_mark_has_its_own_time_or_that_of_the_change_before_it():
+    marks = [
+        {"metadata": {"name": "own"}, "spec": {"revision": 1, "time": TIME.format(6)}},
+        {"metadata": {"name": "older"}, "spec": {"revision": 4}},
+        {"metadata": {"name": "first"}, "spec": {"revision": 1}},
+    ]
+    changes = [change(2), change(3, "Job", "b", uid="2"), change(5, "Job", "c", uid="3")]
+    found = {each["name"]: each["ts"] for each in events("i", changes=changes, marks=marks)}
+    assert found["Mark own"] == 4_000_000
+    assert found["Mark older"] == 1_000_000
+    assert found["Mark first"] == 0
+    assert "Mark own" in {each["name"] for each in events("i", marks=marks)}
+
+
 def test_reconciliations_marks_and_faults_are_shown():
     one = {
         "name": "web",

@@ -1,10 +1,13 @@
 """The commands of control: what they send for their flags, and how they print what the server returns."""
 
+from argparse import Namespace
+
 import pytest
 
-from mockube.cli import clock, fault, mark, requests
+from mockube.apimachinery.status import Details, NotFound, not_found
+from mockube.cli import clock, fault, fork, mark, requests
 from mockube.cli.parsing import CommandParser
-from mockube.control_objects import object_of, selector, table_rows
+from mockube.control_objects import FORKS, MARKS, NoControl, object_of, post, rewind, selector, table_rows
 from mockube.failure import UsageError
 
 
@@ -57,6 +60,7 @@ def test_table_has_columns_without_priority():
     ("status", "line"),
     [
         ({}, "12:00:00.123 ... watch /api/v1/pods?watch=1 (alice, kubectl)"),
+        ({"seconds": 0}, "12:00:00.123 --- watch /api/v1/pods?watch=1 (alice, kubectl)"),
         ({"code": 503, "fault": "f"}, "12:00:00.123 503 watch /api/v1/pods?watch=1 (alice, kubectl) fault=f"),
     ],
 )
@@ -130,3 +134,39 @@ def test_arguments_describe_an_advance(arguments, spec):
 def test_object_of_a_condition_needs_a_name():
     with pytest.raises(UsageError, match="name the object"):
         clock.advance_of(read(clock, "until", "Ready", "pods"))
+
+
+class RefusingClient:
+    """A client whose server answers each creation with an error."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def with_timeout(self, _):
+        return self
+
+    async def create(self, *_):
+        raise self.error
+
+
+async def test_server_without_control_is_reported_by_what_is_posted():
+    client = RefusingClient(NotFound("the server could not find the requested resource", Details()))
+    with pytest.raises(NoControl, match="the server has no control"):
+        await post(client, FORKS, {"name": "copy"})
+    with pytest.raises(NoControl, match="the server has no control"):
+        await rewind(client, "good")
+
+
+async def test_mark_that_does_not_exist_is_reported_by_what_is_posted():
+    client = RefusingClient(not_found(MARKS.group_resource, "good"))
+    with pytest.raises(NotFound, match=r'"good" not found'):
+        await rewind(client, "good")
+
+
+def test_path_of_a_fork_can_be_pasted(monkeypatch, capsys):
+    async def create_fork(_):
+        return {"revision": 7, "kubeconfig": "/my data/kubeconfig", "notForked": []}
+
+    monkeypatch.setattr(fork, "_fork", create_fork)
+    assert fork.run(Namespace(new="copy")) == 0
+    assert "  export KUBECONFIG='/my data/kubeconfig'\n" in capsys.readouterr().out

@@ -5,6 +5,7 @@ import pytest
 from mockube.report.candidates import candidates, unhealthy_containers
 from tests.support.reports import tree_of
 
+CERTIFICATES = "certificatesigningrequests.certificates.k8s.io"
 PENDING = {"phase": "Pending"}
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
@@ -36,7 +37,8 @@ def test_owners_come_first_and_a_replica_set_of_an_unhealthy_deployment_not_at_a
 
 def test_objects_of_the_cluster_come_last():
     pods = [tree_of("Pod", "a", namespace="kube-system", status=PENDING), tree_of("Pod", "b", status=PENDING)]
-    assert names({"pods": pods}) == [("b", []), ("a", [])]
+    node = tree_of("Node", "0", namespace="", status={"conditions": [{"type": "Ready", "status": "False"}]})
+    assert names({"nodes": [node], "pods": pods}) == [("b", []), ("a", []), ("0", [])]
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,22 @@ def test_objects_of_the_cluster_come_last():
         ),
         ("tasks.example.com", "Task", {"status": {"conditions": [None]}}),
         ("deployments.apps", "Deployment", {"replicas": 2, "status": {"readyReplicas": 1}}),
+        (
+            "nodes",
+            "Node",
+            {"namespace": "", "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}},
+        ),
+        (
+            "horizontalpodautoscalers.autoscaling",
+            "HorizontalPodAutoscaler",
+            {"status": {"conditions": [{"type": "ScalingActive", "status": "False"}]}},
+        ),
+        (CERTIFICATES, "CertificateSigningRequest", {"namespace": "", "status": {}}),
+        (
+            CERTIFICATES,
+            "CertificateSigningRequest",
+            {"namespace": "", "status": {"conditions": [{"type": "Approved", "status": "True"}]}},
+        ),
     ],
 )
 def test_object_with_a_problem_is_a_candidate(resource, kind, fields):
@@ -65,6 +83,20 @@ def test_object_with_a_problem_is_a_candidate(resource, kind, fields):
         ("services", "Service", {}),
         ("tasks.example.com", "Task", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}),
         ("configmaps", "ConfigMap", {}),
+        ("nodes", "Node", {"namespace": "", "status": {"conditions": [{"type": "Ready", "status": "True"}]}}),
+        (
+            "horizontalpodautoscalers.autoscaling",
+            "HorizontalPodAutoscaler",
+            {"status": {"conditions": [{"type": "ScalingActive", "status": "True"}]}},
+        ),
+        (
+            CERTIFICATES,
+            "CertificateSigningRequest",
+            {
+                "namespace": "",
+                "status": {"conditions": [{"type": "Approved", "status": "True"}], "certificate": "Y2VydA=="},
+            },
+        ),
     ],
 )
 def test_object_without_a_problem_is_none(resource, kind, fields):

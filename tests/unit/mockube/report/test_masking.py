@@ -2,6 +2,8 @@
 
 import base64
 
+import pytest
+
 from mockube.apimachinery.secrets import MASK
 from mockube.report.collection import without_secrets
 from mockube.report.recording import ContainerLog, Subject
@@ -9,7 +11,8 @@ from tests.support.reports import changes_to, explanation, recording, request, t
 
 VALUE = "hunter2-very-secret"
 ENCODED = base64.b64encode(VALUE.encode()).decode()
-SECRET = {**tree_of("Secret", "db"), "data": {"password": ENCODED, "short": "YQ==", "binary": "//79"}}
+BINARY = base64.b64encode(b"\xff\xfe\xfd\xfc\xfb\xfa").decode()
+SECRET = {**tree_of("Secret", "db"), "data": {"password": ENCODED, "short": "YQ==", "binary": BINARY}}
 
 
 def cleaned(**parts):
@@ -26,9 +29,8 @@ def test_secrets_have_names_of_values_only():
 
 def test_logs_and_texts_quote_no_value():
     pod = tree_of("Pod", "web")
-    log = ContainerLog(
-        namespace="default", pod="web", container="web", lines=[f"password={VALUE}", ENCODED, "a"]
-    )
+    lines = [f"password={VALUE}", ENCODED, f"key {BINARY}", "a"]
+    log = ContainerLog(namespace="default", pod="web", container="web", lines=lines)
     event = {"metadata": {"name": "e"}, "message": f"cannot log in with {VALUE}", "reason": "Failed"}
     found = cleaned(
         logs=[log],
@@ -39,7 +41,7 @@ def test_logs_and_texts_quote_no_value():
     )
     assert VALUE not in str(found)
     assert ENCODED not in str(found)
-    assert found.logs[0].lines == [f"password={MASK}", MASK, "a"]
+    assert found.logs[0].lines == [f"password={MASK}", MASK, f"key {MASK}", "a"]
     assert found.explanations[0]["object"]["name"] == "web"
 
 
@@ -105,3 +107,23 @@ def test_values_with_characters_that_json_escapes_are_masked():
     secret = {**tree_of("Secret", "db"), "data": data}
     found = without_secrets(recording(objects={"secrets": [secret], "pods": [pod]}))
     assert found.objects["pods"][0]["spec"]["note"] == f"is {MASK} here"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('{"dsn":"db?a=1\\u0026b=\\"2\\""}', id="JSON of Go"),
+        pytest.param('{"dsn":"db?a=1&b=\\"2\\""}', id="JSON"),
+        pytest.param('{"f":"{\\"dsn\\":\\"db?a=1\\\\u0026b=\\\\\\"2\\\\\\"\\"}"}', id="JSON in JSON of Go"),
+    ],
+)
+def test_values_within_json_are_masked(text):
+    value = 'db?a=1&b="2"'
+    pod = tree_of("Pod", "web")
+    pod["metadata"]["annotations"] = {"kubectl.kubernetes.io/last-applied-configuration": text}
+    secret = {**tree_of("Secret", "db"), "data": {"dsn": base64.b64encode(value.encode()).decode()}}
+    found = without_secrets(recording(objects={"secrets": [secret], "pods": [pod]}))
+    (shown,) = found.objects["pods"][0]["metadata"]["annotations"].values()
+    assert MASK in shown
+    assert "db?a" not in shown
+    assert masked_log(text, dsn=value) == shown

@@ -162,5 +162,28 @@ def test_bodies_of_old_requests_are_left_out_before_all_else():
 
 
 def test_page_says_which_users_are_components():
-    requests = [request("1", 200, user="bob"), request("2", 200, user="system:node:node-1")]
+    users = ["bob", "system:node:node-1", "", "system:anonymous"]
+    requests = [request(user, 200, user=user) for user in users]
     assert data_of(page_of(recording(requests=requests)))["components"] == ["system:node:node-1"]
+
+
+def test_steps_that_leave_nothing_out_are_not_measured():
+    measured = []
+
+    def size_of(data):
+        measured.append(data)
+        return size(data)
+
+    data = {**some_data(), "requests": [], "objects": {}}
+    thin, _ = thinned(data, size_of, size(data) - 1)
+    assert len(thin["changes"]) == 15
+    assert [len(each["changes"]) for each in measured] == [30, 15]
+
+
+def test_objects_of_the_largest_resource_are_left_out_first():
+    maps = [tree_of("ConfigMap", f"m{n}", data=noise(n, 10_000)) for n in range(4)]
+    data = {**some_data(), "changes": [], "requests": []}
+    data["objects"] = {**data["objects"], "configmaps": maps}
+    thin, notes = thinned(data, size, size(data) - 15_000)
+    assert [len(thin["objects"][resource]) for resource in ("pods", "configmaps")] == [50, 2]
+    assert notes == ["2 objects of configmaps are left out, to keep the file small."]

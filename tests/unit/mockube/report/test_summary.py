@@ -169,14 +169,46 @@ def test_commands_are_whole_or_left_out():
 @pytest.mark.parametrize(
     ("cause", "line"),
     [
-        ("~~~ a", "\\~~~ a"),
+        ("~~~ a", "\\~\\~\\~ a"),
+        ("* a", "\\* a"),
         ("# a", "\\# a"),
         ("- a", "\\- a"),
         ("1. a", "1\\. a"),
         ("&lt;b&#64;", "&amp;lt;b&amp;#64;"),
         ("a && b", "a && b"),
+        ("*.example.com and *.other, __x__", "\\*.example.com and \\*.other, \\_\\_x\\_\\_"),
+        ("a_b_c is ~old~, C:\\*", "a_b_c is \\~old\\~, C:\\\\\\*"),
     ],
 )
-def test_cause_opens_no_block(cause, line):
+def test_cause_is_no_markup(cause, line):
     text = WRITERS[".md"](recording(explanations=[explanation(POD, cause)]))
     assert f"\n\n{line}\n" in text
+
+
+@pytest.mark.parametrize("suffix", [*WRITERS])
+def test_request_without_a_verb_and_a_user_is_in_each_format(suffix):
+    refused = recording(requests=[request("1", 405, user="", verb="")], revision=5)
+    assert WRITERS[suffix](refused)
+    assert "- 405 `- /api/v1/pods` of `nobody`: " in WRITERS[".md"](refused)
+
+
+def test_refused_requests_faults_and_marks_that_are_left_out_are_counted():
+    found = recording(
+        requests=[request(str(n), 403, message=f"refused {n}") for n in range(300)],
+        faults=[{"metadata": {"name": f"fault-{n}"}, "spec": {}} for n in range(21)],
+        marks=[{"metadata": {"name": f"mark-{n}"}, "spec": {"revision": n}} for n in range(22)],
+    )
+    assert summarize(found)["notes"] == [
+        "280 more refused requests are left out.",
+        "1 more faults are left out.",
+        "2 more marks are left out.",
+    ]
+
+
+def test_object_of_the_cluster_has_no_namespace():
+    node = tree_of("Node", "node-1", namespace="")
+    found = recording(objects={"nodes": [node]}, explanations=[explanation(node, "its kubelet is away")])
+    (problem,) = summarize(found)["problems"]
+    assert problem["key"] == "nodes||node-1"
+    assert problem["commands"] == ["mockube why node/node-1", "mockube log node/node-1"]
+    assert "### `node/node-1`\n\nits kubelet is away\n" in WRITERS[".md"](found)

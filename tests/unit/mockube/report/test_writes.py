@@ -1,5 +1,7 @@
 """Who wrote last, and what."""
 
+import pytest
+
 from mockube.apimachinery.patch.json_difference import patched
 from mockube.report.authors import Author, is_component
 from mockube.report.recording import ObjectIdentity
@@ -91,9 +93,15 @@ def test_each_of_many_writes_of_an_object_says_what_it_changed():
 def test_an_object_with_many_writes_is_replayed_once(monkeypatch):
     calls = []
     monkeypatch.setattr(
-        "mockube.report.writes.patched", lambda before, patch: calls.append(1) or patched(before, patch)
+        "mockube.history.replay.patched", lambda before, patch: calls.append(1) or patched(before, patch)
     )
     writes = Writes(changes_to("Deployment", "web", *map(deployment, range(640)), users=["alice"] * 640))
     for _ in range(5):
         writes.of_objects([WEB], 8)
     assert len(calls) <= 640 + 8 * 64
+
+
+@pytest.mark.parametrize("user", ["", "system:anonymous"])
+def test_requests_without_valid_credentials_are_refusals_of_clients(user):
+    sent = request("1", 401 if not user else 403, user=user)
+    assert [each.name for each in refusals([sent])] == ["1"]

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.apimachinery.status import Forbidden, TooManyRequests
+from mockube.apimachinery.status import Expired, Forbidden, TooManyRequests
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.top import requests
-from mockube.top.requests import RETRY_SECONDS, WINDOW_SECONDS, RequestFollower
+from mockube.top.requests import LAST, REMEMBERED, RETRY_SECONDS, WINDOW_SECONDS, RequestFollower
 from tests.support.event_loop import until, yield_to_loop
 
 
@@ -21,11 +21,16 @@ def request(seconds_since_1970, took=0.0):
 class Remembering:
     """A client whose server remembers some requests."""
 
-    def __init__(self, *items):
-        self.items = items
+    def __init__(self, *items, paused=None):
+        self.items, self.paused = items, paused
 
     async def list(self, _):
         return self
+
+    async def get(self, *_):
+        if self.paused is None:
+            raise Forbidden("no")
+        return {"spec": {"paused": self.paused}}
 
 
 @pytest.fixture
@@ -63,6 +68,15 @@ async def test_remembered_requests_are_as_old_as_before_the_newest(clock):
     assert [each.time for each in remembered.recent()] == [1050, 990]
 
 
+@pytest.mark.parametrize(("paused", "span"), [(None, LAST), (False, LAST), (True, REMEMBERED)])
+async def test_remembered_requests_of_a_paused_clock_are_not_called_those_of_a_minute(clock, paused, span):
+    follower = RequestFollower(Remembering(request(1000), request(1000), paused=paused), clock)
+    await follower.read_remembered()
+    assert (follower.span, len(follower.recent())) == (span, 2)
+    clock.advance(WINDOW_SECONDS + 1)
+    assert (follower.span, len(follower.recent())) == (LAST, 0)
+
+
 async def test_time_of_the_cluster_that_goes_back_does_not_matter(clock, follow):
     follower = follow([request(9000), request(100)])
     await until(lambda: len(follower.recent()) == 2)
@@ -95,3 +109,13 @@ async def test_watch_that_ends_at_once_is_opened_again_after_a_pause(clock, foll
     assert follower.opened == 1
     clock.advance(RETRY_SECONDS)
     await until(lambda: follower.opened == 2)
+
+
+async def test_watch_that_expires_is_opened_again_after_a_pause(clock, follow):
+    follower = follow([Expired("too old")], [request(5)])
+    await until(lambda: follower.opened == 1)
+    await yield_to_loop(20)
+    assert follower.opened == 1
+    clock.advance(RETRY_SECONDS)
+    await until(lambda: len(follower.recent()) == 1)
+    assert follower.problem is None

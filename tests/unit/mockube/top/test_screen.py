@@ -110,9 +110,13 @@ def test_rows_share_the_height_of_the_screen():
     assert rows_that_fit(shown, 1) == [2, 0, 2, 0, 0]
 
 
-def test_request_in_progress_is_not_counted():
+def test_request_in_progress_is_not_counted_and_one_without_a_response_is():
     spec = {"time": "2026-11-28T17:54:08.330421Z", "verb": "get"}
     assert request_of({"spec": spec}) is None
+    left = request_of({"spec": spec, "status": {"seconds": 9.0}})
+    assert [
+        line.split() for line in text(reading(), requests=count_requests([left])) if "nobody" in line
+    ] == [["(nobody)", "get", "-", "1", "9.00s", "9.00s"]]
     found = request_of({"spec": spec, "status": {"code": 404, "seconds": 0.5}})
     assert (found.client, found.code, found.seconds) == ("(nobody)", 404, 0.5)
 
