@@ -22,7 +22,7 @@ from mockube.operators.end_state import (
 from .invariants import Invariant
 from .plan_run import MAX_EXITS, RunOutcome
 from .plans import DELETE, Plan
-from .trace import OperatorRequest, Trace
+from .trace import Change, OperatorRequest, Trace
 
 HOT_FACTOR: Final = 5
 HOT_LEAST: Final = 25
@@ -160,11 +160,6 @@ def _foreign_deletes(trace: Trace, user: str, plan: Plan) -> Iterator[OperatorPr
     }
     counted = trace.counted
     for change in trace.changes:
-        is_deletion = change.type == "DELETED" or (
-            change.after is not None
-            and meta.is_deleting(change.after)
-            and not (change.before is not None and meta.is_deleting(change.before))
-        )
         maker = makers.get(change.identity, "")
         is_own = (
             maker == user
@@ -172,10 +167,17 @@ def _foreign_deletes(trace: Trace, user: str, plan: Plan) -> Iterator[OperatorPr
             or _descends(change.before, owners, user)
             or any(each.is_about(change.identity[2]) for each in plan.disturbances)
         )
-        if is_deletion and change.user == user and not is_own:
+        if _begins_deletion(change) and change.user == user and not is_own:
             kind = change.identity[0]
             text = f"it deletes what it did not make: {label_of(change.identity)}, made by {maker or 'somebody before the run'}"
             yield OperatorProblem(type="deletion", text=text, key=("deletion", kind))
+
+
+def _begins_deletion(change: Change) -> bool:
+    """Return whether an object was not being deleted before: who removes its last finalizer then deletes nothing."""
+    if change.before is not None and meta.is_deleting(change.before):
+        return False
+    return change.after is None or meta.is_deleting(change.after)
 
 
 def _descends(tree: ReadOnlyTree | None, makers: Mapping[str, tuple[str, ReadOnlyTree]], user: str) -> bool:

@@ -1,7 +1,7 @@
 """Two operators that make a child for the ConfigMap `site`: a careless one with two known bugs, and a careful one without.
 
 Bugs of the careless one: it makes a second child if it does not record the first one, and it records no owner, so that
-the child stays when its site is deleted.
+the child stays when its site is deleted. The careful one has a finalizer, and deletes the child before it removes it.
 """
 
 import base64
@@ -30,6 +30,7 @@ SCENARIO = {
 }
 MERGE_PATCH = "application/merge-patch+json"
 RETRY_SECONDS = 0.03
+FINALIZER = "test.example.com/child"
 
 
 class Api:
@@ -98,8 +99,13 @@ def careful(kubeconfig):
     def reconcile(items):
         found = {item["metadata"]["name"]: item for item in items}
         site, child = found.get("site"), found.get("site-child")
-        if site is None or "deletionTimestamp" in site["metadata"]:
+        if site is None:
             return
+        if "deletionTimestamp" in site["metadata"]:
+            end_site(api, child)
+            return
+        if FINALIZER not in site["metadata"].get("finalizers", []):
+            api.request("PATCH", f"{PATH}/site", {"metadata": {"finalizers": [FINALIZER]}})
         wanted = child_of(site)
         if child is not None and child["metadata"]["ownerReferences"][0]["uid"] != site["metadata"]["uid"]:
             api.request("DELETE", f"{PATH}/site-child")
@@ -112,6 +118,12 @@ def careful(kubeconfig):
             api.request("PATCH", f"{PATH}/site", annotation("ready", "1"))
 
     follow(api, f"{PATH}?", reconcile)
+
+
+def end_site(api, child):
+    if child is not None:
+        api.request("DELETE", f"{PATH}/site-child")
+    api.request("PATCH", f"{PATH}/site", {"metadata": {"finalizers": None}})
 
 
 def child_of(site):

@@ -100,6 +100,24 @@ def test_deletion_of_what_others_made():
     ]
 
 
+@pytest.mark.parametrize(
+    ("deleted_by", "count"),
+    [
+        pytest.param(PERSON, 0, id="a person deletes it"),
+        pytest.param(OPERATOR, 1, id="the operator deletes it"),
+    ],
+)
+def test_removal_of_the_last_finalizer_is_no_deletion(deleted_by, count):
+    time = "2026-01-01T00:00:00Z"
+    events = [
+        added("a", PERSON),
+        replaced("a", "/metadata/finalizers", ["example.com/stop"]),
+        replaced("a", "/metadata/deletionTimestamp", time, deleted_by),
+        change("DELETED", "a", None),
+    ]
+    assert [type_ for type_, _ in problems(events)] == ["deletion"] * count
+
+
 def test_deletion_of_what_a_built_in_controller_made_for_it():
     made = added("data-shop-0", "system:serviceaccount:kube-system:statefulset-controller")
     assert problems([made, change("DELETED", "data-shop-0", None)]) == []
