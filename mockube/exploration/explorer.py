@@ -5,7 +5,7 @@ import dataclasses
 import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +25,7 @@ from mockube.client.wire import NoResponse
 from mockube.cluster import Cluster, ForkedCluster
 from mockube.command_client import open_client
 from mockube.component_base.clock import Clock
-from mockube.component_base.supervision import run_until, start_in
+from mockube.component_base.supervision import first_cause, run_until, start_in
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.failure import Failure, UsageError
 from mockube.history.versions import without_own_fields
@@ -256,28 +256,35 @@ class ForkRunner:
         self._number = 0
 
     async def run(self, plan: Plan, limits: RunLimits, is_as_expected: Callable[[Trace], bool]) -> RunOutcome:
-        """Run a plan. An outcome with a problem says nothing about the operator."""
-        clock = self.setting.clock
+        """Run a plan. An outcome with a problem says nothing about the operator: a machine without free processes is one, too."""
+        clock, user = self.setting.clock, self.setting.user
+        try:
+            async with self._fork() as setting, open_client(setting.access, clock) as client:
+                revision = (await client.list(CONFIG_MAPS, "default")).resource_version
+                arranged = await _objects_at(client, self._resources, revision)
+                async with following(client, clock, arranged, int(revision), user) as trace:
+                    plan_run = PlanRun(setting, limits, plan, client, trace, self._new_folder())
+                    return await plan_run.run(is_as_expected)
+        except _EXPLAINED as error:
+            problem = str(error)
+        except OSError as error:
+            problem = f"an error of the system: {error.strerror or error}"
+        return RunOutcome(plan=plan, trace=Trace(clock=clock, operator=user, objects={}), problem=problem)
+
+    @asynccontextmanager
+    async def _fork(self) -> AsyncIterator[RunSetting]:
+        """Yield the setting of a run in a fork, which ends with the block."""
         fork = await asyncio.to_thread(self._root.fork)
+        try:
+            yield replace(self.setting, access=dataclasses.replace(self.setting.access, server=fork.url))
+        finally:
+            await asyncio.to_thread(fork.stop)
+
+    def _new_folder(self) -> Path:
         self._number += 1
         folder = self.setting.folder / f"run-{self._number}"
         folder.mkdir()
-        setting = replace(self.setting, access=dataclasses.replace(self.setting.access, server=fork.url))
-        try:
-            async with AsyncExitStack() as stack:
-                client = await stack.enter_async_context(open_client(setting.access, clock))
-                revision = (await client.list(CONFIG_MAPS, "default")).resource_version
-                arranged = await _objects_at(client, self._resources, revision)
-                following_run = following(client, clock, arranged, int(revision), self.setting.user)
-                trace = await stack.enter_async_context(following_run)
-                plan_run = PlanRun(setting, limits, plan, client, trace, folder)
-                try:
-                    return await plan_run.run(is_as_expected)
-                except _EXPLAINED as error:
-                    plan_run.outcome.problem = str(error)
-                    return plan_run.outcome
-        finally:
-            await asyncio.to_thread(fork.stop)
+        return folder
 
 
 class Explorer:
@@ -514,9 +521,12 @@ class Explorer:
                     )
                 )
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self._options.parallel):
-                start_in(group, "plans", work())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._options.parallel):
+                    start_in(group, "plans", work())
+        except ExceptionGroup as errors:  # such as that of a full disk, on which a finding cannot be written
+            raise first_cause(errors) from errors
 
     async def _try(self, plan: Plan) -> None:
         outcome = await self._run(plan)

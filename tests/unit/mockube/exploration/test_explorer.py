@@ -1,9 +1,11 @@
 import asyncio
+import errno
+import os
 from types import SimpleNamespace
 
 import pytest
 
-from mockube.exploration.explorer import Explorer, Options
+from mockube.exploration.explorer import FIRST_LIMITS, Explorer, ForkRunner, Options
 from mockube.exploration.judgements import OperatorProblem
 from mockube.exploration.plan_run import RunOutcome
 from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
@@ -103,3 +105,35 @@ async def test_run_with_a_problem_is_counted_as_not_judged():
     await explorer._try(UNDISTURBED)
     assert explorer.result.not_judged == {"requests cannot be followed": 1}
     assert explorer.result.not_applied == 0
+
+
+class FakeRoot:
+    """A control plane that cannot be forked."""
+
+    def __init__(self, error):
+        self._error = error
+
+    def fork(self):
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [
+        pytest.param(Failure("the fork did not start within 30 s"), "the fork did not start", id="slow"),
+        pytest.param(OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)), "Resource temporarily unavailable", id="limit of processes"),
+    ],
+)  # fmt: skip
+async def test_fork_that_fails_is_a_run_that_is_not_judged(error, problem):
+    setting = SimpleNamespace(clock=InstantClock(), user="operator")
+    outcome = await ForkRunner(setting, FakeRoot(error), []).run(UNDISTURBED, FIRST_LIMITS, lambda _: True)
+    assert problem in outcome.problem
+
+
+async def test_finding_that_cannot_be_written_ends_the_exploration_with_its_error():
+    def write(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    explorer = ExplorerOfNames(lambda _: ["a"], show_finding=write)
+    with pytest.raises(OSError, match="No space left on device"):
+        await explorer._run_all(iter([plan_of([CRASH])]), 0.0)
