@@ -22,15 +22,14 @@ from .progress import print_line
 if TYPE_CHECKING:
     from mockube.exploration.explorer import Exploration, Options, PlanProgress
     from mockube.exploration.findings import OperatorFinding
+    from mockube.exploration.plan_run import RunOutcome
 
 FOLDER = "findings"
 
 
 def add_flags(parser: CommandParser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...] SCENARIO -- CMD [ARG ...]"
-    parser.epilog = (
-        "The exit code is 1 if something was found. docs/guides/explore.md describes scenarios and findings."
-    )
+    parser.epilog = "The exit code is 1 if something was found, or if a plan to replay did not take place. docs/guides/explore.md describes scenarios and findings."
     parser.add_argument(
         "--budget", type=seconds, metavar="TIME", help="begin no plan after this time, such as 60s or 10m"
     )
@@ -149,7 +148,7 @@ def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str])
 
 def _replay(options: argparse.Namespace, scenario: str, command: Sequence[str]) -> int:
     from mockube.exploration.explorer import Explorer, fork_runner  # noqa: PLC0415 - as above
-    from mockube.exploration.findings import read_finding, report  # noqa: PLC0415 - as above
+    from mockube.exploration.findings import read_finding  # noqa: PLC0415 - as above
     from mockube.exploration.scenario import read_scenario_file  # noqa: PLC0415 - as above
     from mockube.exploration.starters import CommandStarter  # noqa: PLC0415 - as above
 
@@ -160,18 +159,26 @@ def _replay(options: argparse.Namespace, scenario: str, command: Sequence[str]) 
         with closing(CommandStarter(command or replay.command)) as starter:
             async with fork_runner(read, starter, RealClock()) as runner:
                 outcome, finding = await Explorer(runner, _options(options)).replay(replay.plan)
-        if outcome.problem:
-            print(printable(f"the plan could not be run: {outcome.problem}"))
-        elif not outcome.is_applied:
-            print("the plan did not take place: its moment did not come, or its object was not there")
-        if finding is None:
-            print("nothing is wrong")
-            return Code.OK
-        for line in report(finding, 1):
-            print(line)
-        return Code.ERROR
+        return print_replay(outcome, finding)
 
     return asyncio.run(run_plan())
+
+
+def print_replay(outcome: "RunOutcome", finding: "OperatorFinding | None") -> int:
+    """Print what a plan shows again; a plan that did not take place is no success."""
+    from mockube.exploration.findings import report  # noqa: PLC0415 - as above
+
+    says_nothing = bool(outcome.problem) or not outcome.is_applied
+    if outcome.problem:
+        print(printable(f"the plan could not be run: {outcome.problem}"))
+    elif not outcome.is_applied:
+        print("the plan did not take place: its moment did not come, or its object was not there")
+    if finding is not None:
+        for line in report(finding, 1):
+            print(line)
+    elif not says_nothing:
+        print("nothing is wrong")
+    return Code.ERROR if finding is not None or says_nothing else Code.OK
 
 
 def _options(options: argparse.Namespace) -> "Options":

@@ -6,7 +6,10 @@ import pytest
 from mockube.cli import explore
 from mockube.exploration.findings import OperatorFinding, read_finding
 from mockube.exploration.judgements import OperatorProblem
+from mockube.exploration.plan_run import RunOutcome
 from mockube.exploration.plans import UNDISTURBED
+from mockube.exploration.trace import Trace
+from tests.support.instant_clock import InstantClock
 
 SCENARIO = {"act": [{"apply": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "site"}}}]}
 FINDING = OperatorFinding(
@@ -34,3 +37,23 @@ def test_finding_stays_when_the_exploration_is_interrupted(tmp_path, monkeypatch
     path = tmp_path / "finding-1.yaml"
     assert read_finding(path).command == ["true"]
     assert str(path) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("fields", "finding", "code", "text"),
+    [
+        pytest.param({}, None, 0, "nothing is wrong\n", id="nothing"),
+        pytest.param({}, FINDING, 1, "finding 1: a stays\n", id="a finding"),
+        pytest.param(
+            {"problem": "it exited"}, None, 1, "the plan could not be run: it exited\n", id="no run"
+        ),
+        pytest.param({"is_applied": False}, None, 1, "the plan did not take place: ", id="not applied"),
+        pytest.param({"is_applied": False}, FINDING, 1, "the plan did not take place: ", id="both"),
+    ],
+)
+def test_replay_succeeds_only_if_the_plan_took_place(fields, finding, code, text, capsys):
+    trace = Trace(clock=InstantClock(), operator="operator", objects={})
+    assert explore.print_replay(RunOutcome(plan=UNDISTURBED, trace=trace, **fields), finding) == code
+    printed = capsys.readouterr().out
+    assert printed.startswith(text)
+    assert ("nothing is wrong" in printed) == (code == 0)
