@@ -49,7 +49,7 @@ from .findings import OperatorFinding, what_happened
 from .judgements import STAYS, OperatorProblem, UndisturbedRuns, end_differences, find_problems
 from .plan_run import PlanRun, RunLimits, RunOutcome, RunSetting, StepFailed, do_operation
 from .plans import PLANS, Disturbance, Learned, Plan, count_writes, pair_plans, single_plans, smallest
-from .scenario import GONE, InvalidScenario, ObjectRef, Scenario
+from .scenario import GONE, InvalidScenario, Scenario
 from .starters import Starter
 from .trace import Trace, following
 
@@ -376,9 +376,7 @@ class Explorer:
 
     def _subject_in(self, trace: Trace) -> Identity | None:
         subject = self._scenario.subject
-        if subject is None:
-            return None
-        return next((each for each in trace.objects if is_subject(subject, each)), None)
+        return None if subject is None else subject.find(trace.objects)
 
     def _subject_stays(self, outcome: RunOutcome) -> Iterator[OperatorProblem]:
         """Yield the resource if it still exists after its deletion, as when its finalizer is never removed."""
@@ -448,13 +446,12 @@ class Explorer:
                 f"{verb} of {resource}{place} is sent {counts[0][group]} times, or {counts[1][group]} times"
             )
         subject = self._scenario.subject
-        if subject is not None and not any(
-            is_subject(subject, each) for each in {*first.trace.touched, *first.trace.objects}
-        ):
+        identity = subject.find({*first.trace.touched, *first.trace.objects}) if subject is not None else None
+        if subject is not None and identity is None:
             self.result.notes.append(
                 f"there is no {subject} in an undisturbed run, so that it is not disturbed"
             )
-            subject = None
+        kind, namespace, name = identity or ("", "", "")
         return Learned(
             writes=always,
             watched=sorted(
@@ -465,8 +462,8 @@ class Explorer:
                 }
             ),
             owned=self._owned(first),
-            subject=subject.target if subject is not None else "",
-            subject_namespace=_namespace_of(subject, first.trace),
+            subject=f"{kind}/{name}" if kind else "",
+            subject_namespace=namespace,
             steps=len(self._scenario.act),
             has_lease=any(
                 each.resource == LEASES and each.verb in ("update", "patch") for each in first.trace.requests
@@ -650,26 +647,6 @@ async def _all_of(runs: Sequence[Coroutine[Any, Any, RunOutcome]]) -> Sequence[R
     if failures or outcomes is None:
         raise failures[0]
     return outcomes
-
-
-def is_subject(subject: ObjectRef, identity: Identity) -> bool:
-    kind, _, name = subject.target.partition("/")
-    of_kind, namespace, of_name = identity
-    is_kind = kind.lower() in (of_kind.lower(), of_kind.partition(".")[0].lower())
-    return is_kind and of_name == name and namespace in (subject.namespace, "")
-
-
-def _namespace_of(subject: ObjectRef | None, trace: Trace) -> str:
-    """Return the namespace of the subject; "" if it is in none."""
-    if subject is None:
-        return ""
-    kind, _, name = subject.target.partition("/")
-    spaces = [
-        space
-        for of_kind, space, each in trace.touched
-        if each == name and of_kind.partition(".")[0].lower() == kind.partition(".")[0].lower()
-    ]
-    return spaces[0] if len(spaces) == 1 else subject.namespace
 
 
 def _area(disturbance: Disturbance) -> str:

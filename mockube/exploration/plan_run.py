@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, NotFound
@@ -172,27 +173,27 @@ class PlanRun:
 
     async def _do(self, operation: StepOperation) -> str:
         """Do what a step does, and return why that is not possible any more after a disturbance; "" if it is done."""
-        if self._is_subject_deleted and self._applies_subject(operation):
-            return ""
-        try:
-            await do_operation(self._requests, self._admin, operation)
-        except (*_STEP_ERRORS, StepFailed) as error:
-            if self._is_subject_deleted:
-                self._trace.note(f"it is not possible any more: {error}")
-                return ""
-            if not self._plan.disturbances:
-                raise
-            return str(error)
+        for part in self._without_subject(operation) if self._is_subject_deleted else (operation,):
+            try:
+                await do_operation(self._requests, self._admin, part)
+            except (*_STEP_ERRORS, StepFailed) as error:
+                if self._is_subject_deleted:
+                    self._trace.note(f"it is not possible any more: {error}")
+                    continue
+                if not self._plan.disturbances:
+                    raise
+                return str(error)
         return ""
 
-    def _applies_subject(self, operation: StepOperation) -> bool:
-        """Return whether a step would create the resource again that was deleted for good."""
+    def _without_subject(self, operation: StepOperation) -> Iterator[StepOperation]:
+        """Yield the parts of a step that may still be possible: not the resource that was deleted for good."""
         ref = self._setting.scenario.subject
-        kind, _, name = ref.target.partition("/") if ref is not None else ("", "", "")
-        of_kind = kind.partition(".")[0].lower()
-        return any(
-            meta.name(tree) == name and meta.kind(tree).lower() == of_kind for tree in operation.objects
-        )
+        if not operation.objects:
+            yield operation
+        for tree in operation.objects:
+            identity = (kind_of(tree), meta.namespace(tree) or operation.namespace, meta.name(tree))
+            if ref is None or not ref.is_of(identity):
+                yield replace(operation, objects=[tree])
 
     async def _end_pending(self) -> None:
         """Wait for a resource that is created anew, of which the next step is."""
@@ -624,8 +625,7 @@ class PlanRun:
         kind = disturbance.object.partition("/")[0]
         for identity in sorted(self._trace.objects):
             of_kind, namespace, name = identity
-            is_kind = of_kind == kind or of_kind.partition(".")[0].lower() == kind.lower()
-            if is_kind and disturbance.is_about(name) and namespace in (disturbance.namespace, ""):
+            if of_kind == kind and namespace == disturbance.namespace and disturbance.is_about(name):
                 return identity
         raise ObjectMissing(f"there is no {disturbance.object}")
 

@@ -1,7 +1,7 @@
 """A scenario: what is arranged once, what is done in each run, and what holds at its end."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from mockube.failure import UsageError
 from mockube.objects.conditions import read_condition
 from mockube.objects.errors import InvalidType, InvalidValue
 from mockube.objects.manifests import is_text, read_objects
+from mockube.operators.end_state import Identity
 
 from .invariants import InvalidInvariant, Invariant, read_invariant
 from .plans import TEXTS
@@ -51,6 +52,19 @@ class ObjectRef(Struct, frozen=True, kw_only=True):
 
     target: str
     namespace: str = NAMESPACE
+
+    def is_of(self, identity: Identity) -> bool:
+        """Return whether it is a name of an object: its kind may have no group, and one without a namespace may have any."""
+        kind, _, name = self.target.partition("/")
+        of_kind, namespace, of_name = identity
+        is_kind = kind.lower() in (of_kind.lower(), of_kind.partition(".")[0].lower())
+        return is_kind and of_name == name and namespace in (self.namespace, "")
+
+    def find(self, identities: Iterable[Identity]) -> Identity | None:
+        """Return the object among others, one of exactly the same kind first: a core Service may share its name with one of Knative."""
+        kind = self.target.partition("/")[0].lower()
+        found = (each for each in identities if self.is_of(each))
+        return min(found, key=lambda each: (each[0].lower() != kind, each), default=None)
 
     def __str__(self) -> str:
         return self.target if self.namespace == NAMESPACE else f"{self.target} -n {self.namespace}"

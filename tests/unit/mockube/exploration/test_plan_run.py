@@ -6,8 +6,9 @@ import pytest
 
 from mockube.apimachinery.status import NotFound
 from mockube.client.verbs import ObjectList
-from mockube.exploration.plan_run import PlanRun, RunLimits, StepFailed
+from mockube.exploration.plan_run import ObjectMissing, PlanRun, RunLimits, StepFailed
 from mockube.exploration.plans import (
+    DELETE_OWNED,
     LOSE_LEASE,
     RESTART,
     SECOND,
@@ -203,6 +204,35 @@ async def test_step_after_the_deletion_of_the_resource_may_fail(operation):
     run._operators.append(FakeOperator(0))
     await run._act()
     assert run.outcome.failed_steps == []
+
+
+def site(kind="Site", group="example.com", **metadata):
+    return {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "blog", **metadata}}
+
+
+async def test_other_objects_of_a_step_are_applied_after_the_deletion_of_the_resource(monkeypatch):
+    applied = []
+
+    async def do(_requests, _kubeconfig, operation):
+        applied.extend(operation.objects)
+        raise StepFailed("the namespace is being deleted")
+
+    monkeypatch.setattr("mockube.exploration.plan_run.do_operation", do)
+    run = new_run(plan_of([RESTARTED]), subject=ObjectRef(target="Site.example.com/blog"))[0]
+    run._is_subject_deleted = True
+    others = [site("Page"), site(group="other.com"), site(namespace="other"), site(name="news")]
+    await run._do(StepOperation(type="apply", objects=[others[0], site(), *others[1:]]))
+    assert applied == others
+
+
+def test_object_of_a_disturbance_has_exactly_its_kind():
+    run, trace, _ = new_run()
+    trace.objects[("Service.serving.knative.dev", "default", "web")] = {}
+    disturbance = Disturbance(action=DELETE_OWNED, step=0, object="Service/web", namespace="default")
+    with pytest.raises(ObjectMissing, match="there is no Service/web"):
+        run._find(disturbance)
+    trace.objects[("Service", "default", "web")] = {}
+    assert run._find(disturbance) == ("Service", "default", "web")
 
 
 async def test_step_waits_until_the_resource_is_created_anew(monkeypatch):

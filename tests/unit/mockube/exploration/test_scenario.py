@@ -102,3 +102,28 @@ def test_files_that_are_no_scenario(content, message, tmp_path):
         path.write_text(content)
     with pytest.raises(InvalidScenario, match=message):
         read_scenario_file(path)
+
+
+BLOG = ("Site.example.com", "default", "blog")
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        pytest.param("Site.example.com/blog", True, id="kind with group"),
+        pytest.param("site/blog", True, id="kind"),
+        pytest.param("Site.other.com/blog", False, id="another group"),
+        pytest.param("Site/other", False, id="another name"),
+    ],
+)
+def test_subject_is_an_object(target, expected):
+    assert ObjectRef(target=target).is_of(BLOG) == expected
+    assert not ObjectRef(target=target, namespace="other").is_of(BLOG)
+
+
+def test_subject_of_exactly_the_same_kind_is_found_first():
+    core, other = ("Service", "default", "web"), ("Service.serving.knative.dev", "default", "web")
+    assert ObjectRef(target="Service/web").find([other, core]) == core
+    assert ObjectRef(target="service.serving.knative.dev/web").find([core, other]) == other
+    assert ObjectRef(target="service/web").find([other]) == other
+    assert ObjectRef(target="service/web").find([BLOG]) is None

@@ -2,10 +2,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from mockube.exploration.explorer import Explorer, Options, ScenarioFails, is_subject
+from mockube.exploration.explorer import Explorer, Options, ScenarioFails
 from mockube.exploration.plan_run import RunOutcome
 from mockube.exploration.plans import DELETE, Plan
-from mockube.exploration.scenario import ObjectRef, read_scenario
+from mockube.exploration.scenario import read_scenario
 from mockube.exploration.trace import Trace
 from mockube.failure import Failure, UsageError
 from tests.support.instant_clock import InstantClock
@@ -85,17 +85,3 @@ async def test_step_that_fails_undisturbed_has_the_log(tmp_path):
         await exploring.learn()
     assert isinstance(raised.value, Failure)
     assert str(raised.value).splitlines()[1:] == ["the operator printed:", "one", "two"]
-
-
-@pytest.mark.parametrize(
-    ("target", "expected"),
-    [
-        pytest.param("Site.example.com/blog", True, id="kind with group"),
-        pytest.param("site/blog", True, id="kind"),
-        pytest.param("Site.other.com/blog", False, id="another group"),
-        pytest.param("Site/other", False, id="another name"),
-    ],
-)
-def test_subject_is_an_object(target, expected):
-    assert is_subject(ObjectRef(target=target), IDENTITY) == expected
-    assert not is_subject(ObjectRef(target=target, namespace="other"), IDENTITY)
