@@ -15,7 +15,7 @@ from mockube.failure import UsageError
 from mockube.objects.conditions import read_condition
 from mockube.objects.errors import InvalidType, InvalidValue
 from mockube.objects.manifests import is_text, read_objects
-from mockube.operators.end_state import Identity
+from mockube.operators.end_state import Identity, kind_of
 
 from .invariants import InvalidInvariant, Invariant, read_invariant
 from .plans import TEXTS
@@ -155,13 +155,12 @@ def read_scenario(tree: Any, folder: Path) -> Scenario:
 
 def subject_of(act: Sequence[ScenarioStep]) -> ObjectRef | None:
     """Return the first object that the steps apply."""
-    trees = (tree for step in act for tree in step.operation.objects)
-    found = next((tree for tree in trees if meta.kind(tree) not in _WHOLE_OBJECTS and meta.name(tree)), None)
-    if found is None:
-        return None
-    group = meta.api_version(found).rpartition("/")[0]
-    kind = f"{meta.kind(found)}.{group}" if group else meta.kind(found)
-    return ObjectRef(target=f"{kind}/{meta.name(found)}", namespace=meta.namespace(found) or NAMESPACE)
+    for step in act:
+        for tree in step.operation.objects:
+            if meta.kind(tree) not in _WHOLE_OBJECTS and meta.name(tree):
+                namespace = meta.namespace(tree) or step.operation.namespace
+                return ObjectRef(target=f"{kind_of(tree)}/{meta.name(tree)}", namespace=namespace)
+    return None
 
 
 def _steps(value: Any, place: str, folder: Path) -> Sequence[ScenarioStep]:

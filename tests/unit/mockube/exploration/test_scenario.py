@@ -9,6 +9,12 @@ def read(tmp_path, **fields):
     return read_scenario({"act": [{"apply": SITE}], **fields}, tmp_path)
 
 
+def test_subject_is_in_the_namespace_of_its_step(tmp_path):
+    page = {"apiVersion": "example.com/v1", "kind": "Page", "metadata": {"name": "a"}}
+    scenario = read(tmp_path, act=[{"apply": page, "namespace": "shop"}])
+    assert scenario.subject == ObjectRef(target="Page.example.com/a", namespace="shop")
+
+
 def test_steps_have_several_forms(tmp_path):
     (tmp_path / "a.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
     scenario = read(
