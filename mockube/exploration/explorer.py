@@ -48,7 +48,17 @@ from . import plans
 from .findings import OperatorFinding, what_happened
 from .judgements import STAYS, OperatorProblem, UndisturbedRuns, end_differences, find_problems
 from .plan_run import PlanRun, RunLimits, RunOutcome, RunSetting, StepFailed, do_operation
-from .plans import PLANS, Disturbance, Learned, Plan, count_writes, pair_plans, single_plans, smallest
+from .plans import (
+    PLANS,
+    WITHOUT_STEPS,
+    Disturbance,
+    Learned,
+    Plan,
+    count_writes,
+    pair_plans,
+    single_plans,
+    smallest,
+)
 from .scenario import GONE, InvalidScenario, Scenario
 from .starters import Starter
 from .trace import Trace, following
@@ -314,11 +324,11 @@ class Explorer:
         began = self._clock.monotonic()
         endings = ["", *self._possible_endings()]
         runs = [self._undisturbed(Plan(ending=ending)) for ending in endings for _ in range(2)]
-        outcomes = await _all_of(runs)
+        *outcomes, alone = await _all_of([*runs, self._undisturbed(WITHOUT_STEPS)])
         pairs = dict(zip(endings, zip(outcomes[::2], outcomes[1::2], strict=True), strict=True))
         self._limits = self._learn_limits(each for each in outcomes if each.is_quiet)
         for ending, both in pairs.items():
-            self._references[ending] = self._reference(*both)
+            self._references[ending] = self._reference(*both, alone)
             if not all(each.is_quiet for each in both):  # there is no end to compare with
                 self._without |= {name for name, each in plans.ENDINGS.items() if each == ending}
         self.result.learning_seconds = self._clock.monotonic() - began
@@ -347,23 +357,25 @@ class Explorer:
             printed = f"the operator printed:\n{log}" if log else ""
             lines = (f"the scenario does not succeed undisturbed: {text}", outcome.detail, printed)
             raise ScenarioFails("\n".join(filter(None, lines)))
-        if not outcome.is_quiet and not plan.ending:
+        if not outcome.is_quiet and not plan.ending and plan.has_steps:
             raise Failure(
                 f"{command} never becomes quiet undisturbed: it had still written after {FIRST_LIMITS.max_seconds:g} s"
             )
         return outcome
 
-    def _reference(self, first: RunOutcome, second: RunOutcome) -> UndisturbedRuns:
+    def _reference(self, first: RunOutcome, second: RunOutcome, alone: RunOutcome) -> UndisturbedRuns:
         touched = first.trace.touched | second.trace.touched
         ends = [
             [each.trace.objects[identity] for identity in touched if identity in each.trace.objects]
             for each in (first, second)
         ]
         counted = first.trace.counted | second.trace.counted
+        varying, user = learn_varying(ends[0], ends[1], counted), self._runner.setting.user
         reference = UndisturbedRuns(
             trace=first.trace,
-            varying=learn_varying(ends[0], ends[1], counted),
-            user=self._runner.setting.user,
+            varying=varying,
+            user=user,
+            own=frozenset(end_state(alone.trace.objects_made_by(user), varying).labels.values()),
             writes=sum(each.is_write for each in first.trace.requests),
         )
         found = [

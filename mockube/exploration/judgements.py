@@ -13,6 +13,7 @@ from mockube.operators.end_state import (
     Difference,
     EndState,
     Identity,
+    Role,
     Varying,
     differences,
     end_state,
@@ -50,6 +51,8 @@ class UndisturbedRuns(Struct, frozen=True, kw_only=True):
     varying: Varying
     user: str
     writes: int
+    own: frozenset[Role] = frozenset()
+    """What the operator makes without the steps of the scenario: for itself, and not for the resource."""
     problems: frozenset[tuple[str, ...]] = frozenset()
     """The keys of what is wrong without a disturbance: it is reported once."""
 
@@ -108,13 +111,12 @@ def _at_end(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[Operato
 
 
 def _what_stays(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[OperatorProblem]:
-    """Yield what the operator has made and what still exists after its resource was deleted."""
+    """Yield what the operator has made for its resource and what still exists after that was deleted."""
     if outcome.plan.ending != DELETE or not outcome.is_quiet:
         return
     trace = outcome.trace
-    for role in sorted(
-        {*end_state(trace.objects_made_by(reference.user), reference.varying).labels.values()}
-    ):
+    objects_of_operator = end_state(trace.objects_made_by(reference.user), reference.varying)
+    for role in sorted({*objects_of_operator.labels.values()} - reference.own):
         text = f"{label_of(role)} stays when its resource is deleted"
         yield OperatorProblem(type=STAYS, text=text, key=(STAYS, *role))
 

@@ -156,7 +156,7 @@ class PlanRun:
 
     async def _act(self) -> None:
         await self._disturb_after(plans.NO_STEP)
-        for number, step in enumerate(self._setting.scenario.act):
+        for number, step in enumerate(self._setting.scenario.act if self._plan.has_steps else ()):
             await self._end_pending()
             self._trace.note(f"step {number + 1}: {step.name}")
             if problem := await self._do(step.operation):
@@ -267,7 +267,8 @@ class PlanRun:
 
     async def _expectations_hold(self) -> bool:
         failed: list[str] = []
-        for expectation in () if self._plan.ending else self._setting.scenario.expect:
+        is_comparable = self._plan.has_steps and not self._plan.ending
+        for expectation in self._setting.scenario.expect if is_comparable else ():
             ref = expectation.object
             try:
                 tree = await self._requests.get(ref.target, None, ref.namespace)

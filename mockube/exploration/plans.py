@@ -74,12 +74,15 @@ class Plan(Struct, frozen=True, kw_only=True):
     disturbances: Sequence[Disturbance] = ()
     ending: str = ""
     """What happens at the end of each run with which its end is compared: `delete` or `terminate`; "" for nothing."""
+    has_steps: bool = True
+    """Whether the steps of the scenario are done; without them, a run shows what the operator makes for itself."""
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.disturbances)) or UNDISTURBED_TEXTS[self.ending]
 
 
 UNDISTURBED: Final = Plan()
+WITHOUT_STEPS: Final = Plan(has_steps=False)
 DELETE: Final = "delete"
 TERMINATE: Final = "terminate"
 UNDISTURBED_TEXTS: Final[Mapping[str, str]] = {

@@ -46,9 +46,11 @@ def request(verb="create", resource="configmaps", code=201, **status):
     return {"spec": spec, "status": {"code": code, **status}}
 
 
-def problems(events, expected=(), invariants=(), writes=5, plan=UNDISTURBED, **fields):
+def problems(events, expected=(), invariants=(), writes=5, plan=UNDISTURBED, own=frozenset(), **fields):
     outcome = RunOutcome(plan=plan, trace=trace(*events), **fields)
-    reference = UndisturbedRuns(trace=trace(*expected), varying=NOTHING_VARIES, user=OPERATOR, writes=writes)
+    reference = UndisturbedRuns(
+        trace=trace(*expected), varying=NOTHING_VARIES, user=OPERATOR, writes=writes, own=own
+    )
     return [(each.type, each.text) for each in find_problems(outcome, reference, invariants)]
 
 
@@ -159,6 +161,14 @@ def test_deleted_resource_leaves_nothing():
         change("DELETED", "child", None, "system:serviceaccount:kube-system:generic-garbage-collector"),
     ]
     assert problems(gone, gone, plan=plan) == []
+
+
+def test_objects_that_an_operator_makes_for_itself_may_stay():
+    plan = plan_of([Disturbance(action="delete the resource", step=0)])
+    own = frozenset({("ConfigMap", "default", "operator-config")})
+    events = [added("site", PERSON), added("operator-config"), change("DELETED", "site", None, PERSON)]
+    assert problems(events, events, plan=plan, own=own) == []
+    assert [type_ for type_, _ in problems(events, events, plan=plan)] == ["stays"]
 
 
 def test_fight():

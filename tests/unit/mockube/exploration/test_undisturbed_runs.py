@@ -4,7 +4,7 @@ import pytest
 
 from mockube.exploration.explorer import Explorer, Options, ScenarioFails
 from mockube.exploration.plan_run import RunOutcome
-from mockube.exploration.plans import DELETE, Plan
+from mockube.exploration.plans import DELETE, Disturbance, Plan, plan_of
 from mockube.exploration.scenario import read_scenario
 from mockube.exploration.trace import Trace
 from mockube.failure import Failure, UsageError
@@ -85,3 +85,27 @@ async def test_step_that_fails_undisturbed_has_the_log(tmp_path):
         await exploring.learn()
     assert isinstance(raised.value, Failure)
     assert str(raised.value).splitlines()[1:] == ["the operator printed:", "one", "two"]
+
+
+class RunnerOfOwnObjects(FakeForkRunner):
+    """Each operator makes its configuration when it starts, and a page for its site."""
+
+    async def run(self, plan, limits, is_as_expected):
+        outcome = await super().run(plan, limits, is_as_expected)
+        for name in ("config", *(["page"] if plan.has_steps else [])):
+            tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+            about = {"apiVersion": "v1", "kind": "ConfigMap", "name": name}
+            patch = [{"op": "replace", "path": "", "value": tree}]
+            spec = {"revision": 1, "type": "ADDED", "object": about, "author": {"user": "operator"}}
+            outcome.trace.add_change({"spec": {**spec, "patch": patch}})
+        return outcome
+
+
+async def test_run_without_steps_shows_what_an_operator_makes_for_itself(tmp_path):
+    scenario = read_scenario({"act": [{"apply": SITE}]}, tmp_path)
+    exploring = Explorer(RunnerOfOwnObjects(scenario, {""}), Options())
+    await exploring.learn()
+    outcome = await exploring._run(plan_of([Disturbance(action="delete the resource", step=0)]))
+    assert [each.text for each in exploring.problems(outcome)] == [
+        "ConfigMap page stays when its resource is deleted"
+    ]
