@@ -428,7 +428,7 @@ class Explorer:
         return RunLimits(
             settle=settle,
             patience=_within(8 * settle, _PATIENCE) if patience is None else patience,
-            max_seconds=_within(10 * max_seconds + 5 * settle, _LONGEST),
+            max_seconds=max(_within(10 * max_seconds + 5 * settle, _LONGEST), 2 * max_seconds),
         )
 
     def _learned(self, first: RunOutcome, second: RunOutcome) -> Learned:

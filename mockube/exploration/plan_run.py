@@ -167,6 +167,8 @@ class PlanRun:
                     self.outcome.failed_steps.append(f"step {number + 1}: {expectation} was not so")
                     return
             await self._disturb_after(number)
+        if not self._plan.disturbances:
+            self._deadline = self._clock.monotonic() + self._limits.max_seconds
         if self._plan.ending and not any(each.action in plans.ENDINGS for each in self._plan.disturbances):
             await self._quiet()
             await self._end_subject(self._plan.ending)
@@ -229,9 +231,9 @@ class PlanRun:
             if await self._is_met(expectation, self._limits.settle) or is_ended:
                 return True
             await self._release()  # what is held back may be what it waits for
-        return await self._is_met(
-            expectation, min(seconds, max(self._deadline - self._clock.monotonic(), 0.1))
-        )
+        if self._plan.disturbances:  # how long such a run may take is learned from the undisturbed ones
+            seconds = min(seconds, max(self._deadline - self._clock.monotonic(), 0.1))
+        return await self._is_met(expectation, seconds)
 
     async def _is_met(self, expectation: Expectation, seconds: float) -> bool:
         ref = expectation.object

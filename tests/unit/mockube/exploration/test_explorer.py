@@ -137,3 +137,11 @@ async def test_finding_that_cannot_be_written_ends_the_exploration_with_its_erro
     explorer = ExplorerOfNames(lambda _: ["a"], show_finding=write)
     with pytest.raises(OSError, match="No space left on device"):
         await explorer._run_all(iter([plan_of([CRASH])]), 0.0)
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(0.1, 10), (6, 60), (70, 140)])
+def test_disturbed_run_may_take_longer_than_an_undisturbed_one(seconds, most):
+    outcome = outcome_of(UNDISTURBED)
+    outcome.trace.last_activity = seconds
+    limits = Explorer(FakeForkRunner(), Options())._learn_limits([outcome])
+    assert limits.max_seconds == most

@@ -6,6 +6,7 @@ import pytest
 
 from mockube.apimachinery.status import NotFound
 from mockube.client.verbs import ObjectList
+from mockube.component_base.clock import SteppedClock
 from mockube.exploration.plan_run import ObjectMissing, PlanRun, RunLimits, StepFailed
 from mockube.exploration.plans import (
     DELETE_OWNED,
@@ -17,7 +18,7 @@ from mockube.exploration.plans import (
     Disturbance,
     plan_of,
 )
-from mockube.exploration.scenario import ObjectRef, ScenarioStep, StepOperation
+from mockube.exploration.scenario import Expectation, ObjectRef, ScenarioStep, StepOperation
 from mockube.exploration.trace import OperatorRequest, Trace
 from mockube.operators.process import OperatorEnd, OperatorLog
 from tests.support.event_loop import yield_to_loop
@@ -72,19 +73,20 @@ def request(began):
     )  # fmt: skip
 
 
-def new_run(plan=UNDISTURBED, code=None, **fields):
-    trace = Trace(clock=InstantClock(), operator="operator", objects={})
+def new_run(plan=UNDISTURBED, code=None, clock=None, type_=PlanRun, **fields):
+    clock = clock or InstantClock()
+    trace = Trace(clock=clock, operator="operator", objects={})
     scenario = SimpleNamespace(environment={}, **fields)
     starter = FakeStarter(trace, code)
     setting = SimpleNamespace(
         scenario=scenario,
         starter=starter,
-        clock=InstantClock(),
+        clock=clock,
         access=SimpleNamespace(),
         user="operator",
     )
     limits = RunLimits(settle=0.0, patience=0.0, max_seconds=60.0)
-    run = PlanRun(setting, limits, plan, FakeClient(), trace, Path("run-1"))
+    run = type_(setting, limits, plan, FakeClient(), trace, Path("run-1"))
     return run, trace, starter
 
 
@@ -233,6 +235,36 @@ def test_object_of_a_disturbance_has_exactly_its_kind():
         run._find(disturbance)
     trace.objects[("Service", "default", "web")] = {}
     assert run._find(disturbance) == ("Service", "default", "web")
+
+
+class RunOfConditions(PlanRun):
+    """A run whose conditions come after 50 seconds each."""
+
+    async def _do(self, _operation):
+        return ""
+
+    async def _is_met(self, _expectation, seconds):
+        self._clock.advance(min(seconds, 50))
+        return seconds >= 50
+
+
+@pytest.mark.parametrize(
+    ("plan", "failed"),
+    [
+        pytest.param(UNDISTURBED, [], id="undisturbed"),
+        pytest.param(plan_of([RESTARTED]), ["step 1: Site/b jsonpath={.a}=1 was not so"], id="disturbed"),
+    ],
+)
+async def test_conditions_of_an_undisturbed_run_may_take_as_long_as_the_scenario_says(plan, failed):
+    until = [
+        Expectation(object=ObjectRef(target=f"Site/{name}"), condition="jsonpath={.a}=1") for name in "ab"
+    ]
+    step = ScenarioStep(name="", operation=SCALE, until=until)
+    run, _, _ = new_run(plan, type_=RunOfConditions, clock=SteppedClock(), act=[step], timeout=300.0)
+    await run._act()
+    assert run.outcome.failed_steps == failed
+    if not failed:
+        await run._quiet()
 
 
 async def test_step_waits_until_the_resource_is_created_anew(monkeypatch):
