@@ -77,6 +77,7 @@ class PatchOptions(TypedDict, total=False):
     subresource: str
     field_manager: str
     force: bool
+    dry_run: bool
 
 
 class DeleteOptions(TypedDict, total=False):
@@ -189,7 +190,11 @@ class Client:
         body: ReadOnlyTree | Sequence[ReadOnlyTree],
         **options: Unpack[PatchOptions],
     ) -> Parsed:
-        query = {"fieldManager": options.get("field_manager"), "force": options.get("force") and "true"}
+        query = {
+            "fieldManager": options.get("field_manager"),
+            "force": options.get("force") and "true",
+            "dryRun": options.get("dry_run") and "All",
+        }
         target = _target(resource, key, options.get("subresource", "")) + _query(query)
         headers = {"Accept": _JSON, "Content-Type": _PATCH_TYPES[options.get("kind", "merge")]}
         return await self._send("PATCH", target, orjson.dumps(body), headers=headers)

@@ -25,8 +25,10 @@ from mockube.kubectl import find_kubectl
 from mockube.objects.conditions import read_condition
 from mockube.objects.errors import KindNotServed, WaitFailed
 from mockube.objects.requests import ObjectRequests
+from mockube.objects.resource_names import ResourceNames
 from mockube.operators.account import write_kubeconfig
 from mockube.operators.end_state import NOISE, Identity, kind_of
+from mockube.operators.field_edits import MAX_TRIES, NotEditable, edit_field
 from mockube.operators.process import RunningOperator
 from mockube.operators.writes import LEASES
 
@@ -43,8 +45,6 @@ HEARD_SECONDS: Final = 60.0
 FOREVER: Final = 1e6
 MAX_EXITS: Final = 5
 """After so many exits by itself in a run, an operator is not started again."""
-MAX_EDITS: Final = 10
-"""So many fields of an object are tried, until a change of one is accepted."""
 _EXIT_DELAY: Final = 0.05
 _GRACE_SECONDS: Final = 30.0
 """How long an operator may take to end after SIGTERM, as with a kubelet."""
@@ -557,19 +557,26 @@ class PlanRun:
         await self._requests.delete(kind, name, namespace or "default", ignore_not_found=True)
 
     async def edit_owned(self, disturbance: Disturbance) -> None:
-        await self._edit(self._find(disturbance))
+        """Change a field of an object that the operator has set; of a default it may say nothing."""
+        kind, namespace, name = self._find(disturbance)
+        try:
+            found = await ResourceNames(self._client).find(kind)
+            edit = await edit_field(self._client, found.resource, Key(namespace, name))
+        except (NotFound, KindNotServed, NotEditable) as error:
+            raise ObjectMissing(f"{kind} {name}: {error}") from error
+        self._trace.note(f"{edit} of {kind} {name}")
 
     async def change_subject(self, disturbance: Disturbance) -> None:
-        edit = await self._edit(self._find(disturbance))
+        edit = await self._edit_subject(self._find(disturbance))
         await self._quiet()
         kind, namespace, name = self._find(disturbance)
         await self._requests.patch((kind, name, edit.back), namespace or "default", "merge", "")
 
-    async def _edit(self, identity: Identity) -> Edit:
+    async def _edit_subject(self, identity: Identity) -> Edit:
         """Change a field of an object: the first one that may have another value."""
         kind, namespace, name = identity
         problem = "it has no field to change"
-        for edit in edits_of(await self._current(identity))[:MAX_EDITS]:
+        for edit in edits_of(await self._current(identity))[:MAX_TRIES]:
             try:
                 await self._requests.patch((kind, name, edit.forward), namespace or "default", "merge", "")
             except ApiError as error:

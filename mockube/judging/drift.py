@@ -1,23 +1,27 @@
 """Judgement 5: is an object of the operator that somebody deletes or changes repaired?"""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.client import kubeconfig
+from mockube.client.resources import Key
+from mockube.command_client import open_client
+from mockube.objects.errors import KindNotServed
+from mockube.objects.resource_names import ResourceNames
 from mockube.operators.end_state import kind_of
+from mockube.operators.field_edits import NotEditable, edit_field
 
 from .context import Context, NotApplicable, about, target
 from .findings import Judgement, Level
-from .object_kinds import is_secret
 from .reference import current_objects, lines_of
 from .trial_cluster import TrialCluster
 
 _REPAIR_SECONDS = 30.0
-_CONTENTS = ("spec", "data", "stringData", "rules", "subjects", "webhooks", "labels")
 _MAX_OBJECTS = 12
-_TRIES = 6
 
 
 def judge(context: Context, judgement: Judgement) -> None:
@@ -84,77 +88,41 @@ def _delete(
 
 
 def _change(context: Context, judgement: Judgement, trial: TrialCluster, seconds: float) -> None:
-    changed = [(tree, path) for tree in _own_objects(trial) if (path := _change_one(trial, tree))]
+    changed = asyncio.run(_change_each(trial, _own_objects(trial)))
     judgement.figures["objects changed"] = str(len(changed))
     if not changed:
         judgement.did.append("The server refuses each change of their fields that was tried.")
         return
     judgement.did.append(
-        f"Changed in each of its objects one field that it had set ({', '.join(f'{about(tree)} {path}' for tree, path in changed)}), and waited {seconds:g} s."
+        f"Changed in each of its objects one field that it had set ({', '.join(f'{about(tree)} {field}' for tree, field in changed)}), and waited {seconds:g} s."
     )
     took = context.wait_for_state(trial, seconds)
     if took is not None:
         judgement.figures["changed ones repaired in"] = f"{took:.1f} s"
         return
     differing = {each.role: each for each in context.expected.differences(trial)}
-    for tree, path in changed:
+    for tree, field in changed:
         found = differing.get(context.expected.role_of(tree))
         if found is not None:
             judgement.add(
                 "change-not-repaired",
                 Level.WARNING,
-                f"{context.subject(tree)}, {path}",
+                f"{context.subject(tree)}, {field}",
                 f"was changed, and not set again within {seconds:g} s",
                 details=[str(found)],
-                by_hand=[f"kubectl edit {target(tree)}   # change {path}"],
+                by_hand=[f"kubectl edit {target(tree)}   # change {field}"],
             )
 
 
-def _change_one(trial: TrialCluster, tree: ReadOnlyTree) -> str:
-    """Change one field of an object, and return its path; "" if the server refuses all that were tried."""
-    for path, value in [*changed_fields(tree)][:_TRIES]:
-        try:
-            before = trial.cluster.get(tree)
-            patched = trial.cluster.patch(tree, [{"op": "replace", "path": _pointer(path), "value": value}])
-        except ApiError:
-            continue
-        if meta.resource_version(patched) != meta.resource_version(before):
-            return ".".join(map(str, path))
-    return ""
-
-
-def _pointer(path: Sequence[str | int]) -> str:
-    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
-
-
-def changed_fields(tree: ReadOnlyTree) -> Iterator[tuple[Sequence[str | int], Any]]:
-    """Yield fields of an object whose values the operator sets, each with another value of the same type."""
-    metadata = {"labels": (tree.get("metadata") or {}).get("labels") or {}}
-    for name in _CONTENTS:
-        prefix: Sequence[str | int] = ("metadata", name) if name == "labels" else (name,)
-        value = metadata.get(name) if name == "labels" else tree.get(name)
-        if value:
-            yield from _leaves(value, prefix, is_encoded=is_secret(tree))
-
-
-def _leaves(
-    value: Any, path: Sequence[str | int], *, is_encoded: bool
-) -> Iterator[tuple[Sequence[str | int], Any]]:
-    if isinstance(value, Mapping):
-        for name in sorted(value, key=_preference):
-            yield from _leaves(value[name], (*path, name), is_encoded=is_encoded)
-    elif isinstance(value, list):
-        for index, member in enumerate(value):
-            yield from _leaves(member, (*path, index), is_encoded=is_encoded)
-    elif isinstance(value, bool):
-        yield path, not value
-    elif isinstance(value, int):
-        yield path, value + 1
-    elif isinstance(value, str):
-        yield path, "ZHJpZnQ=" if is_encoded else f"{value}-drift"
-
-
-def _preference(name: str) -> tuple[int, str]:
-    """Return the order of fields: those first that operators set themselves, and no defaults of the server."""
-    first, last = ("template", "image", "schedule", "ports", "port"), ("replicas",)
-    return (first.index(name) if name in first else len(first) + (name in last), name)
+async def _change_each(trial: TrialCluster, trees: Sequence[Tree]) -> Sequence[tuple[Tree, str]]:
+    """Change one field of each object, and return the objects that could be changed, with their fields."""
+    changed: list[tuple[Tree, str]] = []
+    async with open_client(kubeconfig.read(trial.cluster.kubeconfig), trial.setup.clock) as client:
+        names = ResourceNames(client)
+        for tree in trees:
+            key = Key(meta.namespace(tree), meta.name(tree))
+            with suppress(NotEditable, ApiError, KindNotServed):  # such as one that the operator has replaced
+                found = await names.find_kind(meta.api_version(tree), meta.kind(tree))
+                edit = await edit_field(client, found.resource, key)
+                changed.append((tree, edit.field))
+    return changed

@@ -49,10 +49,6 @@ def service_accounts(binding: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
     return [each for each in binding.get("subjects") or () if each.get("kind") == "ServiceAccount"]
 
 
-def is_secret(tree: ReadOnlyTree) -> bool:
-    return tree.get("kind") == "Secret"
-
-
 def often_stays(tree: ReadOnlyTree) -> bool:
     """Return whether operators often keep such an object on purpose when its custom resource is gone."""
     return tree.get("kind") in _OFTEN_STAYING

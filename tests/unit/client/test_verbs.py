@@ -94,6 +94,11 @@ def body(transport):
             "PATCH /api/v1/namespaces/default/pods/a?fieldManager=me&force=true",
             id="patch",
         ),
+        pytest.param(
+            lambda c: c.patch(PODS, A, {}, dry_run=True),
+            "PATCH /api/v1/namespaces/default/pods/a?dryRun=All",
+            id="dry run of a patch",
+        ),
         pytest.param(lambda c: c.delete(PODS, A), "DELETE /api/v1/namespaces/default/pods/a", id="delete"),
         pytest.param(
             lambda c: c.delete_collection(PODS, "x", list_options={"label_selector": "a"}),
