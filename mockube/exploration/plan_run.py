@@ -600,13 +600,10 @@ class PlanRun:
 
     async def recreate_subject(self, disturbance: Disturbance) -> None:
         """Delete the resource, and create it with the same content when it is gone, but without what the operator has noted in it."""
-        kind, namespace, name = self._find(disturbance)
-        current = await self._current((kind, namespace, name))
-        applied = (tree for step in self._setting.scenario.act for tree in step.operation.objects)
-        metadata = next(
-            (tree["metadata"] for tree in applied if (kind_of(tree), meta.name(tree)) == (kind, name)),
-            {"name": name},
-        )
+        identity = kind, namespace, name = self._find(disturbance)
+        current = await self._current(identity)
+        await self._wait_until(lambda: self._trace.has_seen(current), self._limits.settle)
+        metadata = {"name": name, **self._trace.metadata_of_others(identity)}
         content = {field: value for field, value in current.items() if field not in ("metadata", "status")}
         await self._requests.delete(kind, name, namespace or "default", ignore_not_found=True)
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Final
 
+import orjson
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta
@@ -27,6 +28,8 @@ from mockube.operators.writes import is_write
 _ADDRESS: Final[Identity] = ("ConfigMap", ENDPOINT.namespace, ENDPOINT.name)
 """The address of the simulated kubelets, which is another one in each fork."""
 _ERRORS_FROM: Final = 400
+_MAPS: Final = ("labels", "annotations")
+_LISTS: Final = ("finalizers", "ownerReferences")
 Add = Callable[[ReadOnlyTree], Awaitable[None]]
 
 
@@ -148,6 +151,24 @@ class Trace(Struct, kw_only=True):
         identities = {each.identity for each in self.changes if each.type == "ADDED" and each.user == user}
         return [self.objects[identity] for identity in sorted(identities) if identity in self.objects]
 
+    def has_seen(self, tree: ReadOnlyTree) -> bool:
+        """Return whether all Changes until the version of an object have arrived."""
+        return bool(self.changes) and self.changes[-1].revision >= int(meta.resource_version(tree))
+
+    def metadata_of_others(self, identity: Identity) -> ReadOnlyTree:
+        """Return the labels and the like of an object as others have set them, without what the operator has noted in it."""
+        changes = [each for each in self.changes if each.identity == identity]
+        first = changes[0].before if changes else self.objects.get(identity)
+        members = dict(_members(first))
+        for change in changes:
+            if change.type == "ADDED":
+                members = {}
+            if change.user != self.operator:
+                before, after = _members(change.before), _members(change.after)
+                members = {key: value for key, value in members.items() if key in after or key not in before}
+                members |= {key: value for key, value in after.items() if before.get(key) != value}
+        return _metadata_with(members)
+
     def quiet_seconds(self) -> float:
         return self.clock.monotonic() - self.last_activity
 
@@ -231,6 +252,24 @@ class Trace(Struct, kw_only=True):
 
     def _seconds(self) -> float:
         return self.clock.monotonic() - self.began
+
+
+def _members(tree: ReadOnlyTree | None) -> Mapping[tuple[str, str], Any]:
+    """Return the labels and annotations, the finalizers and owners of an object, each by its field and its own key."""
+    metadata = {} if tree is None else meta.metadata(tree)
+    maps = {(field, key): value for field in _MAPS for key, value in metadata.get(field, {}).items()}
+    lists = {
+        (field, orjson.dumps(member).decode()): member
+        for field in _LISTS
+        for member in metadata.get(field, ())
+    }
+    return maps | lists
+
+
+def _metadata_with(members: Mapping[tuple[str, str], Any]) -> ReadOnlyTree:
+    maps = {field: {key: value for (of, key), value in members.items() if of == field} for field in _MAPS}
+    lists = {field: [value for (of, _), value in members.items() if of == field] for field in _LISTS}
+    return {field: values for field, values in {**maps, **lists}.items() if values}
 
 
 def _after(

@@ -13,6 +13,7 @@ from mockube.objects.resource_names import ResourceNames
 from tests.support.instant_clock import InstantClock
 
 OPERATOR = "system:serviceaccount:default:operator"
+PERSON = "kubernetes-admin"
 CHILD = ("ConfigMap", "default", "child")
 
 
@@ -187,3 +188,56 @@ async def test_object_whose_patch_is_left_out_is_read(monkeypatch):
 
 async def config_maps(*_):
     return DiscoveredResource(resource=CONFIG_MAPS, verbs=frozenset(), subresources=frozenset())
+
+
+def labelled(path, value, user=PERSON, op="add"):
+    patch = {"op": op, "path": f"/metadata/{path}", **({} if op == "remove" else {"value": value})}
+    return change("MODIFIED", [patch], user=user)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param([], {}, id="nothing"),
+        pytest.param([labelled("labels", {"a": "1"})], {"labels": {"a": "1"}}, id="a person's"),
+        pytest.param([labelled("labels", {"a": "1"}, OPERATOR)], {}, id="the operator's"),
+        pytest.param(
+            [labelled("annotations", {"a": "1"}), labelled("annotations/a", "2", OPERATOR)],
+            {"annotations": {"a": "1"}}, id="changed by the operator",
+        ),
+        pytest.param(
+            [labelled("annotations", {"a": "1"}, OPERATOR), labelled("annotations/b", "2")],
+            {"annotations": {"b": "2"}}, id="both",
+        ),
+        pytest.param(
+            [labelled("labels", {"a": "1", "b": "2"}), labelled("labels/a", None, op="remove")],
+            {"labels": {"b": "2"}}, id="removed by a person",
+        ),
+        pytest.param(
+            [labelled("finalizers", ["a/x"]), labelled("finalizers", ["a/x", "b/y"], OPERATOR)],
+            {"finalizers": ["a/x"]}, id="finalizers",
+        ),
+        pytest.param(
+            [labelled("labels", {"a": "1"}), change("DELETED"), added(user=PERSON)], {}, id="created anew",
+        ),
+    ],
+)  # fmt: skip
+def test_metadata_that_others_have_set(changes, expected):
+    trace = new_trace()
+    trace.add_change(added(user=PERSON))
+    for each in changes:
+        trace.add_change(each)
+    assert trace.metadata_of_others(CHILD) == expected
+
+
+def test_metadata_of_an_object_that_was_there_before():
+    tree = {"metadata": {"name": "child", "labels": {"a": "1"}, "uid": "u"}}
+    trace = new_trace({CHILD: tree})
+    assert trace.metadata_of_others(CHILD) == {"labels": {"a": "1"}}
+
+
+@pytest.mark.parametrize(("version", "is_seen"), [("7", True), ("8", False)])
+def test_version_is_seen_when_its_changes_have_arrived(version, is_seen):
+    trace = new_trace()
+    trace.add_change(added())
+    assert trace.has_seen({"metadata": {"resourceVersion": version}}) is is_seen
