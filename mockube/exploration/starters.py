@@ -41,7 +41,8 @@ class FunctionStarter:
 
     @property
     def text(self) -> str:
-        return f"{self._main.__module__}.{self._main.__qualname__}"
+        name = getattr(self._main, "__qualname__", "")  # a partial and an object with __call__ have none
+        return f"{self._main.__module__}.{name}" if name else repr(self._main)
 
     def start(self, kubeconfig: Path, environment: Mapping[str, str]) -> RunningOperator:
         return self._server.start(kubeconfig, environment)
