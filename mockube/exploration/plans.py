@@ -1,8 +1,10 @@
 """Plans: what is disturbed, and when. Which plans there are, in which order they are tried, and the smallest one that shows a finding."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import accumulate, chain, zip_longest
+from math import isqrt
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -194,14 +196,43 @@ def plan_of(disturbances: Sequence[Disturbance]) -> Plan:
 
 
 def pair_plans(singles: Sequence[Plan], random: Random) -> Iterator[Plan]:
-    """Yield the plans with two disturbances, those that touch the same resource first."""
+    """Yield the plans with two disturbances, those that touch the same resource first.
+
+    Each pair is drawn when it is asked for: there may be millions, of which few are tried.
+    """
     each = [plan.disturbances[0] for plan in singles]
-    pairs = [(first, second) for index, first in enumerate(each) for second in each[index + 1 :]]
-    near = [pair for pair in pairs if pair[0].touched == pair[1].touched]
-    far = [pair for pair in pairs if pair[0].touched != pair[1].touched]
-    for pair in (*shuffled(near, random), *shuffled(far, random)):
+    groups: dict[str, list[Disturbance]] = {}
+    for disturbance in each:
+        groups.setdefault(disturbance.touched, []).append(disturbance)
+    far = (pair for pair in _drawn_pairs([each], random) if pair[0].touched != pair[1].touched)
+    for pair in chain(_drawn_pairs([*groups.values()], random), far):
         if not _is_same_moment(*pair):
             yield plan_of(pair)
+
+
+def _drawn_pairs(
+    groups: Sequence[Sequence[Disturbance]], random: Random
+) -> Iterator[tuple[Disturbance, Disturbance]]:
+    """Yield the pairs within each group, in a random order of all."""
+    ends = [*accumulate(_count_pairs(len(group)) for group in groups)]
+    for number in drawn_numbers(ends[-1] if ends else 0, random):
+        group = bisect_right(ends, number)
+        rest = number - (ends[group - 1] if group else 0)
+        second = (1 + isqrt(1 + 8 * rest)) // 2  # before it there are the pairs of its predecessors
+        yield groups[group][rest - _count_pairs(second)], groups[group][second]
+
+
+def _count_pairs(members: int) -> int:
+    return members * (members - 1) // 2
+
+
+def drawn_numbers(count: int, random: Random) -> Iterator[int]:
+    """Yield the numbers below a count in a random order, without a list of all: a shuffle that stores what it has moved."""
+    moved: dict[int, int] = {}
+    for last in range(count - 1, -1, -1):
+        at = int.from_bytes(random.bytes(8)) % (last + 1)
+        yield moved.get(at, at)
+        moved[at] = moved.pop(last, last)
 
 
 def _is_same_moment(first: Disturbance, second: Disturbance) -> bool:

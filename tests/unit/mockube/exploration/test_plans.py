@@ -1,3 +1,5 @@
+from itertools import combinations
+
 import pytest
 
 from mockube.apimachinery.randomness import SeededRandom
@@ -106,6 +108,33 @@ def test_pairs_of_the_same_resource_come_first():
     ]
     first = next(pair_plans(singles, SeededRandom()))
     assert {each.action for each in first.disturbances} == {"hold events", "drop events"}
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7])
+def test_each_pair_is_drawn_once(count):
+    singles = [
+        plans.plan_of([Disturbance(action="hold events", step=step, resource="pods" if step % 2 else "jobs")])
+        for step in range(count)
+    ]
+    pairs = [tuple(each.step for each in plan.disturbances) for plan in pair_plans(singles, SeededRandom())]
+    assert sorted(pairs) == [*combinations(range(count), 2)]
+    is_near = [first % 2 == second % 2 for first, second in pairs]
+    assert is_near == sorted(is_near, reverse=True)
+
+
+def test_pairs_are_drawn_when_they_are_asked_for():
+    random = CountingRandom()
+    singles = [plans.plan_of([Disturbance(action="restart", step=step)]) for step in range(100)]
+    next(pair_plans(singles, random))
+    assert random.draws == 1
+
+
+class CountingRandom(SeededRandom):
+    draws = 0
+
+    def bytes(self, count):
+        self.draws += 1
+        return super().bytes(count)
 
 
 def test_one_write_is_not_disturbed_twice():
