@@ -23,13 +23,20 @@ def run_command(command: Sequence[str]) -> list[str]:
     return [sys.executable, "-I", "-S", str(Path(__file__).absolute()), str(os.getpid()), *command]
 
 
-def execute(command: list[str], parent: int) -> NoReturn:
-    """Execute a command in place of this process, which the parent has started. Its user is the final one."""
+def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
+    """Let the kernel send a signal to this process when its parent dies, and end now if it has died already. Linux only."""
     if sys.platform == "linux":
-        # A later change of the user would clear the signal.
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # The parent has ended already.
-            sys.exit(128 + signal.SIGKILL)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
+        if os.getppid() != parent:
+            os._exit(128 + number)
+
+
+def execute(command: list[str], parent: int) -> NoReturn:
+    """Execute a command in place of this process, which the parent has started.
+
+    Its user is the final one: a later change of the user would clear the signal of the parent's death.
+    """
+    die_with_parent(parent)
     for number in IGNORED_BY_PYTHON:
         signal.signal(number, signal.SIG_DFL)
     try:

@@ -1,15 +1,12 @@
 """Fork a process with a running event loop: what its parent and the new process have to do, whatever the new process is for."""
 
 import asyncio
-import ctypes
 import os
 import signal
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
-
-from .launcher import PR_SET_PDEATHSIG
 
 POLL_SECONDS: Final = 0.1
 """How often a child is asked for its end where the kernel does not signal it."""
@@ -21,11 +18,6 @@ def fork_beside_threads() -> int:
         # From Python 3.12 on, it warns of other threads. They do not exist in the new process, which waits for none of them.
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
-
-
-def set_death_signal(number: signal.Signals) -> None:
-    """Let the kernel send a signal to this process when its parent dies. Linux only."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
 
 
 def reset_signals() -> None:

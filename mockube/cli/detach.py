@@ -16,8 +16,9 @@ from typing import Final, NoReturn, TypeAlias
 
 from mockube.component_base.clock import RealClock
 from mockube.component_base.inherited_descriptors import replace_descriptors
+from mockube.component_base.launcher import die_with_parent
 from mockube.component_base.operating_system import shell_exit_code
-from mockube.component_base.process_fork import fork_beside_threads, reset_signals, set_death_signal
+from mockube.component_base.process_fork import fork_beside_threads, reset_signals
 from mockube.processes.child_processes import last_error_line
 
 from .progress import Progress, is_live
@@ -82,9 +83,10 @@ async def detach_from_loop(work: Work, log: Path) -> tuple[int, Sequence[str]]:
     The child ends with this process, or if the caller is cancelled before it is ready, and shares no descriptor with it. Linux only.
     """
     reader, writer = os.pipe()
+    parent = os.getpid()
     child = fork_beside_threads()
     if not child:
-        _run_in_child(work, log, writer)
+        _run_in_child(work, log, writer, parent)
     os.close(writer)
     reports, kind = [], ""
     try:
@@ -101,12 +103,12 @@ async def detach_from_loop(work: Work, log: Path) -> tuple[int, Sequence[str]]:
     return 0, reports or [last_error_line(log)]
 
 
-def _run_in_child(work: Work, log: Path, writer: int) -> NoReturn:
+def _run_in_child(work: Work, log: Path, writer: int, parent: int) -> NoReturn:
     code = 1
     try:
-        set_death_signal(signal.SIGTERM)
-        asyncio._set_running_loop(None)  # noqa: SLF001 - Python does it itself from 3.12 on
         reset_signals()
+        die_with_parent(parent, signal.SIGTERM)
+        asyncio._set_running_loop(None)  # noqa: SLF001 - Python does it itself from 3.12 on
         replace_descriptors({_STDOUT, _STDERR, writer}, ())
         _detach_output(log)
         code = work(Reports(writer))

@@ -21,12 +21,12 @@ from mockube.client.kinds import CONFIG_MAPS
 from mockube.component_base.clock import QUIET_TURNS, Clock
 from mockube.component_base.forkable_loop import ForkableLoop
 from mockube.component_base.inherited_descriptors import replace_descriptors
+from mockube.component_base.launcher import die_with_parent
 from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.process_fork import (
     fork_beside_threads,
     reap_at_end,
     reset_signals,
-    set_death_signal,
 )
 from mockube.component_base.supervision import start
 from mockube.failure import Failure
@@ -57,7 +57,9 @@ async def fork(
     context: BackgroundContext[EmbeddedControlPlane], plane: EmbeddedControlPlane, theirs: socket.socket
 ) -> int:
     """Fork the process, and return the id of the new one, which gets this end of a pair of sockets."""
-    pid = await fork_process(plane, lambda kubelets: ForkServer(plane, theirs).start(context, kubelets))
+    pid = await fork_process(
+        plane, lambda kubelets: ForkServer(plane, theirs).start(context, kubelets), at_death=signal.SIGKILL
+    )
     if pid:
         return pid
     try:
@@ -68,8 +70,13 @@ async def fork(
         os._exit(1)
 
 
-async def fork_process(plane: ForkableControlPlane, begin: Callable[[tuple[str, int]], None]) -> int:
-    """Fork the process, and return the id of the new one; 0 in the new one, after `begin` was called with the address of the kubelets."""
+async def fork_process(
+    plane: ForkableControlPlane, begin: Callable[[tuple[str, int]], None], *, at_death: signal.Signals
+) -> int:
+    """Fork the process, and return the id of the new one; 0 in the new one, after `begin` was called with the address of the kubelets.
+
+    The new process gets the signal `at_death` when this one dies.
+    """
     if plane.fork_problem:
         raise Failure(f"the cluster cannot be forked: {plane.fork_problem}")
     this_process = os.getpid()
@@ -83,6 +90,8 @@ async def fork_process(plane: ForkableControlPlane, begin: Callable[[tuple[str, 
         raise Failure(f"the cluster cannot be forked: {error.strerror}") from error
     if not pid:
         try:
+            reset_signals()
+            die_with_parent(this_process, at_death)
             begin(kubelets)
         except BaseException:  # noqa: BLE001 - the frames of the parent must not be unwound
             traceback.print_exc()
@@ -96,16 +105,12 @@ def become_fork(
     kubelets: tuple[str, int],
     *,
     own_descriptors: Collection[int],
-    at_death: signal.Signals,
 ) -> asyncio.Task[None]:
     """Make this process independent of its parent, and serve: at new ports, without descriptors of the parent but `own_descriptors`.
 
-    `kubelets` is the address of the parent's kubelets. The process gets the signal `at_death` when its parent dies. The caller holds the
-    task that is returned.
+    `kubelets` is the address of the parent's kubelets. The caller holds the task that is returned.
     """
     gc.freeze()  # a collection would copy all memory that is shared with the parent
-    set_death_signal(at_death)
-    reset_signals()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what a terminal sends is for the parent
     server, (host, port) = plane.server, kubelets
     ports = replace_descriptors(own_descriptors, {server.listener.port, port})
@@ -162,9 +167,7 @@ class ForkServer:
         """Serve, and execute commands; `kubelets` is the address of the parent's kubelets."""
         self._pid = os.getpid()
         descriptors = {*_OUTPUTS, self._handle.fileno()}
-        self._publishing = become_fork(
-            context, self._plane, kubelets, own_descriptors=descriptors, at_death=signal.SIGKILL
-        )
+        self._publishing = become_fork(context, self._plane, kubelets, own_descriptors=descriptors)
         self._context = context
         self._task = start("fork", self._run())
 

@@ -121,7 +121,11 @@ class ProcessForks:
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
-                pid = await fork_process(self._plane, lambda kubelets: self._begin(folder, theirs, kubelets))
+                pid = await fork_process(
+                    self._plane,
+                    lambda kubelets: self._begin(folder, theirs, kubelets),
+                    at_death=signal.SIGTERM,
+                )
                 if not pid:
                     theirs.detach()  # the new process answers by it
                     return ForkAnswer(problem=IS_FORK)  # the connection of the client is that of the parent
@@ -159,7 +163,6 @@ class ProcessForks:
             self._plane,
             kubelets,
             own_descriptors={answers.fileno(), *self._outputs},
-            at_death=signal.SIGTERM,
         )
         parent, self._folder = self._folder, folder
         self._processes, self._starting, self._forking = ForkProcesses(), set(), asyncio.Lock()

@@ -19,7 +19,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 from msgspec import Struct
 
-from mockube.component_base.launcher import PR_SET_PDEATHSIG
+from mockube.component_base.launcher import die_with_parent
 from mockube.component_base.operating_system import shell_exit_code
 from mockube.failure import Failure
 
@@ -186,7 +186,7 @@ class FunctionProcess:
 def _serve(control: socket.socket, main: OperatorFunction, owner: int) -> NoReturn:
     """Fork an operator for each order, and report the ends, until the other side closes."""
     try:
-        _die_with_parent(owner)
+        die_with_parent(owner)
         _adopt_orphans()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -244,7 +244,7 @@ def _run(order: _Start, output: int, main: OperatorFunction, server: int) -> NoR
     code = 1
     try:
         os.setsid()
-        _die_with_parent(server)
+        die_with_parent(server)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
@@ -272,12 +272,3 @@ def _adopt_orphans() -> None:
         import ctypes  # noqa: PLC0415 - only this process needs it
 
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
-def _die_with_parent(parent: int) -> None:
-    if sys.platform == "linux":
-        import ctypes  # noqa: PLC0415 - as above
-
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it has ended already
-            os._exit(shell_exit_code(-signal.SIGKILL))
