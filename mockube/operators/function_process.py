@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -39,19 +40,22 @@ from .process import (
 OperatorFunction = Callable[[str], Any]
 """Runs an operator with the path of a kubeconfig, until the process ends."""
 _READ: Final = 1 << 16
+_ORDER: Final = b"order"
 _LEAST_SECONDS: Final = 0.05
 _START_SECONDS: Final = 10.0
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 class _Start(Struct, frozen=True):
+    number: int
     environment: dict[str, str]
     kubeconfig: str
 
 
 class _Event(Struct, frozen=True):
-    """A process has started, or has ended with a code."""
+    """The process of an order has started, or has ended with a code."""
 
+    number: int
     pid: int
     code: int | None = None
 
@@ -73,7 +77,9 @@ class FunctionServer:
             _serve(theirs, main, owner)
         theirs.close()
         self._codes: dict[int, int] = {}
-        self._started: list[int] = []
+        self._started: dict[int, int] = {}
+        self._late: set[int] = set()
+        """The orders whose processes nobody waits for any more."""
         self._changed = threading.Condition()
         self._lock = threading.Lock()
         self._number = 0
@@ -86,17 +92,30 @@ class FunctionServer:
             marker = f"{os.getpid()}-f{self._number}"
             variables = operator_environment(kubeconfig, {**environment, MARKER: marker})
             ours, output = os.pipe()
-            order = msgspec.msgpack.encode(_Start(variables, str(kubeconfig)))
             try:
-                socket.send_fds(self._socket, [order], [output])
-            finally:
-                os.close(output)
-            with self._changed:
-                if not self._changed.wait_for(lambda: bool(self._started), _START_SECONDS):
-                    os.close(ours)
-                    raise Failure("the process that starts operators does not answer")
-                pid = self._started.pop()
+                self._send(_Start(self._number, variables, str(kubeconfig)), output)
+                pid = self._wait_for_start(self._number)
+            except BaseException:
+                os.close(ours)
+                raise
         return FunctionProcess(self, pid, ours, marker)
+
+    def _send(self, order: _Start, output: int) -> None:
+        """Send an order in a file, because an environment may be larger than a packet, and close our copy of the output."""
+        try:
+            with TemporaryFile() as file:
+                file.write(msgspec.msgpack.encode(order))
+                file.seek(0)
+                socket.send_fds(self._socket, [_ORDER], [file.fileno(), output])
+        finally:
+            os.close(output)
+
+    def _wait_for_start(self, number: int) -> int:
+        with self._changed:
+            if self._changed.wait_for(lambda: number in self._started, _START_SECONDS):
+                return self._started.pop(number)
+            self._late.add(number)
+        raise Failure("the process that starts operators does not answer")
 
     def code_of(self, pid: int) -> int | None:
         with self._changed:
@@ -121,10 +140,18 @@ class FunctionServer:
             with self._changed:
                 if event.code is None:
                     self._codes.pop(event.pid, None)  # that of an earlier process with this id
-                    self._started.append(event.pid)
+                    self._note_start(event)
                 else:
                     self._codes[event.pid] = event.code
                 self._changed.notify_all()
+
+    def _note_start(self, event: _Event) -> None:
+        if event.number not in self._late:
+            self._started[event.number] = event.pid
+            return
+        self._late.remove(event.number)
+        with suppress(ProcessLookupError):
+            os.kill(event.pid, signal.SIGKILL)
 
 
 class FunctionProcess:
@@ -206,7 +233,7 @@ def _serve(control: socket.socket, main: OperatorFunction, owner: int) -> NoRetu
 def _loop(control: socket.socket, awake: socket.socket, main: OperatorFunction) -> None:
     import select  # noqa: PLC0415 - only this process needs it
 
-    operators: set[int] = set()
+    operators: dict[int, int] = {}  # the numbers of their orders, by their ids
     while True:
         readable, _, _ = select.select([control, awake], [], [])
         if awake in readable:
@@ -214,20 +241,21 @@ def _loop(control: socket.socket, awake: socket.socket, main: OperatorFunction) 
                 awake.recv(_READ)
             _report_ends(control, operators)
         if control in readable:
-            data, descriptors, _, _ = socket.recv_fds(control, _READ, 1)
+            data, descriptors, _, _ = socket.recv_fds(control, _READ, 2)
             if not data:
                 return
-            order = msgspec.msgpack.decode(data, type=_Start)
+            with os.fdopen(descriptors[0], "rb") as file:
+                order = msgspec.msgpack.decode(file.read(), type=_Start)
             server = os.getpid()
             pid = os.fork()
             if not pid:
-                _run(order, descriptors[0], main, server)
-            os.close(descriptors[0])
-            operators.add(pid)
-            control.send(msgspec.msgpack.encode(_Event(pid)))
+                _run(order, descriptors[1], main, server)
+            os.close(descriptors[1])
+            operators[pid] = order.number
+            control.send(msgspec.msgpack.encode(_Event(order.number, pid)))
 
 
-def _report_ends(control: socket.socket, operators: set[int]) -> None:
+def _report_ends(control: socket.socket, operators: dict[int, int]) -> None:
     with suppress(ChildProcessError):
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -235,9 +263,8 @@ def _report_ends(control: socket.socket, operators: set[int]) -> None:
                 return
             if pid not in operators:  # an orphan
                 continue
-            operators.remove(pid)
-            code = os.waitstatus_to_exitcode(status)
-            control.send(msgspec.msgpack.encode(_Event(pid, shell_exit_code(code))))
+            code = shell_exit_code(os.waitstatus_to_exitcode(status))
+            control.send(msgspec.msgpack.encode(_Event(operators.pop(pid), pid, code)))
 
 
 def _run(order: _Start, output: int, main: OperatorFunction, server: int) -> NoReturn:

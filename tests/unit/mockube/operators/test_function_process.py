@@ -42,6 +42,10 @@ def test_function_has_kubeconfig_and_variables():
     assert run(print_environment, COLOR="red") == (0, f"{KUBECONFIG} {KUBECONFIG} red\n")
 
 
+def test_environment_may_be_larger_than_a_packet():
+    assert run(print_environment, COLOR="red" * 100_000)[0] == 0
+
+
 def fail(_):
     raise ValueError("wrong")
 
@@ -79,6 +83,21 @@ def test_stop(main, grace, code, ignored):
         assert (end.code, end.ignored_term) == (code, ignored)
         assert operator.stop() is end
         assert not [*marked_processes(operator._marker)]
+
+
+def test_process_that_starts_too_late_is_killed_and_not_taken_for_the_next_one(monkeypatch):
+    with closing(FunctionServer(wait_for_signal)) as server:
+        os.kill(server._pid, signal.SIGSTOP)
+        with monkeypatch.context() as patch:
+            patch.setattr(function_process, "_START_SECONDS", 0.01)
+            with pytest.raises(Failure, match="does not answer"):
+                server.start(KUBECONFIG, {})
+        os.kill(server._pid, signal.SIGCONT)
+        operator = server.start(KUBECONFIG, {"COLOR": "red"})
+        while len(server._codes) < 1:  # the end of the first one
+            operator._reader.join(0.01)
+        assert operator.pid not in server._codes
+        assert server._started == {}
 
 
 def test_several_operators_run_at_a_time():
