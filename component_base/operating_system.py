@@ -1,6 +1,8 @@
 """The operating systems that mockube runs on, and their errors. It imports nothing that only some of them have."""
 
 import sys
+from pathlib import Path
+from typing import NamedTuple
 
 _WINDOWS = (
     "mockube does not run on Windows itself: it needs file locks, signals and sockets of Linux or macOS. "
@@ -16,6 +18,36 @@ def check_system(platform: str = "") -> None:
     """Raise `UnsupportedSystem` if mockube does not run on a platform, by default this one."""
     if (platform or sys.platform) == "win32":
         raise UnsupportedSystem(_WINDOWS)
+
+
+class ProcessStat(NamedTuple):
+    """What /proc/PID/stat has of a process."""
+
+    parent: int
+    user_ticks: int
+    system_ticks: int
+    started: str
+    """In ticks since the start of the machine: no later process with the same id has the same."""
+    virtual_bytes: int
+    resident_pages: int
+
+
+def read_process_stat(pid: int) -> ProcessStat:
+    """Return what is known of a process; raise OSError if it has ended. Linux only."""
+    return parse_process_stat(Path(f"/proc/{pid}/stat").read_text(errors="replace"))
+
+
+def parse_process_stat(line: str) -> ProcessStat:
+    """Return the fields of a line. The second one is a name in parentheses, which may contain spaces and parentheses."""
+    fields = line.rpartition(")")[2].split()
+    return ProcessStat(
+        parent=int(fields[1]),
+        user_ticks=int(fields[11]),
+        system_ticks=int(fields[12]),
+        started=fields[19],
+        virtual_bytes=int(fields[20]),
+        resident_pages=int(fields[21]),
+    )
 
 
 def shell_exit_code(code: int) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from .metrics import Collected, MetricsRegistry, counter, gauge
+from .operating_system import read_process_stat
 from .version import version_document
 
 _PROC: Final = Path("/proc/self")
@@ -29,8 +30,6 @@ _SENT: Final = counter(
     "process_network_transmit_bytes_total", "Number of bytes sent by the process over the network."
 )
 _TASKS: Final = gauge("mockube_asyncio_tasks", "Tasks of the event loop; Python's counterpart of goroutines.")
-_UTIME, _STIME, _STARTED, _VSIZE, _RSS = 11, 12, 19, 20, 21
-"""The position of fields in /proc/self/stat after the name of the program."""
 _UNLIMITED: Final = 2.0**64 - 1
 
 
@@ -43,11 +42,11 @@ def count_process(metrics: MetricsRegistry) -> None:
 
 def _update(metrics: MetricsRegistry) -> None:
     ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
-    fields = (_PROC / "stat").read_text().rpartition(")")[2].split()
-    metrics.numbers(_CPU).set((int(fields[_UTIME]) + int(fields[_STIME])) / ticks)
-    metrics.numbers(_RESIDENT).set(int(fields[_RSS]) * page)
-    metrics.numbers(_VIRTUAL).set(int(fields[_VSIZE]))
-    metrics.numbers(_START).set(_boot_time() + int(fields[_STARTED]) / ticks)
+    stat = read_process_stat(os.getpid())
+    metrics.numbers(_CPU).set((stat.user_ticks + stat.system_ticks) / ticks)
+    metrics.numbers(_RESIDENT).set(stat.resident_pages * page)
+    metrics.numbers(_VIRTUAL).set(stat.virtual_bytes)
+    metrics.numbers(_START).set(_boot_time() + int(stat.started) / ticks)
     metrics.numbers(_VIRTUAL_MAX).set(_limit(resource.RLIMIT_AS))
     metrics.numbers(_MAX_FDS).set(_limit(resource.RLIMIT_NOFILE))
     metrics.numbers(_OPEN_FDS).set(sum(1 for _ in (_PROC / "fd").iterdir()))

@@ -22,6 +22,7 @@ from mockube import launch
 from mockube.apiserver.pki.private import write_private
 from mockube.component_base.clock import Clock
 from mockube.component_base.fork_orders import NAME_PATTERN
+from mockube.component_base.operating_system import read_process_stat
 from mockube.etcd.embedded.lock import check_private, open_lock
 from mockube.etcd.errors import UnsafeDirectory
 from mockube.failure import Failure, Missing, UsageError
@@ -197,12 +198,11 @@ def send_signals(to: Holder, numbers: Sequence[signal.Signals]) -> None:
 
 
 def _start_of(pid: int) -> str:
-    """Return field 22 of /proc/PID/stat. The second field is a name in parentheses, which may contain spaces."""
+    """Return when a process has started; "" if it has ended, or if the system does not say."""
     try:
-        line = Path(f"/proc/{pid}/stat").read_text()
+        return read_process_stat(pid).started
     except OSError:
         return ""
-    return line.rpartition(")")[2].split()[19]
 
 
 def _lock(descriptor: int, operation: int) -> bool:

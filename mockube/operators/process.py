@@ -20,7 +20,7 @@ from typing import BinaryIO, Final, Protocol, Self
 from msgspec import Struct
 
 from mockube.component_base.launcher import run_command
-from mockube.component_base.operating_system import shell_exit_code
+from mockube.component_base.operating_system import ProcessStat, read_process_stat, shell_exit_code
 from mockube.failure import Failure
 from mockube.launch import IN_CLUSTER_VARIABLES, KUBECONFIG_VARIABLES
 
@@ -239,15 +239,15 @@ def kill_marked(marker: str) -> None:
 
 def descendants(pid: int) -> Mapping[int, str]:
     """Return the children of a process, their children and so on, with the times of their starts. None is found but on Linux."""
-    parents: dict[int, tuple[int, str]] = {}
+    stats: dict[int, ProcessStat] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended
-            parents[int(folder.name)] = _parent_and_start(int(folder.name))
+            stats[int(folder.name)] = read_process_stat(int(folder.name))
     found: dict[int, str] = {}
     generation = {pid}
     while generation:
-        generation = {each for each, (parent, _) in parents.items() if parent in generation} - {*found}
-        found |= {each: parents[each][1] for each in generation}
+        generation = {each for each, stat in stats.items() if stat.parent in generation} - {*found}
+        found |= {each: stats[each].started for each in generation}
     return found
 
 
@@ -255,14 +255,8 @@ def kill_processes(processes: Mapping[int, str]) -> None:
     """Kill processes with the times of their starts: another one may have the same id by now."""
     for pid, started in processes.items():
         with suppress(OSError):
-            if _parent_and_start(pid)[1] == started:
+            if read_process_stat(pid).started == started:
                 os.kill(pid, signal.SIGKILL)
-
-
-def _parent_and_start(pid: int) -> tuple[int, str]:
-    """Return the parent and the time of the start of a process; raise OSError if it has ended."""
-    fields = Path("/proc", str(pid), "stat").read_text(errors="replace").rpartition(")")[2].split()
-    return int(fields[1]), fields[19]
 
 
 def _drain(pipe: BinaryIO, log: OperatorLog) -> None:

@@ -1,11 +1,17 @@
-"""Windows: the command and the import of `Cluster` say what to do instead, without modules that only other systems have."""
+"""Windows, on which the command and the import of `Cluster` say what to do instead, and what Linux says of processes."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
-from mockube.component_base.operating_system import UnsupportedSystem, check_system
+from mockube.component_base.operating_system import (
+    UnsupportedSystem,
+    check_system,
+    parse_process_stat,
+    read_process_stat,
+)
 
 PRETEND_TO_BE_WINDOWS = """
 import signal, subprocess, sys
@@ -46,3 +52,14 @@ def test_cluster_starts_without_uvloop():
     program = "import sys; sys.modules['uvloop'] = None\nfrom mockube import Cluster\nwith Cluster(nodes=0): print('ready')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "ready\n"
+
+
+def test_name_of_a_process_may_have_spaces_and_parentheses():
+    numbers = " ".join(map(str, range(2, 53)))
+    stat = parse_process_stat(f"7 (a) S 1 (b) S {numbers}\n")
+    assert stat == (2, 12, 13, "20", 21, 22)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
+def test_stat_of_a_process_has_its_parent():
+    assert read_process_stat(os.getpid()).parent == os.getppid()
