@@ -1,4 +1,4 @@
-"""Invariants: rules in CEL that hold at every revision, over an object, what it was before, and all objects of its kind."""
+"""Invariants: rules in CEL that hold at every revision, over an object, what it was before, and the objects of its kind that the run has touched."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
