@@ -511,7 +511,15 @@ class Explorer:
         )
         await self._run_all(every, began)
         self.result.seconds = self._clock.monotonic() - began
+        self._check_judged()
         return self.result
+
+    def _check_judged(self) -> None:
+        """Raise Failure if no plan could be judged: no finding would look as if nothing was wrong."""
+        not_judged = self.result.not_judged
+        if self.result.runs and self.result.runs == not_judged.total() and not self.result.findings:
+            ((problem, _),) = not_judged.most_common(1)
+            raise Failure(f"none of {self.result.runs} plans could be judged: {problem}")
 
     async def _run_all(self, every: Iterator[Plan], began: float) -> None:
         async def work() -> None:

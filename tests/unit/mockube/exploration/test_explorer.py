@@ -117,6 +117,28 @@ class FakeRoot:
         raise self._error
 
 
+class RunnerOfPlans(FakeForkRunner):
+    """Each undisturbed run succeeds, and those of plans have a problem, but for some."""
+
+    def __init__(self, successes):
+        super().__init__()
+        self._successes = successes
+        self.setting.scenario.act = (None,)
+
+    async def run(self, plan, *_):
+        if not plan.disturbances:
+            return outcome_of(plan)
+        self._successes -= 1
+        return outcome_of(plan, problem="" if self._successes >= 0 else "it cannot be forked")
+
+
+async def test_exploration_without_a_plan_that_was_judged_fails():
+    with pytest.raises(Failure, match="none of 2 plans could be judged: it cannot be forked"):
+        await Explorer(RunnerOfPlans(0), Options(plans=2)).explore()
+    found = await Explorer(RunnerOfPlans(1), Options(plans=2)).explore()
+    assert found.not_judged == {"it cannot be forked": 1}
+
+
 @pytest.mark.parametrize(
     ("error", "problem"),
     [
