@@ -292,12 +292,11 @@ class PlanRun:
     async def _quiet(self) -> None:
         """Wait until nothing has been written for a while, and nothing is to come."""
         while True:
-            is_busy = (
-                self._replacing.locked()
-                or self._has_moment()
-                or any(not task.done() for task in self._pending)
-            )
+            is_pending = any(not task.done() for task in self._pending)
+            is_busy = is_pending or self._replacing.locked() or self._has_moment()
             remaining = self._limits.settle - self._trace.quiet_seconds()
+            if is_pending and remaining <= 0:
+                await self._release()  # such as the deletion for which a finalizer waits
             if not is_busy and remaining <= 0:
                 return
             if self._clock.monotonic() >= self._deadline or self._trace.problem:

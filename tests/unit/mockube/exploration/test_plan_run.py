@@ -267,6 +267,22 @@ async def test_conditions_of_an_undisturbed_run_may_take_as_long_as_the_scenario
         await run._quiet()
 
 
+async def test_events_are_not_held_back_from_an_operator_whose_finalizer_keeps_the_resource():
+    run, _, _ = new_run()
+    arrived = asyncio.Event()
+
+    async def release():
+        arrived.set()
+
+    async def create():
+        await arrived.wait()
+
+    run._releases.append(release)
+    run._later(create())
+    await run._quiet()
+    assert arrived.is_set()
+
+
 async def test_step_waits_until_the_resource_is_created_anew(monkeypatch):
     done = []
 
