@@ -35,7 +35,7 @@ from mockube.operators.writes import LEASES
 from . import plans
 from .edits import Edit, edits_of
 from .plans import Disturbance, Plan
-from .scenario import GONE, Expectation, Scenario, StepOperation
+from .scenario import GONE, Expectation, ObjectRef, Scenario, StepOperation
 from .starters import Starter
 from .trace import Trace
 
@@ -120,6 +120,8 @@ class PlanRun:
         self._is_disturbing = False
         self._is_subject_deleted = False
         """For good, by a disturbance."""
+        self._creating = asyncio.Lock()
+        """Held while the resource is created anew or deleted for good: it must not be created after that."""
         self._armed: dict[str, Disturbance] = {}
         self._releases: list[Callable[[], Awaitable[None]]] = []
         self._pending: set[asyncio.Task[None]] = set()
@@ -599,6 +601,8 @@ class PlanRun:
 
     async def recreate_subject(self, disturbance: Disturbance) -> None:
         """Delete the resource, and create it with the same content when it is gone, but without what the operator has noted in it."""
+        if self._is_subject_deleted:
+            raise ObjectMissing(f"{disturbance.object} was deleted for good")
         identity = kind, namespace, name = self._find(disturbance)
         current = await self._current(identity)
         await self._wait_until(lambda: self._trace.has_seen(current), self._limits.settle)
@@ -609,22 +613,28 @@ class PlanRun:
         async def create() -> None:
             seconds = max(self._deadline - self._clock.monotonic(), 0.1)
             await self._requests.wait_gone(kind, name, seconds, namespace or "default")
-            self._trace.note(f"{kind} {name} is created anew")
-            await self._requests.apply({**content, "metadata": metadata}, namespace or "default")
+            async with self._creating:
+                if not self._is_subject_deleted:
+                    self._trace.note(f"{kind} {name} is created anew")
+                    await self._requests.apply({**content, "metadata": metadata}, namespace or "default")
 
         self._later(_unless_waiting_fails(create()))
 
     async def _end_subject(self, ending: str) -> None:
         ref = self._setting.scenario.subject
         assert ref is not None
-        self._is_subject_deleted = True
         self._trace.note(f"{'the namespace of ' if ending == plans.TERMINATE else ''}{ref.target} is deleted")
+        async with self._creating:
+            self._is_subject_deleted = True
+            await self._delete_subject(ref, ending)
+        self._trace.touch()  # its Changes are still to come
+
+    async def _delete_subject(self, ref: ObjectRef, ending: str) -> None:
         with suppress(KindNotServed):
             if ending == plans.TERMINATE:
                 await self._requests.delete("namespace", ref.namespace, "default", ignore_not_found=True)
             else:
                 await self._requests.delete(ref.target, None, ref.namespace, ignore_not_found=True)
-        self._trace.touch()  # its Changes are still to come
 
     def _find(self, disturbance: Disturbance) -> Identity:
         """Return the object that a disturbance is about, which may have another name in each run."""

@@ -10,7 +10,9 @@ from mockube.component_base.clock import SteppedClock
 from mockube.exploration.plan_run import ObjectMissing, PlanRun, RunLimits, StepFailed
 from mockube.exploration.plans import (
     DELETE_OWNED,
+    DELETE_SUBJECT,
     LOSE_LEASE,
+    RECREATE,
     RESTART,
     SECOND,
     STALE_START,
@@ -281,6 +283,45 @@ async def test_events_are_not_held_back_from_an_operator_whose_finalizer_keeps_t
     run._later(create())
     await run._quiet()
     assert arrived.is_set()
+
+
+class FakeRequests:
+    """A server with one resource, whose finalizer keeps it until `gone` is set."""
+
+    def __init__(self):
+        self.gone, self.created = asyncio.Event(), []
+
+    async def get(self, *_):
+        return {**SITE, "metadata": {**SITE["metadata"], "resourceVersion": "1"}}
+
+    async def delete(self, *_, **__):
+        await yield_to_loop()
+
+    async def wait_gone(self, *_):
+        await self.gone.wait()
+
+    async def apply(self, tree, _namespace):
+        self.created.append(tree)
+
+
+@pytest.mark.parametrize(
+    ("actions", "created", "is_applied"),
+    [
+        pytest.param([RECREATE], 1, True, id="created anew"),
+        pytest.param([RECREATE, DELETE_SUBJECT], 0, True, id="deleted while it is kept"),
+        pytest.param([DELETE_SUBJECT, RECREATE], 0, False, id="deleted before"),
+    ],
+)
+async def test_resource_that_was_deleted_for_good_is_not_created_anew(actions, created, is_applied):
+    run, trace, _ = new_run(subject=ObjectRef(target="ConfigMap/site"))
+    run._requests = requests = FakeRequests()
+    trace.objects["ConfigMap", "default", "site"] = SITE
+    for action in actions:
+        subject = {"object": "ConfigMap/site", "namespace": "default"}
+        await run._apply(Disturbance(action=action, step=0, **subject))
+    requests.gone.set()
+    await run._quiet()
+    assert (len(requests.created), run.outcome.is_applied) == (created, is_applied)
 
 
 async def test_step_waits_until_the_resource_is_created_anew(monkeypatch):
