@@ -16,7 +16,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from .commands import about, command, kubectl
 from .explanation import Evidence, Remedy
 from .facts import Facts, event_time
-from .owners import template_owner
+from .owners import changed_in, template_owner
 from .records import event_evidence, find_events
 from .volumes import environment_problems, volume_problems
 
@@ -498,7 +498,7 @@ def _not_ready(container: Container, facts: Facts) -> Finding:
         evidence=[running, *failures],
         remedies=[
             Remedy(
-                text=f"Correct {kind}Probe in the pod's template, or what the container answers. To look inside:",
+                text=f"Correct {kind}Probe in {changed_in(container.pod)}, or what the container answers. To look inside:",
                 command=kubectl(
                     "exec",
                     "-it",

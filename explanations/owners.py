@@ -26,6 +26,11 @@ def template_owner(pod: ReadOnlyTree, facts: Facts) -> ReadOnlyTree:
     return _head(above or reference, meta.namespace(pod))
 
 
+def changed_in(pod: ReadOnlyTree) -> str:
+    """Return where a field is changed that a pod keeps from its creation."""
+    return "a pod that replaces it" if meta.controller_of(pod) is None else "the pod's template"
+
+
 def _head(reference: ReadOnlyTree, namespace: str) -> ReadOnlyTree:
     return {
         "apiVersion": reference["apiVersion"],

@@ -37,6 +37,7 @@ from mockube.scheduler.volumes import Storage, stored
 from .commands import about, explanation_command, kubectl
 from .explanation import MAX_ITEMS, Evidence, Explanation, NodeVerdict, Related, Remedy, unknown
 from .facts import Facts
+from .owners import changed_in
 from .records import condition_evidence, find_events
 from .volumes import CLAIMS, CLASSES, VOLUMES, claim_names, claim_problems
 
@@ -407,7 +408,7 @@ def _taint_remedies(pod: PodInfo, nodes: Sequence[NodeInfo]) -> Iterator[Remedy]
             )
             return
         if taint is not None:
-            yield Remedy(text=f"Add a toleration of {_taint_text(taint)} to the pod's template.")
+            yield Remedy(text=f"Add a toleration of {_taint_text(taint)} to {changed_in(pod.view.object)}.")
             yield Remedy(
                 text=f"Remove the taint from {node.name}:",
                 command=kubectl("taint", "nodes", node.name, f"{taint['key']}:{taint['effect']}-"),
@@ -429,9 +430,10 @@ def _label_remedies(pod: PodInfo, nodes: Sequence[NodeInfo]) -> Iterator[Remedy]
             text=f"Label a node, such as {nodes[0].name}:",
             command=kubectl("label", "nodes", nodes[0].name, *missing, "--overwrite"),
         )
-        yield Remedy(text="Or change spec.nodeSelector in the pod's template.")
+        yield Remedy(text=f"Or change spec.nodeSelector in {changed_in(pod.view.object)}.")
     else:
-        yield Remedy(text="Change spec.affinity.nodeAffinity in the pod's template, or the labels of a node.")
+        place = changed_in(pod.view.object)
+        yield Remedy(text=f"Change spec.affinity.nodeAffinity in {place}, or the labels of a node.")
 
 
 _REMEDIES: Final[Mapping[str, Callable[[PodInfo, Sequence[NodeInfo]], Iterator[Remedy]]]] = {

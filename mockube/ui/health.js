@@ -88,6 +88,16 @@ export function shortUser(user) {
   return user.slice(user.lastIndexOf(":") + 1);
 }
 
+/** Return whether a user is a part of the control plane or a node, and no person, program or operator of the cluster's users. */
+export function isComponent(user) {
+  return user.startsWith("system:") && (!user.startsWith("system:serviceaccount:") || user.startsWith("system:serviceaccount:kube-system:"));
+}
+
+/** Return authors in the order in which they get colours: those whose writes one looks for, and then those of the control plane, most writes first. */
+export function inOrderOfInterest(authors, counts) {
+  return [...authors].sort((a, b) => isComponent(a) - isComponent(b) || counts.get(b) - counts.get(a));
+}
+
 const HUES = 10;
 
 const hues = new Map();

@@ -1,6 +1,6 @@
 // The Changes of a cluster in columns: when, what, by whom; and the states that objects went through.
 import { CONTROL, get } from "./api.js";
-import { rankHues, stateOf } from "./health.js";
+import { inOrderOfInterest, rankHues, stateOf } from "./health.js";
 import { keyOf } from "./objects.js";
 import { patched } from "./trees.js";
 
@@ -97,7 +97,8 @@ export class History {
     this.isComplete = true;
     const counts = new Map();
     for (let index = 0; index < this.count; index += 1) counts.set(this.author[index], (counts.get(this.author[index]) ?? 0) + 1);
-    rankHues([...counts].sort((a, b) => b[1] - a[1]).map(([index]) => this.authors[index]), "author");
+    const byAuthor = new Map([...counts].map(([index, count]) => [this.authors[index], count]));
+    rankHues(inOrderOfInterest(byAuthor.keys(), byAuthor), "author");
   }
 
   async firstRevision(signal) {

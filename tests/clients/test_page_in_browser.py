@@ -362,7 +362,7 @@ async () => {
   const folder = new URL(".", document.querySelector("script[type=module]").src).href;
   const { patched, noted, Note, notesOfManagers, yamlLines } = await import(`${folder}trees.js`);
   const { difference } = await import(`${folder}views/detail.js`);
-  const { stateOf, quantity, ageText } = await import(`${folder}health.js`);
+  const { stateOf, quantity, ageText, inOrderOfInterest } = await import(`${folder}health.js`);
   const before = { a: { "x/y": 1 }, list: [{ name: "p", v: 1 }, { name: "q", v: 2 }] };
   const after = patched(before, [
     { op: "replace", path: "/a/x~1y", value: 2 },
@@ -380,6 +380,8 @@ async () => {
     owners: [owned.of("list").of(1).of("v").own, owned.of("list").of(0).of("v").own],
     yaml: lines({ a: "true", b: [{ c: 1, d: [] }, "x: y"], e: "1\\n2", f: {}, g: null, h: "nginx:1" }),
     difference: difference(yamlLines({ a: 1, b: 2, c: 3 }), yamlLines({ a: 1, b: 4, c: 3 })).map((line) => line.sign + line.text),
+    gap: difference(yamlLines({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7 }), yamlLines({ a: 9, b: 2, c: 3, d: 4, e: 5, f: 6, g: 9 })).map((line) => line.text),
+    interest: inOrderOfInterest(["system:node:a", "system:serviceaccount:shop:job", "ann"], new Map([["system:node:a", 9], ["ann", 5], ["system:serviceaccount:shop:job", 1]])),
     states: [
       stateOf("Pod", { metadata: {}, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } }).level,
       stateOf("Pod", { metadata: {}, status: { containerStatuses: [{ state: { waiting: { reason: "CrashLoopBackOff" } } }] } }).level,
@@ -406,6 +408,8 @@ async def test_rules_of_trees_and_states(client):
             *("g: null", 'h: "nginx:1"'),
         ],
         "difference": ["a: 1", "-b: 2", "+b: 4", "c: 3"],
+        "gap": ["a: 1", "a: 9", "b: 2", "c: 3", "…", "e: 5", "f: 6", "g: 7", "g: 9"],
+        "interest": ["ann", "system:serviceaccount:shop:job", "system:node:a"],
         "states": ["good", "bad", "1/2", "Terminating"],
         "quantities": [0.5, 2 << 30, 1000, 0],
         "ages": ["5s", "2m", "2h"],

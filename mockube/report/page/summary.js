@@ -20,7 +20,7 @@ export function ObjectLink({ subject, objectKey, go, tab }) {
 
 export const shortTime = (time) => (time ? timeText(Date.parse(time)) : "");
 
-export function Summary({ recording, filter, change }) {
+export function Summary({ recording, filter, change, moment }) {
   const { summary } = recording;
   const go = (select, tab = "why") => change({ select, tab });
   const selected = (name) => (summary[name] ?? []).filter((part) => isFound(part, filter));
@@ -32,6 +32,7 @@ export function Summary({ recording, filter, change }) {
         <h2>${summary.title || "A cluster of mockube"}</h2>
         ${summary.result && html`<p class="cause bad">${summary.result}</p>`}
         ${summary.message && html`<pre class="log">${summary.message}</pre>`}
+        ${moment && html`<p class="notice" role="status">The summary is of the end of the run; the other views show the chosen moment.</p>`}
         <p class="muted">Kubernetes ${summary.kubernetes}${summary.time ? ` at ${summary.time}` : summary.revision ? ` at revision ${summary.revision}` : ""}: ${counts.objects} objects, ${counts.notHealthy} not healthy,${" "}
           ${counts.changes} changes, ${counts.requests} requests, ${counts.events} events.</p>
       </div>

@@ -241,13 +241,20 @@ function Diff({ revision, selected, objects }) {
     const path = pathOf(selected.kind, selected.namespace, selected.name);
     const [then, now] = await Promise.all([get(`/mockube/at/${revision}${path}`, { signal }), get(objects.prefix + path, { signal })]);
     for (const each of [then, now]) for (const field of ["managedFields", "resourceVersion"]) delete each.metadata[field];
-    return difference(yamlLines(then), yamlLines(now));
+    return difference(yamlLines(sorted(then)), yamlLines(sorted(now)));
   }, [revision, selected.key, selected.object.metadata.resourceVersion]);
   if (error) return html`<${Failed} error=${error} />`;
   if (!value) return html`<p class="muted">Reading …</p>`;
   if (!value.some((line) => line.sign)) return html`<p class="muted">Nothing differs from revision ${revision}.</p>`;
-  return html`<div class="yaml diff" role="group" tabindex="0" aria-label=${`Difference from revision ${revision}`}>${value.map((line) => html`
+  return html`<p class="muted">From revision ${revision} to what is shown:</p><div class="yaml diff" role="group" tabindex="0" aria-label=${`Difference from revision ${revision}`}>${value.map((line) => html`
     <div class=${`line ${line.sign === "+" ? "added" : line.sign === "-" ? "removed" : ""}`}><code>${line.sign || " "} ${line.text}</code></div>`)}</div>`;
+}
+
+/** Return a value with the fields of its objects in one order: a report has another one than a moment that is made of changes. */
+function sorted(value) {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.keys(value).sort().map((name) => [name, sorted(value[name])]));
 }
 
 /** Return the lines of two texts with signs, of the same lines only two around each difference. */
@@ -260,7 +267,8 @@ export function difference(before, after) {
   const middle = commonLines(a.slice(head, a.length - tail), b.slice(head, b.length - tail));
   const same = (text) => ({ sign: "", text });
   const all = [...a.slice(0, head).map(same), ...middle, ...a.slice(a.length - tail).map(same)];
-  return all.filter((_, index) => all.slice(Math.max(0, index - 2), index + 3).some((line) => line.sign));
+  const isNear = all.map((_, index) => all.slice(Math.max(0, index - 2), index + 3).some((line) => line.sign));
+  return all.flatMap((line, index) => (isNear[index] ? [line] : isNear[index - 1] ? [{ sign: "", text: "…" }] : []));
 }
 
 function commonLines(a, b) {

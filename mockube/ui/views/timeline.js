@@ -1,7 +1,7 @@
 // Timeline: a lane for each object, grouped by owner; marks for writes in the colour of the author, bars for states.
 import { CONTROL, get } from "../api.js";
 import { drawing, handle, pointIn, themeColors, tipStyle } from "../canvas.js";
-import { hueOf, shortUser, timeText } from "../health.js";
+import { hueOf, inOrderOfInterest, shortUser, timeText } from "../health.js";
 import { firstIndex, TYPES } from "../history.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { rankOfNamespace } from "../objects.js";
@@ -158,7 +158,8 @@ function topAuthors(history) {
   const counts = new Uint32Array(history.authors.length);
   const step = Math.max(1, Math.floor(history.count / 5000));
   for (let index = 0; index < history.count; index += step) counts[history.author[index]] += 1;
-  return [...counts.keys()].sort((a, b) => counts[b] - counts[a]).slice(0, 8).map((index) => history.authors[index]);
+  const byAuthor = new Map(history.authors.map((author, index) => [author, counts[index]]));
+  return inOrderOfInterest(history.authors, byAuthor).slice(0, 8);
 }
 
 const gutterOf = (width) => (width < 600 ? 118 : 250);

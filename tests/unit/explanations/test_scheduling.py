@@ -54,6 +54,15 @@ def test_every_plugin_that_rejects_a_node_is_listed():
     assert "kubectl label nodes b disk=ssd --overwrite" in [remedy.command for remedy in found.remedies]
 
 
+def test_field_that_a_pod_keeps_is_changed_where_pods_are_made_of():
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "1", "controller": True}
+    alone = waiting(nodeSelector={"disk": "ssd"})
+    owned = {**alone, "metadata": {**alone["metadata"], "ownerReferences": [owner]}}
+    texts = [[remedy.text for remedy in explained(pod, node_of()).remedies] for pod in (alone, owned)]
+    assert "Or change spec.nodeSelector in a pod that replaces it." in texts[0]
+    assert "Or change spec.nodeSelector in the pod's template." in texts[1]
+
+
 def test_taint_and_cordon():
     tainted = explained(waiting(), node_of(taints=[TAINT]))
     assert tainted.nodes[0].detail == "only=db:NoSchedule"
