@@ -85,12 +85,13 @@ class GarbageCollector:
             return
         if change.old is not None and meta.uid(resource.tree(change.old)) != meta.uid(latest):
             self._on_delete(meta.uid(resource.tree(change.old)))
+        self._absent_owners.discard(meta.uid(latest))
         self._enqueue(self._graph.observe(resource, latest))
 
     def _on_delete(self, uid: str) -> None:
         step = self._graph.remove(uid)
         if step.delete:
-            self._absent_owners.add(uid)
+            self._absent_owners.add(uid, self._graph.newest)
         self._enqueue(step)
 
     def _enqueue(self, step: GraphStep) -> None:
@@ -153,7 +154,9 @@ class GarbageCollector:
     async def _process_owners(
         self, resource: Resource[ReadOnlyTree], node: Node, latest: ReadOnlyTree
     ) -> None:
-        owner_states = [await self._state_of_owner(latest, owner) for owner in references.owners_of(latest)]
+        owner_states = [
+            await self._state_of_owner(latest, owner, node.number) for owner in references.owners_of(latest)
+        ]
         decision = decide(
             latest,
             owner_states,
@@ -168,8 +171,10 @@ class GarbageCollector:
             case Remove():
                 await self._remove(resource, latest, decision)
 
-    async def _state_of_owner(self, dependent: ReadOnlyTree, owner: OwnerReference) -> OwnerState:
-        if owner.uid in self._absent_owners:
+    async def _state_of_owner(
+        self, dependent: ReadOnlyTree, owner: OwnerReference, number: int
+    ) -> OwnerState:
+        if self._absent_owners.is_absent(owner.uid, number):
             return OwnerState.DANGLING
         resource = self._kinds.resource(owner.api_version, owner.kind)
         namespace = meta.namespace(dependent)
@@ -179,7 +184,7 @@ class GarbageCollector:
         owner_object = await self._read_latest(resource, Key(namespace, owner.name), owner.uid)
         if owner_object is None:
             self._warn_if_in_other_namespace(dependent, owner)
-            self._absent_owners.add(owner.uid)
+            self._absent_owners.add(owner.uid, self._graph.newest)
             return OwnerState.DANGLING
         return OwnerState.WAITING if references.waits_for_dependents(owner_object) else OwnerState.SOLID
 

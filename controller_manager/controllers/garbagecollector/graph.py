@@ -31,6 +31,8 @@ class Node(Struct, eq=False):
     waits_for_dependents: bool = False
     """Whether it is being deleted in the foreground. This is never reset: only the collector removes the finalizer."""
     is_virtual: bool = False
+    number: int = 0
+    """How many nodes the graph had had with this one."""
 
     @property
     def uid(self) -> str:
@@ -66,6 +68,8 @@ class GraphStep(Struct):
 class Graph:
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
+        self.newest = 0
+        """The number of the newest node."""
         self._owners: dict[tuple[OwnerReference, ...], tuple[OwnerReference, ...]] = {}
         """Owners of objects: many have the same, which take memory once."""
 
@@ -96,7 +100,7 @@ class Graph:
     def _add_node(self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> GraphStep:
         step = GraphStep()
         node = Node(identity=identity_of(resource, obj), owners=self._owners_of(obj))
-        self._nodes[node.uid] = node
+        self._insert(node)
         self._add_dependent(node, node.owners, step)
         self._update_deletion(node, obj, step)
         return step
@@ -144,6 +148,11 @@ class Graph:
             self._owners.clear()
         return self._owners.setdefault(owners, owners) if owners else ()
 
+    def _insert(self, node: Node) -> None:
+        self.newest += 1
+        node.number = self.newest
+        self._nodes[node.uid] = node
+
     # --- edges
 
     def _add_dependent(self, node: Node, owners: Iterable[OwnerReference], step: GraphStep) -> None:
@@ -151,7 +160,7 @@ class Graph:
             owner = self._nodes.get(reference.uid)
             if owner is None:
                 owner = Node(identity=_owner_identity(reference, node.identity.namespace), is_virtual=True)
-                self._nodes[owner.uid] = owner
+                self._insert(owner)
                 step.delete.append(owner)
             owner.add_dependent(node)
             if owner.is_virtual:

@@ -109,18 +109,28 @@ _MAX_UIDS: Final = 500
 
 
 class AbsentOwnerCache:
-    """The uids of owners that are known to be absent, the most recently used ones."""
+    """The uids of owners that are known to be absent, the most recently used ones.
+
+    A Rewind brings owners back with their uids, and with dependents. So an owner is known to be absent for those dependents only that the
+    graph had when that was found; for newer ones the server is asked.
+    """
 
     def __init__(self) -> None:
-        self._uids: OrderedDict[str, None] = OrderedDict()
+        self._newest: OrderedDict[str, int] = OrderedDict()
+        """By uid, the number of the newest node at that time."""
 
-    def __contains__(self, uid: str) -> bool:
-        if uid not in self._uids:
+    def is_absent(self, uid: str, dependent: int) -> bool:
+        """Return whether an owner is absent for the node with a number."""
+        if self._newest.get(uid, 0) < dependent:
             return False
-        self._uids.move_to_end(uid)
+        self._newest.move_to_end(uid)
         return True
 
-    def add(self, uid: str) -> None:
-        self._uids[uid] = None
-        if len(self._uids) > _MAX_UIDS:
-            self._uids.popitem(last=False)
+    def add(self, uid: str, newest: int) -> None:
+        self._newest[uid] = newest
+        self._newest.move_to_end(uid)
+        if len(self._newest) > _MAX_UIDS:
+            self._newest.popitem(last=False)
+
+    def discard(self, uid: str) -> None:
+        self._newest.pop(uid, None)
