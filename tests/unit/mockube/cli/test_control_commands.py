@@ -161,6 +161,11 @@ async def test_mark_that_does_not_exist_is_reported_by_what_is_posted():
     client = RefusingClient(not_found(MARKS.group_resource, "good"))
     with pytest.raises(NotFound, match=r'"good" not found'):
         await rewind(client, "good")
+    client = RefusingClient(
+        NotFound("goood is no moment: a revision, or the name of a Mark is needed", Details())
+    )
+    with pytest.raises(NotFound, match="goood is no moment"):
+        await rewind(client, "goood")
 
 
 def test_path_of_a_fork_can_be_pasted(monkeypatch, capsys):
