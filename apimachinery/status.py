@@ -251,13 +251,13 @@ def timeout(problem: str, retry_after: int, causes: Sequence[Cause] = ()) -> Tim
     return Timeout(f"Timeout: {problem}", Details(causes=tuple(causes), retry_after_seconds=retry_after))
 
 
-NO_RESOURCE: Final = "the server could not find the requested resource"
+NO_RESOURCE_MESSAGE: Final = "the server could not find the requested resource"
 """What a client says if the server has no such path."""
 _GENERIC: Final[Mapping[int, tuple[type[ApiError], str]]] = {
     400: (BadRequest, "the server rejected our request for an unknown reason"),
     401: (Unauthorized, "the server has asked for the client to provide credentials"),
     403: (Forbidden, "{server_message}"),
-    404: (NotFound, NO_RESOURCE),
+    404: (NotFound, NO_RESOURCE_MESSAGE),
     405: (MethodNotSupported, "the server does not allow this method on the requested resource"),
     406: (NotAcceptable, "the server was unable to respond with a content type that the client supports"),
     409: (Conflict, "the server reported a conflict"),

@@ -111,7 +111,8 @@ def seconds(text: str) -> float:
     try:
         span = parse_duration(text)
     except DurationError as error:
-        raise ArgumentTypeError(str(error)) from error
+        hint = ": the largest unit is h, so that 30 days are 720h" if text.endswith("d") else ""
+        raise ArgumentTypeError(f"{error}{hint}") from error
     if span < 0:
         raise ArgumentTypeError(f"{text} is negative: use 0s or more")
     return span / 1e9

@@ -9,7 +9,7 @@ import orjson
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import CONTROL
-from mockube.apimachinery.status import NO_RESOURCE, NotFound, from_tree
+from mockube.apimachinery.status import NO_RESOURCE_MESSAGE, NotFound, from_tree
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.client.cache.reflector import split_lines
 from mockube.client.resources import Key, Resource, row
@@ -56,7 +56,7 @@ def needs_control() -> Iterator[None]:
     try:
         yield
     except NotFound as error:
-        if not error.message.startswith(NO_RESOURCE):
+        if not error.message.startswith(NO_RESOURCE_MESSAGE):
             raise
         raise NoControl from error
 

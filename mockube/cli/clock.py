@@ -36,7 +36,9 @@ def add_flags(parser: CommandParser) -> None:
     )
     add_server_flags(rate_parser)
     advance_parser = commands.add_parser("advance", help="advance the clock, with what is due on the way")
-    advance_parser.add_argument("time", type=seconds, metavar="TIME", help="such as 90s, 5m or 1h30m")
+    advance_parser.add_argument(
+        "time", type=seconds, metavar="TIME", help="such as 90s, 5m, 1h30m or, for 30 days, 720h"
+    )
     add_server_flags(advance_parser)
     _add_until(commands)
 

@@ -131,6 +131,12 @@ def test_arguments_describe_an_advance(arguments, spec):
     assert clock.advance_of(read(clock, *arguments)) == spec
 
 
+def test_days_are_refused_with_the_largest_unit(capsys):
+    with pytest.raises(SystemExit):
+        read(clock, "advance", "30d")
+    assert "the largest unit is h, so that 30 days are 720h" in capsys.readouterr().err
+
+
 def test_object_of_a_condition_needs_a_name():
     with pytest.raises(UsageError, match="name the object"):
         clock.advance_of(read(clock, "until", "Ready", "pods"))
