@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.support.processes.page import NARROW, WIDE, opened_cluster
-from tools.browser import find_axe
+from tests.support.processes.page import NARROW, WIDE, opened_cluster, violations
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -42,12 +41,6 @@ PLACES = (
     "#/objects?select=pods|default|small&tab=shell",
     "#/objects?select=nodes||node-1&tab=actions",
 )
-RUN = """
-async () => {
-  const { violations } = await axe.run(document, { resultTypes: ["violations"] });
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(" ")}`);
-}
-"""
 
 
 @pytest.mark.parametrize(
@@ -56,19 +49,7 @@ async () => {
     ids=["light", "dark", "narrow"],
 )
 async def test_page_violates_no_rule_of_axe(scheme, viewport):
-    script = find_axe()
-    if script is None:
-        pytest.skip("this test needs axe: `make browser` was not run")
-    found = {}
     async with opened_cluster(WORKLOADS, scheme=scheme, viewport=viewport) as (cluster, page):
         await cluster.wait("Deployment", "web", "Available")
         await cluster.wait("Pod", "small", "Ready")
-        # The debugger adds it: the policy of the page lets no other script in.
-        await page.tab.evaluate(script.read_text())
-        for place in PLACES:
-            await page.go(place)
-            await page.tab.get_by_role("region").first.wait_for()
-            await page.tab.get_by_text("Reading").wait_for(state="detached")
-            if violations := await page.tab.evaluate(RUN):
-                found[place] = violations
-    assert found == {}
+        assert await violations(page, PLACES) == {}

@@ -6,7 +6,7 @@ import pytest
 
 from mockube.report.page import page_of
 from mockube.report.recording import ContainerLog, Subject
-from tests.support.processes.page import NARROW, WIDE, opened_file
+from tests.support.processes.page import NARROW, WIDE, opened_file, violations
 from tests.support.reports import ADMIN, changes_to, explanation, recording, request, tree_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -142,6 +142,18 @@ async def test_hostile_values_run_nothing_and_all_views_fit(report, viewport, sc
         await page.text("window.entered=1")
         assert await page.tab.evaluate("window.entered") is None
         assert await page.tab.locator("img[src=x]").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("scheme", "viewport"), [("light", WIDE), ("dark", NARROW)], ids=["light", "dark, narrow"]
+)
+async def test_report_violates_no_rule_of_axe(report, scheme, viewport):
+    views = [f"#/{view}" for view in VIEWS]
+    tabs = [
+        f"#/objects?select=pods|default|large&tab={tab}" for tab in ("overview", "yaml", "changes", "why")
+    ]
+    async with opened_file(report, scheme=scheme, viewport=viewport) as page:
+        assert await violations(page, [*views, *tabs]) == {}
 
 
 async def test_keyboard_reaches_views_search_and_detail(report):

@@ -57,7 +57,7 @@ export function Logs({ recording, filter, change }) {
     <div class="bar"><span class="muted">The last lines of containers that are not healthy: ${recording.logs.length}</span></div>
     <div class="panels records" tabindex="0" role="group" aria-label="Logs">${chosen.map((log) => html`
       <section class="panel" aria-label=${`${log.pod} ${log.container}`}>
-        <h3><${ObjectLink} subject=${{ kind: "Pod", name: log.pod }} objectKey=${recording.existing(`pods|${log.namespace}|${log.pod}`)} go=${(select) => change({ select, tab: "why" })} /> container ${log.container}${log.previous ? ", before its last restart" : ""}</h3>
+        <h2 class="log-title"><${ObjectLink} subject=${{ kind: "Pod", name: log.pod }} objectKey=${recording.existing(`pods|${log.namespace}|${log.pod}`)} go=${(select) => change({ select, tab: "why" })} /> container ${log.container}${log.previous ? ", before its last restart" : ""}</h2>
         ${log.problem ? html`<p class="problem">${log.problem}</p>` : html`<pre class="log">${log.lines.join("\n")}</pre>`}</section>`)}
       ${chosen.length === 0 && html`<p class="empty">${recording.logs.length ? "No log matches." : "All containers are healthy."}</p>`}</div>`;
 }

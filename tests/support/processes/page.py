@@ -3,6 +3,8 @@
 import contextlib
 from urllib.parse import urlsplit
 
+import pytest
+
 from mockube import Cluster
 from mockube.client.kubeconfig import read
 from mockube.command_client import open_client
@@ -10,6 +12,7 @@ from mockube.component_base.clock import RealClock
 from mockube.control_objects import page_path
 from tests.support.processes.browser import running_browser
 from tests.support.server.control import PATH, control_object
+from tools.browser import find_axe
 
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
@@ -51,6 +54,31 @@ class Page:
     async def fits(self):
         """Return whether nothing is wider than the window."""
         return await self.tab.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+
+
+VIOLATIONS = """
+async () => {
+  const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(" ")}`);
+}
+"""
+
+
+async def violations(page, places):
+    """Return the rules of axe that the page violates, by place; skip the test if axe is not installed."""
+    script = find_axe()
+    if script is None:
+        pytest.skip("this test needs axe: `make browser` was not run")
+    # The debugger adds it: the policy of the page lets no other script in.
+    await page.tab.evaluate(script.read_text())
+    found = {}
+    for place in places:
+        await page.go(place)
+        await page.tab.get_by_role("region").first.wait_for()
+        await page.tab.get_by_text("Reading").wait_for(state="detached")
+        if problems := await page.tab.evaluate(VIOLATIONS):
+            found[place] = problems
+    return found
 
 
 async def one_time_token(client):
