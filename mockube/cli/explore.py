@@ -130,6 +130,7 @@ def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str])
         paths.append(path)
 
     with closing(CommandStarter(command)) as starter:
+        print_line("the scenario runs undisturbed first, each time until the operator is quiet")
         try:
             exploration = asyncio.run(
                 run_exploration(read, starter, _options(options), _print_progress, write)
