@@ -16,6 +16,13 @@ def workload(kind, name, pod=POD):
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
+@pytest.fixture(name="cluster")
+def cluster_with_known_kinds(cluster):
+    """A cluster whose kinds are known: to ask for them may take longer than a wait of these tests."""
+    cluster.list("Namespace")
+    return cluster
+
+
 def failure(cluster, *arguments, **options):
     with pytest.raises(WaitFailed) as raised:
         cluster.wait(*arguments, **{"timeout": 0.3, **options})

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.status import Details, NotFound, not_found
+from mockube.apimachinery.status import NO_RESOURCE_MESSAGE, Details, NotFound, not_found
 from mockube.cli.why import MAX_NODES, lines_of
 from mockube.client.resources import Key
 from mockube.control_objects import explain_object
@@ -98,4 +98,6 @@ async def test_object_that_does_not_exist_is_missing():
 
 async def test_server_without_control_is_reported():
     with pytest.raises(Missing, match="the server has no control"):
-        await explain_object(FakeClient(NotFound("no such resource", Details())), "v1", "Pod", Key("", "web"))
+        await explain_object(
+            FakeClient(NotFound(NO_RESOURCE_MESSAGE, Details())), "v1", "Pod", Key("", "web")
+        )
