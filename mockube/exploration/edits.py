@@ -5,8 +5,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.operators.field_edits import FieldEdit, FieldPath, field_edits
+from mockube.operators.field_edits import FieldEdit, field_edits
 
 _PARTS: Final = ("spec", "data", "stringData")
 _ORDER: Final = (int, bool, str)
@@ -26,7 +27,7 @@ def edits_of(tree: ReadOnlyTree) -> Sequence[Edit]:
     edits = [each for each in field_edits(tree) if each.path[0] in _PARTS and not _is_in_list(each)]
     edits.sort(key=lambda each: (each.path[-1] != "replicas", _ORDER.index(type(each.before)), each.path))
     return [
-        Edit(text=str(each), forward=_nested(each.path, each.after), back=_nested(each.path, each.before))
+        Edit(text=str(each), forward=_merge_patch(each, each.after), back=_merge_patch(each, each.before))
         for each in edits
     ]
 
@@ -35,8 +36,5 @@ def _is_in_list(edit: FieldEdit) -> bool:
     return any(isinstance(part, int) for part in edit.path)
 
 
-def _nested(path: FieldPath, value: Any) -> Mapping[str, Any]:
-    nested = value
-    for name in reversed(path):
-        nested = {name: nested}
-    return dict(nested)
+def _merge_patch(edit: FieldEdit, value: Any) -> Mapping[str, Any]:
+    return meta.with_value({}, [*map(str, edit.path)], value)

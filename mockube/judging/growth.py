@@ -100,7 +100,7 @@ def _create(
 
 
 def _cost(trial: TrialCluster, since: datetime, count: int, seconds: float, memory: int | None) -> Cost:
-    calls = [each for each in trial.calls(since) if each.resource not in ("leases", "events")]
+    calls = trial.calls_for_objects(since)
     return Cost(
         count=count,
         requests=len(calls) / count,

@@ -160,7 +160,7 @@ def _watch_idle(context: Context, judgement: Judgement, trial: TrialCluster) -> 
     since = setup.clock.now()
     before = len(trial.changes())
     trial.pause(setup.idle_seconds)
-    calls = [each for each in trial.calls(since) if each.resource not in ("leases", "events")]
+    calls = trial.calls_for_objects(since)
     writes = [each for each in calls if is_write_call(each)]
     reads = [each for each in calls if each.verb in ("get", "list")]
     changed = len(trial.changes()) - before

@@ -354,6 +354,10 @@ class TrialCluster:
         """Return what the operator has sent."""
         return [each for each in self.cluster.calls(user=self.user) if since is None or each.at >= since]
 
+    def calls_for_objects(self, since: datetime | None = None) -> Sequence[RecordedCall]:
+        """Return what the operator has sent, without Leases and Events."""
+        return [each for each in self.calls(since) if each.resource not in ("leases", "events")]
+
     def writes(self, since: datetime | None = None) -> Sequence[RecordedCall]:
         """Return the writes of the operator, without Leases, Events and reviews, which are stored nowhere."""
         return [each for each in self.calls(since) if is_write_call(each)]
