@@ -408,7 +408,9 @@ def _taint_remedies(pod: PodInfo, nodes: Sequence[NodeInfo]) -> Iterator[Remedy]
             )
             return
         if taint is not None:
-            yield Remedy(text=f"Add a toleration of {_taint_text(taint)} to {changed_in(pod.view.object)}.")
+            # Unlike most fields of a pod, tolerations may be added to one that exists.
+            place = "the pod" if meta.controller_of(pod.view.object) is None else "the pod's template"
+            yield Remedy(text=f"Add a toleration of {_taint_text(taint)} to {place}.")
             yield Remedy(
                 text=f"Remove the taint from {node.name}:",
                 command=kubectl("taint", "nodes", node.name, f"{taint['key']}:{taint['effect']}-"),

@@ -66,6 +66,7 @@ def test_field_that_a_pod_keeps_is_changed_where_pods_are_made_of():
 def test_taint_and_cordon():
     tainted = explained(waiting(), node_of(taints=[TAINT]))
     assert tainted.nodes[0].detail == "only=db:NoSchedule"
+    assert tainted.remedies[0].text == "Add a toleration of only=db:NoSchedule to the pod."
     assert tainted.remedies[1].command == "kubectl taint nodes a only:NoSchedule-"
     cordoned = explained(waiting(), node_of(unschedulable=True))
     assert cordoned.remedies[0].command == "kubectl uncordon a"
