@@ -68,6 +68,8 @@ ANNOTATION_BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 """The storage class of a claim or a volume, which precedes the field."""
 ANNOTATION_DEFAULT_STORAGE_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 ANNOTATION_BETA_DEFAULT_STORAGE_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
+ANNOTATION_INGRESS_CLASS: Final = "kubernetes.io/ingress.class"
+"""The class of an Ingress, if the field has none."""
 ANNOTATION_DEFAULT_INGRESS_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
 
 # --- finalizers

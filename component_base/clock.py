@@ -383,6 +383,9 @@ class ClusterClock(_DrivenClock):
         rate = 0.0 if self._is_paused or self._holds else self._speed
         if rate != self._rate:
             date, elapsed = self.now(), self.monotonic()
+            if not rate:
+                # Dates have microseconds: a part of one could round up in one date and down in the next.
+                elapsed = math.ceil(elapsed * 1e6) / 1e6
             self._rate = rate
             self._offset = elapsed - self._real_monotonic() * rate
             if rate == 1.0:

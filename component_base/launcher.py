@@ -1,6 +1,7 @@
 """A script that executes a command that cannot outlive its parent.
 
-`launcher.py PARENT COMMAND...` executes the command in its place. On Linux the kernel kills it when its parent dies. A launcher
+`launcher.py [--adopt-orphans] PARENT COMMAND...` executes the command in its place. On Linux the kernel kills it when its parent
+dies, and with the flag it becomes the parent of what its children leave, as the first process of a container does. A launcher
 that has more to do before that imports `execute` from the folder of this script, so it imports nothing of mockube.
 """
 
@@ -13,14 +14,16 @@ from pathlib import Path
 from typing import NoReturn
 
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+ADOPT_ORPHANS = "--adopt-orphans"
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 NOT_FOUND, NOT_EXECUTED = 127, 126
 """Exit codes as of a shell."""
 
 
-def run_command(command: Sequence[str]) -> list[str]:
+def run_command(command: Sequence[str], *flags: str) -> list[str]:
     """Return the command that this process starts to execute another command as a child."""
-    return [sys.executable, "-I", "-S", str(Path(__file__).absolute()), str(os.getpid()), *command]
+    return [sys.executable, "-I", "-S", str(Path(__file__).absolute()), *flags, str(os.getpid()), *command]
 
 
 def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
@@ -29,6 +32,12 @@ def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
         if os.getppid() != parent:
             os._exit(128 + number)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of what the children of this process leave, also after `exec`. Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def execute(command: list[str], parent: int) -> NoReturn:
@@ -47,4 +56,7 @@ def execute(command: list[str], parent: int) -> NoReturn:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == ADOPT_ORPHANS:
+        adopt_orphans()
+        del sys.argv[1]
     execute(sys.argv[2:], int(sys.argv[1]))

@@ -1,7 +1,6 @@
 """The operating systems that mockube runs on, and their errors. It imports nothing that only some of them have."""
 
 import sys
-from pathlib import Path
 from typing import NamedTuple
 
 _WINDOWS = (
@@ -34,7 +33,14 @@ class ProcessStat(NamedTuple):
 
 def read_process_stat(pid: int) -> ProcessStat:
     """Return what is known of a process; raise OSError if it has ended. Linux only."""
-    return parse_process_stat(Path(f"/proc/{pid}/stat").read_text(errors="replace"))
+    return parse_process_stat(read_process_file(pid, "stat").decode(errors="replace"))
+
+
+def read_process_file(pid: int, name: str) -> bytes:
+    """Return the content of a file of /proc/PID; raise OSError if the process has ended. Linux only."""
+    # A path and a buffer for each would take most of the time, as many processes are read.
+    with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:  # noqa: PTH123 - as above
+        return file.readall()
 
 
 def parse_process_stat(line: str) -> ProcessStat:

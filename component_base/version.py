@@ -4,7 +4,6 @@ import platform
 import re
 import sys
 from functools import cache
-from importlib.metadata import version as installed
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery.gotext import quote
@@ -65,6 +64,8 @@ def version_document(minor: str = minors.NEWEST, git_version: str = "") -> Docum
 
 @cache
 def _commit() -> str:
+    from importlib.metadata import version as installed  # noqa: PLC0415 - 1.5 MB, in processes that need a release only
+
     return f"mockube-{installed('mockube')}"
 
 

@@ -14,7 +14,6 @@ from .plugin import CLAIMS, Plugin
 
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
-OLD_INGRESS_CLASS = "kubernetes.io/ingress.class"
 
 
 class DefaultStorageClass(Plugin):
@@ -41,7 +40,7 @@ class DefaultIngressClass(Plugin):
         ingress = attributes.object
         assert ingress is not None
         spec = ingress.get("spec", {})
-        if "ingressClassName" in spec or OLD_INGRESS_CLASS in meta.annotations(ingress):
+        if "ingressClassName" in spec or wellknown.ANNOTATION_INGRESS_CLASS in meta.annotations(ingress):
             return
         if name := _default_class(backend, INGRESS_CLASSES, (wellknown.ANNOTATION_DEFAULT_INGRESS_CLASS,)):
             ingress["spec"] = spec | {"ingressClassName": name}

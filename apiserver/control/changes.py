@@ -16,7 +16,7 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import SECRETS
+from mockube.apimachinery.groups import NAMESPACES, SECRETS
 from mockube.apimachinery.patch.json_difference import difference
 from mockube.apimachinery.secrets import masked
 from mockube.apimachinery.status import Expired
@@ -25,11 +25,11 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver import fields
 from mockube.apiserver.authz.rbac.policy import RBACPolicy
 from mockube.apiserver.event_loop import QUICK_SLICE
-from mockube.apiserver.fields import FieldSelectorError, selectable
+from mockube.apiserver.fields import FieldSelectorError, Term, selectable
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import RequestContext
-from mockube.apiserver.registry.revisions import history_start
+from mockube.apiserver.registry.revisions import at_revision, history_start
 from mockube.apiserver.storage.journal import Author
 from mockube.apiserver.storage.stored_object import (
     StoredObject,
@@ -39,17 +39,20 @@ from mockube.apiserver.storage.stored_object import (
 )
 from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.errors import Compacted, WatcherTooSlow
-from mockube.etcd.kv import Event, EventKind, KeyValue, Revision, WatchRequest, prefix_end
+from mockube.etcd.kv import Event, EventKind, KeyValue, Range, Revision, WatchRequest, prefix_end
 
 from .access import UserRights
 from .kind import AGE, API_VERSION, ControlKind
 from .records import TOO_OLD, VERBS, Record, RecordStrategy
 from .schemas import column, integer, object_of, text
+from .served_names import unserved_kind, unserved_resource
 
 MAX_PATCH_BYTES: Final = 32 * 1024
 """A larger patch is not shown."""
 _NAME: Final = re.compile(r"([0-9]{1,19})-[0-9a-f]{12}")
-_TYPES: Final = {(EventKind.PUT, False): "ADDED", (EventKind.PUT, True): "MODIFIED"}
+ADDED: Final = "ADDED"
+CHANGE_TYPES: Final = (ADDED, "MODIFIED", "DELETED")
+_TYPES: Final = {(EventKind.PUT, False): ADDED, (EventKind.PUT, True): "MODIFIED"}
 
 CHANGE: Final = ControlKind(
     name="Change",
@@ -61,7 +64,7 @@ CHANGE: Final = ControlKind(
         "properties": {
             "revision": integer("The revision of the store that the write made."),
             "time": text("When it was written; absent if another server wrote it.", format="date-time"),
-            "type": text("What happened to the object.", enum=["ADDED", "MODIFIED", "DELETED"]),
+            "type": text("What happened to the object.", enum=[*CHANGE_TYPES]),
             "object": object_of(
                 "The object that was written.",
                 {
@@ -114,6 +117,7 @@ CHANGE: Final = ControlKind(
         selectable("user", "spec.author.user"),
         selectable("manager", "spec.author.manager"),
         selectable("type", "spec.type"),
+        selectable("auditID", "spec.author.auditID"),
     ),
     verbs=VERBS,
     unlisted_verbs=(),
@@ -149,6 +153,16 @@ class Changes(RecordStrategy):
     def newest(self) -> int:
         return self._cluster.watch_cache.revision
 
+    def check_term(self, term: Term) -> str:
+        rows = self._cluster.rows.values()
+        if term.field == "type" and term.value not in CHANGE_TYPES:
+            raise ValueError(f'"{term.value}" is not a type, must be one of {", ".join(CHANGE_TYPES)}')
+        if term.field == "kind":
+            return unserved_kind(term.value, rows)
+        if term.field == "resource":
+            return unserved_resource(term.value, rows, with_group=True)
+        return ""
+
     # --- reading
 
     async def find(self, context: RequestContext) -> StoredObject | None:
@@ -179,6 +193,23 @@ class Changes(RecordStrategy):
                 await yield_to_loop()
             objects.append(self._stored(written))
         return head, objects
+
+    async def missing(self, context: RequestContext, items: Sequence[StoredObject]) -> str:
+        start = await history_start(self._cluster.kv)
+        is_object = self._scope(context).range_end is None
+        if not start or (is_object and items and items[0].tree()["spec"]["type"] == ADDED):
+            return ""
+        if not await self._had_namespaces_at(start):
+            return ""
+        entry = self._cluster.journal.oldest_from(start)
+        time = "" if entry is None else f", {format_time(datetime.fromtimestamp(entry.time, UTC))}"
+        return f"changes before revision {start}{time} are gone: --history sets how much is kept"
+
+    async def _had_namespaces_at(self, revision: Revision) -> bool:
+        """Whether there was a cluster at a revision: a new store begins after a revision that has nothing, and nothing is gone."""
+        prefix = self._cluster.layout.scope(self._cluster.rows[NAMESPACES], "")
+        request = Range(key=prefix, range_end=prefix_end(prefix), revision=revision, count_only=True)
+        return (await at_revision(self._cluster.kv.range(request))).count > 0
 
     async def follow(
         self, version: int, context: RequestContext

@@ -1,6 +1,7 @@
 """What a fault does to a request: a table with a row for each effect."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from types import UnionType
 from typing import Any, Final, Literal
 
@@ -11,11 +12,13 @@ from multidict import CIMultiDict
 from mockube.apimachinery.patch import json_merge
 from mockube.apimachinery.status import Expired
 from mockube.apiserver.metrics.requests import RESOURCE_ROUTE
-from mockube.apiserver.registry.watch_stream import ClientWatch
+from mockube.apiserver.registry.watch_stream import ClientWatch, WatchEvent
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import JSON, Response, too_many_requests
 from mockube.component_base.clock import Timer
+from mockube.etcd.kv import Revision
 
+from .event_selection import EVENT_TYPES, MAX_SKIPPED_EVENTS, EventSelector, FirstEvent
 from .refusals import TOO_OLD, injected_error
 
 
@@ -39,6 +42,12 @@ class Injection(Struct, frozen=True, kw_only=True):
     """Calls a function after some seconds of the cluster."""
     at_write: dict[Callable[[], None], Request]
     """What is called when the user of a watch has written to the resource that it watches, with the request of the watch."""
+    monotonic: Callable[[], float]
+    """Returns the seconds of the cluster's clock, in which changes are observed."""
+    revision_before: Callable[[float], Revision]
+    """Returns the revision that was the newest so many seconds ago."""
+    first_event: Callable[[EventSelector], FirstEvent]
+    """Returns the event that a selector selects, which is the same for all watches of the fault."""
     steal: Callable[[Request, "Steal"], Awaitable[None]]
     """Lets another candidate hold the Lease that a request is for."""
 
@@ -119,12 +128,17 @@ def _check_cut(cut: Cut) -> None:
 async def _cut(injection: Injection, cut: Cut) -> Response:
     if cut.when == "after":
         await injection.execute()
-    injection.request.client.abort()
-    return too_many_requests()  # the client has disconnected
+    _cut_connection(injection.request)
+    return too_many_requests()  # nobody gets it, and no record has its code
 
 
 def _cut_watch(injection: Injection, _: Cut) -> None:
-    injection.request.client.abort()
+    _cut_connection(injection.request)
+
+
+def _cut_connection(request: Request) -> None:
+    request.is_cut = request.is_aborted = True
+    request.client.abort()
 
 
 # --- refuse
@@ -189,22 +203,81 @@ def _expire_watch(injection: Injection, _: Refuse) -> None:
 
 
 class Stale(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    revision: int
+    """The store as it was: at a revision, or a time before each request and each event. One of them is given."""
+
+    revision: int | None = None
     """The revision of the store at which a get or a list reads, and at which a watch stands still until the fault is removed."""
+    seconds: float | None = None
+    """How long before now a get or a list reads, and how late a watch gets its events."""
 
 
 def _check_stale(stale: Stale) -> None:
-    check_integer("revision", stale.revision, 1)
+    if (stale.revision is None) == (stale.seconds is None):
+        raise ValueError("give either revision or seconds")
+    if stale.revision is not None:
+        check_integer("revision", stale.revision, 1)
+    else:
+        _check_seconds("seconds", stale.seconds or 0)
 
 
 async def _read_stale(injection: Injection, stale: Stale) -> None:
-    injection.request.read_revision = stale.revision
-    if injection.request.info.verb == "watch":
+    request = injection.request
+    request.read_revision = (
+        injection.revision_before(stale.seconds or 0) if stale.revision is None else stale.revision
+    )
+    if request.info.verb == "watch":
+        _lag_watch(injection, stale)
+
+
+def _lag_watch(injection: Injection, stale: Stale) -> None:
+    if stale.seconds is None:
         _on_watch(injection, _UNTIL_REMOVAL, ClientWatch.lag)
+    else:
+        _on_watch(injection, _UNTIL_REMOVAL, partial(_delay_events, injection, stale.seconds))
 
 
-def _lag_watch(injection: Injection, _: Stale) -> None:
-    _on_watch(injection, _UNTIL_REMOVAL, ClientWatch.lag)
+def _delay_events(injection: Injection, seconds: float, watch: ClientWatch) -> Callable[[], None]:
+    """Let a watch get each event so many seconds after its change, until the returned function is called."""
+    timers: dict[Callable[[], None], Timer] = {}
+
+    def stops(event: WatchEvent) -> bool:
+        remaining = 0 if event.change is None else event.change.observed_at + seconds - injection.monotonic()
+        if remaining <= 0:
+            return False
+        release = watch.hold()
+
+        def release_event() -> None:
+            del timers[release]
+            release()
+
+        timers[release] = injection.call_later(remaining, release_event)
+        return True
+
+    end_stops = watch.stop_before(stops)
+
+    def end() -> None:
+        end_stops()
+        for release, timer in timers.items():
+            timer.cancel()
+            release()
+        timers.clear()
+
+    return end
+
+
+# --- repeat
+
+
+class Repeat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The request is executed twice, as if a client or a proxy had lost the first response and sent it again."""
+
+
+def _check_repeat(_: Repeat) -> None:
+    """Accept it: there are no arguments."""
+
+
+async def _repeat(injection: Injection, _: Repeat) -> None:
+    injection.request.is_repeated = True
 
 
 # --- steal
@@ -289,8 +362,10 @@ async def _change(injection: Injection, change: ChangeResponse) -> Response:
 class Interruption(
     Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True
 ):
-    """How long the events of a watch are held back, or lost: until the fault is removed, or what it says comes before that."""
+    """From which event on the events of a watch are held back, or lost, and how long: until the fault is removed, or what it says comes before that."""
 
+    from_event: EventSelector | None = None
+    """The event with which it begins; None for at once."""
     seconds: float | None = None
     until_write: bool = False
     """Until the user of the watch has written to the resource that it watches."""
@@ -310,6 +385,15 @@ _UNTIL_REMOVAL: Final = Interruption()
 def _check_interruption(span: Interruption) -> None:
     if span.seconds is not None:
         _check_seconds("seconds", span.seconds)
+    if span.from_event is not None:
+        _check_event(span.from_event)
+
+
+def _check_event(event: EventSelector) -> None:
+    check_integer("fromEvent.skip", event.skip, 0, MAX_SKIPPED_EVENTS)
+    for type_ in event.types:
+        if type_ not in EVENT_TYPES:
+            raise ValueError(f'fromEvent.types: "{type_}" is not one of {", ".join(EVENT_TYPES)}')
 
 
 def _on_watch(
@@ -321,27 +405,56 @@ def _on_watch(
     def apply(watch: ClientWatch) -> None:
         if injection.has_ended():  # while the watch was opened
             return
-        end_effect = begin(watch)
-        timer: Timer | None = None
+        if span.from_event is None:
+            _begin_span(injection, span, watch, begin)
+            return
+        first = injection.first_event(span.from_event)
+        has_begun = False
 
-        def end() -> None:
-            end_effect()
-            injection.at_removal.discard(end)
-            injection.at_write.pop(end, None)
-            if timer is not None:
-                timer.cancel()
+        def stops(event: WatchEvent) -> bool:
+            nonlocal has_begun
+            if has_begun or not first.precedes(event, watch.resource_prefix):
+                return False
+            has_begun = True
+            _begin_span(injection, span, watch, begin)
+            return True
 
-        injection.at_removal.add(end)
-        watch.on_close.append(end)
-        if span.until_write:
-            injection.at_write[end] = request
-        if span.seconds is not None:
-            timer = injection.call_later(span.seconds, end)
+        _until_removal(injection, watch, watch.stop_before(stops))
 
     if request.client_watch is None:
         request.on_watch.append(apply)
     else:
         apply(request.client_watch)
+
+
+def _until_removal(injection: Injection, watch: ClientWatch, end: Callable[[], None]) -> None:
+    """Let something on a watch end with the fault."""
+    injection.at_removal.add(end)
+    watch.on_close.append(lambda: injection.at_removal.discard(end))
+
+
+def _begin_span(
+    injection: Injection,
+    span: Interruption,
+    watch: ClientWatch,
+    begin: Callable[[ClientWatch], Callable[[], None]],
+) -> None:
+    end_effect = begin(watch)
+    timer: Timer | None = None
+
+    def end() -> None:
+        end_effect()
+        injection.at_removal.discard(end)
+        injection.at_write.pop(end, None)
+        if timer is not None:
+            timer.cancel()
+
+    injection.at_removal.add(end)
+    watch.on_close.append(end)
+    if span.until_write:
+        injection.at_write[end] = injection.request
+    if span.seconds is not None:
+        timer = injection.call_later(span.seconds, end)
 
 
 def _hold_watch(injection: Injection, hold: Hold) -> None:
@@ -372,6 +485,7 @@ EFFECTS: Final = (
         interrupts=_is_expiry,
         responds=True,
     ),
+    Effect(name="repeat", arguments=Repeat, check=_check_repeat, apply=_repeat),
     Effect(name="steal", arguments=Steal, check=_check_steal, apply=_steal),
     Effect(name="stale", arguments=Stale, check=_check_stale, apply=_read_stale, interrupt=_lag_watch),
     Effect(name="hold", arguments=Hold, check=_check_interruption, apply=_hold, interrupt=_hold_watch),

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery import status
+from mockube.apimachinery import meta, status
 from mockube.apimachinery.errors import FieldError, not_found, required
 from mockube.apimachinery.groups import CONTROL, GroupKind
 from mockube.apimachinery.paths import ROOT
@@ -21,11 +21,10 @@ from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
-from mockube.apiserver.registry.reviews import review
 
 from .fact_collector import FactCollector, FactSources, TooManyQuestions
 from .kind import ControlKind
-from .posted import read_posted
+from .posted import answer_posted, read_posted
 from .requests import REQUEST, Requests
 from .schemas import integer, object_of, text
 from .strategy import ControlStrategy
@@ -35,6 +34,7 @@ MAX_AT_ONCE: Final = 2
 MAX_PENDING: Final = 50
 """The explanations that are made, or wait for that; more are refused."""
 RETRY_AFTER: Final = 1
+_UNNAMED: Final = "request"
 _MAX_NAME: Final = 253
 _OBJECT: Final = {
     "apiVersion": text("Its apiVersion; without it, the kind of a group of Kubernetes is meant."),
@@ -65,7 +65,7 @@ EXPLANATION: Final = ControlKind(
                 "The recorded request, instead of an object.",
                 {
                     "name": text(
-                        "The name of the Request; without it, the newest one that was refused, but for what was not found.",
+                        "The name of the Request, or its audit id; without it, the newest one that was refused, but for what was not found.",
                         maxLength=_MAX_NAME,
                     )
                 },
@@ -152,7 +152,8 @@ class Explanations(ControlStrategy):
         self._pending += 1
         try:
             async with self._free:
-                return review.answer(tree, await self._answer(tree, context))
+                of_answer = await self._answer(tree, context)
+                return answer_posted(tree, of_answer, (of_answer.get("object") or {}).get("name") or _UNNAMED)
         finally:
             self._pending -= 1
 
@@ -189,9 +190,12 @@ class Explanations(ControlStrategy):
     async def _explain_request(self, named: ReadOnlyTree, collector: FactCollector) -> Tree:
         """Explain a recorded request to whoever may read requests."""
         name = named.get("name") or ""
-        if not await collector.may("get", REQUEST.group_resource, "", name):
-            raise status.forbidden(REQUEST.group_resource, name, "you may not get requests")
         recorded = self._requests.tree_of(name)
+        needed = (
+            meta.name(recorded) if name and recorded is not None else name
+        )  # it may be named by its audit id
+        if not await collector.may("get", REQUEST.group_resource, "", needed):
+            raise status.forbidden(REQUEST.group_resource, name, "you may not get requests")
         if recorded is None and not name:
             raise BadRequest("no request was refused that is still recorded", Details())
         if recorded is None:

@@ -30,6 +30,7 @@ from mockube.apiserver.registry.read import get, list_objects
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import Body, ListResult, ObjectResult, RequestContext
 from mockube.apiserver.request.endpoints import RESOURCE_VERBS
+from mockube.apiserver.request.limits import WRITES
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.storage.journal import MAX_TEXT, Author
@@ -37,14 +38,16 @@ from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.apiserver.storage.stored_object import canonical_custom
 from mockube.apiserver.user import SERVER
 from mockube.apiserver.wire.negotiation import MediaType
-from mockube.etcd.kv import Compare, Target, Txn
+from mockube.etcd.kv import HEAD, Compare, Revision, Target, Txn
 
 from .effects import Steal
+from .event_selection import EVENT_TYPES, MAX_SKIPPED_EVENTS
+from .fault_summary import COLUMNS, summary
 from .faults import Fault, FaultInjector, InjectedFault
 from .kind import AGE, API_VERSION, ControlKind
 from .matching import VERBS
 from .partitions import PARTITION, Partitions, check_partition
-from .schemas import column, integer, object_of, seconds, text
+from .schemas import integer, object_of, seconds, text
 from .served_names import check_requests
 from .strategy import ControlStrategy
 
@@ -82,6 +85,24 @@ _UNTIL_WRITE: Final = {
     "type": "boolean",
     "description": "Whether it ends when the user of the watch has written to the resource that it watches.",
 }
+_FROM_EVENT: Final = object_of(
+    "The event with which it begins, for each matching watch: this one and those that follow. Without it, it begins at once. The objects with "
+    "which a watch begins are no events.",
+    {
+        "types": {
+            "type": "array",
+            "description": "The types of events, as the watch gets them.",
+            "items": {"type": "string", "enum": list(EVENT_TYPES)},
+        },
+        "namespace": text("The namespace of the object. It is a pattern, as in match."),
+        "name": text("The name of the object. It is a pattern, as in match."),
+        "skip": integer(
+            "The number of matching events that come before it. The default is 0.",
+            minimum=0,
+            maximum=MAX_SKIPPED_EVENTS,
+        ),
+    },
+)
 _EFFECTS: Final = {
     "delay": object_of(
         "The request waits.", {"seconds": seconds("How long, by the cluster's clock.")}, "seconds"
@@ -101,6 +122,11 @@ _EFFECTS: Final = {
         },
         "status",
     ),
+    "repeat": object_of(
+        "The request is executed twice, as if its client had lost the first response and sent it again, and gets the second response. "
+        "match.verbs must be among create, update, patch, delete and deletecollection.",
+        {},
+    ),
     "steal": object_of(
         "Another candidate takes the Lease that the request is for, before it is executed. match.resource must be leases.",
         {
@@ -115,12 +141,18 @@ _EFFECTS: Final = {
         },
     ),
     "stale": object_of(
-        "Gets and lists read the store as it was at a revision, as from a server that lags behind; watches begin there, and get no "
-        "later events until the Fault is deleted. match.verbs must be among get, list and watch.",
+        "Gets and lists read the store as it was, as from a server that lags behind, and watches lag, too. match.verbs must be among get, "
+        "list and watch.",
         {
             "revision": integer(
-                "The revision. The default is the newest one when the Fault is created.", minimum=1
-            )
+                "The revision at which gets and lists read and watches begin, which get no later events until the Fault is deleted. The "
+                "default is the newest one when the Fault is created.",
+                minimum=1,
+            ),
+            "seconds": seconds(
+                "In place of a revision: how long before each request gets and lists read, and how late watches get each event, by the "
+                "cluster's clock."
+            ),
         },
     ),
     "hold": object_of(
@@ -128,6 +160,7 @@ _EFFECTS: Final = {
         {
             "seconds": seconds("How long. The default is until the Fault is deleted."),
             "untilWrite": _UNTIL_WRITE,
+            "fromEvent": _FROM_EVENT,
         },
     ),
     "drop": object_of(
@@ -135,6 +168,7 @@ _EFFECTS: Final = {
         {
             "seconds": seconds("How long. The default is until the Fault is deleted."),
             "untilWrite": _UNTIL_WRITE,
+            "fromEvent": _FROM_EVENT,
         },
     ),
     "respond": object_of(
@@ -168,7 +202,7 @@ FAULT: Final = ControlKind(
     description="Fault is a rule that harms requests to the server. If several faults match a request, the oldest applies.",
     spec={
         "description": "Which requests, how many of them, and what happens to them. Several effects apply in the order delay, cut, "
-        "refuse, steal, stale, hold, drop, respond, change.",
+        "refuse, repeat, steal, stale, hold, drop, respond, change.",
         "properties": {
             "match": _MATCH,
             "share": {
@@ -195,6 +229,15 @@ FAULT: Final = ControlKind(
                 "type": "boolean",
                 "description": "Whether it got as many requests as `times` says.",
             },
+            "event": object_of(
+                "The event with which it has begun, if fromEvent selects one.",
+                {
+                    "type": text("The type."),
+                    "namespace": text("The namespace of the object."),
+                    "name": text("The name of the object."),
+                    "revision": integer("The revision of the change."),
+                },
+            ),
             "lastRequests": {
                 "type": "array",
                 "description": "The last requests that got the fault, the newest at the end.",
@@ -213,15 +256,8 @@ FAULT: Final = ControlKind(
         },
     },
     is_spec_required=True,
-    columns=(
-        column("User", ".spec.match.user", "The user."),
-        column("Verbs", ".spec.match.verbs", "The verbs."),
-        column("Resource", ".spec.match.resource", "The resource."),
-        column("Times", ".spec.times", "How many requests get it.", type_="integer"),
-        column("Hits", ".status.hits", "How many requests got it.", type_="integer"),
-        column("Node", ".spec.match.node", "The node.", priority=1),
-        AGE,
-    ),
+    columns=(*COLUMNS, AGE),
+    summary=summary,
     selectable=(selectable("resource", "spec.match.resource"), selectable("user", "spec.match.user")),
     verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
     max_objects=500,
@@ -246,6 +282,16 @@ def node_in(cluster: Registry, info: RequestInfo) -> str:
         return ""
     stored = cluster.find_cached(PODS, info.namespace, info.name)
     return "" if stored is None else stored.tree()["spec"].get("nodeName") or ""
+
+
+def revision_before(cluster: Registry, seconds: float) -> Revision:
+    """Return the revision that was the newest so many seconds ago; the oldest one that this server knows, if that is later."""
+    journal = cluster.journal
+    entry = journal.newest_at(cluster.clock.now().timestamp() - seconds)
+    if entry is not None:
+        return HEAD if entry is journal.newest() else entry.revision
+    oldest = journal.oldest_from(0)
+    return HEAD if oldest is None else oldest.revision - 1
 
 
 async def steal_lease(cluster: Registry, request: Request, theft: Steal) -> None:
@@ -305,14 +351,12 @@ class Faults(ControlStrategy):
 
     async def prepare(self, new: Tree, _old: ReadOnlyTree | None) -> Tree:
         spec = new.get("spec")
-        if (
-            not isinstance(spec, dict)
-            or not isinstance(spec.get("stale"), dict)
-            or "revision" in spec["stale"]
-        ):
+        if not isinstance(spec, dict) or not isinstance(stale := spec.get("stale"), dict):
+            return new
+        if "revision" in stale or "seconds" in stale:
             return new
         newest = (await self._cluster.kv.status()).revision
-        return {**new, "spec": {**spec, "stale": {**spec["stale"], "revision": newest}}}
+        return {**new, "spec": {**spec, "stale": {**stale, "revision": newest}}}
 
     async def check(self, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterable[FieldError]:
         if old is not None and new["spec"] == old["spec"]:
@@ -341,6 +385,7 @@ class Faults(ControlStrategy):
                 match.child("resource"), fault.match.resource, partial(check_requests, fault.match, served)
             ),
             *_check_stale(fault),
+            *_check_repeat(fault),
             *_check_steal(fault),
         ]
         yield from found or _value_error(_SPEC, spec, fault.check)
@@ -366,7 +411,12 @@ class Faults(ControlStrategy):
             self._injector.remove(present[1])
         if change.kind is not ChangeKind.DELETED and not is_partition:
             hits = _Hits()
-            injected = InjectedFault(_read(tree["spec"]), name, partial(self._note_hit, name, hits))
+            injected = InjectedFault(
+                _read(tree["spec"]),
+                name,
+                partial(self._note_hit, name, hits),
+                partial(self._write_later, name),
+            )
             self._injected[name] = generation, injected, hits
             self._injector.add_injected(injected)
             if present is not None:
@@ -501,6 +551,15 @@ def _check_stale(fault: Fault) -> Iterator[FieldError]:
         )
 
 
+def _check_repeat(fault: Fault) -> Iterator[FieldError]:
+    verbs = {*fault.match.verbs}
+    if fault.repeat is not None and (not verbs or not verbs <= WRITES):
+        yield errors.forbidden(
+            _SPEC.child("repeat"),
+            f"match.verbs must be among {', '.join(sorted(WRITES))}: others change nothing",
+        )
+
+
 def _check_steal(fault: Fault) -> Iterator[FieldError]:
     if fault.steal is not None and fault.match.resource not in (LEASES.resource, str(LEASES)):
         yield errors.forbidden(_SPEC.child("steal"), f"match.resource must be {LEASES.resource}")
@@ -508,4 +567,6 @@ def _check_steal(fault: Fault) -> Iterator[FieldError]:
 
 def _status(injected: InjectedFault, hits: _Hits) -> Tree:
     status: Tree = {"hits": injected.hits, "lastRequests": [*hits.last]}
+    if injected.event is not None:
+        status["event"] = msgspec.to_builtins(injected.event)
     return {**status, "isExhausted": True} if injected.hits == injected.fault.times else status

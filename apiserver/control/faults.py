@@ -17,6 +17,7 @@ from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
 from mockube.component_base.clock import Clock
+from mockube.etcd.kv import HEAD, Revision
 
 from .effects import (
     EFFECTS,
@@ -28,11 +29,13 @@ from .effects import (
     Hold,
     Injection,
     Refuse,
+    Repeat,
     Respond,
     Stale,
     Steal,
     check_integer,
 )
+from .event_selection import EventSelector, FirstEvent, SelectedEvent
 from .matching import Match
 from .recorder import is_error
 
@@ -60,6 +63,7 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     delay: Delay | None = None
     cut: Cut | None = None
     refuse: Refuse | None = None
+    repeat: Repeat | None = None
     steal: Steal | None = None
     stale: Stale | None = None
     hold: Hold | None = None
@@ -92,10 +96,24 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
             raise ValueError(f"share must be more than 0 and at most 1, not {self.share}")
 
 
+def _ignore(_: Request) -> None:
+    """Do nothing at a hit."""
+
+
+def _ignore_event() -> None:
+    """Do nothing at an event."""
+
+
 class InjectedFault:
     """A fault of a running server: what it has done so far."""
 
-    def __init__(self, fault: Fault, name: str = "", on_hit: Callable[[Request], None] | None = None) -> None:
+    def __init__(
+        self,
+        fault: Fault,
+        name: str = "",
+        on_hit: Callable[[Request], None] = _ignore,
+        on_event: Callable[[], None] = _ignore_event,
+    ) -> None:
         self.fault = fault
         self.name = name
         """The name of its object; "" without one."""
@@ -110,15 +128,23 @@ class InjectedFault:
         """What ends them when the user of the watch writes, with the request of the watch."""
         self.has_ended = False
         """Whether the fault was removed: it does nothing any more to the requests that got it."""
-        self._on_hit = on_hit
+        self._on_hit, self._on_event = on_hit, on_event
+        self._first_events: dict[EventSelector, FirstEvent] = {}
         self._remaining_skips = fault.skip
 
     def hit(self, request: Request) -> None:
         """Count a request that gets the fault."""
         self.hits += 1
         request.fault = self.name
-        if self._on_hit is not None:
-            self._on_hit(request)
+        self._on_hit(request)
+
+    def first_event(self, selector: EventSelector) -> FirstEvent:
+        return self._first_events.setdefault(selector, FirstEvent(selector, self._on_event))
+
+    @property
+    def event(self) -> SelectedEvent | None:
+        """The event with which an effect on watches has begun."""
+        return next((each.found for each in self._first_events.values() if each.found), None)
 
     def skips(self) -> bool:
         """Return whether a chosen request is one of the first, which are skipped."""
@@ -173,6 +199,27 @@ async def _steal_nothing(_request: Request, _steal: Steal) -> None:
     """Steal no Lease: there is no store."""
 
 
+def _newest_revision(_: float) -> Revision:
+    """Return the newest revision: there is no store with others."""
+    return HEAD
+
+
+class FaultStore(Struct, frozen=True, kw_only=True):
+    """What faults need of the store: nothing without one."""
+
+    labels_of: Callable[[RequestInfo], Mapping[str, str]] = _no_labels
+    """Returns the labels of the object of a request, if it exists."""
+    node_of: Callable[[RequestInfo], str] = _no_node
+    """Returns the node that the object of a request belongs to."""
+    steal: Callable[[Request, Steal], Awaitable[None]] = _steal_nothing
+    """Steals the Lease of a request."""
+    revision_before: Callable[[float], Revision] = _newest_revision
+    """Returns the revision that was the newest so many seconds ago."""
+
+
+NO_STORE: Final = FaultStore()
+
+
 class FaultInjector:
     """A hook that injects faults. If several faults match, the oldest applies."""
 
@@ -180,19 +227,11 @@ class FaultInjector:
         self,
         clock: Clock,
         random: Random | None = None,
-        labels_of: Callable[[RequestInfo], Mapping[str, str]] = _no_labels,
+        store: FaultStore = NO_STORE,
         earlier_watches: Callable[[], Iterable[Request]] = tuple,
-        *,
-        node_of: Callable[[RequestInfo], str] = _no_node,
-        steal: Callable[[Request, Steal], Awaitable[None]] = _steal_nothing,
     ) -> None:
-        """Create an injector without faults.
-
-        `labels_of` returns the labels of the object of a request, if it exists, and `node_of` the node that it belongs to;
-        `earlier_watches` returns the watches in progress that have begun without this hook; `steal` steals the Lease of a request.
-        """
-        self._clock, self._random, self._labels_of = clock, random or SystemRandom(), labels_of
-        self._node_of, self._steal = node_of, steal
+        """Create an injector without faults; `earlier_watches` returns the watches in progress that have begun without this hook."""
+        self._clock, self._random, self._store = clock, random or SystemRandom(), store
         self._faults: list[InjectedFault] = []
         self.on_change: list[Callable[[], None]] = []
         """Called when a fault is added or removed."""
@@ -275,9 +314,9 @@ class FaultInjector:
             return False
         if not fault.match.path and _is_for_removal(info):
             return False
-        if fault.match.labels and not fault.match.matches_labels(self._labels_of(info)):
+        if fault.match.labels and not fault.match.matches_labels(self._store.labels_of(info)):
             return False
-        if fault.match.node and not fault.match.matches_node(self._node_of(info)):
+        if fault.match.node and not fault.match.matches_node(self._store.node_of(info)):
             return False
         if fault.share < 1 and fraction(self._random) >= fault.share:
             return False
@@ -294,7 +333,10 @@ class FaultInjector:
             at_removal=injected.at_removal,
             has_ended=lambda: injected.has_ended,
             at_write=injected.at_write,
-            steal=self._steal,
+            monotonic=self._clock.monotonic,
+            revision_before=self._store.revision_before,
+            first_event=injected.first_event,
+            steal=self._store.steal,
             call_later=self._clock.call_later,
         )
 

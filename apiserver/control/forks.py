@@ -22,14 +22,13 @@ from mockube.apiserver.authz.rbac.rules import ALL
 from mockube.apiserver.registry.moments import NOW, Moment, Moments
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
-from mockube.apiserver.registry.reviews import review
 from mockube.apiserver.user import User
 from mockube.component_base.fork_orders import MAX_LINE, NAME_PATTERN, ForkAnswer, ForkOrder
 from mockube.component_base.supervision import run_to_end
 
 from .access import decide
 from .kind import ControlKind
-from .posted import exclude_both, read_posted
+from .posted import answer_posted, exclude_both, read_posted
 from .schemas import integer, object_of, text
 from .snapshots import Snapshots
 from .strategy import ControlStrategy
@@ -134,7 +133,7 @@ class Forks(ControlStrategy):
             async with aclosing(pieces):
                 answer = _checked(await self._order(spec["name"], pieces))
             left_out = NOT_FORKED
-        return review.answer(tree, _status(moment, answer, left_out))
+        return answer_posted(tree, _status(moment, answer, left_out), spec["name"])
 
     async def _copy(self, name: str) -> ForkAnswer:
         assert self.copy_process is not None

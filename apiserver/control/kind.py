@@ -4,7 +4,7 @@ The form is that of a CustomResourceDefinition, so that validation with causes, 
 those of custom resources. docs/decisions/0043-control-api.md says how a kind is added.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.customresources.registries import OBJECT_META
 from mockube.apiserver.fields import SelectableField
 from mockube.apiserver.kinds.api_resource import Subresource
+from mockube.apiserver.wire.table import Printer
 
 VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{CONTROL}/{VERSION}"
@@ -46,6 +47,8 @@ class ControlKind(Struct, frozen=True, kw_only=True):
     is_spec_required: bool = False
     columns: Sequence[Mapping[str, Any]] = (AGE,)
     """The columns after the name, as a definition has them."""
+    summary: Callable[[Tree], Tree] | None = None
+    """Returns what columns show that no field of an object has by itself; they find it at `.summary`."""
     selectable: tuple[SelectableField, ...] = ()
     """The fields of field selectors besides metadata.name."""
     verbs: tuple[str, ...]
@@ -99,7 +102,14 @@ class ControlKind(Struct, frozen=True, kw_only=True):
             selectable=self.selectable,
             virtual=True,
         )
-        return replace(compiled, row=row)
+        return replace(compiled, row=row, printer=self._printer(compiled.printer))
+
+    def _printer(self, printer: Printer) -> Printer:
+        summary = self.summary
+        if summary is None:
+            return printer
+        cells = printer.cells
+        return replace(printer, cells=lambda tree, now: cells({**tree, "summary": summary(tree)}, now))
 
 
 def compile_kinds(kinds: Sequence[ControlKind], schemas: Schemas) -> Iterator[CustomVersion]:

@@ -4,7 +4,7 @@ Patterns may have the wildcards `*` and `?`. Resources are named as in RBAC rule
 `deployments.apps` with the group. They are matched with the server's RequestInfo.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -71,7 +71,7 @@ class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
         """Raise ValueError for an unknown verb. Whether a resource is served is checked by `served_names`."""
         __tracebackhide__ = True
         for verb in self.verbs:
-            _check_verb(verb)
+            check_verb(verb)
         try:
             labels.parse(self.labels)
         except SelectorError as error:
@@ -98,13 +98,14 @@ class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
         )
 
 
-def _check_verb(name: object) -> None:
+def check_verb(name: object, verbs: Sequence[str] = VERBS) -> None:
+    """Raise ValueError for a verb that is none of these."""
     __tracebackhide__ = True
-    if name in VERBS:
+    if name in verbs:
         return
     kubernetes_verb = _VERBS_OF_METHODS.get(str(name).lower())
-    suggestion = f': did you mean "{kubernetes_verb}"?' if kubernetes_verb else did_you_mean(str(name), VERBS)
-    raise ValueError(f'"{name}" is not a verb, must be one of {", ".join(VERBS)}{suggestion}')
+    suggestion = f': did you mean "{kubernetes_verb}"?' if kubernetes_verb else did_you_mean(str(name), verbs)
+    raise ValueError(f'"{name}" is not a verb, must be one of {", ".join(verbs)}{suggestion}')
 
 
 def _matches_resource(info: RequestInfo, pattern: str) -> bool:

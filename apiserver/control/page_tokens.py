@@ -8,13 +8,14 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.authn.page_sessions import PageSessions, is_of_session
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
-from mockube.apiserver.registry.reviews import review
 from mockube.apiserver.request.ui import ROOT
 
 from .kind import ControlKind
-from .posted import read_posted
+from .posted import answer_posted, read_posted
 from .schemas import text
 from .strategy import ControlStrategy
+
+_NAME: Final = "page"
 
 PAGE_TOKEN: Final = ControlKind(
     name="PageToken",
@@ -55,11 +56,11 @@ class PageTokens(ControlStrategy):
             raise _forbidden("a session of the page opens no other one: run `mockube ui`")
         tree = await read_posted(registry, context)
         if write_options(context, "CreateOptions").dry_run:
-            return review.answer(tree, {})
+            return answer_posted(tree, {}, _NAME)
         issued = self._sessions.issue(context.user, authenticated, context.credentials_end)
         expires = datetime.fromtimestamp(issued.expires, UTC)
         status = {"token": issued.token, "expirationTimestamp": format_time(expires)}
-        return review.answer(tree, {**status, "path": f"{ROOT}/#token={issued.token}"})
+        return answer_posted(tree, {**status, "path": f"{ROOT}/#token={issued.token}"}, _NAME)
 
 
 def _forbidden(problem: str) -> ApiError:

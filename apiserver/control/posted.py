@@ -7,7 +7,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import RequestContext
+from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
 from mockube.apiserver.registry.reviews import review
 
 _NAME = "posted"
@@ -31,6 +31,11 @@ async def read_posted(
             raise status.invalid(context.resource.group_kind, "", field_errors)
 
     return await review.read(registry, context, check)
+
+
+def answer_posted(tree: Tree, of_answer: Tree, name: str) -> ObjectResult:
+    """Return the object with its status. One that was posted without a name gets one, which kubectl prints."""
+    return review.answer({**tree, "metadata": {"name": name, **tree["metadata"]}}, of_answer)
 
 
 def exclude_both(spec: Tree, field: str, other: str) -> Iterable[FieldError]:

@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from msgspec import Struct
@@ -48,7 +48,10 @@ def is_error(code: int | None) -> bool:
 
 
 class RecordedCall(Struct, frozen=True, kw_only=True):
-    """One recorded request. `code` and `seconds` are None until there is a response, as for a watch in progress."""
+    """One recorded request. `code` and `seconds` are None until there is a response, as for a watch in progress.
+
+    Of a request that has ended without one, because its client left or a fault has cut its connection, `code` is None.
+    """
 
     at: datetime
     user: str
@@ -66,7 +69,7 @@ class RecordedCall(Struct, frozen=True, kw_only=True):
     seconds: float | None
 
     def __str__(self) -> str:
-        code = "..." if self.code is None else self.code
+        code = self.code or ("..." if self.seconds is None else "---")
         return f"{self.at:%H:%M:%S.%f} {code} {self.verb} {self.uri} ({self.user}, {self.agent})"
 
 
@@ -88,6 +91,8 @@ class _Outcome(Struct, frozen=True, gc=False):
     """The last revision that the request has written; 0 if it is not known to have written one."""
     fault: str
     is_answered_by_fault: bool
+    is_cut: bool
+    """Whether that fault has cut the connection."""
     access: Access
     problem: bytes
     """The Status of an error as JSON; b"" of a long or old one."""
@@ -147,6 +152,7 @@ def _outcome_of(  # noqa: PLR0913 - each is a part of the outcome
         revision,
         request.fault,
         request.is_answered_by_fault,
+        request.is_cut,
         access_of(request),
         problem if len(problem) <= MAX_PROBLEM else b"",
         body,
@@ -265,7 +271,8 @@ class RequestRecorder:
         request, revision = recorded.request, 0
         if not recorded.version and request.info.group != CONTROL:
             self.in_progress -= 1
-        is_written = request.info.verb in WRITES and code is not None and not is_error(code)
+        may_be_written = code is not None or request.is_cut
+        is_written = request.info.verb in WRITES and may_be_written and not is_error(code)
         if is_written and self._journal is not None:
             revision = self._journal.revision_of(request.audit_id)
         problem = problem if is_error(code) else b""
@@ -302,10 +309,9 @@ class RequestRecorder:
         return self._dropped_until.get(is_controller(user))
 
     def newest_refused(self) -> RecordedRequest | None:
-        """Return the newest request of a user that ended with an error other than 404, which clients cause by looking."""
+        """Return the newest request of a user that ended with an error other than 404, which clients cause by looking, or was cut."""
         for recorded in reversed(self._user_requests):
-            code = recorded.outcome.code if recorded.has_ended else None
-            if is_error(code) and code != _NOT_FOUND and recorded.outcome.info.group != CONTROL:
+            if recorded.ended is not None and _is_refused(recorded.ended):
                 return recorded
         return None
 
@@ -321,6 +327,12 @@ class RequestRecorder:
             if position < len(ring) and ring[position].number == number:
                 return ring[position] if ring[position].version else None
         return None
+
+    def find_audited(self, audit_id: str) -> RecordedRequest | None:
+        """Return the newest published request with an audit id."""
+        audit_id = audit_id[:MAX_TEXT]
+        newest = chain(reversed(self._user_requests), reversed(self._controller_requests))
+        return next((each for each in newest if each.version and each.outcome.audit_id == audit_id), None)
 
     def published(self) -> Sequence[RecordedRequest]:
         """Return all published requests, in the order in which they arrived."""
@@ -356,6 +368,11 @@ class RequestRecorder:
             bodies.clear()
         self._dropped_until = dict.fromkeys((False, True), self._clock.now())
         self.dropped_count, self.oldest = 0, self.newest
+
+
+def _is_refused(outcome: _Outcome) -> bool:
+    has_failed = outcome.is_cut or (is_error(outcome.code) and outcome.code != _NOT_FOUND)
+    return has_failed and outcome.info.group != CONTROL
 
 
 def _number(recorded: RecordedRequest) -> int:

@@ -6,14 +6,16 @@ for records that nobody reads. Records that are dropped send no event: they are 
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import CONTROL, GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired
+from mockube.apiserver import fields
 from mockube.apiserver.event_loop import filter_in_slices
+from mockube.apiserver.fields import Term
 from mockube.apiserver.registry.read import get_version
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import (
@@ -74,6 +76,17 @@ class RecordStrategy(ControlStrategy):
         """
         raise NotImplementedError
 
+    def check_term(self, _term: Term) -> str:
+        """Return a warning if no object that a term of a field selector names is served; "" if one is.
+
+        Raise ValueError if no record can have its value: an empty list in silence would look as if nothing had happened.
+        """
+        return ""
+
+    async def missing(self, _context: RequestContext, _items: Sequence[StoredObject]) -> str:
+        """Return a warning if a list may lack records that its selector selects, because they are dropped; "" if it lacks none."""
+        return ""
+
     # --- verbs
 
     def verbs(self) -> OwnVerbs:
@@ -90,12 +103,18 @@ class RecordStrategy(ControlStrategy):
 
     async def list(self, registry: Registry, context: RequestContext) -> ListResult:
         options, chosen = await select_by(registry, context)
+        warnings = [*self._warnings(options)]
         if options.continue_token:
             raise BadRequest(f"a list of {context.resource.name} has one page: it continues with no token")
         version, (newest, objects) = get_version(options.resource_version), await self.all(context)
         if options.match == EXACT and version != newest:
             raise Expired(f"only the newest version of {context.resource.name} can be listed")
         items = await _selected(chosen, objects)
+        warnings = [] if items else warnings
+        if missing := await self.missing(context, items):
+            warnings.append(missing)
+        for text in warnings:
+            context.report.warn(text)
         return ListResult(
             api_version=context.resource.api_version,
             kind=context.resource.list_kind,
@@ -109,6 +128,8 @@ class RecordStrategy(ControlStrategy):
     ) -> tuple[ClientWatch, ListOptions]:
         """Begin a watch: of the existing records and the following ones, or of those after a version."""
         options, chosen = await select_by(registry, context, watch_list=registry.watch_list)
+        for text in self._warnings(options):
+            context.report.warn(text)
         version = get_version(options.resource_version)
         stream = RecordWatch(registry.layout.prefix(context.resource), chosen, self, context)
         if options.initial_events is not False and (options.initial_events or not version):
@@ -119,6 +140,16 @@ class RecordStrategy(ControlStrategy):
             stream.position = version or self.newest
         stream.start()
         return stream, options
+
+    def _warnings(self, options: ListOptions) -> Iterator[str]:
+        """Yield the warnings about the field selector of a request; raise BadRequest for a value that no record can have."""
+        for term in fields.parse(options.field_selector).terms:
+            try:
+                warning = self.check_term(term) if term.value else ""
+            except ValueError as error:
+                raise BadRequest(f"field selector {term}: {error}") from error
+            if warning:
+                yield f"field selector {term}: {warning}"
 
 
 async def _selected(chosen: Selection, items: Sequence[StoredObject]) -> Sequence[StoredObject]:

@@ -49,6 +49,7 @@ def _conflict(info: RequestInfo, _: int) -> ApiError:
 
 
 _ERRORS: Final[Mapping[int, ErrorFactory]] = {
+    401: lambda *_: status.Unauthorized("Unauthorized"),
     403: lambda info, _: status.forbidden(_resource_of(info), info.name, "a fault was injected"),
     404: lambda info, _: status.not_found(_resource_of(info), info.name),
     409: _conflict,

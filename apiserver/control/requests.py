@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Sequence
+from http import HTTPMethod
 from typing import Final
 
 import orjson
@@ -11,9 +12,10 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Expired
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver import fields
 from mockube.apiserver.authz.rbac.policy import RBACPolicy
 from mockube.apiserver.event_loop import QUICK_SLICE
-from mockube.apiserver.fields import selectable
+from mockube.apiserver.fields import FieldSelectorError, Term, selectable
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import RequestContext
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
@@ -22,9 +24,12 @@ from mockube.component_base.loop import yield_to_loop
 from .access import UserRights
 from .bodies import NO_BODY, fields_of
 from .kind import AGE, API_VERSION, ControlKind
+from .matching import VERBS as VERBS_OF_RESOURCES
+from .matching import check_verb
 from .recorder import OWN_RESOURCE, RecordedRequest, RequestRecorder
 from .records import TOO_OLD, VERBS, Record, RecordStrategy
 from .schemas import column, integer, text
+from .served_names import unserved_resource
 
 _SECRETS: Final = "secrets"
 _NOT_QUOTING: Final = (401, 404)
@@ -35,8 +40,19 @@ _FORBIDDEN: Final = 403
 _DIGITS: Final = 8
 """The digits of a name, so that names sort by arrival."""
 _NAME: Final = re.compile(r"[0-9]{1,19}")
+_CODE: Final = re.compile(r"[0-9]{1,3}")
+_VERBS: Final = tuple(dict.fromkeys((*VERBS_OF_RESOURCES, *(method.lower() for method in HTTPMethod))))
+"""The verbs of requests: those of RBAC, and methods in lower case of requests for no resource."""
 _NO_FIELDS: Final[Tree] = {}
 _FORBIDDEN_BODY: Final[Tree] = {"bodyOmitted": "it is for whoever may get the object"}
+
+
+def _summary(tree: Tree) -> Tree:
+    """Return what the columns of a request show."""
+    spec, status = tree["spec"], tree.get("status") or {}
+    resource = "/".join(spec[field] for field in ("resource", "subresource") if field in spec)
+    code = str(status["code"]) if "code" in status else "cut" if status.get("isCut") else ""
+    return {"resource": resource, "code": code}
 
 
 REQUEST: Final = ControlKind(
@@ -76,7 +92,7 @@ REQUEST: Final = ControlKind(
     },
     status={
         "description": "The response; empty while the request is in progress, as a watch is. Without a code, the request ended without "
-        "a response: its client left, or its connection was cut.",
+        "a response: its connection was cut, or its client left.",
         "properties": {
             "code": {"type": "integer", "format": "int32", "description": "The status code of the response."},
             "seconds": {
@@ -90,6 +106,10 @@ REQUEST: Final = ControlKind(
                 "type": "boolean",
                 "description": "Whether that Fault gave the response, which the server did not.",
             },
+            "isCut": {
+                "type": "boolean",
+                "description": "Whether that Fault cut the connection: in place of a response, or, if there is a code, during one.",
+            },
             "message": text(
                 "The message of an error. Those that may quote a value of a Secret are left out."
             ),
@@ -98,10 +118,12 @@ REQUEST: Final = ControlKind(
     columns=(
         column("User", ".spec.user", "The name of the user."),
         column("Verb", ".spec.verb", "The verb."),
-        column("Resource", ".spec.resource", "The resource."),
+        column("Resource", ".summary.resource", "The resource and the subresource, as in a rule of RBAC."),
         column("Namespace", ".spec.namespace", "The namespace of the object."),
         column("Object", ".spec.name", "The name of the object."),
-        column("Code", ".status.code", "The status code.", type_="integer"),
+        column(
+            "Code", ".summary.code", "The status code, or cut if a Fault cut the connection in its place."
+        ),
         column("Seconds", ".status.seconds", "The seconds until the end of the response.", type_="number"),
         column("Agent", ".spec.agent", "The User-Agent.", priority=1),
         column("Revision", ".status.revision", "The revision that was written.", priority=1, type_="integer"),
@@ -109,6 +131,7 @@ REQUEST: Final = ControlKind(
         column("URI", ".spec.uri", "The path and the query.", priority=1),
         AGE,
     ),
+    summary=_summary,
     selectable=(
         selectable("user", "spec.user"),
         selectable("agent", "spec.agent"),
@@ -119,6 +142,7 @@ REQUEST: Final = ControlKind(
         selectable("namespace", "spec.namespace"),
         selectable("name", "spec.name"),
         selectable("code", "status.code"),
+        selectable("auditID", "spec.auditID"),
         selectable("fault", "status.fault"),
     ),
     verbs=VERBS,
@@ -140,6 +164,15 @@ class Requests(RecordStrategy):
     @property
     def newest(self) -> int:
         return self._recorder.newest
+
+    def check_term(self, term: Term) -> str:
+        if term.field == "verb":
+            check_verb(term.value, _VERBS)
+        elif term.field == "code" and not _CODE.fullmatch(term.value):
+            raise ValueError(f'"{term.value}" is not a status code, such as 409')
+        elif term.field == "resource":
+            return unserved_resource(term.value, self._cluster.rows.values(), with_group=False)
+        return ""
 
     async def find(self, context: RequestContext) -> StoredObject | None:
         found = self._find(context.name)
@@ -163,8 +196,9 @@ class Requests(RecordStrategy):
         return None if found is None or _name_of(found) != name else found
 
     def tree_of(self, name: str) -> Tree | None:
-        """Return a request by its name, or for "" the newest one that was refused; None if it is not recorded any more."""
-        found = self._find(name) if name else self._recorder.newest_refused()
+        """Return a request by its name or audit id, or for "" the newest one that was refused; None if it is not recorded any more."""
+        recorder = self._recorder
+        found = self._find(name) or recorder.find_audited(name) if name else recorder.newest_refused()
         if found is None:
             return None
         tree = self._tree(found, _status_of(found))
@@ -173,8 +207,10 @@ class Requests(RecordStrategy):
 
     async def all(self, context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
         version, objects = self._recorder.newest, list[StoredObject]()
-        rights = self._rights(context)
+        rights, user = self._rights(context), _selected_user(context)
         for recorded in self._recorder.published():
+            if user not in (None, recorded.outcome.user):
+                continue
             if len(objects) % QUICK_SLICE == QUICK_SLICE - 1:
                 await yield_to_loop()
             if recorded.version > version:  # it has ended since
@@ -187,11 +223,12 @@ class Requests(RecordStrategy):
         self, version: int, context: RequestContext
     ) -> AsyncGenerator[tuple[int, Sequence[Record]], None]:
         recorder, changed, rights = self._recorder, asyncio.Event(), self._rights(context)
+        user = _selected_user(context)
         recorder.watchers.add(changed)
         try:
             while version >= recorder.oldest:
                 changed.clear()
-                reached, records = await self._since(version, rights)
+                reached, records = await self._since(version, rights, user)
                 yield reached, records
                 version = reached
                 if version >= recorder.newest:
@@ -201,7 +238,9 @@ class Requests(RecordStrategy):
         finally:
             recorder.watchers.discard(changed)
 
-    async def _since(self, version: int, rights: UserRights) -> tuple[int, Sequence[Record]]:
+    async def _since(
+        self, version: int, rights: UserRights, user: str | None
+    ) -> tuple[int, Sequence[Record]]:
         published = self._recorder.published_since(version)[:QUICK_SLICE]
         records = [
             Record(
@@ -209,6 +248,7 @@ class Requests(RecordStrategy):
                 self._before(recorded) if recorded.first_version <= version else None,
             )
             for recorded in published
+            if user in (None, recorded.outcome.user)
         ]
         return (published[-1].version if published else self._recorder.newest), records
 
@@ -240,6 +280,14 @@ class Requests(RecordStrategy):
             "spec": _spec_of(recorded),
         }
         return {**tree, "status": status} if status else tree
+
+
+def _selected_user(context: RequestContext) -> str | None:
+    """Return the only user whose requests a field selector selects: those of others, as of all controllers, need not be built."""
+    try:
+        return fields.parse(context.parameter("fieldSelector")).requires_exact_match("user")
+    except FieldSelectorError:
+        return None
 
 
 def message_of(recorded: RecordedRequest) -> str:
@@ -293,6 +341,7 @@ def _status_of(recorded: RecordedRequest) -> Tree:
         "revision": outcome.revision,
         "fault": outcome.fault,
         "answeredByFault": bool(outcome.fault) and outcome.is_answered_by_fault,
+        "isCut": outcome.is_cut,
         "message": message_of(recorded),
     }
     return {field: value for field, value in status.items() if value or field == "seconds"}

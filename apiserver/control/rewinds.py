@@ -20,11 +20,11 @@ from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM, PREFIXES_OF_CONTENT
 from mockube.apiserver.registry.moments import Moment, Moments
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
-from mockube.apiserver.registry.reviews import review
 from mockube.apiserver.registry.revisions import pages_at
 from mockube.apiserver.request.snapshot_endpoint import OnRestored
 from mockube.apiserver.storage.journal import Author
 from mockube.apiserver.storage.stored_object import MASTER_LEASES, read_value
+from mockube.component_base.counted import counted
 from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.supervision import run_to_end
 from mockube.etcd.archive.read import Archive
@@ -33,7 +33,7 @@ from mockube.etcd.errors import LeaseNotFound
 from mockube.etcd.kv import KV, NO_LEASE, EventKind, LeaseId, Put, Revision, WatchRequest, prefix_end
 
 from .kind import ControlKind
-from .posted import read_posted, require_one
+from .posted import answer_posted, read_posted, require_one
 from .schemas import integer, text
 from .snapshots import Snapshots
 from .strategy import ControlStrategy
@@ -139,7 +139,8 @@ class Rewinds(ControlStrategy):
             puts = [put async for put in entries]
         # What follows is not undone: it goes on if the client leaves.
         work = self._replace(self._kv, moment, puts, context.author())
-        return review.answer(tree, await run_to_end("rewind", work))
+        done = await run_to_end("rewind", work)
+        return answer_posted(tree, done, str(done["revision"]))
 
     async def _replace(self, kv: EmbeddedStore, moment: Moment, puts: Sequence[Put], author: Author) -> Tree:
         cluster, root = self._cluster, self._cluster.layout.root
@@ -271,13 +272,9 @@ def _status(
 
 
 def _not_rewound(counts: Counter[str]) -> Sequence[str]:
-    texts = []
-    if counts["pods created"]:
-        texts.append(
-            f"{counts['pods created']} pods are there again: the files, processes and logs of their containers are gone"
-        )
-    if counts["pods changed"]:
-        texts.append(
-            f"{counts['pods changed']} pods were changed: the files, processes and logs of their containers are those of now"
-        )
+    texts, of_containers = [], "the files, processes and logs of their containers are"
+    if created := counts["pods created"]:
+        texts.append(f"{counted(created, 'pod is', 'pods are')} there again: {of_containers} gone")
+    if changed := counts["pods changed"]:
+        texts.append(f"{counted(changed, 'pod was', 'pods were')} changed: {of_containers} those of now")
     return [*texts, "The files in volumes are those of now", MEMORY_OF_PROGRAMS]

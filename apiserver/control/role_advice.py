@@ -18,13 +18,12 @@ from mockube.apiserver.event_loop import QUICK_SLICE
 from mockube.apiserver.registry.moments import Moments
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
-from mockube.apiserver.registry.reviews import review
 from mockube.apiserver.user import ANONYMOUS, AUTHENTICATED, User
 from mockube.component_base.loop import yield_to_loop
 
 from .access import Right, ScopedRight, is_allowed, is_long, request_rights
 from .kind import ControlKind
-from .posted import read_posted
+from .posted import answer_posted, read_posted
 from .recorder import RecordedRequest, RequestRecorder
 from .requests import REQUEST
 from .role_rules import ALL_NAMES, allows, rules_of
@@ -141,7 +140,8 @@ class RoleAdvices(ControlStrategy):
         tree = await read_posted(registry, context)
         if not await is_allowed(self._cluster, context.user, "get", REQUEST.group_resource):
             raise status.forbidden(ROLE_ADVICE.group_resource, "", _NEEDS_REQUESTS)
-        return review.answer(tree, await self._advise(tree["spec"], RoleReader(self._cluster, context.user)))
+        advice = await self._advise(tree["spec"], RoleReader(self._cluster, context.user))
+        return answer_posted(tree, advice, tree["spec"]["user"])
 
     async def _advise(self, spec: Tree, reader: RoleReader) -> Tree:
         name = spec["user"]

@@ -6,7 +6,7 @@ from typing import Final
 from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.wildcards import matches_wildcards
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.component_base.suggestions import nearest
+from mockube.component_base.suggestions import did_you_mean, nearest
 
 from .matching import Match
 
@@ -74,6 +74,29 @@ def check_resource(pattern: str, served: Iterable[Resource]) -> None:
     raise ValueError(
         f'"{pattern}" is not a resource: one that is installed later is named with its group, as "{example}"'
     )
+
+
+def unserved_kind(kind: str, served: Iterable[Resource]) -> str:
+    """Say that a kind is not served; "" if it is."""
+    kinds = {row.kind for row in served if row.kind}
+    return "" if kind in kinds else f'no kind "{kind}" is served{did_you_mean(kind, kinds)}'
+
+
+def unserved_resource(name: str, served: Collection[Resource], *, with_group: bool) -> str:
+    """Say that a resource is not served, which is named with its group or without; "" if it is."""
+    if any(name == _named(row, with_group=with_group) for row in served):
+        return ""
+    full_name, _, subresource = name.partition("/")
+    plural, _, group = full_name.partition(".")
+    found = _nearest_resource(plural.lower(), group.lower(), served)
+    candidate = "" if found is None else _named(found, with_group=with_group)
+    if candidate and subresource:
+        candidate += f",subresource={subresource}"
+    return f'no resource "{name}" is served' + (f": did you mean resource={candidate}?" if candidate else "")
+
+
+def _named(row: Resource, *, with_group: bool) -> str:
+    return str(row.group_resource) if with_group else row.name
 
 
 def _names(row: Resource) -> Iterator[str]:

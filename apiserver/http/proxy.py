@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Final, cast
-from urllib.parse import urlsplit
 
 from multidict import CIMultiDict
 
@@ -19,7 +18,7 @@ from mockube.apiserver.request.response import Response
 from mockube.component_base.clock import Clock
 from mockube.component_base.http1.heads import ResponseHead
 
-from . import exchanges, outgoing_limits
+from . import exchanges, outgoing_limits, proxied_links
 from .adapter import SocketClient
 from .backend_connection import BackendConnection, BackendLost, Dialer, DialFailed, KubeletClient
 from .exchanges import Exchanges
@@ -146,7 +145,9 @@ class ReverseProxy:
                     head.header("content-type"),
                     headers=_response_headers(head, request, location),
                 )
-                return await exchanges.copy_body(request, response, backend.body())
+                return await exchanges.copy_body(
+                    request, response, _proxied_body(head, backend.body(), request, location)
+                )
         except (BackendLost, DialFailed) as error:
             raise status.ServiceUnavailable(f"error trying to reach service: {error}") from error
 
@@ -289,13 +290,23 @@ def _response_headers(head: ResponseHead, request: Request, location: Location) 
         key = name.lower()
         if key in _HOP_BY_HOP or key in _CORS or key == "content-type":
             continue
-        headers.add(name, _rewrite_location(value, request, location) if key == "location" else value)
+        if key == "content-length" and proxied_links.has_links(head):
+            continue
+        headers.add(name, _rewrite_url(value, request, location) if key == "location" else value)
     return headers
 
 
-def _rewrite_location(url: str, request: Request, location: Location) -> str:
-    parts = urlsplit(url)
-    if parts.netloc not in ("", location.authority, request.header("Host")) or not parts.path.startswith("/"):
-        return url
+def _proxied_body(
+    head: ResponseHead, body: AsyncIterator[bytes], request: Request, location: Location
+) -> AsyncIterator[bytes]:
+    """Return the backend's body; in a page with the links that lead through the proxy."""
+    if not proxied_links.has_links(head):
+        return body
+    encoding = head.header("content-encoding")
+    return proxied_links.rewrite_links(body, encoding, lambda url: _rewrite_url(url, request, location))
+
+
+def _rewrite_url(url: str, request: Request, location: Location) -> str:
+    """Return a URL at the backend as one below the path of the proxy."""
     base = request.path.removesuffix(location.path) if location.path != "/" else request.path.rstrip("/")
-    return base + parts.path + (f"?{parts.query}" if parts.query else "")
+    return proxied_links.rewrite_url(url, base, location.authority, request.header("Host"))

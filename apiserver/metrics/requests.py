@@ -195,7 +195,7 @@ class RequestMetrics:
         (counts.codes.get(code) or counts.code(code)).value += 1
 
     def abort(self, counts: RequestCounts) -> None:
-        """Count a response that was aborted after its beginning because it took too long or was not read."""
+        """Count a response that was aborted after its beginning because it took too long or was not read, or one that a fault has cut."""
         labels = counts.labels
         self._aborted.add(1, labels.verb, *labels[2:7])
 

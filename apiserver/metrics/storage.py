@@ -54,8 +54,9 @@ class ConsistencyMetrics:
         self._checks = metrics.numbers(families.CONSISTENCY_CHECKS)
 
     def count(self, prefix: bytes, status: str) -> None:
-        resource = self._resources[prefix]
-        self._checks.add(1, resource.group, resource.resource, status)
+        resource = self._resources.get(prefix)
+        if resource is not None:  # the objects of the control API are no resource of upstream
+            self._checks.add(1, resource.group, resource.resource, status)
 
 
 def count_unreadable(

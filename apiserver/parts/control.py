@@ -17,8 +17,14 @@ from mockube.apiserver.control.clock import Clocks
 from mockube.apiserver.control.controllers import Controllers
 from mockube.apiserver.control.explanations import Explanations
 from mockube.apiserver.control.fact_collector import FactSources
-from mockube.apiserver.control.fault_objects import Faults, labels_in, node_in, steal_lease
-from mockube.apiserver.control.faults import FaultInjector
+from mockube.apiserver.control.fault_objects import (
+    Faults,
+    labels_in,
+    node_in,
+    revision_before,
+    steal_lease,
+)
+from mockube.apiserver.control.faults import FaultInjector, FaultStore
 from mockube.apiserver.control.forks import Forks, ForkSocket
 from mockube.apiserver.control.group import KINDS, ControlGroup
 from mockube.apiserver.control.kind import compile_kinds
@@ -113,10 +119,13 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     injector = FaultInjector(
         clock,
         environment.random,
-        partial(labels_in, cluster),
+        FaultStore(
+            labels_of=partial(labels_in, cluster),
+            node_of=partial(node_in, cluster),
+            steal=partial(steal_lease, cluster),
+            revision_before=partial(revision_before, cluster),
+        ),
         watches,
-        node_of=partial(node_in, cluster),
-        steal=partial(steal_lease, cluster),
     )
     if environment.is_embedded:  # an advance waits for requests that it counts
         hooks.before_endpoint.add(injector.inject)

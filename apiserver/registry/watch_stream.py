@@ -69,6 +69,10 @@ def once(function: Callable[[], None]) -> Callable[[], None]:
     return call
 
 
+StopsBefore: TypeAlias = Callable[[WatchEvent], bool]
+"""Returns whether it has begun to hold back, or to drop, the events from this one on."""
+
+
 class ClientWatch:
     """The watch of one client. `take` returns the events since its last call."""
 
@@ -111,6 +115,7 @@ class ClientWatch:
         """Called when the reader has closed."""
         self._holds = self._drops = self._lags = 0
         """How many faults hold back, or drop, its events, or hold back those after the initial ones."""
+        self._stops: list[StopsBefore] = []
         self._is_initial = False
         """Whether the earlier events are those of the initial objects."""
 
@@ -170,6 +175,14 @@ class ClientWatch:
 
     async def take(self) -> Sequence[WatchEvent]:
         """Return the next events, at least one, or none if the watch has ended."""
+        while events := await self._take_next():
+            if passed := self._before_stop(events) if self._stops else events:
+                if (last := passed[-1].change) is not None:
+                    self._taken_to = last.revision
+                return passed
+        return ()
+
+    async def _take_next(self) -> Sequence[WatchEvent]:
         if self._is_held:
             await self._wait_released()
         events = await self._take_earlier() if self._earlier is not None else []
@@ -181,9 +194,25 @@ class ClientWatch:
             elif self._expiry is not None:
                 self.end(self._expiry)
             events, self._queue, self._next_check = self._queue, [], UNCOUNTED_EVENTS
-        if events and (last := events[-1].change) is not None:
-            self._taken_to = last.revision
         return events
+
+    def _before_stop(self, events: Sequence[WatchEvent]) -> Sequence[WatchEvent]:
+        """Return the events before the first one at which a fault holds back or drops those that follow, which are put back."""
+        for index, event in enumerate(events):
+            if any(stops(event) for stops in self._stops):
+                self._put_back(events[index:])
+                return events[:index]
+        return events
+
+    def _put_back(self, events: Sequence[WatchEvent]) -> None:
+        if self._earlier is not None:
+            self._earlier = chain(events, self._earlier)
+        else:
+            self._queue = [*events, *self._queue]
+        if self._drops:
+            if self._earlier is not None:
+                self._earlier = filter(_is_no_change, self._earlier)
+            self._queue = [*filter(_is_no_change, self._queue)]
 
     async def _wait(self) -> None:
         """Wait for an event, for the end, or for the release of events that are held back."""
@@ -215,6 +244,11 @@ class ClientWatch:
 
         return release
 
+    def stop_before(self, stops: StopsBefore) -> Callable[[], None]:
+        """Let a function see each event before the reader gets it, until the returned function is called."""
+        self._stops.append(stops)
+        return once(lambda: self._stops.remove(stops))
+
     def hold(self) -> Callable[[], None]:
         """Hold back all events until the returned function is called."""
         self._holds += 1
@@ -245,6 +279,11 @@ class ClientWatch:
             await yield_to_loop()
         self._earlier, self._is_initial = None, False
         return []
+
+    @property
+    def resource_prefix(self) -> bytes:
+        """The prefix of the keys of all objects of the resource, of which the watch may have some."""
+        return self._resource_cache.prefix
 
     @property
     def is_converted_remotely(self) -> bool:
@@ -367,6 +406,10 @@ class ClientWatch:
         if was and change.before is not None:
             return WatchEvent(DELETED, change.before.at(change.revision), change)
         return None
+
+
+def _is_no_change(event: WatchEvent | None) -> bool:
+    return event is None or event.change is None
 
 
 OpenWatch: TypeAlias = Callable[[Registry, RequestContext], Awaitable[tuple[ClientWatch, ListOptions]]]

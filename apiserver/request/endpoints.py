@@ -175,7 +175,10 @@ class Endpoints:
     async def _handle(
         self, request: Request, resource: Resource, body: Body, reservation: Reservation | None = None
     ) -> Response:
-        """Handle a request for a resource after its body was read."""
+        """Handle a request for a resource after its body was read; one that a Fault repeats has the second response."""
+        if request.is_repeated:
+            request.is_repeated = False
+            await self._handle(request, resource, body, reservation)
         context = request.context = _context(request, resource, body)
         context.work.body_reservation = reservation
         output = negotiate(request.header(ACCEPT), _endpoint(resource, context.subresource))

@@ -135,7 +135,9 @@ class Request:
         "info",
         "is_aborted",
         "is_answered_by_fault",
+        "is_cut",
         "is_in_flight",
+        "is_repeated",
         "is_terminated",
         "method",
         "moment",
@@ -210,12 +212,16 @@ class Request:
         """The watch that it has opened."""
         self.on_watch: list[Callable[[ClientWatch], None]] = []
         """Called with its watch when that is opened."""
+        self.is_repeated = False
+        """Whether a Fault lets it be executed once more."""
         self.read_revision: Revision = HEAD
         """The revision at which a get or a list reads the store, and at which a watch begins."""
         self.fault = ""
         """The name of the fault that was injected into it."""
         self.is_answered_by_fault = False
         """Whether that fault has given the response."""
+        self.is_cut = False
+        """Whether that fault has cut the connection, in place of a response or during one."""
         self.context: RequestContext | None = None
         """The request for a resource, after its body was read."""
 

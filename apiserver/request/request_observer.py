@@ -104,7 +104,8 @@ class RequestObserver:
                 self._metrics.drop(record.counts, response.status)
         seconds, context = self._clock.monotonic() - record.started, request.context
         if self._recorder is not None and record.recorded is not None:
-            status, problem = (None, b"") if response is None else (response.status, response.status_object)
+            sent = response if _has_response(request) else None
+            status, problem = (None, b"") if sent is None else (sent.status, sent.status_object)
             self._recorder.end(record.recorded, status, size, seconds, problem)
         if context is None:
             self._metrics.end(record.counts, code, seconds, size, route=request.route)
@@ -116,7 +117,7 @@ class RequestObserver:
                 record.counts.bodies.observe(len(context.body.data))
         if self._audit is None or record.audited is None:
             return
-        if _is_cut_stream(request):
+        if _is_cut(request):
             self._audit.abort(record.audited, request)
         else:
             self._audit.complete(record.audited, request, _outcome(record.audited, request, response))
@@ -125,16 +126,22 @@ class RequestObserver:
 def _code_and_size(request: Request, response: Response | None) -> tuple[int | None, int | None]:
     """Return the code and size for the metrics.
 
-    As upstream, an aborted stream has no code, one that left HTTP has 0, and a watch by the deprecated path has no size.
+    As upstream, an aborted request has no code, one that left HTTP has 0, and a watch by the deprecated path has no size.
     """
     if response is None or request.stream_status == HTTPStatus.SWITCHING_PROTOCOLS:
         return 0, 0
-    size = None if request.info.prefix else request.streamed_bytes or response.size
-    return None if _is_cut_stream(request) else response.status, size
+    has_size = not request.info.prefix and _has_response(request)
+    size = request.streamed_bytes or response.size if has_size else None
+    return None if _is_cut(request) else response.status, size
 
 
-def _is_cut_stream(request: Request) -> bool:
-    return request.is_aborted and bool(request.stream_status)
+def _has_response(request: Request) -> bool:
+    """Return whether its response has begun before a fault has cut its connection."""
+    return not request.is_cut or bool(request.stream_status)
+
+
+def _is_cut(request: Request) -> bool:
+    return request.is_cut or (request.is_aborted and bool(request.stream_status))
 
 
 def _outcome(audited: AuditedRequest, request: Request, response: Response | None) -> AuditedResponse:

@@ -60,7 +60,7 @@ class DurableStore(EmbeddedStore):
         self._notes = recovery.notes
         self._prepared: list[bytes] = []
         """Changes of the next revision, encoded before the revision is complete."""
-        self._set_lease_timer()
+        self._set_lease_timers()
 
     @classmethod
     async def open(
@@ -135,7 +135,7 @@ class DurableStore(EmbeddedStore):
             self._core.leases.grant(lease.id, lease.ttl, self._clock.monotonic())
             if has_deleted:
                 self._core.undo()
-            self._set_lease_timer()
+            self._set_lease_timers()
 
         entries = [self._newest_commit()] if has_deleted else []
         entries.append(codec.encode(codec.Revocation(lease.id)))

@@ -15,11 +15,13 @@ MAX_TTL = 9_000_000_000
 
 
 class _Lease:
-    __slots__ = ("deadline", "keys", "ttl")
+    __slots__ = ("deadline", "is_kept_alive", "keys", "ttl")
 
     def __init__(self, ttl: int, deadline: float) -> None:
         self.ttl = ttl
         self.deadline = deadline
+        self.is_kept_alive = False
+        """Whether somebody has renewed it, who does so again before it expires."""
         self.keys: set[bytes] = set()
 
 
@@ -47,6 +49,7 @@ class Leases:
     def renew(self, lease: LeaseId, now: float) -> None:
         granted = self._find(lease)
         granted.deadline = now + granted.ttl
+        granted.is_kept_alive = True
 
     def revoke(self, lease: LeaseId) -> None:
         """Remove a lease. The caller has already deleted its keys."""
@@ -83,8 +86,12 @@ class Leases:
         ]
         return [lease for _, lease in sorted(expired)]
 
-    def next_deadline(self) -> float | None:
-        return min((granted.deadline for granted in self._granted.values()), default=None)
+    def next_deadline(self, *, kept_alive: bool) -> float | None:
+        """Return when the next lease expires, of those that somebody keeps alive, or of all others."""
+        deadlines = (
+            granted.deadline for granted in self._granted.values() if granted.is_kept_alive is kept_alive
+        )
+        return min(deadlines, default=None)
 
     def fresh_id(self) -> LeaseId:
         """Return an id that no existing lease has."""

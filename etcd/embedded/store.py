@@ -96,7 +96,7 @@ class EmbeddedStore:
         self._limits = limits if limits is not None else RequestLimits()
         self._hub = Hub(self._core, backlog=watch_backlog, guard=self._guard)
         self._progress_interval = progress_interval
-        self._lease_timer: StoreTimer | None = None
+        self._lease_timers: list[StoreTimer] = []
         self._progress_timer: StoreTimer | None = None
         self._sweeping: asyncio.Handle | None = None
         self._pack_timer: StoreTimer | None = None
@@ -180,7 +180,7 @@ class EmbeddedStore:
             lease = lease or self._core.leases.fresh_id()
             self._core.leases.grant(lease, ttl, self._clock.monotonic())
             self._record_grant(lease, ttl)
-            self._set_lease_timer()
+            self._set_lease_timers()
             return self._core.leases.describe(lease, self._clock.monotonic())
         finally:
             await self._settle()
@@ -189,7 +189,7 @@ class EmbeddedStore:
         self._check_open()
         try:
             self._core.leases.renew(lease, self._clock.monotonic())
-            self._set_lease_timer()
+            self._set_lease_timers()
             return self._core.leases.describe(lease, self._clock.monotonic())
         finally:
             await self._rewrites.wait()  # not before the renewal, or the lease may expire meanwhile
@@ -241,7 +241,7 @@ class EmbeddedStore:
         if self._closed:
             return
         self._closed = True
-        for timer in (self._lease_timer, self._progress_timer, self._pack_timer, self._sweeping):
+        for timer in (*self._lease_timers, self._progress_timer, self._pack_timer, self._sweeping):
             if timer is not None:
                 timer.cancel()
         self._hub.close()
@@ -327,14 +327,16 @@ class EmbeddedStore:
         self._pack_timer = None
         self._set_pack_timer()
 
-    def _set_lease_timer(self) -> None:
-        if self._lease_timer is not None:
-            self._lease_timer.cancel()
-            self._lease_timer = None
-        deadline = self._core.leases.next_deadline()
-        if deadline is not None:
-            delay = deadline - self._clock.monotonic()
-            self._lease_timer = self._clock.call_later(delay, self._guard(self._expire_leases))
+    def _set_lease_timers(self) -> None:
+        for timer in self._lease_timers:
+            timer.cancel()
+        # After a leap of the clock, a lease that is kept alive is renewed before it expires.
+        clocks = ((self._clock, False), (self._clock.routine, True))
+        self._lease_timers = [
+            clock.call_later(deadline - self._clock.monotonic(), self._guard(self._expire_leases))
+            for clock, kept_alive in clocks
+            if (deadline := self._core.leases.next_deadline(kept_alive=kept_alive)) is not None
+        ]
 
     def _expire_leases(self) -> None:
         self._spawn(self._revoke_expired(), "expire leases")
@@ -351,7 +353,7 @@ class EmbeddedStore:
                 problem = "the expiry of lease %d could not be written to the log, so its TTL restarts: %s"
                 _logger.warning(problem, expired[0], error)
                 self._core.leases.renew(expired[0], self._clock.monotonic())
-        self._set_lease_timer()
+        self._set_lease_timers()
 
     def _start(self, work: Coroutine[None, None, _T], name: str) -> asyncio.Task[_T]:
         """Start a task that is cancelled with the store at the latest."""

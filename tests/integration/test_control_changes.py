@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from mockube.component_base.clock import RealClock
+from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import Delete, Txn
@@ -30,6 +31,19 @@ async def changes(client, selector=""):
     answer = await client.get(f"{CHANGES}?fieldSelector={selector}")
     assert answer.status == 200, answer.body
     return [item["spec"] for item in answer.body["items"]]
+
+
+async def test_kind_that_is_not_served_is_a_warning_and_an_unknown_type_is_refused(client):
+    answer = await client.get(f"{CHANGES}?fieldSelector=kind=Podd")
+    assert (answer.status, answer.body["items"]) == (200, [])
+    assert 'did you mean \\"Pod\\"?' in answer.headers["Warning"]
+    assert "resource=pods?" in (await client.get(f"{CHANGES}?fieldSelector=resource=po")).headers["Warning"]
+    for served in ("kind=Pod", "resource=deployments.apps", "kind=CustomResourceDefinition"):
+        assert "Warning" not in (await client.get(f"{CHANGES}?fieldSelector={served}")).headers
+    refused = await client.get(f"{CHANGES}?fieldSelector=type=added")
+    assert refused.body["message"] == (
+        'field selector type=added: "added" is not a type, must be one of ADDED, MODIFIED, DELETED'
+    )
 
 
 async def write_config_map(client, name="a"):
@@ -162,6 +176,29 @@ async def test_watch_sends_following_changes_and_resumes(client):
         event = await anext(events)
         assert (event["type"], event["object"]["spec"]["object"]["name"]) == ("ADDED", "new")
         assert event["object"]["spec"]["author"]["user"] == "admin"
+
+
+async def test_list_that_lacks_compacted_changes_has_a_warning(client):
+    await write_config_map(client, "old")
+    kv = client.server.registry.kv
+    await kv.compact((await kv.status()).revision)
+    await client.post(CONFIG_MAPS, {"metadata": {"name": "new"}})
+    path = f"{CHANGES}?fieldSelector=kind=ConfigMap,namespace=default"
+    for selector in ("", ",name=old"):
+        assert (
+            " are gone: --history sets how much is kept"
+            in (await client.get(path + selector)).headers["Warning"]
+        )
+    assert "Warning" not in (await client.get(f"{path},name=new")).headers
+
+
+async def test_list_of_store_that_begins_at_a_later_revision_has_no_warning():
+    core = Mvcc()
+    core.load(1_000_000, (), ())
+    async with running(kv=MemoryStore(clock=RealClock(), core=core)) as client:
+        await write_config_map(client, "new")
+        answer = await client.get(f"{CHANGES}?fieldSelector=kind=ConfigMap,name=new")
+        assert (len(answer.body["items"]), "Warning" in answer.headers) == (3, False)
 
 
 async def test_watch_from_compacted_revision_gets_410(client):

@@ -52,7 +52,7 @@ async def test_explanation_of_pod(client):
     assert answer.body["spec"] == {"object": {"kind": "Pod", "name": "web", "namespace": "default"}}
     status = answer.body["status"]
     assert (status["state"], status["object"]["name"]) == ("Explained", "web")
-    assert "none of 1 nodes can take the pod: Insufficient cpu (1)" in status["cause"]
+    assert "the only node cannot take the pod: Insufficient cpu (1)" in status["cause"]
     assert status["nodes"][0]["detail"] == "cpu: requests 8, free 1 of 1"
     assert answer.body["apiVersion"] == API_VERSION
 
@@ -134,7 +134,7 @@ async def test_dependents_contents_and_watchers(client):
     for name in ("owner", "part"):
         await client.delete(f"{config_maps}/{name}")
     status = (await client.post(EXPLANATIONS, of("ConfigMap", "owner", namespace="shop"))).body["status"]
-    assert "1 dependents with blockOwnerDeletion must go first, such as configmap/part" in status["cause"]
+    assert "1 dependent with blockOwnerDeletion must go first, such as configmap/part" in status["cause"]
     await client.delete("/api/v1/namespaces/shop")
     status = (await client.post(EXPLANATIONS, of("Namespace", "shop"))).body["status"]
     assert "such as configmap/owner" in status["cause"]
@@ -151,6 +151,8 @@ async def test_refused_requests():
         assert (await client.post(EXPLANATIONS, named)).body["status"]["cause"] == status["cause"]
         record = (await client.get(f"{PATH}/requests/{status['object']['name']}")).body
         assert 'User "ada" cannot list resource "pods"' in record["status"]["message"]
+        audited = control_object("Explanation", spec={"request": {"name": record["spec"]["auditID"]}})
+        assert (await client.post(EXPLANATIONS, audited)).body["status"] == status
         missing = control_object("Explanation", spec={"request": {"name": "99999999"}})
         assert (await client.post(EXPLANATIONS, missing)).status == 404
         wrong = control_object("Explanation", spec={"request": {"name": "x"}})

@@ -2,12 +2,13 @@
 
 import asyncio
 
+import aiohttp
 import orjson
 import pytest
 
 from mockube.apiserver.control.matching import Match
 from mockube.apiserver.registry.read import PAGE_AT_REVISION
-from mockube.component_base.clock import RealClock
+from mockube.component_base.clock import RealClock, SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.event_loop import next_item, until
 from tests.support.server.apiserver import Client, running
@@ -58,7 +59,7 @@ async def test_status_shows_hits_and_last_requests(client):
     (request,) = (await client.get(f"{PATH}/requests?fieldSelector=fault=f,name=c")).body["items"]
     assert request["status"]["code"] == 503
     table = (await client.get(FAULTS, Accept=TABLE)).body
-    assert table["rows"][0]["cells"][3:6] == ["configmaps", 2, 2]
+    assert table["rows"][0]["cells"][1:-1] == ["refuse 503", "resource=configmaps", None, 1, "0/2", 2]
 
 
 async def test_status_shows_the_beginning_of_long_texts(client):
@@ -67,6 +68,30 @@ async def test_status_shows_the_beginning_of_long_texts(client):
     assert (await client.get(f"{CONFIG_MAPS}?{long}", User_Agent=long)).status == 503
     (request,) = (await client.get(f"{FAULTS}/f")).body["status"]["lastRequests"]
     assert (request["uri"], request["agent"]) == (f"{CONFIG_MAPS}?{long}"[:1024], long[:1024])
+
+
+@pytest.mark.parametrize(("when", "is_written"), [("before", False), ("after", True)])
+async def test_request_whose_connection_is_cut_has_no_code(client, when, is_written):
+    await inject(client, match=ON_CONFIG_MAPS, cut={"when": when})
+    with pytest.raises(aiohttp.ServerDisconnectedError):
+        await client.post(CONFIG_MAPS, config_map("a"))
+    path = f"{PATH}/requests?fieldSelector=fault=f"
+    (request,) = (await client.get(path)).body["items"]
+    status = request["status"]
+    assert (status["isCut"], status["answeredByFault"], status["fault"]) == (True, True, "f")
+    assert {"code", "message", "bytes"}.isdisjoint(status)
+    assert ("revision" in status) is is_written
+    assert (await client.get(path, Accept=TABLE)).body["rows"][0]["cells"][6] == "cut"
+
+
+async def test_watch_in_progress_whose_connection_is_cut_has_its_code(client):
+    async with client.watch(f"{CONFIG_MAPS}?watch=1") as events:
+        await inject(client, match=ON_CONFIG_MAPS, cut={"when": "before"})
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await anext(events)
+    path = f"{PATH}/requests?fieldSelector=fault=f"
+    (request,) = (await client.get(path)).body["items"]
+    assert (request["status"]["code"], request["status"]["isCut"]) == (200, True)
 
 
 async def test_watch_of_faults_shows_hits(client):
@@ -144,6 +169,18 @@ async def test_discovery_gets_fault_that_names_its_path(client):
         ({"steal": {}}, "spec.steal", "match.resource must be leases"),
         ({"steal": {"seconds": 0}, "match": {"resource": "leases"}}, "spec.steal.seconds", "equal to 1"),
         ({"steal": {"holder": ""}, "match": {"resource": "leases"}}, "spec.steal", "must not be empty"),
+        (
+            {"match": {"verbs": ["get"]}, "stale": {"revision": 1, "seconds": 1}},
+            "spec.stale",
+            "give either revision or seconds",
+        ),
+        (
+            {"match": {"verbs": ["create", "get"]}, "repeat": {}},
+            "spec.repeat",
+            "match.verbs must be among create, delete",
+        ),
+        ({"hold": {"fromEvent": {"types": ["GONE"]}}}, "spec.hold.fromEvent.types[0]", "Unsupported value"),
+        ({"drop": {"fromEvent": {"skip": 10001}}}, "spec.drop.fromEvent.skip", "less than or equal to 10000"),
         ({"hold": {"untilWrite": 1}}, "spec.hold.untilWrite", "must be of type boolean"),
         ({"partition": {}}, "spec.match.node", "a partition needs the name of a node"),
         ({"partition": {}, "match": {"node": "a"}}, "spec.match.node", "there is no such node"),
@@ -204,6 +241,17 @@ async def test_share_chooses_some_requests(client):
     assert codes == {200, 503}
 
 
+async def test_write_is_executed_twice(client):
+    await inject(client, match={**ON_CONFIG_MAPS, "verbs": ["create", "delete"]}, repeat={})
+    made = {"metadata": {"generateName": "a-"}, "data": {"text": "x" * 100_000}}
+    assert (await client.post(CONFIG_MAPS, made)).status == 201
+    first, second = (await client.get(CONFIG_MAPS)).body["items"]
+    assert first["data"] == second["data"] == made["data"]
+    assert (await client.post(CONFIG_MAPS, config_map("b"))).status == 409
+    assert (await client.delete(f"{CONFIG_MAPS}/b")).status == 404
+    assert (await client.get(f"{CONFIG_MAPS}/b")).status == 404
+
+
 async def test_running_watch_ends_with_410(client):
     async with client.watch(f"{CONFIG_MAPS}?watch=1") as events:
         await inject(client, match={**ON_CONFIG_MAPS, "verbs": ["watch"]}, refuse={"status": 410})
@@ -248,6 +296,52 @@ async def test_dropped_changes_are_lost(client):
         await client.delete(f"{FAULTS}/f")
         await client.post(CONFIG_MAPS, config_map("seen"))
         assert (await anext(events))["object"]["metadata"]["name"] == "seen"
+
+
+WATCHING = {**ON_CONFIG_MAPS, "verbs": ["watch"]}
+
+
+async def test_events_are_held_back_from_one_event_on(client):
+    selected = {"types": ["ADDED"], "namespace": "default", "name": "b*", "skip": 1}
+    async with client.watch(f"{CONFIG_MAPS}?watch=1") as events:
+        await inject(client, match=WATCHING, hold={"fromEvent": selected})
+        for name in ("b1", "a", "b2", "c"):
+            await client.post(CONFIG_MAPS, config_map(name))
+        seen = [(await next_item(events))["object"]["metadata"]["name"] for _ in range(2)]
+        assert seen == ["b1", "a"]
+        waiting = asyncio.create_task(next_item(events))
+        status = (await client.get(f"{FAULTS}/f")).body["status"]
+        assert (status["event"]["type"], status["event"]["namespace"], status["event"]["name"]) == ("ADDED", "default", "b2")  # fmt: skip
+        assert not waiting.done()
+        await client.delete(f"{FAULTS}/f")
+        later = [await waiting, await next_item(events)]
+        assert [event["object"]["metadata"]["name"] for event in later] == ["b2", "c"]
+
+
+async def test_watch_that_resumes_counts_no_event_twice_and_is_held_back_from_the_same_one_on(client):
+    begin = (await client.get(CONFIG_MAPS)).body["metadata"]["resourceVersion"]
+    await inject(client, match=WATCHING, hold={"fromEvent": {"skip": 1}})
+    for name in ("a", "b", "c"):
+        await client.post(CONFIG_MAPS, config_map(name))
+    last = (await client.get(f"{CONFIG_MAPS}/b")).body["metadata"]["resourceVersion"]
+    for version, expected in ((begin, ["a"]), (begin, ["a"]), (last, [])):
+        watched = await client.get(f"{CONFIG_MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=1")
+        assert names_in(watched.data) == expected
+
+
+async def test_changes_from_one_event_on_are_lost_until_the_fault_is_deleted(client):
+    begin = (await client.get(CONFIG_MAPS)).body["metadata"]["resourceVersion"]
+    await inject(client, match=WATCHING, drop={"fromEvent": {"types": ["DELETED"]}})
+    async with client.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion={begin}") as events:
+        await client.post(CONFIG_MAPS, config_map("a"))
+        await client.delete(f"{CONFIG_MAPS}/a")
+        await client.post(CONFIG_MAPS, config_map("lost"))
+        assert (await next_item(events))["type"] == "ADDED"
+        waiting = asyncio.create_task(next_item(events))
+        assert (await client.get(f"{FAULTS}/f")).body["status"]["event"]["name"] == "a"
+        await client.delete(f"{FAULTS}/f")
+        await client.post(CONFIG_MAPS, config_map("seen"))
+        assert (await waiting)["object"]["metadata"]["name"] == "seen"
 
 
 async def test_delayed_request_continues_when_fault_is_deleted(client):
@@ -330,6 +424,28 @@ async def test_stale_watch_begins_with_objects_of_its_revision_and_follows_later
         later = [await waiting, await next_item(events), await next_item(events)]
         seen = [(event["type"], event["object"]["metadata"]["name"]) for event in later]
         assert seen == [("ADDED", "late"), ("DELETED", "old"), ("ADDED", "latest")]
+
+
+async def test_lists_and_watches_lag_by_a_time():
+    clock = SteppedClock()
+    async with running(clock=clock) as client:
+        await client.post(CONFIG_MAPS, config_map("old"))
+        clock.advance(20)
+        await inject(client, match=WATCHES, stale={"seconds": 10})
+        async with client.watch(f"{CONFIG_MAPS}?watch=1") as events:
+            assert (await next_item(events))["object"]["metadata"]["name"] == "old"
+            await client.post(CONFIG_MAPS, config_map("late"))
+            waiting = asyncio.create_task(next_item(events))
+            clock.advance(9)
+            assert len((await client.get(CONFIG_MAPS)).body["items"]) == 1
+            assert not waiting.done()
+            clock.advance(1.5)
+            assert (await waiting)["object"]["metadata"]["name"] == "late"
+            assert len((await client.get(CONFIG_MAPS)).body["items"]) == 2
+            await client.post(CONFIG_MAPS, config_map("latest"))
+            waiting = asyncio.create_task(next_item(events))
+            await client.delete(f"{FAULTS}/f")
+            assert (await waiting)["object"]["metadata"]["name"] == "latest"
 
 
 async def test_stale_watch_that_resumes_sends_nothing(client):

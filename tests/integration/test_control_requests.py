@@ -78,10 +78,43 @@ async def test_unknown_field_and_bad_options_are_refused(client):
     assert (await client.delete(f"{REQUESTS}/00000001")).status == 405
 
 
+@pytest.mark.parametrize(
+    ("selector", "problem"),
+    [
+        ("verb=updat", 'did you mean "update"?'),
+        ("verb!=apply", 'did you mean "patch"?'),
+        ("code=4xx", '"4xx" is not a status code, such as 409'),
+    ],
+)
+async def test_value_that_no_request_has_is_refused(client, selector, problem):
+    for watch in ("", "&watch=1"):
+        answer = await client.get(f"{REQUESTS}?fieldSelector={selector}{watch}")
+        assert answer.status == 400
+        assert answer.body["message"].startswith(f"field selector {selector}: ")
+        assert answer.body["message"].endswith(problem)
+
+
+async def test_resource_that_is_not_served_is_a_warning_unless_there_are_requests_for_it(client):
+    path = f"{REQUESTS}?fieldSelector=resource=shops"
+    unserved = '299 - "field selector resource=shops: no resource \\"shops\\" is served"'
+    assert (await client.get(path)).headers["Warning"] == unserved
+    await client.get("/apis/example.com/v1/shops")
+    assert "Warning" not in (await client.get(path)).headers
+    assert (await client.get(f"{path}&watch=1&timeoutSeconds=1")).headers["Warning"] == unserved
+
+
 async def test_reads_of_requests_are_not_recorded(client):
     before = await requests(client)
     await client.get(f"{REQUESTS}?watch=1&timeoutSeconds=1")
     assert await requests(client) == before
+
+
+async def test_audit_id_selects_a_request_and_its_changes(client):
+    audit_id = (await client.post(CONFIG_MAPS, {"metadata": {"name": "a"}})).headers["Audit-Id"]
+    (request,) = await requests(client, f"auditID={audit_id}")
+    path = f"{PATH}/changes?fieldSelector=auditID={audit_id}"
+    (change,) = (await client.get(path)).body["items"]
+    assert change["spec"]["revision"] == request["status"]["revision"]
 
 
 async def test_table_shows_requests(client):
@@ -89,7 +122,10 @@ async def test_table_shows_requests(client):
     table = (await client.get(f"{REQUESTS}?fieldSelector=code=404", Accept=TABLE)).body
     shown = [column["name"] for column in table["columnDefinitions"] if not column["priority"]]
     assert shown == ["Name", "User", "Verb", "Resource", "Namespace", "Object", "Code", "Seconds", "Age"]
-    assert table["rows"][0]["cells"][1:7] == ["admin", "get", "configmaps", "default", "b", 404]
+    assert table["rows"][0]["cells"][1:7] == ["admin", "get", "configmaps", "default", "b", "404"]
+    await client.get("/api/v1/namespaces/default/pods/b/status")
+    table = (await client.get(f"{REQUESTS}?fieldSelector=subresource=status,name=b", Accept=TABLE)).body
+    assert table["rows"][0]["cells"][3] == "pods/status"
 
 
 async def test_watch_sends_existing_and_following_requests(client):

@@ -9,6 +9,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apimachinery.wellknown import ANNOTATION_INGRESS_CLASS
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.common import ages, checks
 from mockube.apiserver.kinds.common.address_warnings import ingress_point_warnings
@@ -155,18 +156,17 @@ def _spec(rule: Check, secret: Check) -> Check:
 
 _SECRET: Final = checks.optional("secretName", _SUBDOMAIN)
 _CHECK: Final = from_root(checks.field("spec", _spec(_check_rule, _SECRET), absent={}))
-_CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 
 
 def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
     yield from _CHECK(tree)
     annotation, name = (
-        meta.annotations(tree).get(_CLASS_ANNOTATION),
+        meta.annotations(tree).get(ANNOTATION_INGRESS_CLASS),
         get_struct(tree, "spec").get("ingressClassName"),
     )
     if annotation is not None and name is not None and annotation != name:
         problem = "must match `ingressClassName` when both are specified"
-        yield errors.invalid(ROOT.child("annotations", _CLASS_ANNOTATION), annotation, problem)
+        yield errors.invalid(ROOT.child("annotations", ANNOTATION_INGRESS_CLASS), annotation, problem)
 
 
 def _has_invalid_wildcard(spec: ReadOnlyTree) -> bool:
@@ -207,10 +207,10 @@ def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]
 
 def _warn_create(ingress: ReadOnlyTree) -> Iterator[str]:
     if (
-        _CLASS_ANNOTATION in meta.annotations(ingress)
+        ANNOTATION_INGRESS_CLASS in meta.annotations(ingress)
         and (ingress.get("spec") or {}).get("ingressClassName") is None
     ):
-        yield f"annotation {quote(_CLASS_ANNOTATION)} is deprecated, please use 'spec.ingressClassName' instead"
+        yield f"annotation {quote(ANNOTATION_INGRESS_CLASS)} is deprecated, please use 'spec.ingressClassName' instead"
 
 
 _MAX_HOSTS: Final = 3

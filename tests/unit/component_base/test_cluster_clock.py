@@ -635,3 +635,15 @@ async def test_leaders_renew_before_others_after_a_leap(clock):
     assert (len(ages), ages[-1]) == (1, 0.0)
     for task in tasks:
         task.cancel()
+
+
+@pytest.mark.parametrize("nanoseconds", [500, 1500, 499, 501])
+def test_date_of_a_paused_clock_advances_by_the_span_when_the_machine_has_nanoseconds(
+    clock, real, nanoseconds
+):
+    real.advance(nanoseconds / 1e9)
+    clock.pause()
+    for span in (timedelta(microseconds=1500), timedelta(microseconds=1), timedelta(seconds=7)):
+        before = clock.now()
+        clock.advance(span.total_seconds())
+        assert clock.now() == before + span

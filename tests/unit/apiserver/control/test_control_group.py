@@ -8,8 +8,9 @@ from mockube.apimachinery.status import Forbidden
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.control import strategy
 from mockube.apiserver.control.group import KINDS
-from mockube.apiserver.control.kind import compile_kinds
+from mockube.apiserver.control.kind import API_VERSION, compile_kinds
 from mockube.apiserver.control.marks import MARK, Marks
+from mockube.apiserver.control.posted import answer_posted
 from mockube.apiserver.control.store import HISTORY, ControlStore
 from mockube.apiserver.discovery.aggregated import version_document
 from mockube.apiserver.kinds.kind import Group
@@ -91,3 +92,13 @@ async def test_large_object_is_refused():
         refused = await client.post(MARKS, large)
     assert refused.status == 422
     assert causes(refused) == [("<nil>", "Too long: may not be more than 65536 bytes")]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "name"),
+    [({}, "default"), ({"generateName": "a-"}, "default"), ({"name": "mine"}, "mine")],
+)
+def test_posted_object_has_a_name_which_kubectl_prints(metadata, name):
+    posted = {"kind": "Rewind", "apiVersion": API_VERSION, "metadata": metadata, "spec": {}}
+    answer = answer_posted(posted, {"revision": 7}, "default")
+    assert (answer.tree["metadata"]["name"], answer.tree["status"]) == (name, {"revision": 7})

@@ -8,6 +8,7 @@ import pytest
 from mockube.apimachinery.groups import CONTROL
 from mockube.apiserver.control.effects import EFFECTS
 from mockube.apiserver.control.fault_objects import _EFFECTS, FAULT, Faults
+from mockube.apiserver.control.fault_summary import summary
 from mockube.apiserver.control.faults import FaultInjector
 from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
@@ -94,3 +95,32 @@ async def test_reader_waits_for_the_hits_before_it_and_not_for_those_that_follow
 
 def test_every_effect_has_a_schema():
     assert {effect.name for effect in EFFECTS} - _EFFECTS.keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("spec", "shown"),
+    [
+        pytest.param(
+            {"match": {"user": "ada", "verbs": ["get", "list"]}, "refuse": {"status": 409, "message": "no"}},
+            {"effect": "refuse 409", "requests": "user=ada verbs=get,list"},
+            id="criteria",
+        ),
+        pytest.param(
+            {"cut": {"when": "after"}, "delay": {"seconds": 2.5}, "times": 3},
+            {"effect": "delay 2.5s, cut after", "requests": "all of users", "left": "1/3"},
+            id="several effects",
+        ),
+        pytest.param(
+            {"match": {"resource": "pods"}, "hold": {"untilWrite": True, "seconds": 60}},
+            {"effect": "hold 60s until write", "requests": "resource=pods"},
+            id="condition of its end",
+        ),
+        pytest.param(
+            {"match": {"node": "node-1"}, "partition": {}},
+            {"effect": "partition", "requests": "node=node-1"},
+            id="partition",
+        ),
+    ],
+)
+def test_table_shows_what_a_fault_does(spec, shown):
+    assert summary({"spec": spec, "status": {"hits": 2}}) == shown

@@ -115,7 +115,9 @@ def test_unknown_json_is_refused(text, problem):
 @pytest.mark.parametrize(
     ("fault", "problem"),
     [
-        pytest.param(Fault(), "a fault needs one of delay, cut, refuse, steal, stale", id="no effect"),
+        pytest.param(
+            Fault(), "a fault needs one of delay, cut, refuse, repeat, steal, stale", id="no effect"
+        ),
         pytest.param(Fault(delay=Delay(seconds=-1)), "delay is 0 or more seconds, not -1", id="delay"),
         pytest.param(Fault(delay=Delay(seconds=float("nan"))), "delay is 0 or more seconds", id="no number"),
         pytest.param(Fault(cut=Cut(when="now")), "cut must be", id="cut"),

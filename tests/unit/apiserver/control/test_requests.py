@@ -1,6 +1,7 @@
 """Recorded requests as objects, without a server."""
 
 import asyncio
+from contextlib import aclosing
 from types import SimpleNamespace
 
 import orjson
@@ -28,13 +29,18 @@ def request_for(path, *, watch=False):
     return request
 
 
+def context_of(user, selector=""):
+    parameters = {"fieldSelector": selector}
+    return SimpleNamespace(user=User(name=user), parameter=lambda name: parameters.get(name, ""))
+
+
 async def test_list_has_no_request_that_ends_after_its_version(recorder):
     for number in range(QUICK_SLICE):
         recorder.end(recorder.begin(request_for(f"/version/{number}")), 200, 0, 0.0)
     watch = recorder.begin(request_for("/api/v1/pods", watch=True))
     cluster = SimpleNamespace(layout=SimpleNamespace(root=b"/"), clock=SteppedClock())
     requests = Requests(recorder, cluster, SimpleNamespace(generation=0))
-    listing = asyncio.create_task(requests.all(SimpleNamespace(user=User(name="alice"))))
+    listing = asyncio.create_task(requests.all(context_of("alice")))
     await yield_to_loop(1)
     assert not listing.done()
     recorder.end(watch, 200, 0, 0.0)
@@ -42,6 +48,28 @@ async def test_list_has_no_request_that_ends_after_its_version(recorder):
     assert version == recorder.newest - 1
     assert max(stored.revision for stored in objects) == version
     assert "status" not in orjson.loads(objects[-1].value)
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        pytest.param("", 4, id="nothing"),
+        pytest.param("user=alice", 4, id="its own user"),
+        pytest.param("user=bob", 0, id="another user"),
+        pytest.param("user!=alice", 4, id="all but one"),
+        pytest.param("user", 4, id="invalid"),
+    ],
+)
+async def test_only_requests_of_the_selected_user_are_built(recorder, selector, expected):
+    for number in range(4):
+        recorder.end(recorder.begin(request_for(f"/version/{number}")), 200, 0, 0.0)
+    cluster = SimpleNamespace(layout=SimpleNamespace(root=b"/"), clock=SteppedClock())
+    requests = Requests(recorder, cluster, SimpleNamespace(generation=0))
+    context = context_of("alice", selector)
+    _, listed = await requests.all(context)
+    async with aclosing(requests.follow(0, context)) as batches:
+        version, records = await anext(batches)
+    assert (len(listed), len(records), version) == (expected, expected, recorder.newest)
 
 
 WEBHOOK = 'admission webhook "w.example" denied the request: the value is hunter2'

@@ -5,7 +5,12 @@ import re
 import pytest
 
 from mockube.apiserver.control.matching import Match
-from mockube.apiserver.control.served_names import check_requests, check_resource
+from mockube.apiserver.control.served_names import (
+    check_requests,
+    check_resource,
+    unserved_kind,
+    unserved_resource,
+)
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource, Subresource
 
 LOG = Subresource(name="log", verbs=("get",))
@@ -170,3 +175,36 @@ def test_criteria_that_a_request_can_meet_are_accepted(criteria):
 def test_criteria_that_no_request_can_meet_are_refused(criteria, problem):
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         check_requests(Match(**criteria), SERVED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "warning"),
+    [
+        ("Pod", ""),
+        ("Podd", 'no kind "Podd" is served: did you mean "Pod"?'),
+        ("pods", 'no kind "pods" is served: did you mean "Pod"?'),
+        ("Shop", 'no kind "Shop" is served'),
+    ],
+)
+def test_kind_that_is_not_served(kind, warning):
+    assert unserved_kind(kind, SERVED) == warning
+
+
+@pytest.mark.parametrize(
+    ("name", "with_group", "suggestion"),
+    [
+        pytest.param("pods", False, None, id="served"),
+        pytest.param("deployments", False, None, id="served in a group"),
+        pytest.param("deployments.apps", True, None, id="served with its group"),
+        pytest.param("pod", False, "pods", id="singular"),
+        pytest.param("deploy", True, "deployments.apps", id="short name"),
+        pytest.param("deployments", True, "deployments.apps", id="without its group"),
+        pytest.param("deployments.apps", False, "deployments", id="with a group"),
+        pytest.param("pods/status", False, "pods,subresource=status", id="with a subresource"),
+        pytest.param("shops", False, "", id="unknown"),
+    ],
+)
+def test_resource_that_is_not_served(name, with_group, suggestion):
+    warning = unserved_resource(name, SERVED, with_group=with_group)
+    end = f": did you mean resource={suggestion}?" if suggestion else ""
+    assert warning == ("" if suggestion is None else f'no resource "{name}" is served{end}')

@@ -112,3 +112,27 @@ async def test_switch_of_protocols_that_was_not_requested_is_an_error(headers, m
     status, _, body = await proxied(b"HTTP/1.1 101 Switching Protocols\r\n" + headers + b"\r\nraw bytes")
     assert status == b"HTTP/1.1 500 Internal Server Error"
     assert orjson.loads(body)["message"] == message
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        pytest.param(b"Content-Type: text/html; charset=utf-8\r\n", b'<a href="/proxy/x">', id="page"),
+        pytest.param(b"Content-Type: text/plain\r\n", b"<a href=/x>", id="text"),
+        pytest.param(b"Content-Type: text/html\r\nLocation: /y\r\n", b"<a href=/x>", id="redirect"),
+        pytest.param(b"Content-Type: text/html\r\nContent-Encoding: br\r\n", b"<a href=/x>", id="unknown"),
+    ],
+)
+async def test_links_are_rewritten_in_pages_only(headers, body):
+    page = b"Content-Length: 11\r\n\r\n<a href=/x>"
+    status, _, received = await proxied(b"HTTP/1.1 200 OK\r\n" + headers + page)
+    assert (status, body in received) == (b"HTTP/1.1 200 OK", True)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [("/y/?q#f", "/proxy/y/?q#f"), ("http://x/y", "http://x/proxy/y"), ("/proxy/y", "/proxy/y"), ("y", "y")],
+)
+async def test_location_leads_through_the_proxy(url, expected):
+    _, headers, _ = await proxied(f"HTTP/1.1 302 Found\r\nLocation: {url}\r\n".encode() + BODY)
+    assert f"Location: {expected}".encode() in headers

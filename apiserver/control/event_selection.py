@@ -1,0 +1,68 @@
+"""Which event of a watch is selected: that with which an effect of a fault begins."""
+
+from collections.abc import Callable
+from typing import Final, Literal, TypeAlias, get_args
+
+from msgspec import Struct
+
+from mockube.apimachinery.wildcards import matches_wildcards
+from mockube.apiserver.registry.watch_stream import WatchEvent
+
+EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
+EVENT_TYPES: Final = get_args(EventType)
+MAX_SKIPPED_EVENTS: Final = 10_000
+"""Each skipped event is remembered, because a watch that resumes may get it again."""
+
+
+class EventSelector(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Criteria of an event, which all have to match, as plain data. The objects with which a watch begins are no events."""
+
+    types: tuple[str, ...] = ()
+    namespace: str | None = None
+    name: str = ""
+    skip: int = 0
+    """How many matching events come before it."""
+
+    def matches(self, type_: str, namespace: str, name: str) -> bool:
+        return (
+            (not self.types or type_ in self.types)
+            and (self.namespace is None or matches_wildcards(namespace, self.namespace))
+            and (not self.name or matches_wildcards(name, self.name))
+        )
+
+
+class SelectedEvent(Struct, frozen=True, kw_only=True):
+    """An event that was selected."""
+
+    type: str
+    namespace: str
+    name: str
+    revision: int
+
+
+class FirstEvent:
+    """The event that a selector selects. Several watches may get it, and count it once."""
+
+    def __init__(self, selector: EventSelector, on_found: Callable[[], None]) -> None:
+        self._selector, self._on_found = selector, on_found
+        self._skipped: set[tuple[bytes, int]] = set()
+        """The keys and revisions of the events before it."""
+        self.found: SelectedEvent | None = None
+
+    def precedes(self, event: WatchEvent, prefix: bytes) -> bool:
+        """Return whether an event of a watch of a resource is the selected one, or comes after it."""
+        stored, change = event.stored, event.change
+        if stored is None or change is None:
+            return False
+        if self.found is not None:
+            return change.revision >= self.found.revision
+        namespace, _, name = stored.key.removeprefix(prefix).decode(errors="replace").rpartition("/")
+        at = stored.key, change.revision
+        if at in self._skipped or not self._selector.matches(event.kind, namespace, name):
+            return False
+        if len(self._skipped) < self._selector.skip:
+            self._skipped.add(at)
+            return False
+        self.found = SelectedEvent(type=event.kind, namespace=namespace, name=name, revision=change.revision)
+        self._on_found()
+        return True
