@@ -65,6 +65,7 @@ def _kubelet_settings(context: Context) -> KubeletSettings:
         attaches_volumes=_ATTACH_DETACH in names,
         installation=simulation.installation,
         cluster_dns=simulation.cluster_dns,
+        balancers=context.options.networks.load_balancer_cidr,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_ZONE
 from mockube.client import kinds
 from mockube.client.cache.informer import Informers
 from mockube.client.cache.store import Change
@@ -142,6 +143,9 @@ class InformerView:
         nodes = self._informers.of(kinds.NODES).lister.by_index(_BY_ADDRESS, _canonical(address))
         return nodes[0] if nodes else None
 
+    def zone_of(self, node: str) -> str:
+        return _zone_of(self._informers.of(kinds.NODES).lister.get("", node))
+
     def control_plane_node(self) -> ReadOnlyTree | None:
         """Return the node of the API server; None if that is not one of the cluster's."""
         nodes = self._informers.of(kinds.NODES).lister.by_index(_CONTROL_PLANE, _CONTROL_PLANE)
@@ -221,6 +225,9 @@ class RulesOfNode:
     def node_at(self, address: str) -> ReadOnlyTree | None:
         return self._present.node_at(address)
 
+    def zone_of(self, node: str) -> str:
+        return self._present.zone_of(node)
+
     def pods_on_host(self, node: str) -> Sequence[ReadOnlyTree]:
         return self._present.pods_on_host(node)
 
@@ -292,11 +299,17 @@ def _roles_of_node(node: ReadOnlyTree) -> Iterable[str]:
     return (_CONTROL_PLANE,) if _CONTROL_PLANE in meta.labels(node) else ()
 
 
+def _zone_of(node: ReadOnlyTree | None) -> str:
+    return "" if node is None else meta.labels(node).get(LABEL_ZONE, "")
+
+
 def _addresses_of_service(service: ReadOnlyTree) -> Iterable[str]:
     spec = service.get("spec") or {}
     balanced = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     addresses = (*(spec.get("clusterIPs") or (spec.get("clusterIP"),)), *(spec.get("externalIPs") or ()))
-    for text in (*addresses, *(entry.get("ip") for entry in balanced)):
+    # Nodes leave addresses with the mode Proxy to the load balancer.
+    virtual = (entry.get("ip") for entry in balanced if entry.get("ipMode") != "Proxy")
+    for text in (*addresses, *virtual):
         if text and text != "None":
             yield _canonical(text)
 

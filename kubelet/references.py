@@ -101,10 +101,10 @@ class ReferenceLoader:
         node = self._nodes.get("", pod["spec"].get("nodeName") or "") or {}
         volumes = [*mounted_volumes(pod, container)]
         return References(
-            config_maps=await self._load(kinds.CONFIG_MAPS, namespace, maps),
-            secrets=await self._load(kinds.SECRETS, namespace, secrets),
-            services=await self._services(
-                namespace, links=pod["spec"].get("enableServiceLinks") is not False
+            config_maps=await load_objects(self._client, kinds.CONFIG_MAPS, namespace, maps),
+            secrets=await load_objects(self._client, kinds.SECRETS, namespace, secrets),
+            services=await load_services(
+                self._client, namespace, has_links=pod["spec"].get("enableServiceLinks") is not False
             ),
             storage=await self._storage(pod, volumes),
             tokens={
@@ -124,13 +124,6 @@ class ReferenceLoader:
             cluster_dns=self._cluster_dns,
         )
 
-    async def _load(self, resource: AnyResource, namespace: str, names: set[str]) -> dict[str, ReadOnlyTree]:
-        objects: dict[str, ReadOnlyTree] = {}
-        for name in sorted(names):
-            with suppress(NotFound):
-                objects[name] = await self._client.get(resource, Key(namespace, name))
-        return objects
-
     async def _storage(
         self, pod: ReadOnlyTree, volumes: Sequence[ReadOnlyTree]
     ) -> dict[tuple[str, str], ReadOnlyTree]:
@@ -138,11 +131,12 @@ class ReferenceLoader:
         names = {claim_name(pod, volume) for volume in volumes if is_claim(volume)}
         if not names:
             return {}
-        claims = await self._load(kinds.PERSISTENT_VOLUME_CLAIMS, meta.namespace(pod), names)
+        client, claim_kind, namespace = self._client, kinds.PERSISTENT_VOLUME_CLAIMS, meta.namespace(pod)
+        claims = await load_objects(client, claim_kind, namespace, names)
         origins = {cloned_claim(claim) for claim in claims.values()} - {"", *names}
-        claims |= await self._load(kinds.PERSISTENT_VOLUME_CLAIMS, meta.namespace(pod), origins)
+        claims |= await load_objects(client, claim_kind, namespace, origins)
         bound = {claim["spec"].get("volumeName") or "" for claim in claims.values()} - {""}
-        persistent = await self._load(kinds.PERSISTENT_VOLUMES, "", bound)
+        persistent = await load_objects(client, kinds.PERSISTENT_VOLUMES, "", bound)
         return {
             **{(kinds.PERSISTENT_VOLUME_CLAIMS.plural, name): claim for name, claim in claims.items()},
             **{(kinds.PERSISTENT_VOLUMES.plural, name): volume for name, volume in persistent.items()},
@@ -151,15 +145,6 @@ class ReferenceLoader:
     async def _bundles(self) -> list[ReadOnlyTree]:
         page = await self._client.list(kinds.CLUSTER_TRUST_BUNDLES)
         return [*page.items]
-
-    async def _services(self, namespace: str, *, links: bool) -> list[ReadOnlyTree]:
-        services: list[ReadOnlyTree] = []
-        with suppress(NotFound):
-            services.append(await self._client.get(kinds.SERVICES, Key("default", "kubernetes")))
-        if links:
-            service_list = await self._client.list(kinds.SERVICES, namespace, limit=MAX_SERVICES)
-            services += [service for service in service_list.items if meta.name(service) != "kubernetes"]
-        return services
 
     async def _token(self, pod: ReadOnlyTree, audience: str, seconds: int) -> str | None:
         account = Key(meta.namespace(pod), pod["spec"].get("serviceAccountName") or "default")
@@ -178,6 +163,28 @@ class ReferenceLoader:
             return None
         token = (answer.get("status") or {}).get("token")
         return None if token is None else str(token)
+
+
+async def load_objects(
+    client: Client, resource: AnyResource, namespace: str, names: set[str]
+) -> dict[str, ReadOnlyTree]:
+    """Return the objects of some names that exist."""
+    objects: dict[str, ReadOnlyTree] = {}
+    for name in sorted(names):
+        with suppress(NotFound):
+            objects[name] = await client.get(resource, Key(namespace, name))
+    return objects
+
+
+async def load_services(client: Client, namespace: str, *, has_links: bool) -> list[ReadOnlyTree]:
+    """Return the Services in the variables of a pod: that of the API server, and with links those of its namespace."""
+    services: list[ReadOnlyTree] = []
+    with suppress(NotFound):
+        services.append(await client.get(kinds.SERVICES, Key("default", "kubernetes")))
+    if has_links:
+        service_list = await client.list(kinds.SERVICES, namespace, limit=MAX_SERVICES)
+        services += [service for service in service_list.items if meta.name(service) != "kubernetes"]
+    return services
 
 
 class PodReferences:

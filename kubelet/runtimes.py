@@ -163,7 +163,7 @@ class ChosenRuntime:
     def listener(
         self, pod: ReadOnlyTree, port: int, *, simulated: bool = True, source: str = "127.0.0.1"
     ) -> PortConnection | None:
-        connect = self._processes.listener(pod, port)
+        connect = self._processes.listener(pod, port, source=source)
         if connect is None and all(
             self._processes.runs(pod, each["name"]) for each in pod["spec"]["containers"]
         ):
@@ -265,14 +265,13 @@ def _make_containers(context: KubeletContext) -> Containers:
 async def _drops_api_server(view: InformerView, pod: ReadOnlyTree, port: int) -> bool:
     """Return whether NetworkPolicies keep the API server out, whose packets come from a control-plane node.
 
-    Nothing keeps the node of a pod out of it. Without a control-plane node the API server is outside of the cluster's network.
+    Without a control-plane node the API server is outside of the cluster's network.
     """
     await view.wait_synced()
     node = view.control_plane_node()
-    target = peer_of(pod)
-    if node is None or meta.name(node) == target.node:
+    if node is None:
         return False
-    return not is_allowed(view, Peer(address=internal_ip(node), node=meta.name(node)), target, port)
+    return not is_allowed(view, Peer(address=internal_ip(node), node=meta.name(node)), peer_of(pod), port)
 
 
 def _runs_without_program(pod: ReadOnlyTree, name: str) -> bool:
@@ -286,7 +285,7 @@ def _pod_network(context: KubeletContext) -> "PodNetwork | None":
         return None
     from mockube.container_runtime.pod_network.network import PodNetwork  # noqa: PLC0415 - for few
 
-    return PodNetwork(context.clock)
+    return PodNetwork(context.clock, settings.balancers)
 
 
 def _process_runtime(

@@ -50,6 +50,8 @@ class KubeletSettings(Struct, frozen=True, kw_only=True):
     installation: Installation = NOTHING_INSTALLED
     cluster_dns: str = CLUSTER_DNS
     """The address of the cluster's name server."""
+    balancers: str = ""
+    """The range of the addresses of load balancers."""
 
 
 class KubeletContext(ComponentContext, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.client.resources import Key
+from mockube.container_runtime.simulated.network.services import is_in_source_ranges, source_ranges
 
 NAME: Final = "service-publisher"
 RECORD: Final = Key(NAMESPACE_SYSTEM, "mockube-published-ports")
@@ -108,6 +109,14 @@ def candidates(port: int) -> tuple[int, ...]:
     """Return the ports of this machine that may stand for a port, the first one that can be had."""
     replacement = port + UNPRIVILEGED
     return (port, replacement, ANY_PORT) if port < 1024 else (port, ANY_PORT)
+
+
+def problem_of_client(service: ReadOnlyTree, address: str) -> str:
+    """Return why the load balancer of a Service does not answer a client; "" if it does."""
+    if is_in_source_ranges(service, address):
+        return ""
+    ranges = ", ".join(source_ranges(service))
+    return f"no answer to {address}, which is not in the Service's loadBalancerSourceRanges: {ranges}"
 
 
 def _balancer_address(service: ReadOnlyTree, address: str, balancers: str) -> str:

@@ -42,6 +42,8 @@ def certificate_of(secret: ReadOnlyTree | None) -> Certificate:
         names = _names(x509.load_pem_x509_certificates(chain)[0])
         return Certificate(tls_context_of_pair(chain, key), names)
     except (ValueError, IndexError, ssl.SSLError) as error:
+        if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
+            return Certificate(None, frozenset(), "has a key that is not that of its certificate")
         return Certificate(None, frozenset(), f"is no certificate with its key: {error}")
 
 

@@ -1,7 +1,7 @@
 """Which HTTPRoutes are attached to which listeners of Gateways, and the status of both. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
@@ -15,6 +15,21 @@ from .gateway_routing import BackendChoice, RouteMatch, matches_of, shared_host
 
 _PROTOCOLS: Final = ("HTTP", "HTTPS")
 _KIND: Final = {"group": GROUP, "kind": "HTTPRoute"}
+_RESOLVED: Final = "ResolvedRefs"
+_MESSAGES: Final = {
+    "NoMatchingParent": "the Gateway has no listener with the sectionName and port of the reference",
+    "NotAllowedByListeners": "no listener allows HTTPRoutes of this namespace: its allowedRoutes or protocol exclude them",
+    "NoMatchingListenerHostname": "no hostname of the route is one of the listeners",
+    "UnsupportedProtocol": "only listeners with the protocol HTTP or HTTPS are served",
+}
+"""What reasons of conditions mean."""
+
+
+class ReferenceProblem(NamedTuple):
+    """Why a reference to a Secret or a Service is not followed."""
+
+    reason: str
+    message: str
 
 
 class Cluster(Struct, frozen=True, kw_only=True):
@@ -32,7 +47,8 @@ class Parent(Struct, frozen=True, kw_only=True):
     reference: ReadOnlyTree
     reason: str
     """Accepted, or why it is not."""
-    backends_reason: str
+    backends_problem: ReferenceProblem | None
+    """What is wrong with the first backend that is not found."""
     listeners: Sequence[str]
     """The names of the listeners to which the route is attached."""
     matches: Sequence[RouteMatch] = ()
@@ -45,7 +61,8 @@ def parents_of(
     namespace, spec = meta.namespace(route), route.get("spec") or {}
     declared: Sequence[ReadOnlyTree] = spec.get("rules") or ({},)
     rules = [(rule, [*_backends(route, rule, cluster)]) for rule in declared]
-    reasons = [reason for _, backends in rules for _, reason in backends if reason]
+    problems = (problem for _, backends in rules for _, problem in backends if problem is not None)
+    first_problem = next(problems, None)
     for reference in spec.get("parentRefs") or ():
         if reference.get("group", GROUP) != GROUP or reference.get("kind", "Gateway") != "Gateway":
             continue
@@ -69,7 +86,7 @@ def parents_of(
         yield Parent(
             reference=reference,
             reason=reason,
-            backends_reason=next(iter(reasons), "ResolvedRefs"),
+            backends_problem=first_problem,
             listeners=[*dict.fromkeys(listener["name"] for listener, _ in attached)],
             matches=matches,
         )
@@ -122,24 +139,38 @@ def _allows(listener: ReadOnlyTree, route: ReadOnlyTree, gateway: ReadOnlyTree, 
 
 def _backends(
     route: ReadOnlyTree, rule: ReadOnlyTree, cluster: Cluster
-) -> Iterator[tuple[BackendChoice, str]]:
+) -> Iterator[tuple[BackendChoice, ReferenceProblem | None]]:
     """Yield the backends of a rule, each with what is wrong with its reference."""
     for reference in rule.get("backendRefs") or ():
-        backend, reason = _backend(route, reference, cluster)
+        backend, problem = _backend(route, reference, cluster)
         weight = reference.get("weight", 1)
-        yield BackendChoice(backend=backend, weight=weight, filters=reference.get("filters") or ()), reason
+        yield BackendChoice(backend=backend, weight=weight, filters=reference.get("filters") or ()), problem
 
 
-def _backend(route: ReadOnlyTree, reference: ReadOnlyTree, cluster: Cluster) -> tuple[Backend | None, str]:
+def _backend(
+    route: ReadOnlyTree, reference: ReadOnlyTree, cluster: Cluster
+) -> tuple[Backend | None, ReferenceProblem | None]:
     if reference.get("group") or reference.get("kind", "Service") != "Service":
-        return None, "InvalidKind"
+        kind = reference.get("kind", "Service")
+        return None, ReferenceProblem(
+            "InvalidKind", f"the backend {reference['name']} is a {kind}, and no Service"
+        )
     namespace = reference.get("namespace") or meta.namespace(route)
     target = ("", "Service", namespace, reference["name"])
     if not is_granted((GROUP, "HTTPRoute", meta.namespace(route)), target, cluster.grants):
-        return None, "RefNotPermitted"
+        return None, not_permitted("service", namespace, reference["name"])
     if cluster.service(namespace, reference["name"]) is None:
-        return None, "BackendNotFound"
-    return (namespace, reference["name"], reference.get("port") or 0), ""
+        return None, ReferenceProblem(
+            "BackendNotFound", f'service "{namespace}/{reference["name"]}" does not exist'
+        )
+    return (namespace, reference["name"], reference.get("port") or 0), None
+
+
+def not_permitted(kind: str, namespace: str, name: str) -> ReferenceProblem:
+    message = (
+        f'{kind} "{namespace}/{name}" is in another namespace, where no ReferenceGrant allows the reference'
+    )
+    return ReferenceProblem("RefNotPermitted", message)
 
 
 def is_granted(
@@ -195,9 +226,13 @@ def _condition(  # noqa: PLR0913 - the fields of a condition
 
 
 def gateway_status(
-    gateway: ReadOnlyTree, address: str, attached: Mapping[str, int], problems: Mapping[str, str], now: str
+    gateway: ReadOnlyTree,
+    address: str,
+    attached: Mapping[str, int],
+    problems: Mapping[str, ReferenceProblem],
+    now: str,
 ) -> dict[str, Any]:
-    """Return the status of a Gateway. `attached` are the numbers of routes by listener, `problems` reasons of certificates."""
+    """Return the status of a Gateway. `attached` are the numbers of routes by listener, `problems` those of certificates by listener."""
     present, generation = gateway.get("status") or {}, meta.generation(gateway)
     old_listeners: dict[str, ReadOnlyTree] = {each["name"]: each for each in present.get("listeners") or ()}
     listeners = []
@@ -205,12 +240,15 @@ def gateway_status(
         name = listener["name"]
         old = old_listeners[name].get("conditions") or () if name in old_listeners else ()
         is_known = listener.get("protocol") in _PROTOCOLS
-        problem = problems.get(name, "")
+        problem = problems.get(name)
+        is_served = is_known and problem is None
+        reason = "Accepted" if is_known else "UnsupportedProtocol"
+        message = problem.message if problem is not None else _MESSAGES.get(reason, "")
         facts = (
-            ("Accepted", "Accepted" if is_known else "UnsupportedProtocol", is_known),
-            ("Conflicted", "NoConflicts", False),
-            ("Programmed", "Programmed" if is_known and not problem else "Invalid", is_known and not problem),
-            ("ResolvedRefs", problem or "ResolvedRefs", not problem),
+            ("Accepted", reason, _MESSAGES.get(reason, ""), is_known),
+            ("Conflicted", "NoConflicts", "", False),
+            ("Programmed", "Programmed" if is_served else "Invalid", message, is_served),
+            (_RESOLVED, *(problem or (_RESOLVED, "")), problem is None),
         )
         listeners.append(
             {
@@ -218,8 +256,8 @@ def gateway_status(
                 "supportedKinds": [_KIND] if is_known else [],
                 "attachedRoutes": attached.get(name, 0),
                 "conditions": [
-                    _condition(old, kind, reason, "", holds=holds, generation=generation, now=now)
-                    for kind, reason, holds in facts
+                    _condition(old, kind, reason, message, holds=holds, generation=generation, now=now)
+                    for kind, reason, message, holds in facts
                 ],
             }
         )
@@ -251,18 +289,18 @@ def route_status(
         reference = parent.reference
         controller = controllers(Key(reference.get("namespace") or namespace, reference["name"]))
         old = _conditions_of(present, reference)
-        is_resolved = parent.backends_reason == "ResolvedRefs"
+        problem = parent.backends_problem
         facts = (
-            ("Accepted", parent.reason, parent.reason == "Accepted"),
-            ("ResolvedRefs", parent.backends_reason, is_resolved),
+            ("Accepted", parent.reason, _MESSAGES.get(parent.reason, ""), parent.reason == "Accepted"),
+            (_RESOLVED, *(problem or (_RESOLVED, "")), problem is None),
         )
         own.append(
             {
                 "parentRef": reference,
                 "controllerName": controller,
                 "conditions": [
-                    _condition(old, kind, reason, "", holds=holds, generation=generation, now=now)
-                    for kind, reason, holds in facts
+                    _condition(old, kind, reason, message, holds=holds, generation=generation, now=now)
+                    for kind, reason, message, holds in facts
                 ],
             }
         )

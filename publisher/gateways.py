@@ -20,8 +20,10 @@ from .certificates import Certificate, certificate_of
 from .gateway_attachment import (
     Cluster,
     Parent,
+    ReferenceProblem,
     gateway_status,
     is_granted,
+    not_permitted,
     parents_of,
     route_status,
 )
@@ -46,6 +48,7 @@ CONTROLLERS: Final = frozenset(
 )
 """The controllers whose Gateways are served: mockube's own, that of the documentation, and those that do not run here."""
 _USER: Final = "gateway"
+_BAD_CERTIFICATE: Final = "InvalidCertificateRef"
 _READY: Final = ("gateways", "httproutes", "gatewayclasses")
 
 
@@ -194,26 +197,29 @@ class Gateways:
         }
         await self._write_status(GATEWAY_CLASSES, gateway_class, {"conditions": [accepted]})
 
-    async def _load_certificates(self, key: Key, gateway: ReadOnlyTree) -> dict[str, str]:
-        """Load the certificates of a Gateway's listeners; return the reason for each that has none."""
-        problems, loaded = dict[str, str](), list[tuple[str, Certificate]]()
+    async def _load_certificates(self, key: Key, gateway: ReadOnlyTree) -> dict[str, ReferenceProblem]:
+        """Load the certificates of a Gateway's listeners; return why a listener has none, by its name."""
+        problems, loaded = dict[str, ReferenceProblem](), list[tuple[str, Certificate]]()
         for listener in gateway["spec"].get("listeners") or ():
             if listener.get("protocol") != "HTTPS":
                 continue
             reference = next(iter((listener.get("tls") or {}).get("certificateRefs") or ()), None)
             if reference is None:
-                problems[listener["name"]] = "InvalidCertificateRef"
+                problems[listener["name"]] = ReferenceProblem(
+                    _BAD_CERTIFICATE, "tls.certificateRefs is empty"
+                )
                 continue
             secret = Key(reference.get("namespace") or key.namespace, reference["name"])
             if not is_granted((GROUP, "Gateway", key.namespace), ("", "Secret", *secret), self._all_grants()):
-                problems[listener["name"]] = "RefNotPermitted"
+                problems[listener["name"]] = not_permitted("secret", *secret)
                 continue
             try:
                 certificate = certificate_of(await self._context.client.get(SECRETS, secret))
             except NotFound:
                 certificate = certificate_of(None)
             if certificate.problem:
-                problems[listener["name"]] = "InvalidCertificateRef"
+                text = f'secret "{secret.namespace}/{secret.name}" {certificate.problem}'
+                problems[listener["name"]] = ReferenceProblem(_BAD_CERTIFICATE, text)
             else:
                 loaded.append(((listener.get("hostname") or "").lower(), certificate))
         self._certificates[key] = loaded

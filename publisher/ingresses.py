@@ -8,6 +8,7 @@ from typing import Any, Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_INGRESS_CLASS
 from mockube.client.cache.store import Change
 from mockube.client.kinds import INGRESS_CLASSES, INGRESSES, SECRETS
 from mockube.client.queue.reconcile_loop import ReconcileLoop
@@ -22,7 +23,6 @@ from .settings import PublisherContext
 from .sockets import SocketConnection
 
 NAME: Final = "ingress-publisher"
-_DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
 _NAMES: Final = {"": NGINX, "nginx": NGINX, "traefik": TRAEFIK}
 """The controllers of classes without an object, as an add-on would bring one."""
 _USER: Final = "ingress"
@@ -98,7 +98,12 @@ class Ingresses:
         else:
             classes = self._classes.lister.all()
             found = next(
-                (each for each in classes if meta.annotations(each).get(_DEFAULT_CLASS) == "true"), None
+                (
+                    each
+                    for each in classes
+                    if meta.annotations(each).get(ANNOTATION_DEFAULT_INGRESS_CLASS) == "true"
+                ),
+                None,
             )
             if found is None and classes:
                 return ""

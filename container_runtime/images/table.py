@@ -381,13 +381,28 @@ def is_description(entry: Any) -> bool:
 @cache
 def built_in_images() -> Sequence[Image]:
     """Return the entries of the table that comes with mockube."""
-    files = (_BUILT_IN, *sorted(_FAMILIES.glob("*.yaml")))
-    return tuple(image for path in files for image in _images_of(_read(path.read_bytes())))
+    return tuple(image for data in _built_in_files() for image in _built_in_images_of(data))
 
 
 @cache
-def _built_in_table() -> Table:
-    return _by_name(built_in_images())
+def _built_in_files() -> Sequence[bytes]:
+    return tuple(path.read_bytes() for path in (_BUILT_IN, *sorted(_FAMILIES.glob("*.yaml"))))
+
+
+@cache
+def _built_in_images_of(data: bytes) -> Sequence[Image]:
+    return _images_of(_read(data))
+
+
+def _built_in_table(names: Iterable[str]) -> Table:
+    """Return a table with the images of the built-in files that contain one of the names: to read all takes longer than the start of a pod."""
+    texts = [name.encode() for name in names]
+    return _table_of_files(tuple(data for data in _built_in_files() if any(text in data for text in texts)))
+
+
+@cache
+def _table_of_files(files: Sequence[bytes]) -> Table:
+    return _by_name(image for data in files for image in _built_in_images_of(data))
 
 
 class LiveImages(Struct, frozen=True):
@@ -443,7 +458,7 @@ class ImageTable:
         if original != suffixes[0]:
             suffixes.insert(0, original)
             suffixes.insert(1, original.partition("/")[2])
-        built_in = _built_in_table()
+        built_in = _built_in_table({suffix.rpartition("/")[2] for suffix in suffixes})
         for table in (*(live.table for live in self._live.values()), self._added, built_in):
             for suffix in suffixes:
                 entry = next((entry for entry in table.get(suffix, ()) if entry.has_tag(tag)), None)

@@ -1,13 +1,17 @@
-"""Datagrams of pods: to the cluster's name server, and to addresses outside of the cluster."""
+"""Datagrams of pods: to the cluster's name server, to simulated pods, and to addresses outside of the cluster."""
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, Protocol
+
+from mockube.component_base.supervision import start
 
 MAX_RELAYS: Final = 128
-"""The pairs of a pod's port and an outer address that exchange datagrams at the same time; further ones replace the oldest."""
+"""The pairs of a pod's port and an address that exchange datagrams by this process at the same time; further ones replace the oldest."""
+MAX_WAITING: Final = 256
+"""The datagrams of one port that wait for their answer; further ones are lost."""
 MIN_SECONDS: Final = 1.0
 """How long a relay is not replaced, so that a pod that sends to all the world occupies only a part of the manager's time."""
 
@@ -22,23 +26,70 @@ class Receiver(asyncio.DatagramProtocol):
         self._receive(data, addr)
 
 
+class Relay(Protocol):
+    """What receives the datagrams of one port of a pod to one address."""
+
+    opened_at: float
+    is_used: bool
+    """Whether a datagram came since the last check."""
+
+    async def open(self, inner: socket.socket) -> None:
+        """Begin with what a socket in the cluster's namespace receives."""
+
+    def close(self) -> None: ...
+
+
+class DatagramAnswers:
+    """Answers the datagrams of one port of a pod, one after the other."""
+
+    def __init__(self, opened_at: float, reply: Callable[[bytes], Awaitable[bytes]]) -> None:
+        self.opened_at = opened_at
+        self.is_used = True
+        self._reply = reply
+        self._inner: asyncio.DatagramTransport | None = None
+        self._received: asyncio.Queue[tuple[bytes, Any]] = asyncio.Queue(MAX_WAITING)
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self, inner: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        self._inner, _ = await loop.create_datagram_endpoint(lambda: Receiver(self._receive), sock=inner)
+        self._task = start("answers to datagrams", self._answer(self._inner))
+
+    def close(self) -> None:
+        if self._inner is not None:
+            self._inner.close()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _receive(self, data: bytes, client: Any) -> None:
+        self.is_used = True
+        with suppress(asyncio.QueueFull):  # as a socket whose buffer is full
+            self._received.put_nowait((data, client))
+
+    async def _answer(self, inner: asyncio.DatagramTransport) -> None:
+        while True:
+            data, client = await self._received.get()
+            answer = await self._reply(data)
+            if answer:
+                inner.sendto(answer, client)
+
+
 class DatagramRelay:
     """Forwards the datagrams of one port of a pod to one address outside, and the answers back."""
 
-    def __init__(self, opened_at: float) -> None:
+    def __init__(self, opened_at: float, address: str, port: int) -> None:
         self.opened_at = opened_at
+        self.is_used = True
+        self._target = (address, port)
         self._inner: asyncio.DatagramTransport | None = None
         self._outer: asyncio.DatagramTransport | None = None
         self._client: Any = None
-        self.is_used = True
-        """Whether a datagram came since the last check."""
 
-    async def open(self, inner: socket.socket, address: str, port: int) -> None:
-        """Begin to forward what a socket in the cluster's namespace receives."""
+    async def open(self, inner: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         try:
             self._outer, _ = await loop.create_datagram_endpoint(
-                lambda: Receiver(self._return), remote_addr=(address, port)
+                lambda: Receiver(self._return), remote_addr=self._target
             )
         except OSError:
             inner.close()

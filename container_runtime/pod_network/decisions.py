@@ -1,6 +1,6 @@
 """Where the connections of pods lead: what the network asks of those who know the objects of the cluster."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -43,6 +43,12 @@ class Forwarded(Struct, frozen=True):
     port: int
 
 
+class Answered(Struct, frozen=True):
+    """A simulated pod answers each datagram, or sends nothing."""
+
+    reply: Callable[[bytes], Awaitable[bytes]]
+
+
 class Echoed(Struct, frozen=True):
     """The network answers echo requests in the place of a simulated pod."""
 
@@ -51,7 +57,7 @@ class ClusterNames(Struct, frozen=True):
     """The name server of the cluster answers."""
 
 
-Decision = Refusal | Direct | Served | Forwarded | Echoed | ClusterNames
+Decision = Refusal | Direct | Served | Forwarded | Answered | Echoed | ClusterNames
 
 
 class Names(Struct, frozen=True, kw_only=True):

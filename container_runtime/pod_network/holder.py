@@ -82,10 +82,16 @@ class _Holder:
             link, _ = self.add("check", ["169.254.1.2"], {})
         self.drop(link)
 
-    def add(self, name: str, addresses: Sequence[str], settings: Mapping[str, str]) -> tuple[int, list[int]]:
-        """Make the network of a pod; return the index of its link, and the namespace."""
+    def add(
+        self, name: str, addresses: Sequence[str], settings: Mapping[str, str], balancers: str = ""
+    ) -> tuple[int, list[int]]:
+        """Make the network of a pod; return the index of its link, and the namespace.
+
+        `balancers` is a range of loopback addresses that are not the pod's own, but those of load balancers.
+        """
         netlink = self._netlink
-        pod = self._make_namespace({**self._pod_settings(), **settings})
+        more = {"ipv4/conf/all/route_localnet": "1"} if balancers else {}
+        pod = self._make_namespace({**self._pod_settings(), **more, **settings})
         try:
             netlink.send(
                 self._cluster.messages, netlink.new_veth(name, _HOLDER_MAC, pod.file, "eth0", _POD_MAC)
@@ -98,6 +104,8 @@ class _Holder:
             texts.append(netlink.link_up(_ETHERNET))
             texts += [netlink.add_neighbour(_ETHERNET, gateway, _HOLDER_MAC) for gateway in gateways]
             texts += [netlink.add_route(_ETHERNET, gateway=gateway) for gateway in gateways]
+            if balancers and 4 in versions:
+                texts.append(netlink.add_route_before_own_addresses(_ETHERNET, balancers, GATEWAYS[4]))
             netlink.send(pod.messages, *texts)
             texts = [netlink.link_up(link)]
             texts += [netlink.add_neighbour(link, address, _POD_MAC) for address in addresses]

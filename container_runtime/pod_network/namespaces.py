@@ -18,6 +18,8 @@ from .netlink import NETLINK_NETFILTER
 
 _PACKET: Final = 1 << 16
 _MAX_FILES: Final = 4
+_MAX_UNANSWERED: Final = 64
+"""Requests that wait for an answer: the kernel keeps only some hundred of them, and refuses more."""
 
 
 class NetworkProblem(OSError):
@@ -44,6 +46,7 @@ class Namespaces:
         self._process: Popen[bytes] | None = None
         self._connection: socket.socket | None = None
         self._answers: deque[asyncio.Future[tuple[Any, list[int]]]] = deque()
+        self._free = asyncio.Semaphore(_MAX_UNANSWERED)
         self._user_namespace: int | None = None
         self._count = 0
         self.versions: Sequence[int] = ()
@@ -57,14 +60,22 @@ class Namespaces:
         own.setblocking(False)  # noqa: FBT003 - of the library
         self._connection = own
         asyncio.get_running_loop().add_reader(own, self._read)
+        await self._free.acquire()
         answer, files = await self._expect()
         self.versions = answer["versions"]
         self._user_namespace = files[0] if files else None
 
-    async def add(self, addresses: Sequence[str], settings: Mapping[str, str]) -> PodNamespace:
+    async def add(
+        self, addresses: Sequence[str], settings: Mapping[str, str], balancers: str = ""
+    ) -> PodNamespace:
+        """Make a namespace; in it the addresses of `balancers`, a range of loopback addresses, are those of load balancers."""
         self._count += 1
         answer, files = await self._request(
-            do="add", name=f"pod{self._count}", addresses=addresses, settings=settings
+            do="add",
+            name=f"pod{self._count}",
+            addresses=addresses,
+            settings=settings,
+            balancers=balancers,
         )
         owner = () if self._user_namespace is None else (self._user_namespace,)
         return PodNamespace(link=answer["link"], files=(*owner, *files))
@@ -104,18 +115,27 @@ class Namespaces:
         self._process.kill()
         self._process.wait()
         for future in self._answers:
+            self._free.release()
             if not future.done():
                 future.set_exception(NetworkProblem("the network of the pods has ended"))
         self._answers.clear()
 
     async def _request(self, **request: Any) -> tuple[Any, list[int]]:
+        await self._free.acquire()
+        try:
+            self._send(request)
+        except NetworkProblem:
+            self._free.release()
+            raise
+        return await self._expect()
+
+    def _send(self, request: Mapping[str, Any]) -> None:
         if self._connection is None:
             raise NetworkProblem("the network of the pods has ended")
         try:
             self._connection.send(orjson.dumps(request))
         except OSError as error:
             raise NetworkProblem(f"the network of the pods: {os.strerror(error.errno or 0)}") from error
-        return await self._expect()
 
     async def _expect(self) -> tuple[Any, list[int]]:
         future = asyncio.get_running_loop().create_future()
@@ -144,6 +164,7 @@ class Namespaces:
             self._on_lost(answer["lost"])
             return
         future = self._answers.popleft()
+        self._free.release()
         if future.done():  # nobody waits any more
             for file in files:
                 os.close(file)

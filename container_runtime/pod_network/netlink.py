@@ -23,7 +23,7 @@ _IFINFO: Final = struct.Struct("=BxHiII")
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_NET_NS_FD = 1, 3, 18, 28
 _INFO_KIND, _INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _IFA_ADDRESS, _IFA_LOCAL, _IFA_NO_DAD = 1, 2, 0x02
-_RTA_DESTINATION, _RTA_OIF, _RTA_GATEWAY, _RTN_UNICAST, _RT_TABLE_MAIN = 1, 4, 5, 1, 254
+_RTA_DESTINATION, _RTA_OIF, _RTA_GATEWAY, _RTN_UNICAST, _RT_TABLE_MAIN, _RT_TABLE_LOCAL = 1, 4, 5, 1, 254, 255
 _RTNH_ONLINK: Final = 4
 _NDA_ADDRESS, _NDA_LINK_ADDRESS, _NUD_PERMANENT = 1, 2, 0x80
 _IFF_UP: Final = 1
@@ -136,6 +136,18 @@ def add_route(index: int, *, destination: str = "", gateway: str = "") -> bytes:
         body += attribute(_RTA_DESTINATION, one.packed)
     if gateway:
         body += attribute(_RTA_GATEWAY, ip_address(gateway).packed)
+    return message(_NEW_ROUTE, body, flags=REQUEST | ACK | CREATE | EXCL)
+
+
+def add_route_before_own_addresses(index: int, destination: str, gateway: str) -> bytes:
+    """Return the message for a route to a range that the kernel would count as this machine's own, such as one of loopback addresses."""
+    address, _, length = destination.partition("/")
+    body = struct.pack(
+        "=BBBBBBBBI", _family(address), int(length), 0, 0, _RT_TABLE_LOCAL, 4, 0, _RTN_UNICAST, _RTNH_ONLINK
+    )
+    body += attribute(_RTA_OIF, struct.pack("=i", index))
+    body += attribute(_RTA_DESTINATION, ip_address(address).packed)
+    body += attribute(_RTA_GATEWAY, ip_address(gateway).packed)
     return message(_NEW_ROUTE, body, flags=REQUEST | ACK | CREATE | EXCL)
 
 

@@ -7,6 +7,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from ipaddress import IPv4Network
 from typing import Any, Final
 
 from mockube.apimachinery import meta
@@ -19,8 +20,9 @@ from mockube.container_runtime.runtime import PortConnection
 
 from . import nftables, packet_queue
 from .accepted import AcceptedConnection
-from .datagrams import MAX_RELAYS, MIN_SECONDS, DatagramRelay, Receiver
+from .datagrams import MAX_RELAYS, MIN_SECONDS, DatagramAnswers, DatagramRelay, Receiver, Relay
 from .decisions import (
+    Answered,
     ClusterNames,
     Connections,
     Decision,
@@ -62,8 +64,10 @@ class _Attachment:
 
 
 class PodNetwork:
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, balancers: str = "") -> None:
+        """`balancers` is the range of the addresses of load balancers."""
         self._clock = clock
+        self._balancers = balancers if _is_loopback_range(balancers) else ""
         self.connections: Connections = NoConnections()
         self._on_lost: list[Callable[[ReadOnlyTree], None]] = []
         self._lock = asyncio.Lock()
@@ -81,7 +85,9 @@ class PodNetwork:
             if self.problem:
                 raise NetworkProblem(self.problem)
             if self._live is None:
-                live = _LiveNetwork(self.connections, self._clock, self._report_lost, self._report_end)
+                live = _LiveNetwork(
+                    self.connections, self._clock, self._balancers, self._report_lost, self._report_end
+                )
                 try:
                     await live.start()
                 except OSError as error:
@@ -154,11 +160,13 @@ class _LiveNetwork:
         self,
         connections: Connections,
         clock: Clock,
+        balancers: str,
         on_lost: Callable[[Sequence[ReadOnlyTree]], None],
         on_end: Callable[[], None],
     ) -> None:
         self._connections = connections
         self._clock = clock
+        self._balancers = balancers
         self._report_lost = on_lost
         self.namespaces = Namespaces(self._on_lost_link, on_end)
         self.by_link: dict[int, _Attachment] = {}
@@ -177,7 +185,7 @@ class _LiveNetwork:
         self._undecided: set[tuple[Any, ...]] = set()
         self._expected: OrderedDict[tuple[str, int], Served] = OrderedDict()
         """The connections that clients may complete, by address and port of the client."""
-        self._relays: dict[tuple[str, int, str, int], DatagramRelay] = {}
+        self._relays: dict[tuple[str, int, str, int], Relay] = {}
         self._relay_ports: dict[tuple[str, int, str, int], int] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -263,7 +271,7 @@ class _LiveNetwork:
             if not addresses:
                 raise NetworkProblem("the pod has no address")
             supported = [address for address in addresses if _version(address) in self.namespaces.versions]
-            namespace = await self.namespaces.add(supported, network_settings(pod))
+            namespace = await self.namespaces.add(supported, network_settings(pod), self._balancers)
             attachment = _Attachment(namespace, supported)
             self._by_key[_key_of(pod)] = self.by_link[namespace.link] = attachment
             for address in supported:
@@ -369,8 +377,8 @@ class _LiveNetwork:
                 return self._targets.number_of(gateway, self._listeners[version])
             case Echoed():
                 return self._targets.number_of(gateway, 0)
-            case Forwarded():
-                port = await self._open_relay(packet, decision, gateway)
+            case Forwarded() | Answered():
+                port = await self._open_relay(packet, self._relay_of(decision), gateway)
                 return self._targets.number_of(gateway, port) if port else None
             case _:
                 return None
@@ -415,33 +423,38 @@ class _LiveNetwork:
         if answer:
             transport.sendto(answer, client)
 
-    # --- datagrams to the outside
+    # --- datagrams that this process forwards or answers
 
-    async def _open_relay(self, packet: NewConnection, target: Forwarded, gateway: str) -> int:
-        """Return the port of the relay of a pod's port to an address outside; 0 if there are too many new ones."""
-        key = (packet.source, packet.source_port, target.address, target.port)
+    def _relay_of(self, decision: Forwarded | Answered) -> Relay:
+        now = self._clock.real.monotonic()
+        if isinstance(decision, Answered):
+            return DatagramAnswers(now, decision.reply)
+        return DatagramRelay(now, decision.address, decision.port)
+
+    async def _open_relay(self, packet: NewConnection, relay: Relay, gateway: str) -> int:
+        """Return the port of the relay of a pod's port to an address; 0 if there are too many new ones."""
+        key = (packet.source, packet.source_port, packet.address, packet.port)
         if key in self._relays:
             return self._relay_ports[key]
-        now = self._clock.real.monotonic()
         if len(self._relays) >= MAX_RELAYS:
             oldest = next(iter(self._relays))
-            if now - self._relays[oldest].opened_at < MIN_SECONDS:
+            if relay.opened_at - self._relays[oldest].opened_at < MIN_SECONDS:
                 return 0
             self._close_relay(oldest)
-        relay = self._relays[key] = DatagramRelay(now)
+        self._relays[key] = relay
         try:
             inner = await self.namespaces.open_socket(
                 socket.AF_INET6 if ":" in gateway else socket.AF_INET, socket.SOCK_DGRAM
             )
             inner.bind((gateway, 0))
             self._relay_ports[key] = inner.getsockname()[1]
-            await relay.open(inner, target.address, target.port)
+            await relay.open(inner)
         except BaseException:
             self._close_relay(key)
             raise
         if key not in self._relays:
             relay.close()
-            raise NetworkProblem("too many datagrams to addresses outside")
+            raise NetworkProblem("too many datagrams to different addresses")
         return self._relay_ports[key]
 
     def _close_relay(self, key: tuple[str, int, str, int]) -> None:
@@ -510,6 +523,14 @@ def network_settings(pod: ReadOnlyTree) -> dict[str, str]:
 def _key_of(pod: ReadOnlyTree) -> str:
     node = pod["spec"].get("nodeName") or ""
     return f"node/{node}" if pod["spec"].get("hostNetwork") else meta.uid(pod)
+
+
+def _is_loopback_range(cidr: str) -> bool:
+    """Return whether a range is one of loopback addresses of IPv4; the kernel of a pod sends these nowhere else."""
+    try:
+        return IPv4Network(cidr).is_loopback
+    except ValueError:
+        return False
 
 
 def _version(address: str) -> int:

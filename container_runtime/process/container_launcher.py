@@ -46,6 +46,8 @@ class Launch(NamedTuple):
     """It is process 1 of a namespace of processes."""
     shows_processes: bool = False
     """Its /proc is that of its namespace of processes."""
+    network: "tuple[str, int, int] | None" = None
+    """The host and the port of all that there is in its own network, and an open socket (see `own_network`); None for this machine's network."""
 
 
 _AS_THIS_PROCESS = Launch()
@@ -69,7 +71,8 @@ _SELF = (sys.executable, "-I", "-S", str(_FOLDER / Path(__file__).name))
 
 def _execute(launch: Launch, command: list[str], parent: int) -> None:
     launcher = _import_script("launcher", COMPONENT_BASE)
-    _close_others([*launch.namespaces, *([launch.status] if launch.status >= 0 else ())])
+    channels = [] if launch.network is None else [launch.network[2]]
+    _close_others([*launch.namespaces, *channels, *([launch.status] if launch.status >= 0 else ())])
     try:
         _enter_namespaces(launch)
     except OSError as error:
@@ -99,6 +102,8 @@ def _enter_namespaces(launch: Launch) -> None:
     mount_namespace = _import_script("mount_namespace", _FOLDER)
     folder = os.getcwd()  # noqa: PTH109 - an argument of functions that know no pathlib
     namespaces.enter(launch.namespaces)
+    if launch.network is not None:
+        _import_script("own_network", _FOLDER).enter(namespaces.unshare, *launch.network)
     if launch.hostname:
         namespaces.set_hostname(launch.hostname)
     if launch.status >= 0:

@@ -8,6 +8,7 @@ from typing import Final
 
 from mockube.apimachinery.hosts import LOCAL, is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.config.environment import hostname_of
 from mockube.container_runtime.config.network_files import hosts_file, resolver_file
 from mockube.container_runtime.pod_network.name_server import RESOLVER_FILE, machine_servers
 from mockube.container_runtime.pod_network.namespaces import NetworkProblem
@@ -82,6 +83,7 @@ def network_files(pod: ReadOnlyTree, cluster_dns: str) -> dict[str, str]:
     """Return the files about names of a pod with a network of its own, by their paths."""
     servers = [server for server in machine_servers(RESOLVER_FILE) if not _is_local(server)]
     return {
+        "/etc/hostname": f"{hostname_of(pod)}\n",
         "/etc/hosts": hosts_file(pod),
         "/etc/resolv.conf": resolver_file(pod, cluster_dns, servers),
         "/etc/nsswitch.conf": _name_sources(_NAME_SOURCES),

@@ -54,19 +54,23 @@ class InterruptiblePause:
         self._interrupted.set()
         return self._is_sleeping
 
-    async def sleep(self, seconds: float) -> float | None:
-        """Sleep; return the time after which an interrupt has ended the sleep, None without one."""
+    async def sleep(self, seconds: float, clock: Clock) -> float | None:
+        """Sleep by a clock; return the time after which an interrupt has ended the sleep, None without one."""
         if not self._host.has_terminal:  # Nobody can interrupt it.
-            await self._clock.sleep(seconds)
-            return None
+            return await _sleep(seconds, clock)
         begin = self._clock.monotonic()
         self._interrupted.clear()
         self._is_sleeping = True
         try:
-            await run_until(self._interrupted.wait(), self._clock.sleep(seconds))
+            await run_until(self._interrupted.wait(), clock.sleep(seconds))
         finally:
             self._is_sleeping = False
         return self._clock.monotonic() - begin if self._interrupted.is_set() else None
+
+
+async def _sleep(seconds: float, clock: Clock) -> float | None:
+    await clock.sleep(seconds)
+    return None
 
 
 async def execute(  # noqa: PLR0913 - each argument is a dependency
@@ -102,17 +106,16 @@ async def run_to_end(  # noqa: PLR0913 - each argument is a dependency
     pace: ClientPace,
     network: NetworkCaller,
     after_sleep: Callable[[], Awaitable[None]] | None = None,
-    sleep: Callable[[float], Awaitable[float | None]] | None = None,
+    sleep: Callable[[float, Clock], Awaitable[float | None]] = _sleep,
     *,
     on_work: Callable[[], None] = lambda: None,
 ) -> int:
     """Execute a command to its end; return its exit code. `network` answers its use of the network.
 
-    `sleep` replaces the clock's, and returns the time after which a signal has ended it, or None. `on_work` is called while a command
+    `sleep` sleeps by a clock, and returns the time after which a signal has ended it, or None. `on_work` is called while a command
     works on and on.
     """
     CLIENT.set(pace)
-    wait: Callable[[float], Awaitable[float | None]] = sleep or pace.clock.sleep
     reply: bytes | None = None
     commands = 0
     short_sleeps = 0.0
@@ -140,7 +143,7 @@ async def run_to_end(  # noqa: PLR0913 - each argument is a dependency
                     seconds = min(effect.seconds + short_sleeps, max_seconds)
                     # The pace knows the short sleeps already.
                     with pace.waiting(min(effect.seconds, max_seconds), effect.cores):
-                        slept = await wait(seconds)
+                        slept = await sleep(seconds, pace.clock.routine if effect.is_routine else pace.clock)
                     if slept is None and seconds < effect.seconds and effect.watches_files:
                         slept = seconds
                     short_sleeps, reply = 0.0, None if slept is None else str(slept).encode()

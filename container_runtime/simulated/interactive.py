@@ -184,13 +184,13 @@ class InteractiveRun:
         """Record the end of a run whose task was cancelled."""
         self.end(KILLED if self.stop_code is None else self.stop_code, self.stop_reason)
 
-    async def sleep(self, seconds: float) -> float | None:
-        """Sleep for the command; return the time after which a signal has ended the sleep, None without one."""
+    async def sleep(self, seconds: float, clock: Clock) -> float | None:
+        """Sleep for the command, by a clock; return the time after which a signal has ended the sleep, None without one."""
         begin = self._clock.monotonic()
         self.pause()
         self._is_sleeping = True
         try:
-            await self._clock.sleep(seconds)
+            await clock.sleep(seconds)
         except asyncio.CancelledError:
             if not self._is_signalled or self.task is None:
                 raise

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.component_helpers.indexes import BY_NODE
@@ -34,6 +34,7 @@ from .units import NodeUnits
 
 CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
 _SYSTEM: Final = "kube-system"
+_KUBEADM_CONFIGURATION: Final = Key(_SYSTEM, "kubeadm-config")
 MAX_EVENTS: Final = 5_000
 """The Events that are read for a journal."""
 MAX_LOG_BYTES: Final = 256 << 10
@@ -90,6 +91,7 @@ class MachineServices:
             "token.create": self._create_token,
             "token.delete": self._delete_token,
             "token.generate": self._generate_token,
+            "kubeadm.configuration": self._cluster_configuration,
             "etcd": self._etcd_status,
             "etcd.check": self._check_revision,
         }
@@ -403,6 +405,14 @@ class MachineServices:
             "interfaces": machine_network.interfaces(node),
             "routes": machine_network.routes(node),
         }
+
+    async def _cluster_configuration(self, _: ReadOnlyTree, __: Mapping[str, Any]) -> Any:
+        """Return the text of the configuration that kubeadm keeps in the cluster; "" if there is none."""
+        try:
+            config_map = await self._client.get(CONFIG_MAPS, _KUBEADM_CONFIGURATION)
+        except NotFound:
+            return ""
+        return str((config_map.get("data") or {}).get("ClusterConfiguration") or "")
 
     async def _list_tokens(self, _: ReadOnlyTree, __: Mapping[str, Any]) -> Any:
         return await self._tokens.list()

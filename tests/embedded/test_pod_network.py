@@ -204,6 +204,29 @@ def test_processes_and_simulated_pods_reach_each_other(cluster, pods):
     assert pods.read_namespaced_pod_log(client, "default").count(" open\n") == 2
 
 
+def test_simulated_pod_answers_datagrams_of_processes(cluster, pods):
+    container = {
+        "name": "agnhost",
+        "image": "registry.k8s.io/e2e-test-images/agnhost:2.53",
+        "args": ["netexec", "--http-port=8080", "--udp-port=8081"],
+    }
+    name = create(pods, container, labels={"app": "netexec"})
+    cluster.wait("Pod", name, "Ready")
+    expose(cluster, "netexec", "netexec", target=8081, protocol="UDP")
+    wait_for_endpoints(cluster, "netexec", 1)
+    script = """
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as connection:
+    connection.settimeout(5)
+    connection.connect(("netexec", 80))
+    for text in (b"hostname", b"echo again"):
+        connection.send(text)
+        print(connection.recv(99).decode())
+"""
+    client = create(pods, python(PREAMBLE + script), policy="Never")
+    cluster.wait("Pod", client, is_over)
+    assert pods.read_namespaced_pod_log(client, "default").split() == [name, "again"]
+
+
 def test_network_policies_hold(cluster, pods):
     _, address = serve(cluster, pods, labels={"app": "guarded"})
     policy = {
@@ -260,21 +283,41 @@ while True:
     assert execute(pods, name, "import socket; print(socket.if_nametoindex('eth0'))") == "2"
 
 
-def test_pods_and_services_have_addresses_of_both_families():
+def test_services_are_reached_at_addresses_of_both_families_and_of_load_balancers():
     ranges = "--service-cluster-ip-range=10.0.0.0/24,fd00:10:96::/112"
-    manager_flags = [ranges, "--cluster-cidr=10.244.0.0/16,fd00:10:244::/56", "--allocate-node-cidrs=true"]
+    manager_flags = [
+        ranges,
+        "--cluster-cidr=10.244.0.0/16,fd00:10:244::/56",
+        "--allocate-node-cidrs=true",
+        "--load-balancer-cidr=127.77.0.0/16",
+    ]
     with Cluster(nodes=1, images=IMAGES, flags=[ranges], manager_flags=manager_flags) as cluster:
         pods = official.CoreV1Api(cluster.kubernetes())
         name, _ = serve(cluster, pods, labels={"app": "dual"})
         _, second = (entry["ip"] for entry in cluster.get("Pod", name)["status"]["podIPs"])
-        service = expose(cluster, "dual", "dual", ipFamilyPolicy="RequireDualStack")
+        service = expose(cluster, "dual", "dual", ipFamilyPolicy="RequireDualStack", type="LoadBalancer")
         _, six = service["spec"]["clusterIPs"]
+        balanced = cluster.wait(
+            "Service", "dual", lambda tree: (tree["status"]["loadBalancer"] or {}).get("ingress")
+        )
+        balancer = balanced["status"]["loadBalancer"]["ingress"][0]["ip"]
         wait_for_endpoints(cluster, "dual", 2)
         expression = f"""
             [tcp("{second}", 8080).split()[0], tcp("{six}", 80).split()[0], tcp("{six}", 81, 1),
+             tcp("{balancer}", 80).split()[0], udp("{balancer}", 80, 1), tcp("127.0.0.1", 80),
              {{entry[0].name for entry in socket.getaddrinfo("dual", 80, type=socket.SOCK_STREAM)}}.__len__()]
         """
-        assert run(cluster, pods, expression) == [name, name, "TimeoutError", 2]
+        assert balancer.startswith("127.77.")
+        refused = "ConnectionRefusedError"
+        assert run(cluster, pods, expression) == [
+            name,
+            name,
+            "TimeoutError",
+            name,
+            "TimeoutError",
+            refused,
+            2,
+        ]
 
 
 def test_hook_reaches_another_pod(cluster, pods):

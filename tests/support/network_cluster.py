@@ -111,6 +111,10 @@ class NetworkCluster:
             (n for n in self.nodes if any(a["address"] == address for a in n["status"]["addresses"])), None
         )
 
+    def zone_of(self, node):
+        labels = next((meta.labels(n) for n in self.nodes if meta.name(n) == node), {})
+        return labels.get("topology.kubernetes.io/zone", "")
+
     def pods_on_host(self, node):
         hosted = (pod for pod in self.pods if pod["spec"].get("hostNetwork"))
         return [pod for pod in hosted if pod["spec"].get("nodeName") == node]

@@ -16,6 +16,7 @@ from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.component_base.clock import Clock
+from mockube.component_base.http1.writing import encode_response
 from mockube.container_runtime.api_server import ApiServer
 from mockube.container_runtime.kubelets import NO_KUBELETS, Kubelets
 from mockube.container_runtime.node_machine import NO_SERVICES, NodeServices, ServiceFailed
@@ -46,6 +47,7 @@ from mockube.container_runtime.simulated.network.services import (
 )
 from mockube.container_runtime.simulated.network.view import Peer, SyncedView, peer_of
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
+from mockube.container_runtime.streams import ClientConnection, StreamsClosed
 
 from .local_connections import REFUSED, connect_locally, send_locally
 from .name_servers import NameServers
@@ -56,6 +58,7 @@ from .ports import serve_port
 _ADMIN_CHECK_SECONDS: Final = 60.0
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 _DNS_PORT: Final = 53
+_MAX_HEAD: Final = 16 * 1024
 _API_SERVER: Final = "kube-apiserver"
 _DNS_POD: Final[ReadOnlyTree] = {
     "metadata": {"name": "coredns", "namespace": "kube-system", "labels": {"k8s-app": "kube-dns"}},
@@ -227,11 +230,13 @@ class PodConnections:
         """Answer an echo request: a pod and a node answer it, a Service does not."""
         if self._view.services_at(connect.address):
             return Reply(outcome=Outcome.TIMEOUT.value)
-        pod = self._view.pod_at(connect.address)
-        if pod is None and self._view.node_at(connect.address) is None:
+        pod, node = self._view.pod_at(connect.address), self._view.node_at(connect.address)
+        if pod is None and node is None:
             outcome = route(self._view, source, connect.address, 0).outcome
             return Reply(outcome=outcome.value)
-        target = peer_of(pod) if pod is not None else Peer(address=connect.address)
+        target = (
+            peer_of(pod) if pod is not None else Peer(address=connect.address, node=meta.name(node or {}))
+        )
         allowed = is_allowed(self._view, source, target, 0, "ICMP")
         return Reply(outcome=(Outcome.OPEN if allowed else Outcome.TIMEOUT).value)
 
@@ -386,6 +391,7 @@ class PodConnections:
             speaks=HTTP,
             uses_tls=uses_tls,
             is_certificate_known=not port.unknown,
+            certificate=await self._responses.certificate(target.pod, port) if uses_tls else b"",
             status=answer.status,
             reason=_PHRASES.get(answer.status, ""),
             headers=tuple(headers),
@@ -397,7 +403,24 @@ class PodConnections:
         count = local_endpoints(self._view, service, target.peer.node)
         name = f'"namespace": "{meta.namespace(service)}",\n\t\t"name": "{meta.name(service)}"'
         text = f'{{\n\t"service": {{\n\t\t{name}\n\t}},\n\t"localEndpoints": {count},\n\t"serviceProxyHealthy": true\n}}'
-        return _plain_reply(request, 200 if count else 503, text.encode(), "application/json")
+        reply = _plain_reply(request, 200 if count else 503, text.encode(), "application/json")
+        further = (("X-Content-Type-Options", "nosniff"), ("X-Load-Balancing-Endpoint-Weight", str(count)))
+        return structs.replace(reply, headers=(*reply.headers, *further))
+
+    async def serve_health(self, target: RouteTarget, service: ReadOnlyTree, client: ClientConnection) -> str:
+        """Answer the request of a process, whatever its path, as kube-proxy on the node of a `healthCheckNodePort`."""
+        head = b""
+        while b"\r\n\r\n" not in head:
+            data = await client.read(_MAX_HEAD)
+            head += data
+            if not data or len(head) > _MAX_HEAD:
+                return ""
+        request = HttpRequest(address=target.peer.address, port=target.port, method="GET", path="/")
+        reply = self._health_of_service(target, service, request)
+        headers = [header for header in reply.headers if header[0] != "Content-Length"]
+        with suppress(StreamsClosed):
+            await client.write(encode_response(reply.status, [*headers, ("Connection", "close")], reply.body))
+        return ""
 
     async def _send_to_node(self, target: RouteTarget, request: HttpRequest) -> Reply:
         """Send a request to a kubelet or to kube-proxy."""

@@ -74,12 +74,27 @@ class PortResponses:
 
     async def tls_context(self, pod: ReadOnlyTree, opened: OpenPort) -> ssl.SSLContext:
         """Return the TLS of a server: with the certificate of its configuration, or else a self-signed one."""
-        if opened.configured is not None and opened.container is not None:
-            pair = await self.configured.certificate(pod, opened.container, opened.configured)
-            with suppress(ssl.SSLError):
-                if pair is not None:
-                    return _context_of(*pair)
+        pair = await self._certificate(pod, opened)
+        with suppress(ssl.SSLError):
+            if pair is not None:
+                return _context_of(*pair)
         return self_signed_tls_context("127.0.0.1", now=self._clock.now(), random=SystemRandom())
+
+    async def certificate(self, pod: ReadOnlyTree, opened: OpenPort) -> bytes:
+        """Return the certificates that the configuration of a server names, as PEM; empty if it names none that it can use."""
+        pair = await self._certificate(pod, opened)
+        if pair is None:
+            return b""
+        try:
+            _context_of(*pair)
+        except ssl.SSLError:
+            return b""
+        return pair[0]
+
+    async def _certificate(self, pod: ReadOnlyTree, opened: OpenPort) -> tuple[bytes, bytes] | None:
+        if opened.configured is None or opened.container is None:
+            return None
+        return await self.configured.certificate(pod, opened.container, opened.configured)
 
     async def reply_to(self, pod: ReadOnlyTree | None, opened: OpenPort, data: bytes) -> bytes:
         """Return what a server of another protocol than HTTP replies to data of its client."""

@@ -7,11 +7,13 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
 from mockube.container_runtime.objects import PodVersions
 from mockube.container_runtime.pod_network.decisions import (
+    Answered,
     ClusterNames,
     Decision,
     Direct,
@@ -31,6 +33,7 @@ from mockube.container_runtime.simulated.network.view import Peer, SyncedView, p
 from mockube.container_runtime.streams import ClientConnection
 
 from .pod_connections import PodConnections
+from .port_answers import OpenPort
 from .port_responses import PortResponses
 from .ports import serve_port
 
@@ -80,23 +83,42 @@ class ProcessConnections:
         opened = self._network.open(source, address, connection.port, connection.protocol)
         if isinstance(opened, Reply):
             return await self._closed(source, connection, Outcome(opened.outcome))
-        target, _ = opened
-        if target.is_api_server:
-            return await self._connect(self._server)
-        if target.kubelet:
-            kubelet = self._network.kubelets.port_of(target.kubelet)
-            return Refusal.REFUSED if kubelet is None else await self._connect(kubelet)
+        target, port = opened
+        component = await self._connect_to_component(target)
+        if component is not None:
+            return component
         process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
         if process_port is not None and process_port.has_own_network:
             direct = self._address_of(target, address)
             return Direct(direct, process_port.port) if direct else Refusal.REFUSED
         if is_query:
             return ClusterNames()
-        if connection.protocol != "TCP" or target.pod is None:
-            return Refusal.DROPPED  # nobody knows what a simulated pod sends in datagrams
+        if target.pod is None:
+            return Refusal.DROPPED
         if process_port is not None:
-            return await self._connect(process_port)
-        return Served(partial(self._serve, target.pod, target.port, source.address))
+            return await self._connect(process_port) if connection.protocol == "TCP" else Refusal.DROPPED
+        return self._connect_to_simulated(source, connection, target.pod, target.port, port)
+
+    def _connect_to_simulated(
+        self, source: Peer, connection: NewConnection, pod: ReadOnlyTree, number: int, port: OpenPort
+    ) -> Decision:
+        if connection.protocol == "UDP":
+            client = f"{source.address}:{connection.source_port}"
+            return Answered(lambda data: self._responses.reply_to_datagram(pod, number, port, data, client))
+        if connection.protocol == "TCP":
+            return Served(partial(self._serve, pod, number, source.address))
+        return Refusal.DROPPED
+
+    async def _connect_to_component(self, target: RouteTarget) -> Decision | None:
+        """Connect to the API server, a kubelet or kube-proxy; return None if the target is a pod."""
+        if target.is_api_server:
+            return await self._connect(self._server)
+        if target.kubelet:
+            kubelet = self._network.kubelets.port_of(target.kubelet)
+            return Refusal.REFUSED if kubelet is None else await self._connect(kubelet)
+        if target.checked is not None:
+            return Served(partial(self._network.serve_health, target, target.checked))
+        return None
 
     async def look_up(self, pod: ReadOnlyTree, name: str, record_type: str) -> Names:
         call = encode_call(
@@ -114,10 +136,10 @@ class ProcessConnections:
     def _echo(self, source: Peer, address: str) -> Decision:
         if self._view.services_at(address):
             return Refusal.DROPPED
-        pod = self._view.pod_at(address)
-        if pod is None and self._view.node_at(address) is None:
+        pod, node = self._view.pod_at(address), self._view.node_at(address)
+        if pod is None and node is None:
             return Refusal.DROPPED  # echo requests to the outside need rights that this process may lack
-        target = peer_of(pod) if pod is not None else Peer(address=address)
+        target = peer_of(pod) if pod is not None else Peer(address=address, node=meta.name(node or {}))
         if not is_allowed(self._view, source, target, 0, ICMP):
             return Refusal.DROPPED
         return Direct(address, 0) if self._has_address(address) else Echoed()

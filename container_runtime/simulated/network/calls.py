@@ -100,6 +100,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     """Whether anybody knows which certificate the server has."""
     authority: bytes = b""
     """The CA certificates that sign the server's; empty if no client knows them."""
+    certificate: bytes = b""
+    """The certificates of the server as PEM, if its configuration names them."""
     status: int = 0
     reason: str = ""
     headers: tuple[Header, ...] = ()

@@ -15,6 +15,7 @@ from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.regexp.captures import CapturingPattern
 from mockube.apimachinery.regexp.perl import PerlPatternError, perl_pattern
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_INGRESS_CLASS
 
 from .view import ClusterView
 
@@ -25,7 +26,6 @@ EXACT: Final = "Exact"
 PREFIX: Final = "Prefix"
 DEFAULT: Final = "default backend"
 """In place of the type of a path: what gets the requests that no path matches."""
-_CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 _MAX_PATH: Final = 8192
 """The part of a path that patterns are compared with."""
 Backend = tuple[str, str, int | str]
@@ -92,7 +92,7 @@ def controller_of(view: ClusterView, ingress: ReadOnlyTree) -> str:
 def class_of(ingress: ReadOnlyTree) -> str:
     """Return the class of an Ingress; "" for the default one."""
     name = (ingress.get("spec") or {}).get("ingressClassName")
-    return name or meta.annotations(ingress).get(_CLASS_ANNOTATION) or ""
+    return name or meta.annotations(ingress).get(ANNOTATION_INGRESS_CLASS) or ""
 
 
 def rules_of(ingress: ReadOnlyTree) -> Iterator[IngressRule]:

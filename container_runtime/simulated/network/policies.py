@@ -16,12 +16,19 @@ _PEERS: Final = {INGRESS: "from", EGRESS: "to"}
 
 
 def is_allowed(view: ClusterView, source: Peer, target: Peer, port: int, protocol: str = TCP) -> bool:
-    """Return whether policies let `source` connect to a port of `target`. A pod always reaches itself."""
-    if source.address == target.address:
+    """Return whether policies let `source` connect to a port of `target`.
+
+    A pod always reaches itself and its node, and the node the pod; a pod in the network of the node counts as the node.
+    """
+    if source.address == target.address or _has_node(source, target) or _has_node(target, source):
         return True
     return _allows(view, EGRESS, (source, target), target, (port, protocol)) and _allows(
         view, INGRESS, (target, source), target, (port, protocol)
     )
+
+
+def _has_node(peer: Peer, node: Peer) -> bool:
+    return peer.pod is not None and node.pod is None and bool(peer.node) and peer.node == node.node
 
 
 def _allows(

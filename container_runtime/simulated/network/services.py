@@ -16,7 +16,7 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .policies import TCP, contains
-from .view import ClusterView, Peer, parse_address, peer_of
+from .view import Address, ClusterView, Peer, parse_address, peer_of
 
 _API_SERVER: Final = ("default", "kubernetes")
 KUBELET_HEALTH_PORT: Final = 10248
@@ -75,7 +75,7 @@ def route(view: ClusterView, source: Peer, address: str, port: int, protocol: st
     for service in services:
         for service_port in _ports(service):
             if service_port["port"] == port and (service_port.get("protocol") or TCP) == protocol:
-                return _service_route(view, source, service, service_port)
+                return _address_route(view, source, service, service_port, parsed)
     if services:
         return Route(outcome=Outcome.TIMEOUT)
     pod = view.pod_at(address)
@@ -125,10 +125,11 @@ def _node_route(
     for service in view.services_on_node_port(port):
         for service_port in _ports(service):
             if service_port.get("nodePort") == port and (service_port.get("protocol") or TCP) == protocol:
-                is_local = service["spec"].get("externalTrafficPolicy") == "Local"
-                return _service_route(
-                    view, source, service, service_port, local_to=meta.name(node) if is_local else None
-                )
+                name = meta.name(node)
+                # kube-proxy leads what pods and the node itself send as from inside of the cluster.
+                is_inside = source.pod is not None or source.node == name
+                is_local = service["spec"].get("externalTrafficPolicy") == "Local" and not is_inside
+                return _service_route(view, source, service, service_port, name, is_local=is_local)
         if protocol == TCP and service["spec"].get("healthCheckNodePort") == port:
             peer = Peer(address=address, node=meta.name(node))
             return Route(targets=(RouteTarget(peer=peer, port=port, checked=service),))
@@ -148,29 +149,41 @@ def _ports(service: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
     return service["spec"].get("ports") or ()
 
 
+def _address_route(
+    view: ClusterView, source: Peer, service: ReadOnlyTree, service_port: ReadOnlyTree, address: Address
+) -> Route:
+    """Return the route to a Service's port at one of its own addresses, from inside of the cluster.
+
+    `internalTrafficPolicy` is about cluster IPs alone, and `externalTrafficPolicy` not about clients inside.
+    """
+    spec = service["spec"]
+    cluster_ips = [spec.get("clusterIP"), *(spec.get("clusterIPs") or ())]
+    if address in map(parse_address, filter(None, cluster_ips)):
+        is_local = spec.get("internalTrafficPolicy") == "Local"
+        return _service_route(view, source, service, service_port, source.node, is_local=is_local)
+    is_balanced = address not in map(parse_address, spec.get("externalIPs") or ())
+    if is_balanced and not is_in_source_ranges(service, source.address):
+        return Route(outcome=Outcome.TIMEOUT)
+    return _service_route(view, source, service, service_port, source.node)
+
+
 def _service_route(
     view: ClusterView,
     source: Peer,
     service: ReadOnlyTree,
     service_port: ReadOnlyTree,
+    node: str,
     *,
-    local_to: str | None = None,
+    is_local: bool = False,
 ) -> Route:
-    """Return the route to a Service's port; `local_to` is the node whose endpoints alone are used."""
-    spec = service["spec"]
-    if local_to is None and spec.get("internalTrafficPolicy") == "Local":
-        local_to = source.node
-    targets = [*endpoints(view, service, service_port)]
+    """Return the route to a Service's port by the rules of a node; `is_local` restricts it to the endpoints there."""
+    targets = [*endpoints(view, service, service_port, node, is_local=is_local)]
+    if not targets and is_local and [*endpoints(view, service, service_port)]:
+        return Route(outcome=Outcome.TIMEOUT)
     if not targets and (meta.namespace(service), meta.name(service)) == _API_SERVER:
         # An API server that serves this machine only has no endpoint.
-        peer = Peer(address=spec.get("clusterIP") or "")
+        peer = Peer(address=service["spec"].get("clusterIP") or "")
         return Route(targets=(RouteTarget(peer=peer, port=service_port["port"], is_api_server=True),))
-    if not targets:
-        return Route(outcome=Outcome.REFUSED)
-    if local_to is not None:
-        targets = [target for target in targets if target.peer.node == local_to]
-        if not targets:
-            return Route(outcome=Outcome.TIMEOUT)
     return _balanced(source, service, targets)
 
 
@@ -182,10 +195,20 @@ def external_route(
     It enters at a node with an endpoint, as by a load balancer that checks its nodes: then `externalTrafficPolicy: Local` leaves out
     no endpoint. `internalTrafficPolicy` is not about it.
     """
-    ranges = service["spec"].get("loadBalancerSourceRanges") or _ranges_of_annotation(service)
-    if is_balanced and ranges and not any(contains(cidr, client.address) for cidr in ranges):
+    if is_balanced and not is_in_source_ranges(service, client.address):
         return Route(outcome=Outcome.TIMEOUT)
     return _balanced(client, service, [*endpoints(view, service, service_port)])
+
+
+def is_in_source_ranges(service: ReadOnlyTree, address: str) -> bool:
+    """Return whether the load balancer of a Service serves the client at an address."""
+    ranges = source_ranges(service)
+    return not ranges or any(contains(cidr, address) for cidr in ranges)
+
+
+def source_ranges(service: ReadOnlyTree) -> Sequence[str]:
+    """Return the only ranges of clients that the load balancer of a Service serves; none of them for all clients."""
+    return service["spec"].get("loadBalancerSourceRanges") or _ranges_of_annotation(service)
 
 
 def _ranges_of_annotation(service: ReadOnlyTree) -> Sequence[str]:
@@ -203,11 +226,15 @@ def _balanced(source: Peer, service: ReadOnlyTree, targets: Sequence[RouteTarget
 
 
 def local_endpoints(view: ClusterView, service: ReadOnlyTree, node: str) -> int:
-    """Return how many endpoints of a Service are on a node, by the rules that its kube-proxy has."""
-    rules = view.rules_on(node)
-    ports = service["spec"].get("ports") or ()
-    return max(
-        (sum(each.peer.node == node for each in endpoints(rules, service, port)) for port in ports), default=0
+    """Return how many endpoints of a Service are ready on a node, by the rules that its kube-proxy has."""
+    slices = view.rules_on(node).slices(meta.namespace(service), meta.name(service))
+    found = (endpoint for tree in slices for endpoint in tree.get("endpoints") or ())
+    return len(
+        {
+            tuple(endpoint.get("addresses") or ())
+            for endpoint in found
+            if endpoint.get("nodeName") == node and has_condition(endpoint, "ready")
+        }
     )
 
 
@@ -216,21 +243,56 @@ def _affinity(source: Peer, target: RouteTarget) -> bytes:
     return sha256(f"{source.address} {target.peer.address}".encode()).digest()
 
 
-def endpoints(view: ClusterView, service: ReadOnlyTree, service_port: ReadOnlyTree) -> Iterator[RouteTarget]:
-    """Yield the endpoints that get the traffic of a Service's port: the ready ones, or else those that end and still serve."""
+def endpoints(
+    view: ClusterView,
+    service: ReadOnlyTree,
+    service_port: ReadOnlyTree,
+    node: str = "",
+    *,
+    is_local: bool = False,
+) -> Iterator[RouteTarget]:
+    """Yield the endpoints that get the traffic of a Service's port: the ready ones, or else those that end and still serve.
+
+    By the rules of a node these are the ready ones that are hinted for it; `is_local` restricts them to those on it.
+    """
     namespace, name = meta.namespace(service), meta.name(service)
-    slices = view.slices(namespace, name)
     is_api_server = (namespace, name) == _API_SERVER
-    endpoint_ports = [*_slice_endpoints(slices, service_port, "ready")] or [
-        *_slice_endpoints(slices, service_port, "serving")
+    found = [
+        endpoint
+        for endpoint in _slice_endpoints(view.slices(namespace, name), service_port)
+        if not is_local or endpoint.node == node
     ]
-    for address, port, node in endpoint_ports:
+    ready = [endpoint for endpoint in found if has_condition(endpoint.tree, "ready")]
+    if ready and not is_local:
+        ready = _preferred(ready, node, view.zone_of(node))
+    for endpoint in ready or [endpoint for endpoint in found if has_condition(endpoint.tree, "serving")]:
+        address, port = endpoint.address, endpoint.port
         pod = view.pod_at(address)
         if pod is None and not is_api_server:
             hosted = view.node_at(address)
             pod = _host_pod(view, meta.name(hosted), port) if hosted is not None else None
-        peer = peer_of(pod) if pod is not None else Peer(address=address, node=node)
+        peer = peer_of(pod) if pod is not None else Peer(address=address, node=endpoint.node)
         yield RouteTarget(peer=peer, port=port, pod=pod, is_api_server=is_api_server and pod is None)
+
+
+class _Endpoint(Struct, frozen=True):
+    address: str
+    port: int
+    node: str
+    tree: ReadOnlyTree
+
+    def hints(self, kind: str) -> frozenset[str]:
+        """Return the names of the nodes or zones for which the endpoint is hinted."""
+        return frozenset(entry["name"] for entry in (self.tree.get("hints") or {}).get(kind) or ())
+
+
+def _preferred(ready: Sequence[_Endpoint], node: str, zone: str) -> list[_Endpoint]:
+    """Return the endpoints that are hinted for a node, or for its zone; all if one has no hint, or none this one."""
+    for kind, name in (("forNodes", node), ("forZones", zone)):
+        hinted = [endpoint for endpoint in ready if name in endpoint.hints(kind)]
+        if hinted and all(endpoint.hints(kind) for endpoint in ready):
+            return hinted
+    return [*ready]
 
 
 def _host_pod(view: ClusterView, node: str, port: int) -> ReadOnlyTree | None:
@@ -247,13 +309,12 @@ def _host_pod(view: ClusterView, node: str, port: int) -> ReadOnlyTree | None:
     )
 
 
-def _slice_endpoints(
-    slices: Iterable[ReadOnlyTree], service_port: ReadOnlyTree, condition: str
-) -> Iterator[tuple[str, int, str]]:
-    """Yield address, port and node of the endpoints with a condition, once each."""
+def _slice_endpoints(slices: Iterable[ReadOnlyTree], service_port: ReadOnlyTree) -> Iterator[_Endpoint]:
+    """Yield the endpoints of a Service's port, once each: those that are ready first."""
     seen = set[tuple[str, int]]()
     protocol = service_port.get("protocol") or TCP
-    for tree in slices:
+    found = [(tree, endpoint) for tree in slices for endpoint in tree.get("endpoints") or ()]
+    for tree, endpoint in sorted(found, key=lambda each: not has_condition(each[1], "ready")):
         ports = [
             port["port"]
             for port in tree.get("ports") or ()
@@ -261,14 +322,11 @@ def _slice_endpoints(
             and (port.get("protocol") or TCP) == protocol
             and port.get("port")
         ]
-        for endpoint in tree.get("endpoints") or ():
-            if not has_condition(endpoint, condition):
-                continue
-            for address in (endpoint.get("addresses") or ())[:1]:
-                for port in ports:
-                    if (address, port) not in seen:
-                        seen.add((address, port))
-                        yield address, port, endpoint.get("nodeName") or ""
+        for address in (endpoint.get("addresses") or ())[:1]:
+            for port in ports:
+                if (address, port) not in seen:
+                    seen.add((address, port))
+                    yield _Endpoint(address, port, endpoint.get("nodeName") or "", endpoint)
 
 
 def has_condition(endpoint: ReadOnlyTree, condition: str) -> bool:

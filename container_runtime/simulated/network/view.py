@@ -21,7 +21,7 @@ class ClusterView(Protocol):
     def service(self, namespace: str, name: str) -> ReadOnlyTree | None: ...
 
     def services_at(self, address: str) -> Sequence[ReadOnlyTree]:
-        """Return the Services with a cluster IP, an external IP or a load balancer's address."""
+        """Return the Services with a cluster IP, an external IP or a load balancer's address to which nodes lead."""
 
     def services_on_node_port(self, port: int) -> Sequence[ReadOnlyTree]: ...
 
@@ -38,6 +38,9 @@ class ClusterView(Protocol):
         """Return the pod with the address that has a network of its own, and has not ended."""
 
     def node_at(self, address: str) -> ReadOnlyTree | None: ...
+
+    def zone_of(self, node: str) -> str:
+        """Return the zone of a node; "" if none is known."""
 
     def pods_on_host(self, node: str) -> Sequence[ReadOnlyTree]:
         """Return the pods that use the network of a node."""

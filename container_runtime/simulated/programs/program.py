@@ -103,7 +103,7 @@ _GAVE_UP: Final = -1
 _NAME_SERVER: Final = "coredns"
 _MUCH: Final = 16 << 20
 """The bytes from which on what a command writes counts on the disk of its node, so that it runs in real time."""
-_GO_PROGRAMS: Final = frozenset({"agnhost", "kubectl", "kube-webhook-certgen"})
+_GO_PROGRAMS: Final = frozenset({"agnhost", "kubectl", "kube-proxy", "kube-webhook-certgen"})
 """Programs that end at SIGTERM also as the first process of a container, as Go's run-time does."""
 _GO_EXIT: Final = 2
 _EXECUTES_SERVER: Final = re.compile(rf"\bexec (?:/usr/sbin/)?(?:{'|'.join(NETWORK_SERVERS)})(?![\w.-])")

@@ -166,7 +166,7 @@ def _words(key: _Key, image: Image | None) -> tuple[str, ...]:
     return key.arguments or (image.arguments if image is not None else ())
 
 
-_READS_CONFIGURATION: Final = frozenset({"coredns"})
+_READS_CONFIGURATION: Final = frozenset({"coredns", "kube-proxy"})
 """The programs that read their configuration here, and whose ports for probes it does not change."""
 
 

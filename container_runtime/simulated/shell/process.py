@@ -33,6 +33,8 @@ class Sleep(Struct, frozen=True):
     """The cores that it keeps busy."""
     watches_files: bool = False
     """Whether others may end it, by a change of files; the reply is then the time after which the command is to look at them."""
+    is_routine: bool = False
+    """Whether it is the interval of a check that has no effect while nothing else changes: an advance of the clock leaps over it."""
 
 
 class Input(Struct, frozen=True):

@@ -83,6 +83,8 @@ class SimulatedProcess:
         self.wake_time = 0.0
         self.cores = 0.0
         """The cores that it keeps busy until it wakes."""
+        self.is_routine = False
+        """Whether it waits for the time of a check that has no effect while nothing else changes."""
         self.condition: WaitUntil | None = None
         self.caught_signals: Mapping[int, str] = {}
         """The signals that the process handles with a trap, or ignores with an empty text."""
@@ -364,7 +366,8 @@ class ProcessScheduler:
         wake_time = min((process.wake_time for process in alive), default=inf)
         cores = sum(process.cores for process in alive)
         watches = any(process.condition is not None and process.condition.watches_files for process in alive)
-        slept = yield Sleep(wake_time - self.time, cores, watches)
+        is_routine = wake_time < inf and all(each.is_routine for each in alive if each.wake_time < inf)
+        slept = yield Sleep(wake_time - self.time, cores, watches, is_routine)
         begin, self.time = self.time, wake_time if not slept else self.time + float(slept)
         if cores:
             self.busy_seconds += cores * (self.time - begin)
@@ -385,10 +388,11 @@ class ProcessScheduler:
             process.reply = None
             if isinstance(effect, Sleep):
                 process.wake_time, process.cores = self.time + effect.seconds, effect.cores
+                process.is_routine = effect.is_routine
                 if effect.seconds:
                     break
             elif isinstance(effect, WaitUntil):
-                process.condition, process.cores = effect, 0.0
+                process.condition, process.cores, process.is_routine = effect, 0.0, False
                 process.wake_time = self.time + effect.seconds
                 break
             elif not isinstance(effect, RepeatedIteration) or self.is_alone():

@@ -38,7 +38,8 @@ class Processes:
     async def exec_sync(self, *_, **__):
         return CommandResult(exit_code=7)
 
-    def listener(self, _, port, **__):
+    def listener(self, _, port, *, source="127.0.0.1"):
+        self.calls.append(source)
         return self.connect if port == 8080 else None
 
     async def port_forward(self, *_):
@@ -80,6 +81,11 @@ async def test_process_that_listens_receives_the_connections(runtime, processes)
     connect = await runtime.port_forward(POD, 8080)
     assert await connect(None) == "to the process"
     assert runtime.listener(POD, 8080) == processes.connect
+
+
+def test_process_sees_the_address_of_its_client(runtime, processes):
+    runtime.listener(POD, 8080, source="203.0.113.7")
+    assert processes.calls == ["203.0.113.7"]
 
 
 def test_simulated_program_counts_unless_only_processes_do(runtime):

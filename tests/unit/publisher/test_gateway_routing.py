@@ -3,7 +3,14 @@
 import pytest
 
 from mockube.client.resources import Key
-from mockube.publisher.gateway_attachment import Cluster, is_granted, parents_of
+from mockube.publisher.gateway_attachment import (
+    Cluster,
+    ReferenceProblem,
+    gateway_status,
+    is_granted,
+    parents_of,
+    route_status,
+)
 from mockube.publisher.gateway_routing import GatewayRouter, MatchTable, shared_host
 from mockube.publisher.http_routing import Forward
 from tests.unit.publisher.test_ingress_routing import request
@@ -208,7 +215,9 @@ def test_route_is_attached_where_listener_allows_it(tree, of_gateway, reason):
 
 def test_reference_to_other_namespace_needs_grant():
     tree = route("r", {"backendRefs": [{"name": "s", "namespace": "other", "port": 80}]})
-    assert parent(tree, gateway()).backends_reason == "RefNotPermitted"
+    problem = parent(tree, gateway()).backends_problem
+    assert problem.reason == "RefNotPermitted"
+    assert 'service "other/s" is in another namespace' in problem.message
     grant = {
         "metadata": {"name": "g", "namespace": "other"},
         "spec": {
@@ -216,9 +225,32 @@ def test_reference_to_other_namespace_needs_grant():
             "to": [{"group": "", "kind": "Service"}],
         },
     }
-    assert parent(tree, gateway(), cluster(grants=[grant])).backends_reason == "ResolvedRefs"
+    assert parent(tree, gateway(), cluster(grants=[grant])).backends_problem is None
     source = ("gateway.networking.k8s.io", "HTTPRoute", "third")
     assert not is_granted(source, ("", "Service", "other", "s"), [grant])
+
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+def conditions_by_type(conditions):
+    return {each["type"]: (each["status"], each["reason"], each["message"]) for each in conditions}
+
+
+def test_route_to_missing_service_says_which():
+    parents = [parent(route("r", rule("gone")), gateway(), cluster("gone"))]
+    status = route_status(route("r", rule("gone")), parents, lambda _: "c", NOW)
+    found = conditions_by_type(status["parents"][0]["conditions"])
+    assert found["ResolvedRefs"] == ("False", "BackendNotFound", 'service "default/gone" does not exist')
+
+
+def test_listener_that_is_not_served_says_why():
+    tree = gateway(listener("tls", "HTTPS", 443), listener("raw", "TCP", 9))
+    problem = ReferenceProblem("InvalidCertificateRef", 'secret "default/c" does not exist')
+    tls, raw = gateway_status(tree, "127.0.0.1", {}, {"tls": problem}, NOW)["listeners"]
+    assert conditions_by_type(tls["conditions"])["Programmed"] == ("False", "Invalid", problem.message)
+    unsupported = "only listeners with the protocol HTTP or HTTPS are served"
+    assert conditions_by_type(raw["conditions"])["Accepted"] == ("False", "UnsupportedProtocol", unsupported)
 
 
 def test_removed_route_matches_nothing():

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import orjson
 
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.container_runtime.simulated.node.certificate_text import load_certificate
 from mockube.container_runtime.simulated.node.root_files import KUBELET_SETTINGS
 from mockube.container_runtime.simulated.node.services import ServiceError, ask
@@ -30,6 +32,9 @@ _CERTIFICATES: Final = (
     ("controller-manager.conf", "ca"), ("etcd-healthcheck-client", "etcd-ca"), ("etcd-peer", "etcd-ca"), ("etcd-server", "etcd-ca"),
     ("front-proxy-client", "front-proxy-ca"), ("scheduler.conf", "ca"), ("super-admin.conf", "ca"),
 )  # fmt: skip
+_CONFIGURATIONS: Final = frozenset(
+    (f"kubeadm.k8s.io/{version}", "ClusterConfiguration") for version in ("v1beta3", "v1beta4")
+)
 _DEFAULT_TTL: Final = "24h"
 _LONG: Final = {
     "output": "o", "print-join-command": "P", "ttl": "t", "description": "d", "kubeconfig": "k", "config": "c", "component-configs": "C",
@@ -151,6 +156,10 @@ def _token_generate(process: Process, _: Sequence[str], __: Options) -> Work:
 
 def _check_expiration(process: Process, _: Sequence[str], __: Options) -> Work:
     _require_admin(process)
+    if not _is_configuration((yield from ask(process, "kubeadm.configuration"))):
+        yield write_text(
+            "[check-expiration] Error reading configuration from the Cluster. Falling back to default configuration\n\n"
+        )
     machine = yield from ask(process, "machine")
     created, now = datetime.fromisoformat(machine["created"]), process.host.now_running(is_shown=True)
 
@@ -163,6 +172,15 @@ def _check_expiration(process: Process, _: Sequence[str], __: Options) -> Work:
     authorities = [("CERTIFICATE AUTHORITY", "EXPIRES", "RESIDUAL TIME", "EXTERNALLY MANAGED")]
     authorities += [(name, *expiry(name, 10), "no") for name in ("ca", "etcd-ca", "front-proxy-ca")]
     yield write_text(f"{table(rows, width=0)}\n{table(authorities, width=0)}")
+
+
+def _is_configuration(text: str) -> bool:
+    """Return whether kubeadm can read the configuration of the cluster."""
+    try:
+        tree = load(text.encode()).tree
+    except YamlError:
+        return False
+    return isinstance(tree, dict) and (tree.get("apiVersion"), tree.get("kind")) in _CONFIGURATIONS
 
 
 def _end_of(process: Process, name: str) -> datetime | None:

@@ -51,7 +51,7 @@ def coredns(process: Process) -> Run:
     yield write_text(f"{_version(process)}\nlinux/amd64, go1.25\n")
     yield from network.call(process, ServeNames(corefile=text, path=path))
     while True:
-        yield Sleep(_RELOAD_SECONDS)
+        yield Sleep(_RELOAD_SECONDS, is_routine=True)
         if corefile.has_reload:
             text, corefile = yield from _reload(process, path, text, corefile)
 

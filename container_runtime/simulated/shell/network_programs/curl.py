@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Generator
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from mockube.apimachinery.gotext import int_or_none
 from mockube.container_runtime.simulated.network.calls import HttpRequest, Reply
@@ -26,6 +26,7 @@ from mockube.container_runtime.simulated.shell.redirection import open_output
 
 from .curl_reports import OPTIONS, Transfer, conversation, write_out
 from .network import call, resolve, wait_for_failure
+from .server_certificates import problem_of
 from .urls import Url, parse_url
 
 _AGENT: Final = "curl/8.5.0"
@@ -226,11 +227,14 @@ def _check_tls(process: Process, options: ProgramOptions, request: HttpRequest, 
             authority = process.host.files.read(process.path(path)).strip()
         except FileError:
             raise _Failed(77, f"error setting certificate file: {path}") from None
-    if not reply.authority or authority != reply.authority.strip():
-        problem = "unable to get local issuer certificate"
-        raise _Failed(
-            60, f"SSL certificate problem: {problem}\nMore details here: https://curl.se/docs/sslcerts.html"
-        )
+    problem = ""
+    if reply.certificate:
+        host = urlsplit(f"//{dict(request.headers).get('Host', '')}").hostname or ""
+        problem = problem_of(reply.certificate, authority, host)
+    elif not reply.authority or authority != reply.authority.strip():
+        problem = "SSL certificate problem: unable to get local issuer certificate"
+    if problem:
+        raise _Failed(60, f"{problem}\nMore details here: https://curl.se/docs/sslcerts.html")
 
 
 def _headers(options: ProgramOptions, url: Url, data: bytes | None) -> tuple[tuple[str, str], ...]:

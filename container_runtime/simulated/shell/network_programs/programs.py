@@ -32,6 +32,12 @@ def _coredns(process: Process) -> Run:
     return (yield from coredns(process))
 
 
+def _kube_proxy(process: Process) -> Run:
+    from .kube_proxy import kube_proxy  # noqa: PLC0415 - for few
+
+    return (yield from kube_proxy(process))
+
+
 _PROGRAMS: Final[Mapping[str, Program]] = {
     "wget": wget,
     "curl": curl,
@@ -57,6 +63,7 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     **servers.PROGRAMS,
     "kubectl": _kubectl,
     "coredns": _coredns,
+    "kube-proxy": _kube_proxy,
     "kube-webhook-certgen": _certgen,
 }
 

@@ -62,9 +62,15 @@ def cluster():
 
 @pytest.fixture
 def connections(cluster):
+
+    async def reply_to_datagram(pod, port, _, data, client):
+        return f"{pod['metadata']['name']}:{port} got {data.decode()} from {client}".encode()
+
+    open_ports = {(80, "TCP"), (53, "UDP")}
     ports = SimpleNamespace(
         databases=None,
-        open_port=lambda _, port, protocol="TCP": OpenPort() if (port, protocol) == (80, "TCP") else None,
+        open_port=lambda _, port, protocol="TCP": OpenPort() if (port, protocol) in open_ports else None,
+        reply_to_datagram=reply_to_datagram,
     )
     clock = RealClock()
     network = PodConnections(cluster, ApiServer(), Pods(), ports, process_port, clock)
@@ -110,6 +116,12 @@ async def test_decision_on_address(decide, address, port, protocol, expected):
 
 async def test_simulated_pod_is_served_here(decide):
     assert isinstance(await decide(SIMULATED), Served)
+
+
+async def test_simulated_pod_answers_datagrams(decide):
+    answered = await decide(SIMULATED, 53, "UDP")
+    assert await answered.reply(b"x") == f"nginx:53 got x from {OWN}:40000".encode()
+    assert await decide(SIMULATED, 54, "UDP") is Refusal.REFUSED
 
 
 async def test_service_leads_to_its_endpoints(cluster, decide):
@@ -173,3 +185,31 @@ async def test_outside_answers_before_the_pod(connections):
         served.abandon()
         await has_left.wait()
     assert await connections._connect(outside) is Refusal.REFUSED
+
+
+class Client:
+    """A connection that sends some bytes in parts."""
+
+    def __init__(self, *parts):
+        self.parts, self.received = [*parts], b""
+
+    async def read(self, _):
+        return self.parts.pop(0) if self.parts else b""
+
+    async def write(self, data):
+        self.received += data
+
+
+@pytest.mark.parametrize(
+    ("node", "status", "count"), [("node-1", b"200 OK", 1), ("node-2", b"503 Service Unavailable", 0)]
+)
+async def test_health_of_a_service_answers_processes(cluster, decide, node, status, count):
+    addresses = [{"type": "InternalIP", "address": "172.18.0.9"}]
+    cluster.nodes.append({"metadata": {"name": node}, "status": {"addresses": addresses}})
+    fields = {"addresses": [PROCESS], "nodeName": "node-1"}
+    cluster.add_service("web", endpoints=[fields], externalTrafficPolicy="Local", healthCheckNodePort=30300)
+    served = await decide("172.18.0.9", 30300)
+    client = Client(b"GET / HTTP/1.1\r\n", b"Host: x\r\n\r\n")
+    await served.connect(client)
+    assert client.received.startswith(b"HTTP/1.1 " + status)
+    assert f'"localEndpoints": {count}'.encode() in client.received

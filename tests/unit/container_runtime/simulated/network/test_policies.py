@@ -79,6 +79,19 @@ def test_policies_do_not_apply_to_pods_in_the_network_of_their_node():
     assert not is_allowed(cluster, peer_of(hosted), peer_of(other), 80)
 
 
+def test_pod_and_its_node_reach_each_other_whatever_policies_say():
+    cluster = NetworkCluster()
+    spec = {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    cluster.network_policies.append({"metadata": {"namespace": "default"}, "spec": spec})
+    pod = peer_of(cluster.add_pod("a", "10.244.0.1", nodeName="node-1"))
+    hosted = peer_of(cluster.add_pod("b", "172.18.0.1", hostNetwork=True, nodeName="node-1"))
+    own, other = (Peer(address=f"172.18.0.{number}", node=f"node-{number}") for number in (1, 2))
+    both = [
+        is_allowed(cluster, *ends, 80) for node in (own, hosted, other) for ends in ((pod, node), (node, pod))
+    ]
+    assert both == [True, True, True, True, False, False]
+
+
 def test_nodes_are_selected_by_address_only():
     cluster = NetworkCluster()
     pod = cluster.add_pod("a", "10.244.0.1")

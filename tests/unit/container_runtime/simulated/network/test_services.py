@@ -86,9 +86,84 @@ def test_node_port_leads_to_endpoints_on_every_node(cluster):
     cluster.add_service("web", clusterIP="10.0.0.7", ports=ports, endpoints=[endpoint(1)])
     assert targets(cluster, "172.18.0.2", 30080) == [("10.244.0.1", 80)]
     assert targets(cluster, "172.18.0.2", 30081) is Outcome.REFUSED
-    cluster.services[0]["spec"]["externalTrafficPolicy"] = "Local"
-    assert targets(cluster, "172.18.0.1", 30080) == [("10.244.0.1", 80)]
-    assert targets(cluster, "172.18.0.2", 30080) is Outcome.TIMEOUT
+
+
+def test_external_traffic_policy_local_holds_for_clients_on_other_nodes(cluster):
+    ports = [{"port": 80, "nodePort": 30080}]
+    cluster.add_service(
+        "web", clusterIP="10.0.0.7", ports=ports, endpoints=[endpoint(1)], externalTrafficPolicy="Local"
+    )
+    first = [("10.244.0.1", 80)]
+    other = Peer(address="172.18.0.3", node="node-3")
+    assert targets(cluster, "172.18.0.1", 30080, source=other) == first
+    assert targets(cluster, "172.18.0.2", 30080, source=other) is Outcome.TIMEOUT
+    assert targets(cluster, "172.18.0.2", 30080, source=CLIENT) == first
+    assert targets(cluster, "172.18.0.2", 30080, source=Peer(address="172.18.0.2", node="node-2")) == first
+
+
+def test_internal_traffic_policy_is_about_cluster_ips_alone(cluster):
+    cluster.add_service(
+        "web",
+        clusterIP="10.0.0.7",
+        internalTrafficPolicy="Local",
+        externalIPs=["192.0.2.1"],
+        ports=[{"port": 80, "nodePort": 30080}],
+        endpoints=[endpoint(2)],
+    )
+    assert targets(cluster, "10.0.0.7", 80) is Outcome.TIMEOUT
+    assert targets(cluster, "192.0.2.1", 80) == targets(cluster, "172.18.0.1", 30080) == [("10.244.0.2", 80)]
+
+
+def test_local_policy_uses_ending_endpoints_of_the_node(cluster):
+    ending = endpoint(1, conditions={"ready": False, "serving": True, "terminating": True})
+    every = [ending, endpoint(2)]
+    cluster.add_service("web", clusterIP="10.0.0.7", internalTrafficPolicy="Local", endpoints=every)
+    assert targets(cluster, "10.0.0.7", 80) == [("10.244.0.1", 80)]
+    assert local_endpoints(cluster, cluster.services[0], "node-1") == 0
+
+
+def hinted(number, *, nodes=(), zones=(), **fields):
+    hints = {"forNodes": [{"name": name} for name in nodes], "forZones": [{"name": name} for name in zones]}
+    return endpoint(number, hints=hints, **fields)
+
+
+UNREADY = {"ready": False, "serving": False}
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "found"),
+    [
+        pytest.param([hinted(1, nodes=["node-1"]), hinted(2, nodes=["node-2"])], [1], id="node"),
+        pytest.param([hinted(2, nodes=["node-2"]), hinted(3, nodes=["node-3"])], [2, 3], id="other nodes"),
+        pytest.param([hinted(1, nodes=["node-1"]), endpoint(2)], [1, 2], id="one without a hint"),
+        pytest.param(
+            [hinted(1, nodes=["node-1"]), endpoint(2, conditions=UNREADY)], [1], id="an unready one without"
+        ),
+        pytest.param([hinted(1, zones=["b"]), hinted(2, zones=["a", "b"])], [2], id="zone"),
+        pytest.param([hinted(1, zones=["b"]), hinted(2, zones=["b"])], [1, 2], id="other zones"),
+        pytest.param(
+            [hinted(2, nodes=["node-2"], zones=["a"]), hinted(3, nodes=["node-3"], zones=["b"])],
+            [2],
+            id="zone after nodes",
+        ),
+    ],
+)
+def test_hints_of_endpoints_hold_if_all_have_them(cluster, endpoints, found):
+    for number, zone in ((1, "a"), (2, "a"), (3, "b")):
+        cluster.nodes[number - 1]["metadata"]["labels"] = {"topology.kubernetes.io/zone": zone}
+    cluster.add_service("web", clusterIP="10.0.0.7", endpoints=endpoints)
+    assert targets(cluster, "10.0.0.7", 80) == [(f"10.244.0.{number}", 80) for number in found]
+
+
+def test_source_ranges_hold_for_pods(cluster):
+    cluster.add_service("web", clusterIP="10.0.0.7", endpoints=[endpoint(1)])
+    service = cluster.services[0]
+    service["status"] = {"loadBalancer": {"ingress": [{"ip": "198.18.0.1"}]}}
+    service["spec"]["loadBalancerSourceRanges"] = ["192.0.2.0/24"]
+    assert targets(cluster, "198.18.0.1", 80) is Outcome.TIMEOUT
+    assert targets(cluster, "10.0.0.7", 80) == [("10.244.0.1", 80)]
+    service["spec"]["loadBalancerSourceRanges"].append("10.244.0.0/16")
+    assert targets(cluster, "198.18.0.1", 80) == [("10.244.0.1", 80)]
 
 
 def test_health_of_a_service_counts_the_endpoints_of_each_node(cluster):

@@ -267,9 +267,15 @@ def test_kubeadm_needs_a_control_plane(machine):
     assert "failed to load admin kubeconfig" in machine.run("kubeadm", "token", "list")[2]
 
 
+CONTROL_PLANE = {
+    **NODE,
+    "metadata": {**NODE["metadata"], "labels": {"node-role.kubernetes.io/control-plane": ""}},
+}
+MACHINE = {"version": "v1.37.2", "created": "2026-01-01T00:00:00Z"}
+CONFIGURATION = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n"
+
+
 def test_kubeadm_on_a_control_plane():
-    labels = {"node-role.kubernetes.io/control-plane": ""}
-    node = {**NODE, "metadata": {**NODE["metadata"], "labels": labels}}
     services = {
         "tokens": [
             {
@@ -281,15 +287,32 @@ def test_kubeadm_on_a_control_plane():
             }
         ],
         "token.create": {"token": "abcdef.0123456789abcdef", "server": "10.0.0.9:6443", "hash": "sha256:00"},
-        "machine": {"version": "v1.37.2", "created": "2026-01-01T00:00:00Z"},
+        "machine": MACHINE,
+        "kubeadm.configuration": CONFIGURATION,
     }
-    machine = Machine(node, **services)
+    machine = Machine(CONTROL_PLANE, **services)
     assert "<forever>" in machine.run("kubeadm", "token", "list")[1]
     join = "kubeadm join 10.0.0.9:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash sha256:00 \n"
     assert machine.run("kubeadm", "token", "create", "--print-join-command") == (0, join, "")
     assert "apiserver-etcd-client" in machine.run("kubeadm", "certs", "check-expiration")[1]
     assert machine.run("kubeadm", "version", "-o", "short")[1] == "v1.37.2\n"
     assert "when it starts, 30 days before" in machine.run("kubeadm", "certs", "renew", "all")[2]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "is_read"),
+    [
+        (CONFIGURATION, True),
+        (CONFIGURATION.replace("v1beta4", "v9"), False),
+        ("kind: [x", False),
+        ("", False),
+    ],
+)
+def test_kubeadm_says_that_it_cannot_read_the_configuration_of_the_cluster(configuration, is_read):
+    machine = Machine(CONTROL_PLANE, machine=MACHINE, **{"kubeadm.configuration": configuration})
+    code, output, _ = machine.run("kubeadm", "certs", "check-expiration")
+    assert (code, "Error reading configuration from the Cluster" in output) == (0, not is_read)
+    assert "apiserver-etcd-client" in output
 
 
 @pytest.mark.parametrize("command", ["init", "join", "reset", "upgrade"])
