@@ -15,6 +15,7 @@ from .deletion import explain_deletion, explain_namespace_deletion, explain_pod_
 from .disruption import BUDGETS, explain_budget, explain_node
 from .explanation import Explanation, ObjectName, Related, Remedy, no_problem, unknown
 from .facts import Facts
+from .ingresses import INGRESSES, explain_ingress
 from .jobs import explain_cron_job, explain_job
 from .others import explain_autoscaler, explain_other, explain_signing_request
 from .owners import JOBS, REPLICA_SETS
@@ -43,6 +44,7 @@ EXPLAINERS: Final[Mapping[GroupResource, Callable[[ReadOnlyTree, Facts], Explana
     CLAIMS: explain_claim,
     SERVICES: explain_service,
     SLICES: explain_slice,
+    INGRESSES: explain_ingress,
     GroupResource("autoscaling", "horizontalpodautoscalers"): explain_autoscaler,
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): explain_signing_request,
     DEPLOYMENTS: explain_deployment,

@@ -18,6 +18,7 @@ from mockube.apimachinery.wellknown import (
     FINALIZER_PV_PROTECTION,
     FINALIZER_PVC_PROTECTION,
 )
+from mockube.component_base.counted import counted
 
 from .commands import about, why_object
 from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, unknown
@@ -132,7 +133,7 @@ def _foreground(obj: ReadOnlyTree, facts: Facts) -> Holder:
         )
     first = ObjectName.of(blocking[0])
     return Holder(
-        cause=f"{len(blocking)} dependents with blockOwnerDeletion must go first, such as {first}",
+        cause=f"{counted(len(blocking), 'dependent', 'dependents')} with blockOwnerDeletion must go first, such as {first}",
         related=[_dependent(each) for each in blocking[:10]],
         remedies=[Remedy(text="Why the first one does not go away:", command=why_object(blocking[0]))],
     )
@@ -170,7 +171,7 @@ def _claim_in_use(claim: ReadOnlyTree, facts: Facts) -> Holder:
         )
     names = ", ".join(meta.name(pod) for pod in users[:3])
     return Holder(
-        cause=f"{len(users)} pods use the claim, such as {names}",
+        cause=f"{counted(len(users), 'pod uses', 'pods use')} the claim, such as {names}",
         related=[Related(object=ObjectName.of(pod), cause="uses the claim") for pod in users[:10]],
         remedies=[Remedy(text="Delete the pods that use it:", command=about(users[0], "delete"))],
     )
@@ -276,7 +277,7 @@ def explain_namespace_deletion(namespace: ReadOnlyTree, facts: Facts) -> Explana
     if waiting:
         names = sorted({name for each in waiting for name in meta.finalizers(each)})
         return Explanation(
-            cause=f"{len(waiting)} objects in it wait for finalizers ({', '.join(names)}), such as {ObjectName.of(waiting[0])}",
+            cause=f"{counted(len(waiting), 'object in it waits', 'objects in it wait')} for finalizers ({', '.join(names)}), such as {ObjectName.of(waiting[0])}",
             evidence=[*_remaining(contents), *evidence],
             related=[_dependent(each) for each in waiting[:20]],
             remedies=[Remedy(text="Why the first one does not go away:", command=why_object(waiting[0]))],
@@ -288,7 +289,7 @@ def explain_namespace_deletion(namespace: ReadOnlyTree, facts: Facts) -> Explana
         )
     if contents:
         return unknown(
-            f"{len(contents)} objects in it are left, and none has a finalizer",
+            f"{counted(len(contents), 'object in it is', 'objects in it are')} left, and none has a finalizer",
             *_remaining(contents),
             *evidence,
         )

@@ -5,6 +5,7 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.counted import counted
 
 from .commands import about
 from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
@@ -86,7 +87,10 @@ def _running(job: ReadOnlyTree, facts: Facts) -> Explanation:
     if members.unready:
         return members.explain_pods(members.unready, len(members.pods))
     failures = status.get("failed") or 0
-    return no_problem(f"{len(members.pods)} pods run, and {failures} have failed before", _counts(job))
+    return no_problem(
+        f"{counted(len(members.pods), 'pod runs', 'pods run')}, and {counted(failures, 'has', 'have')} failed before",
+        _counts(job),
+    )
 
 
 def _without_pods(job: ReadOnlyTree, members: Members, facts: Facts) -> Explanation:
@@ -123,8 +127,8 @@ def _failures(job: ReadOnlyTree) -> str:
         spec.get(field) is not None for field in ("podFailurePolicy", "backoffLimitPerIndex")
     )
     if has_other_limits or spec["template"]["spec"].get("restartPolicy") == "OnFailure":
-        return f", {count} pods have failed" if count else ""
-    return f", {count} have failed of at most {spec.get('backoffLimit', 6)} that may"
+        return f", {counted(count, 'pod has', 'pods have')} failed" if count else ""
+    return f", {counted(count, 'has', 'have')} failed of at most {spec.get('backoffLimit', 6)} that may"
 
 
 # --- CronJobs

@@ -6,6 +6,7 @@ from typing import Final
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import PODS
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.counted import counted
 
 from .explanation import Evidence, Explanation, ObjectName, Related, unknown
 from .facts import Facts
@@ -90,9 +91,12 @@ class Members:
 
     def _other_pods(self) -> Iterator[Evidence]:
         """Yield how many pods do not count: those that are being deleted, and those that have ended."""
-        for pods, state in ((self.ending, "are being deleted"), (self.ended, "have ended")):
+        for pods, state in (
+            (self.ending, ("pod is being deleted", "pods are being deleted")),
+            (self.ended, ("pod has ended", "pods have ended")),
+        ):
             if pods:
-                yield Evidence(text=f"{len(pods)} pods {state}, such as {meta.name(pods[0])}")
+                yield Evidence(text=f"{counted(len(pods), *state)}, such as {meta.name(pods[0])}")
 
 
 def explain_first(pods: Sequence[ReadOnlyTree], facts: Facts) -> Sequence[tuple[ReadOnlyTree, Explanation]]:

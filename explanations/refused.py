@@ -35,18 +35,18 @@ def explain_request(request: ReadOnlyTree, facts: Facts) -> Explanation:
         source="Request",
         time=spec.get("time") or "",
     )
+    fault = status.get("fault")
+    if fault and status.get("isCut"):
+        return _injected(fault, "cut the connection", [sent])
+    if code is None and "seconds" in status:
+        return unknown("the request ended without a response: its client left", sent)
     if code is None:
         return unknown("the request has no response yet, as a watch has none", sent)
     if code < _ERRORS_FROM:
         return no_problem(f"the request was answered with {code}", sent)
     evidence = [sent, Evidence(text=message or "the message was not recorded", source=f"response {code}")]
-    fault = status.get("fault")
     if fault and status.get("answeredByFault"):
-        return Explanation(
-            cause=f"the Fault {fault} was injected, which answered with {code}",
-            evidence=evidence,
-            remedies=[Remedy(text="Remove it:", command=command("mockube", "fault", "remove", fault))],
-        )
+        return _injected(fault, f"answered with {code}", evidence)
     if fault:
         evidence.append(
             Evidence(
@@ -59,6 +59,14 @@ def explain_request(request: ReadOnlyTree, facts: Facts) -> Explanation:
     if explain is None:
         return Explanation(cause=f"the server answered with {code}: {message}", evidence=evidence)
     return explain(spec, message, evidence, facts)
+
+
+def _injected(fault: str, effect: str, evidence: Sequence[Evidence]) -> Explanation:
+    return Explanation(
+        cause=f"the Fault {fault} was injected, which {effect}",
+        evidence=evidence,
+        remedies=[Remedy(text="Remove it:", command=command("mockube", "fault", "remove", fault))],
+    )
 
 
 def _unauthorized(_: ReadOnlyTree, __: str, evidence: Sequence[Evidence], ___: Facts) -> Explanation:

@@ -24,6 +24,7 @@ from mockube.client.cache.store import Store
 from mockube.client.component_helpers.pod_requests import CPU
 from mockube.client.component_helpers.tolerations import find_untolerated_taint
 from mockube.client.podview import PodView
+from mockube.component_base.counted import counted
 from mockube.scheduler.choice import FeasibleNodes, diagnosis, find_all_feasible, rejections_by_node
 from mockube.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.scheduler.filters.filter import Rejection
@@ -219,7 +220,7 @@ class _Snapshot:
     def _feasible(self, found: FeasibleNodes, evidence: Sequence[Evidence]) -> Explanation:
         names = ", ".join(node.name for node in found.feasible[:3])
         return unknown(
-            f"the plugins of the default profile accept the pod now on {len(found.feasible)} nodes, such as {names}: the "
+            f"the plugins of the default profile accept the pod now on {counted(len(found.feasible), 'node', 'nodes')}, such as {names}: the "
             "scheduler has not tried again, has a back-off, or has another profile",
             *evidence,
         )
@@ -281,7 +282,8 @@ def _cause(found: FeasibleNodes, nodes: Sequence[NodeInfo]) -> str:
         return f"no node can take the pod: {', '.join(found.prefilter_rejection.reasons)}"
     counts = Counter(reason for rejection in found.rejections.values() for reason in rejection.reasons)
     reasons = ", ".join(f"{reason} ({count})" for reason, count in counts.most_common())
-    return f"none of {len(nodes)} nodes can take the pod: {reasons}"
+    subject = "the only node cannot" if len(nodes) == 1 else f"none of {len(nodes)} nodes can"
+    return f"{subject} take the pod: {reasons}"
 
 
 # --- the table of nodes

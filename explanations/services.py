@@ -12,6 +12,7 @@ from .commands import kubectl
 from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
 from .facts import Facts
 from .members import explain_first, is_terminal, related_of
+from .records import find_events
 
 SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
 
@@ -33,7 +34,7 @@ def explain_service(service: ReadOnlyTree, facts: Facts) -> Explanation:
     )
     selector = spec.get("selector")
     if addresses:
-        return _missing_port(service, _matching(service, facts)) or _reachable(service, addresses)
+        return _missing_port(service, _matching(service, facts)) or _reachable(service, addresses, facts)
     if not selector:
         return _without_selector(service, facts)
     if not facts.may_list(PODS, namespace):
@@ -41,15 +42,22 @@ def explain_service(service: ReadOnlyTree, facts: Facts) -> Explanation:
     return _selected(service, selector, facts)
 
 
-def _reachable(service: ReadOnlyTree, addresses: int) -> Explanation:
-    count = Evidence(text=f"{addresses} ready addresses", source="EndpointSlices")
+def _reachable(service: ReadOnlyTree, addresses: int, facts: Facts) -> Explanation:
+    ready = f"{addresses} ready address{'es' if addresses > 1 else ''}"
+    count = Evidence(text=ready, source="EndpointSlices")
     balancer = (service.get("status") or {}).get("loadBalancer") or {}
     if service["spec"].get("type") == "LoadBalancer" and not balancer.get("ingress"):
+        failures = find_events(service, facts, ("SyncLoadBalancerFailed",), limit=1)
+        if failures:
+            return Explanation(
+                cause=f"it has addresses, but no load balancer: {failures[0].text}",
+                evidence=[*failures, count],
+            )
         return unknown(
             "it has addresses, but no load balancer: a cloud's controller sets status.loadBalancer, and has not",
             count,
         )
-    return no_problem(f"it has {addresses} ready addresses", count)
+    return no_problem(f"it has {ready}", count)
 
 
 def _without_selector(service: ReadOnlyTree, facts: Facts) -> Explanation:
@@ -80,9 +88,10 @@ def _selected(service: ReadOnlyTree, selector: ReadOnlyTree, facts: Facts) -> Ex
         return _missing_port(service, matching) or _unwritten(ready, source)
     explained = explain_first(unready, facts)
     pod, first = explained[0]
+    subject = "its pod is not" if len(matching) == 1 else f"none of its {len(matching)} pods is"
     return Explanation(
         state=first.state if first.state != "NoProblem" else "Unknown",
-        cause=f"none of its {len(matching)} pods is ready; {meta.name(pod)}: {first.cause}",
+        cause=f"{subject} ready; {meta.name(pod)}: {first.cause}",
         evidence=[source, *first.evidence],
         nodes=first.nodes,
         remedies=first.remedies,

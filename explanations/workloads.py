@@ -12,6 +12,7 @@ from mockube.apimachinery.wellknown import (
     LABEL_CONTROLLER_REVISION_HASH,
     LABEL_POD_TEMPLATE_HASH,
 )
+from mockube.component_base.counted import counted
 
 from .commands import about, blame
 from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
@@ -141,7 +142,7 @@ def _rolling(deployment: ReadOnlyTree, newest: ReadOnlyTree, evidence: Sequence[
         )
     pod_count = replicas_of(newest)
     return unknown(
-        f"the rollout goes on: the ReplicaSet {meta.name(newest)} has its {pod_count} pods, of which {available} are available",
+        f"the rollout goes on: the ReplicaSet {meta.name(newest)} has its {counted(pod_count, 'pod', 'pods')}, of which {available} are available",
         *evidence,
     )
 
@@ -154,7 +155,7 @@ def explain_replica_set(replica_set: ReadOnlyTree, facts: Facts) -> Explanation:
     if not replicas and not _count(replica_set, "replicas"):
         return no_problem("it is scaled to 0", counts)
     explanation = Members(replica_set, facts).explain(replicas, "the ReplicaSet")
-    return explanation or no_problem(f"all {replicas} pods are ready", counts)
+    return explanation or no_problem(_all_ready(replicas), counts)
 
 
 # --- StatefulSets
@@ -174,7 +175,7 @@ def explain_stateful_set(stateful_set: ReadOnlyTree, facts: Facts) -> Explanatio
     return (
         explanation
         or _old_revision(stateful_set, members, counts)
-        or no_problem(f"all {replicas} pods are ready", counts)
+        or no_problem(_all_ready(replicas), counts)
     )
 
 
@@ -201,13 +202,14 @@ def _old_revision(stateful_set: ReadOnlyTree, members: Members, counts: Evidence
     if not old or not revision:
         return None
     if strategy.get("type") == "OnDelete":
-        cause = f"{len(old)} pods have the template of before: with OnDelete they are replaced when they are deleted"
+        cause = f"{_of_before(len(old))}: with OnDelete a pod is replaced when it is deleted"
         return Explanation(cause=cause, evidence=[counts], remedies=[_delete_pod(old[0])])
     if all(_ordinal(pod) < partition for pod in old):
         return no_problem(
-            f"{len(old)} pods keep the template of before, because the partition is {partition}", counts
+            f"{counted(len(old), 'pod keeps', 'pods keep')} the template of before, because the partition is {partition}",
+            counts,
         )
-    return unknown(f"{len(old)} pods have the template of before; the update goes on", counts)
+    return unknown(f"{_of_before(len(old))}; the update goes on", counts)
 
 
 def _delete_pod(pod: ReadOnlyTree) -> Remedy:
@@ -239,12 +241,20 @@ def explain_daemon_set(daemon_set: ReadOnlyTree, facts: Facts) -> Explanation:
     strategy = daemon_set["spec"].get("updateStrategy") or {}
     if updated < pod_count and strategy.get("type") == "OnDelete":
         return Explanation(
-            cause=f"{pod_count - updated} pods have the template of before: with OnDelete they are replaced when they are deleted",
+            cause=f"{_of_before(pod_count - updated)}: with OnDelete a pod is replaced when it is deleted",
             evidence=[counts],
         )
     if updated < pod_count:
         return unknown(f"{updated} of {pod_count} pods are updated; the update goes on", counts)
-    return no_problem(f"its {pod_count} pods are ready", counts)
+    return no_problem(_all_ready(pod_count), counts)
+
+
+def _all_ready(count: int) -> str:
+    return "its pod is ready" if count == 1 else f"all {count} pods are ready"
+
+
+def _of_before(count: int) -> str:
+    return f"{counted(count, 'pod has', 'pods have')} the template of before"
 
 
 def _no_nodes(daemon_set: ReadOnlyTree, counts: Evidence, facts: Facts) -> Explanation:

@@ -28,6 +28,8 @@ GROUPS = {
     "StorageClass": "storage.k8s.io",
     "HorizontalPodAutoscaler": "autoscaling",
     "EndpointSlice": "discovery.k8s.io",
+    "Ingress": "networking.k8s.io",
+    "IngressClass": "networking.k8s.io",
     "PodDisruptionBudget": "policy",
     "CustomResourceDefinition": "apiextensions.k8s.io",
     "RoleBinding": "rbac.authorization.k8s.io",

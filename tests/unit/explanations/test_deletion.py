@@ -39,7 +39,7 @@ def test_dependents_that_block_their_owner():
     owner = deleted("ConfigMap", finalizers=["foregroundDeletion"])
     objects = [dependent(owner, "a", finalizers=["x.y/z"], **DELETED), dependent(owner, "b", blocks=False)]
     found = explained(owner, *objects)
-    assert "1 dependents with blockOwnerDeletion must go first, such as configmap/a" in found.cause
+    assert "1 dependent with blockOwnerDeletion must go first, such as configmap/a" in found.cause
     assert found.related[0].cause == "is being deleted, and has the finalizers x.y/z"
     assert found.remedies[0].command == "mockube why configmap/a -n default"
     assert explained(owner).state == "Unknown"
@@ -48,7 +48,7 @@ def test_dependents_that_block_their_owner():
 def test_claim_that_a_pod_uses():
     claim = deleted("PersistentVolumeClaim", finalizers=["kubernetes.io/pvc-protection"])
     user = pod_of("user", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "web"}}])
-    assert "1 pods use the claim, such as user" in explained(claim, user).cause
+    assert "1 pod uses the claim, such as user" in explained(claim, user).cause
     assert explained(claim).state == "Unknown"
 
 
@@ -56,7 +56,7 @@ def test_several_finalizers_have_the_known_cause_first():
     claim = deleted("PersistentVolumeClaim", finalizers=["a.b/c", "kubernetes.io/pvc-protection"])
     user = pod_of("user", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "web"}}])
     found = explained(claim, user)
-    assert "finalizer a.b/c, kubernetes.io/pvc-protection: 1 pods use the claim" in found.cause
+    assert "finalizer a.b/c, kubernetes.io/pvc-protection: 1 pod uses the claim" in found.cause
     assert any("the controller of a.b/c" in each.text for each in found.evidence)
 
 
@@ -97,7 +97,7 @@ def test_namespaces():
 
     held = thing("ConfigMap", namespace="shop", metadata={**DELETED, "finalizers": ["a.b/c"]})
     found = explained(namespace(), held)
-    assert found.cause == "1 objects in it wait for finalizers (a.b/c), such as configmap/web"
+    assert found.cause == "1 object in it waits for finalizers (a.b/c), such as configmap/web"
     failed = namespace(condition("NamespaceDeletionDiscoveryFailure", "True", "DiscoveryFailed", "metrics"))
     assert explained(failed).cause == "its contents cannot be deleted: metrics"
     assert explained(namespace(), thing("ConfigMap", namespace="shop")).state == "Unknown"

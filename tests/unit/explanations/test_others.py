@@ -171,6 +171,13 @@ def test_service_with_addresses():
     assert (balanced.state, "status.loadBalancer" in balanced.cause) == ("Unknown", True)
 
 
+def test_service_whose_load_balancer_failed():
+    balanced = service(type="LoadBalancer")
+    failure = event(balanced, "SyncLoadBalancerFailed", "no address of 127.10.0.0/16 is left")
+    found = explained(balanced, endpoint_slice("10.0.0.1"), failure)
+    assert found.cause == "it has addresses, but no load balancer: no address of 127.10.0.0/16 is left"
+
+
 def test_service_without_pods():
     found = explained(service(), labelled("wbe"))
     assert found.cause == "no pod in default has the labels of its selector"
@@ -182,7 +189,7 @@ def test_service_without_pods():
 def test_service_whose_pods_are_not_ready():
     waiting = with_state({"waiting": {"reason": "ErrImagePull", "message": "not found"}})
     found = explained(service(), labelled("web", status=waiting))
-    assert found.cause.startswith("none of its 1 pods is ready; p: the image nginx")
+    assert found.cause.startswith("its pod is not ready; p: the image nginx")
 
 
 def test_service_with_some_ready_pods():

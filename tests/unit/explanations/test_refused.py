@@ -237,3 +237,16 @@ def test_webhook_and_its_configuration():
 def test_webhook_that_quotes_other_refusals_is_the_cause(text):
     found = explained(request(403, f'admission webhook "w.x.y" denied the request: {text}'))
     assert found.cause == f"the admission webhook w.x.y denied it: {text}"
+
+
+def test_cut_connection_is_explained_by_its_fault():
+    recorded = request(0, fault="cut-off", answered=True)
+    recorded["status"] |= {"isCut": True, "seconds": 0.1}
+    found = explained(recorded)
+    assert found.cause == "the Fault cut-off was injected, which cut the connection"
+    assert commands(found) == ["mockube fault remove cut-off"]
+
+
+def test_request_whose_client_left_is_not_in_progress():
+    recorded = {**request(0), "status": {"seconds": 0.1}}
+    assert explained(recorded).cause == "the request ended without a response: its client left"

@@ -114,7 +114,7 @@ def test_claim_that_waits_for_the_pod_is_not_what_the_pod_waits_for():
 def test_recorded_verdict_that_is_no_longer_true():
     found = explained(waiting(), node_of())
     assert found.state == "Unknown"
-    assert "accept the pod now on 1 nodes, such as a" in found.cause
+    assert "accept the pod now on 1 node, such as a" in found.cause
 
 
 def test_recorded_verdict_that_differs_is_shown_beside_that_of_now():

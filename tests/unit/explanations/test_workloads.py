@@ -175,7 +175,7 @@ def test_stateful_set_with_pods_of_before():
         owner = workload("StatefulSet", status={"updateRevision": "new"}, updateStrategy=strategy)
         return explained(owner, *pods_of(owner, READY, READY))
 
-    assert "with OnDelete they are replaced when they are deleted" in found_with({"type": "OnDelete"}).cause
+    assert "with OnDelete a pod is replaced when it is deleted" in found_with({"type": "OnDelete"}).cause
     kept = found_with({"rollingUpdate": {"partition": 2}})
     assert (kept.state, "the partition is 2" in kept.cause) == ("NoProblem", True)
     assert found_with({}).state == "Unknown"
@@ -204,7 +204,7 @@ def test_jobs():
     )
     retried = job({"failed": 1})
     assert explained(retried, *pods_of(retried, end)).cause.startswith(
-        "the Job waits for its next attempt, 1 have failed"
+        "the Job waits for its next attempt, 1 has failed"
     )
     unready = job({"active": 1})
     assert "1 of 1 pods are not ready" in explained(unready, *pods_of(unready, BAD_IMAGE)).cause
