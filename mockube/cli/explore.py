@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import non_negative_int, positive_int, seconds
 from mockube.component_base.printable import printable
 from mockube.failure import UsageError
@@ -17,12 +16,12 @@ from mockube.failure import UsageError
 from .interruption import interrupted_by_sigterm
 from .output import Code
 from .parsing import CommandParser
-from .progress import print_line
+from .progress import ERASE, print_line
 
 if TYPE_CHECKING:
-    from mockube.exploration.explorer import Exploration, Options, PlanProgress
+    from mockube.exploration.explorer import LearningProgress, Options, PlanProgress
     from mockube.exploration.findings import OperatorFinding
-    from mockube.exploration.plan_run import RunOutcome
+    from mockube.exploration.run_outcome import RunOutcome
 
 FOLDER = "findings"
 
@@ -57,6 +56,12 @@ def add_flags(parser: CommandParser) -> None:
         help=f"folder for the files of findings ({FOLDER})",
     )
     parser.add_argument(
+        "--tests",
+        choices=("pytest", "go"),
+        default="pytest",
+        help="the language of the test that is written for each finding (pytest)",
+    )
+    parser.add_argument(
         "--replay", type=Path, metavar="FILE", help="run the plan of a finding again, instead of a scenario"
     )
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="the file of the scenario")
@@ -68,12 +73,14 @@ def add_flags(parser: CommandParser) -> None:
 def run(options: argparse.Namespace) -> int:
     scenario, command = _arguments(options)
     if options.replay is not None:
+        _check_file(options.replay)
         return _run(lambda: _replay(options, scenario, command))
     if not scenario:
         raise UsageError("no scenario: use `mockube explore SCENARIO -- CMD ...`")
     if not command:
         raise UsageError("no command of an operator: use `mockube explore SCENARIO -- CMD ...`")
     _check_folder(options.output)
+    _check_file(Path(scenario))
     return _run(lambda: _explore(options, scenario, command))
 
 
@@ -87,6 +94,14 @@ def _run(explore: Callable[[], int]) -> int:
         for line in str(failure).splitlines():
             print_line(line)
         return Code.ERROR
+
+
+def _check_file(path: Path) -> None:
+    """Raise UsageError for a file that cannot be read, before a whole control plane is imported."""
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
 
 
 def _check_folder(folder: Path) -> None:
@@ -112,74 +127,64 @@ def _arguments(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
 
 def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str]) -> int:
     from mockube.exploration.api import lines_of, run_exploration  # noqa: PLC0415 - it imports a whole control plane
-    from mockube.exploration.findings import remove_findings, write_finding  # noqa: PLC0415 - as above
+    from mockube.exploration.finding_files import FindingFolder  # noqa: PLC0415 - as above
+    from mockube.exploration.findings import ExplorationCall  # noqa: PLC0415 - as above
     from mockube.exploration.scenario import read_scenario_file  # noqa: PLC0415 - as above
     from mockube.exploration.starters import CommandStarter  # noqa: PLC0415 - as above
 
     read = read_scenario_file(Path(scenario))
-    paths: list[Path] = []
-
-    def write(finding: "OperatorFinding") -> None:
-        """Write a finding at once, as an exploration may be interrupted, in place of those of an earlier one."""
-        if not paths:
-            remove_findings(options.output)
-        path = options.output / f"finding-{len(paths) + 1}.yaml"
-        write_finding(
-            path, finding, scenario=str(Path(scenario).resolve()), command=command, seed=options.seed
-        )
-        paths.append(path)
-
+    call = ExplorationCall(scenario=Path(scenario), command=command, seed=options.seed)
+    folder = FindingFolder(options.output, call, options.tests)
     with closing(CommandStarter(command)) as starter:
         print_line("the scenario runs undisturbed first, each time until the operator is quiet")
         try:
             exploration = asyncio.run(
-                run_exploration(read, starter, _options(options), _print_progress, write)
+                run_exploration(read, starter, _options(options), print_progress, folder.add)
             )
         except BaseException:
-            if paths:
-                print_line(f"what was found until now: {', '.join(map(str, paths))}")
+            if folder.paths:
+                paths = ", ".join(str(each.finding) for each in folder.paths)
+                print_line(f"what was found until now: {paths}")
             raise
-    if not paths:
-        remove_findings(options.output)
-    _end_progress(exploration)
-    for line in lines_of(exploration, paths):
+    folder.end(exploration)
+    _erase()
+    for line in lines_of(exploration, folder.paths):
         print(line)
     return Code.ERROR if exploration.findings else Code.OK
 
 
 def _replay(options: argparse.Namespace, scenario: str, command: Sequence[str]) -> int:
-    from mockube.exploration.explorer import Explorer, fork_runner  # noqa: PLC0415 - as above
+    from mockube.exploration.api import run_replay  # noqa: PLC0415 - as above
     from mockube.exploration.findings import read_finding  # noqa: PLC0415 - as above
     from mockube.exploration.scenario import read_scenario_file  # noqa: PLC0415 - as above
     from mockube.exploration.starters import CommandStarter  # noqa: PLC0415 - as above
 
     replay = read_finding(options.replay)
-    read = read_scenario_file(Path(scenario or replay.scenario))
-
-    async def run_plan() -> int:
-        with closing(CommandStarter(command or replay.command)) as starter:
-            async with fork_runner(read, starter, RealClock()) as runner:
-                outcome, finding = await Explorer(runner, _options(options)).replay(replay.plan)
-        return print_replay(outcome, finding)
-
-    return asyncio.run(run_plan())
+    if not (command or replay.command):
+        raise UsageError(
+            f"{options.replay}: its operator is a function: use mockube.replay_finding(..., main=...) of Python"
+        )
+    read = read_scenario_file(Path(scenario) if scenario else replay.scenario)
+    folder = None if command else replay.folder
+    with closing(CommandStarter(command or replay.command, folder)) as starter:
+        outcome, finding, _ = asyncio.run(run_replay(read, starter, _options(options), replay.plan))
+    return print_replay(outcome, finding)
 
 
 def print_replay(outcome: "RunOutcome", finding: "OperatorFinding | None") -> int:
     """Print what a plan shows again; a plan that did not take place is no success."""
+    from mockube.exploration.api import replay_problem  # noqa: PLC0415 - as above
     from mockube.exploration.findings import report  # noqa: PLC0415 - as above
 
-    says_nothing = bool(outcome.problem) or not outcome.is_applied
-    if outcome.problem:
-        print(printable(f"the plan could not be run: {outcome.problem}"))
-    elif not outcome.is_applied:
-        print("the plan did not take place: its moment did not come, or its object was not there")
+    problem = replay_problem(outcome)
+    if problem:
+        print(printable(problem))
     if finding is not None:
         for line in report(finding, 1):
             print(line)
-    elif not says_nothing:
+    elif not problem:
         print("nothing is wrong")
-    return Code.ERROR if finding is not None or says_nothing else Code.OK
+    return Code.ERROR if finding is not None or problem else Code.OK
 
 
 def _options(options: argparse.Namespace) -> "Options":
@@ -191,18 +196,28 @@ def _options(options: argparse.Namespace) -> "Options":
         seed=options.seed,
         jobs=options.jobs,
         patience=options.patience,
+        has_reports=options.replay is None,
     )
 
 
-def _print_progress(progress: "PlanProgress") -> None:
+def print_progress(progress: "LearningProgress | PlanProgress") -> None:
+    """Print what was learned, and at a terminal how many runs have ended, in a line that the next one replaces."""
+    from mockube.exploration.explorer import LearningProgress  # noqa: PLC0415 - as above
+
+    if not isinstance(progress, LearningProgress):
+        text = f"{progress.done} of {progress.total} plans, {progress.findings} findings"
+    elif progress.writes is None:
+        text = f"{progress.done} of {progress.total} undisturbed runs"
+    else:
+        _erase()
+        print_line(
+            f"{progress.writes} writes were learned from undisturbed runs, in {progress.seconds:.1f} s"
+        )
+        return
     if sys.stderr.isatty():
-        text = f"\r{progress.done} of {progress.total} plans, {progress.findings} findings"
-        print(text, end="", file=sys.stderr, flush=True)
+        print(f"{ERASE}{text}", end="", file=sys.stderr, flush=True)
 
 
-def _end_progress(exploration: "Exploration") -> None:
+def _erase() -> None:
     if sys.stderr.isatty():
-        print_line("")
-    print_line(
-        f"{exploration.writes} writes were learned from two undisturbed runs, in {exploration.learning_seconds:.1f} s"
-    )
+        print(ERASE, end="", file=sys.stderr, flush=True)

@@ -115,6 +115,7 @@ def add_flags(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--webhook-service",
+        type=_webhook_service,
         action="append",
         default=[],
         metavar="NS/NAME=HOST:PORT",
@@ -150,6 +151,14 @@ def add_flags(parser: CommandParser) -> None:
         chart.add_argument(
             flag, action="append", default=[], metavar="VALUE", help=f"{flag} of `helm template`"
         )
+
+
+def _webhook_service(text: str) -> str:
+    """Return the flag of a server; refuse another one before the first judgement."""
+    from mockube.apiserver.config.admission_plugins import service_addresses  # noqa: PLC0415 - as below
+
+    service_addresses(text)
+    return text
 
 
 def run(options: argparse.Namespace) -> int:

@@ -49,7 +49,7 @@ from .serving import KUBECONFIG, EmbeddedServer, run_server
 
 T = TypeVar("T")
 
-START_SECONDS: Final = 30.0
+START_SECONDS: Final = 90.0
 _LOG_NOTE: Final = (
     "The program runs in the process of the test: `Cluster.complaints` has its warnings and errors.\n"
 )

@@ -35,6 +35,13 @@ class ForkedHandle(ClusterHandle):
         return f"<fork of a mockube cluster {state}>"
 
     @property
+    def url(self) -> str:
+        """The URL of the server."""
+        __tracebackhide__ = True
+        self._check_running()
+        return self._running.url
+
+    @property
     def complaints(self) -> Sequence[str]:
         """The newest warnings and errors of the server and the controllers, as they log them."""
         lines: Sequence[str] = self._call(messages.ListComplaints(), list[str])

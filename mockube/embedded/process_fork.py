@@ -42,7 +42,7 @@ BUSY_SECONDS: Final = 0.02
 """How long a fork waits until no request is in progress. It need not: one that is continues in both processes."""
 THREAD_SECONDS: Final = 10.0
 """How long a fork waits for the work of threads, which do not exist in the new process."""
-PUBLISH_SECONDS: Final = 1.0
+PUBLISH_SECONDS: Final = 3.0
 """The time after which the kubelets' address is written into their ConfigMap."""
 SPREAD_SECONDS: Final = 5.0
 """Over how many seconds the routine of forks is spread: half of the time after which Leases are renewed, and far less than they last."""
@@ -54,11 +54,17 @@ _OUTPUTS: Final = (1, 2)
 
 
 async def fork(
-    context: BackgroundContext[EmbeddedControlPlane], plane: EmbeddedControlPlane, theirs: socket.socket
+    context: BackgroundContext[EmbeddedControlPlane],
+    plane: EmbeddedControlPlane,
+    theirs: socket.socket,
+    kubelets: tuple[str, int] | None = None,
 ) -> int:
     """Fork the process, and return the id of the new one, which gets this end of a pair of sockets."""
     pid = await fork_process(
-        plane, lambda kubelets: ForkServer(plane, theirs).start(context, kubelets), at_death=signal.SIGKILL
+        plane,
+        lambda address: ForkServer(plane, theirs).start(context, address),
+        at_death=signal.SIGKILL,
+        kubelets=kubelets,
     )
     if pid:
         return pid
@@ -71,16 +77,21 @@ async def fork(
 
 
 async def fork_process(
-    plane: ForkableControlPlane, begin: Callable[[tuple[str, int]], None], *, at_death: signal.Signals
+    plane: ForkableControlPlane,
+    begin: Callable[[tuple[str, int]], None],
+    *,
+    at_death: signal.Signals,
+    kubelets: tuple[str, int] | None = None,
 ) -> int:
     """Fork the process, and return the id of the new one; 0 in the new one, after `begin` was called with the address of the kubelets.
 
-    The new process gets the signal `at_death` when this one dies.
+    The new process gets the signal `at_death` when this one dies. `kubelets` is that address, if this process knows it.
     """
     if plane.fork_problem:
         raise Failure(f"the cluster cannot be forked: {plane.fork_problem}")
     this_process = os.getpid()
-    kubelets = await _kubelets_address(plane)
+    if kubelets is None:
+        kubelets = await _kubelets_address(plane)
     await _wait_until_quiet(plane)
     if os.getpid() != this_process:
         raise Failure(IS_FORK)  # another fork was made meanwhile, and this is its copy of the caller
@@ -162,12 +173,16 @@ class ForkServer:
         self._context: BackgroundContext[EmbeddedControlPlane]
         self._task: asyncio.Task[None]
         self._publishing: asyncio.Task[None]
+        self._kubelets: tuple[str, int]
+        """The address of the kubelets in this process: a request for it at each fork would copy half of the memory that a fork copies."""
 
     def start(self, context: BackgroundContext[EmbeddedControlPlane], kubelets: tuple[str, int]) -> None:
         """Serve, and execute commands; `kubelets` is the address of the parent's kubelets."""
         self._pid = os.getpid()
         descriptors = {*_OUTPUTS, self._handle.fileno()}
         self._publishing = become_fork(context, self._plane, kubelets, own_descriptors=descriptors)
+        host, port = kubelets
+        self._kubelets = host, self._plane.server.api_server.registry.moved_ports.get(port, 0)
         self._context = context
         self._task = start("fork", self._run())
 
@@ -187,7 +202,7 @@ class ForkServer:
             return await self._runner.run(command)
         with socket.socket(fileno=self._descriptors.popleft()) as theirs:
             try:
-                pid = await fork(self._context, self._plane, theirs)
+                pid = await fork(self._context, self._plane, theirs, self._kubelets)
             except Failure as error:
                 return messages.Refused(message=str(error))
         reap_at_end(pid)

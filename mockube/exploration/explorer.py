@@ -1,13 +1,11 @@
 """An exploration: the undisturbed runs, from which plans are made, the runs of all plans in parallel, and the findings."""
 
 import asyncio
-import dataclasses
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from itertools import chain
-from pathlib import Path
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from errno import EADDRINUSE
+from itertools import chain, count
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -15,39 +13,17 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import Random, SeededRandom
-from mockube.apimachinery.status import ApiError
-from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.client import kubeconfig
-from mockube.client.kinds import CONFIG_MAPS
-from mockube.client.resources import AnyResource, Key, row
-from mockube.client.verbs import Client
-from mockube.client.wire import NoResponse
-from mockube.cluster import Cluster, ForkedCluster
-from mockube.command_client import open_client
-from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import first_cause, run_until, start_in
-from mockube.component_base.temporary_folder import temporary_folder
 from mockube.failure import Failure, UsageError
-from mockube.history.versions import without_own_fields
-from mockube.objects.errors import InvalidType, InvalidValue, KindNotServed, WaitFailed
-from mockube.objects.requests import ObjectRequests
-from mockube.objects.resource_names import ResourceNames
-from mockube.operators.account import UNDER_TEST, account_with_all_rights, write_kubeconfig
-from mockube.operators.end_state import (
-    NOISE,
-    Identity,
-    end_state,
-    identity_of,
-    kind_of,
-    label_of,
-    learn_varying,
-)
+from mockube.operators.end_state import Identity, end_state, label_of, learn_varying
 from mockube.operators.writes import LEASES
+from mockube.report.recording import RecordedRun
 
 from . import plans
 from .findings import OperatorFinding, what_happened
-from .judgements import STAYS, OperatorProblem, UndisturbedRuns, end_differences, find_problems
-from .plan_run import PlanRun, RunLimits, RunOutcome, RunSetting, StepFailed, do_operation
+from .fork_runner import ForkRunner
+from .judgements import REPAIRABLE, STAYS, OperatorProblem, UndisturbedRuns, end_differences, find_problems
+from .old_lists import cached_resources, recreated_steps
 from .plans import (
     PLANS,
     WITHOUT_STEPS,
@@ -56,34 +32,37 @@ from .plans import (
     Plan,
     count_writes,
     pair_plans,
+    rank_writes,
     single_plans,
     smallest,
 )
-from .scenario import GONE, InvalidScenario, Scenario
-from .starters import Starter
-from .trace import Trace, following
+from .received_events import learn_events
+from .run_outcome import RunLimits, RunOutcome
+from .run_recording import runs_by_name
+from .trace import Trace
 
 REPETITIONS: Final = 3
 FIRST_LIMITS: Final = RunLimits(settle=1.5, patience=0.0, max_seconds=60.0)
 """Those of the undisturbed runs, from which the others are learned."""
+LATE_SECONDS: Final = 35.0
+"""How long a run goes on in which an operator may repair what is wrong: a common RequeueAfter is 30 seconds."""
+_PORT_HINT: Final = (
+    " (several runs take place at the same time: let it listen on no fixed port, as controller-runtime does with"
+    " --metrics-bind-address=0 --health-probe-bind-address=0, or give it ownNetwork: true)"
+)
+MAX_REPAIRS: Final = 3
+"""After so many repairs of a problem by the operator itself, other plans that show it are not looked at."""
 DELETION_SECONDS: Final = 10.0
 """How long an undisturbed deletion may take after the last write."""
 MAX_OWNED: Final = 20
-_ACCOUNT: Final = ("kube-system", UNDER_TEST)
-_SERVICE_ACCOUNTS: Final = row("v1", "serviceaccounts", "ServiceAccount")
-_BINDINGS: Final = row(
-    "rbac.authorization.k8s.io/v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
-)
+_PRINTED_LINES: Final = 20
+_PRINTED_CHARACTERS: Final = 400
 _PODS: Final = "Pod"
-_TOKEN_SECONDS: Final = 86_400
 _SETTLE: Final = (0.15, 3.0)
 _PATIENCE: Final = (2.0, 10.0)
 _LONGEST: Final = (10.0, 60.0)
-_EXPLAINED: Final = (
-    *(ApiError, NoResponse, Failure, StepFailed),
-    *(KindNotServed, WaitFailed, InvalidType, InvalidValue),
-)
-_CLUSTER_FLAGS: Final = ("--control-requests=20000", "--control-changes=20000")
+_PAUSES: Final = 3
+"""So many times the longest pause of undisturbed runs, a condition of a step is waited for while nothing is written."""
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -94,10 +73,22 @@ class Options(Struct, frozen=True, kw_only=True):
     jobs: int = 0
     """How many runs there are at a time; 0 for three on each core."""
     patience: float | None = None
+    has_reports: bool = False
+    """Whether findings have what a report of both runs needs, which takes longer."""
 
     @property
     def parallel(self) -> int:
         return self.jobs or 3 * (os.cpu_count() or 1)
+
+
+class LearningProgress(Struct, frozen=True, kw_only=True):
+    """How many undisturbed runs have ended."""
+
+    done: int
+    total: int
+    writes: int | None = None
+    """How many writes were learned; None until the end."""
+    seconds: float = 0.0
 
 
 class PlanProgress(Struct, frozen=True, kw_only=True):
@@ -107,7 +98,7 @@ class PlanProgress(Struct, frozen=True, kw_only=True):
 
 
 Report = Callable[[str], None]
-ShowProgress = Callable[[PlanProgress], None]
+ShowProgress = Callable[[LearningProgress | PlanProgress], None]
 ShowFinding = Callable[[OperatorFinding], None]
 """Called with each finding as soon as it is confirmed."""
 
@@ -123,6 +114,8 @@ class Exploration(Struct, kw_only=True):
     not_judged: Counter[str] = field(default_factory=Counter)
     """Why runs of plans say nothing, and how many."""
     not_seen_again: int = 0
+    repaired_later: int = 0
+    """How many problems the operator itself repairs when it tries again."""
     seconds: float = 0.0
     learning_seconds: float = 0.0
     writes: int = 0
@@ -140,163 +133,6 @@ class ScenarioFails(Failure):
     """The scenario does not succeed undisturbed. The message has several lines: those that the operator printed, too."""
 
 
-@asynccontextmanager
-async def fork_runner(scenario: Scenario, starter: Starter, clock: Clock) -> AsyncIterator["ForkRunner"]:
-    """Arrange a cluster, and yield what runs plans in forks of it."""
-    options = {**scenario.cluster, "flags": [*_CLUSTER_FLAGS, *scenario.cluster.get("flags", ())]}
-    try:
-        cluster = Cluster(**options)
-    except (TypeError, ValueError) as error:
-        raise InvalidScenario(f"cluster: {error}") from error
-    with temporary_folder("mockube-explore-") as folder:
-        try:
-            await asyncio.to_thread(cluster.start)
-            # Without the certificate: a token is enough, and a context with a certificate takes longer to make.
-            access = dataclasses.replace(kubeconfig.read(cluster.kubeconfig), certificate=b"", key=b"")
-            setting = await _arrange(scenario, starter, clock, access, folder)
-            root = await asyncio.to_thread(cluster.fork)  # it has one thread, so that its forks are safe
-            async with open_client(dataclasses.replace(access, server=root.url), clock) as client:
-                resources = await _listed_resources(client)
-                setting = replace(setting, scenario=await with_known_subject(client, scenario))
-            yield ForkRunner(setting, root, resources)
-        finally:
-            await asyncio.to_thread(cluster.stop)
-
-
-async def _arrange(
-    scenario: Scenario, starter: Starter, clock: Clock, access: kubeconfig.Access, folder: Path
-) -> RunSetting:
-    namespace, name = tuple(scenario.service_account.split("/")) if scenario.service_account else _ACCOUNT
-    admin = folder / "admin.kubeconfig"
-    write_kubeconfig(admin, access, access.token, "default")
-    async with open_client(access, clock) as client:
-        requests = ObjectRequests(client, access)
-        for number, step in enumerate(scenario.arrange):
-            try:
-                await do_operation(requests, admin, step.operation)
-                for each in step.until:
-                    target = each.object.target, None, each.condition
-                    if each.condition == GONE:
-                        await requests.wait_gone(
-                            each.object.target, None, scenario.timeout, each.object.namespace
-                        )
-                    else:
-                        await requests.wait(target, scenario.timeout, each.object.namespace)
-            except _EXPLAINED as error:
-                raise InvalidScenario(f"arrange[{number}]: {error}") from error
-        try:
-            token = await _token(client, namespace, name, has_rights=not scenario.service_account)
-        except _EXPLAINED as error:
-            raise InvalidScenario(f"operator.serviceAccount: {error}") from error
-    return RunSetting(
-        scenario=scenario,
-        starter=starter,
-        clock=clock,
-        access=access,
-        token=token,
-        user=f"system:serviceaccount:{namespace}:{name}",
-        namespace=namespace if scenario.service_account else "default",
-        folder=folder,
-    )
-
-
-async def _token(client: Client, namespace: str, name: str, *, has_rights: bool) -> str:
-    """Return a token of the operator's account, which is created with all rights unless the scenario has one."""
-    key = Key(namespace, name)
-    if has_rights:
-        trees = account_with_all_rights(namespace, name)
-        for resource, tree in zip((_SERVICE_ACCOUNTS, _BINDINGS), trees, strict=True):
-            await client.create(resource, tree)
-    request = {
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "metadata": {},
-        "spec": {"expirationSeconds": _TOKEN_SECONDS},
-    }
-    answer = await client.create(_SERVICE_ACCOUNTS, request, key=key, subresource="token")
-    return str(answer["status"]["token"])
-
-
-async def with_known_subject(client: Client, scenario: Scenario) -> Scenario:
-    """Return a scenario whose subject has its kind with the group; a short name of a kind that `act` defines stays."""
-    if scenario.subject is None:
-        return scenario
-    kind, _, name = scenario.subject.target.partition("/")
-    try:
-        found = await ResourceNames(client).find(kind)
-    except KindNotServed:
-        return scenario
-    target = f"{found.resource.group_kind}/{name}"
-    return replace(scenario, subject=replace(scenario.subject, target=target))
-
-
-async def _listed_resources(client: Client) -> Sequence[AnyResource]:
-    """Return the resources whose objects a run begins with."""
-    return [
-        found.resource
-        for found in await ResourceNames(client).all()
-        if "list" in found.verbs
-        and kind_of({"apiVersion": found.resource.api_version, "kind": found.resource.kind}) not in NOISE
-        and "mockube" not in found.resource.group
-    ]
-
-
-async def _objects_at(
-    client: Client, resources: Sequence[AnyResource], revision: str
-) -> Mapping[Identity, ReadOnlyTree]:
-    """Return the objects as they were at a revision: controllers may write while they are read."""
-    objects: dict[Identity, ReadOnlyTree] = {}
-    for resource in resources:
-        try:
-            listed = await client.list(resource, resource_version=revision, resource_version_match="Exact")
-        except ApiError:  # such as metrics
-            continue
-        for item in listed.items:
-            tree = without_own_fields({"apiVersion": resource.api_version, "kind": resource.kind, **item})
-            objects[identity_of(tree)] = tree
-    return objects
-
-
-class ForkRunner:
-    """Runs plans, each in a fork."""
-
-    def __init__(self, setting: RunSetting, root: ForkedCluster, resources: Sequence[AnyResource]) -> None:
-        self.setting = setting
-        self._root, self._resources = root, resources
-        self._number = 0
-
-    async def run(self, plan: Plan, limits: RunLimits, is_as_expected: Callable[[Trace], bool]) -> RunOutcome:
-        """Run a plan. An outcome with a problem says nothing about the operator: a machine without free processes is one, too."""
-        clock, user = self.setting.clock, self.setting.user
-        try:
-            async with self._fork() as setting, open_client(setting.access, clock) as client:
-                revision = (await client.list(CONFIG_MAPS, "default")).resource_version
-                arranged = await _objects_at(client, self._resources, revision)
-                async with following(client, clock, arranged, int(revision), user) as trace:
-                    plan_run = PlanRun(setting, limits, plan, client, trace, self._new_folder())
-                    return await plan_run.run(is_as_expected)
-        except _EXPLAINED as error:
-            problem = str(error)
-        except OSError as error:
-            problem = f"an error of the system: {error.strerror or error}"
-        return RunOutcome(plan=plan, trace=Trace(clock=clock, operator=user, objects={}), problem=problem)
-
-    @asynccontextmanager
-    async def _fork(self) -> AsyncIterator[RunSetting]:
-        """Yield the setting of a run in a fork, which ends with the block."""
-        fork = await asyncio.to_thread(self._root.fork)
-        try:
-            yield replace(self.setting, access=dataclasses.replace(self.setting.access, server=fork.url))
-        finally:
-            await asyncio.to_thread(fork.stop)
-
-    def _new_folder(self) -> Path:
-        self._number += 1
-        folder = self.setting.folder / f"run-{self._number}"
-        folder.mkdir()
-        return folder
-
-
 class Explorer:
     def __init__(
         self,
@@ -311,6 +147,12 @@ class Explorer:
         self._scenario = runner.setting.scenario
         self._random: Random = SeededRandom(options.seed)
         self._places = asyncio.Semaphore(options.parallel)
+        self._waiting_places = asyncio.Semaphore(options.parallel) if options.parallel > 1 else self._places
+        """Those of runs that wait until the operator tries again, which take no processor time."""
+        self._repairs: Counter[tuple[str, ...]] = Counter()
+        """How often the operator has repaired each problem later."""
+        self._group: asyncio.TaskGroup | None = None
+        """The tasks of an exploration in progress."""
         self._references: dict[str, UndisturbedRuns] = {}
         self._limits = FIRST_LIMITS
         self._seen: set[tuple[str, ...]] = set()
@@ -323,16 +165,34 @@ class Explorer:
         """Run the scenario undisturbed, twice, and return what plans are made of; raise Failure if that does not work."""
         began = self._clock.monotonic()
         endings = ["", *self._possible_endings()]
-        runs = [self._undisturbed(Plan(ending=ending)) for ending in endings for _ in range(2)]
-        *outcomes, alone = await _all_of([*runs, self._undisturbed(WITHOUT_STEPS)])
+        runs = [
+            self._undisturbed(Plan(ending=ending), is_recorded=self._options.has_reports and is_first)
+            for ending in endings
+            for is_first in (True, False)
+        ]
+        *outcomes, alone = await self._all_counted([*runs, self._undisturbed(WITHOUT_STEPS)])
         pairs = dict(zip(endings, zip(outcomes[::2], outcomes[1::2], strict=True), strict=True))
         self._limits = self._learn_limits(each for each in outcomes if each.is_quiet)
         for ending, both in pairs.items():
             self._references[ending] = self._reference(*both, alone)
             if not all(each.is_quiet for each in both):  # there is no end to compare with
                 self._without |= {name for name, each in plans.ENDINGS.items() if each == ending}
+        changes = chain.from_iterable(outcome.trace.changes for outcome in outcomes)
+        written = {change.identity[0]: change.after or change.before for change in changes}
+        await self._runner.prepare(tree for tree in written.values() if tree is not None)
         self.result.learning_seconds = self._clock.monotonic() - began
         return self._learned(*pairs[""])
+
+    async def _all_counted(self, runs: Sequence[Coroutine[Any, Any, RunOutcome]]) -> Sequence[RunOutcome]:
+        """Return what undisturbed runs were, and show how many have ended."""
+        done = count(1)
+
+        async def counted(run: Coroutine[Any, Any, RunOutcome]) -> RunOutcome:
+            outcome = await run
+            self._show_progress(LearningProgress(done=next(done), total=len(runs)))
+            return outcome
+
+        return await _all_of([*map(counted, runs)])
 
     def _possible_endings(self) -> Iterator[str]:
         subject = self._scenario.subject
@@ -343,15 +203,17 @@ class Explorer:
         if subject.namespace != "default" and plans.TERMINATE_NAMESPACE not in self._scenario.without:
             yield plans.TERMINATE
 
-    async def _undisturbed(self, plan: Plan) -> RunOutcome:
-        limits = replace(FIRST_LIMITS, patience=DELETION_SECONDS) if plan.ending else FIRST_LIMITS
-        outcome = await self._run_in_place(
-            plan, limits, lambda trace: not plan.ending or self._subject_in(trace) is None
+    async def _undisturbed(self, plan: Plan, *, is_recorded: bool = False) -> RunOutcome:
+        patience = DELETION_SECONDS if plan.ending else FIRST_LIMITS.patience
+        limits = replace(FIRST_LIMITS, patience=patience, is_recorded=is_recorded)
+        outcome = await self._run_in(
+            self._places, plan, limits, lambda trace: not plan.ending or self._subject_in(trace) is None
         )
         command = self._runner.setting.starter.text
-        log = outcome.log.strip()[-2000:]
+        log = _last_lines(outcome.log)
         if outcome.problem:
-            raise Failure(f"{command} does not run undisturbed: {outcome.problem}")
+            hint = _PORT_HINT if os.strerror(EADDRINUSE).lower() in outcome.problem.lower() else ""
+            raise Failure(f"{command} does not run undisturbed: {outcome.problem}{hint}")
         if outcome.failed_steps or (outcome.failed_expectations and not plan.ending):
             text = "; ".join([*outcome.failed_steps, *outcome.failed_expectations])
             printed = f"the operator printed:\n{log}" if log else ""
@@ -370,13 +232,14 @@ class Explorer:
             for each in (first, second)
         ]
         counted = first.trace.counted | second.trace.counted
-        varying, user = learn_varying(ends[0], ends[1], counted), self._runner.setting.user
+        varying, user = learn_varying(ends[0], ends[1], counted), self._runner.setting.identity.user
         reference = UndisturbedRuns(
             trace=first.trace,
             varying=varying,
             user=user,
             own=frozenset(end_state(alone.trace.objects_made_by(user), varying).labels.values()),
             writes=sum(each.is_write for each in first.trace.requests),
+            recording=first.recording,
         )
         found = [
             [*find_problems(each, reference, self._scenario.invariants), *self._subject_stays(each)]
@@ -413,9 +276,11 @@ class Explorer:
             finding = OperatorFinding(
                 plan=outcome.plan,
                 problems=[*unique.values()],
-                history=what_happened(outcome.trace),
+                history=what_happened(outcome.trace, [*unique.values()]),
+                log=outcome.log,
                 confirmed=sum(any(problem.key in unique for problem in each) for each in found),
                 repetitions=len(found),
+                runs=runs_by_name(outcome.recording),
             )
             self._add(finding)
 
@@ -425,9 +290,12 @@ class Explorer:
         settle = _within(3 * gap + 0.1, _SETTLE)
         max_seconds = max(trace.last_activity - trace.began for trace in traces)
         patience = self._options.patience
+        if patience is None:
+            patience = _within(8 * settle, _PATIENCE)
         return RunLimits(
             settle=settle,
-            patience=_within(8 * settle, _PATIENCE) if patience is None else patience,
+            patience=patience,
+            pause=max(_PAUSES * gap, patience),
             max_seconds=max(_within(10 * max_seconds + 5 * settle, _LONGEST), 2 * max_seconds),
         )
 
@@ -441,12 +309,10 @@ class Explorer:
             for outcome in (first, second)
         ]
         reference = self._references[""]
-        writes = [
-            (each.verb, each.resource, each.namespace)
-            for each in first.trace.requests
-            if each.is_write and not each.is_error
-        ]
-        always = [write for write in count_writes(writes) if write.number < counts[1][write.group]]
+        writes = [each for each in first.trace.requests if each.is_write and not each.is_error]
+        counted = count_writes([(each.verb, each.resource, each.namespace) for each in writes])
+        always = [write for write in counted if write.number < counts[1][write.group]]
+        changed = {each.audit_id: each.identity for each in reversed(first.trace.changes)}
         self.result.writes = len(always)
         self.result.notes += [f"{line} is not the same each time" for line in reference.varying.lines()]
         for group in sorted(
@@ -466,6 +332,11 @@ class Explorer:
         kind, namespace, name = identity or ("", "", "")
         return Learned(
             writes=always,
+            conditional=frozenset(
+                write for write, each in zip(counted, writes, strict=True) if each.is_conditional
+            ),
+            ranks=rank_writes(counted, [changed.get(each.audit_id) for each in writes]),
+            events=learn_events(first.trace, second.trace, reference.varying),
             watched=sorted(
                 {
                     each.resource
@@ -476,20 +347,20 @@ class Explorer:
             owned=self._owned(first),
             subject=f"{kind}/{name}" if kind else "",
             subject_namespace=namespace,
+            resources={change.identity[0]: change.resource for change in first.trace.changes},
             steps=len(self._scenario.act),
             has_lease=any(
                 each.resource == LEASES and each.verb in ("update", "patch") for each in first.trace.requests
             ),
             has_nodes=_PODS in {kind for kind, _, _ in first.trace.touched},
-            lists_from_cache=any(
-                each.verb == "list" and "resourceVersion=0" in each.uri for each in first.trace.requests
-            ),
+            cached=cached_resources(first.trace.requests),
+            recreated=recreated_steps(first.trace, identity),
             without=self._without,
         )
 
     def _owned(self, outcome: RunOutcome) -> Sequence[tuple[str, str]]:
         """Return the objects that the operator has made and that still exist, with a star for what is random."""
-        trace, user = outcome.trace, self._runner.setting.user
+        trace, user = outcome.trace, self._runner.setting.identity.user
         objects = trace.objects_made_by(user)
         labels = end_state(objects, self._references[""].varying).labels.values()
         return sorted({(f"{kind}/{label}", namespace) for kind, namespace, label in labels})[:MAX_OWNED]
@@ -499,6 +370,12 @@ class Explorer:
     async def explore(self) -> Exploration:
         """Try the plans within the budget, and return what was found."""
         learned = await self.learn()
+        runs = 1 + sum(2 for _ in self._references)
+        self._show_progress(
+            LearningProgress(
+                done=runs, total=runs, writes=self.result.writes, seconds=self.result.learning_seconds
+            )
+        )
         began = self._clock.monotonic()
         singles = single_plans(learned, self._random)
         for plan in singles:
@@ -540,6 +417,7 @@ class Explorer:
 
         try:
             async with asyncio.TaskGroup() as group:
+                self._group = group
                 for _ in range(self._options.parallel):
                     start_in(group, "plans", work())
         except ExceptionGroup as errors:  # such as that of a full disk, on which a finding cannot be written
@@ -560,12 +438,12 @@ class Explorer:
         if not new:
             self._count_again(frozenset(problem.key for problem in problems))
             return
-        await self._report_each(plan, outcome, frozenset(problem.key for problem in new))
+        await self._report_each(plan, frozenset(problem.key for problem in new))
 
-    async def _report_each(self, plan: Plan, outcome: RunOutcome, keys: frozenset[tuple[str, ...]]) -> None:
+    async def _report_each(self, plan: Plan, keys: frozenset[tuple[str, ...]]) -> None:
         """Report problems with their smallest plans, which differ if the disturbances of a plan cause different ones."""
         self._seen |= keys  # so that no other plan reports them meanwhile
-        while keys and (reported := await self._add_finding(plan, outcome, keys)):
+        while keys and (reported := await self._add_finding(plan, keys)):
             keys -= reported
         self._seen -= keys  # a later plan may show them again
 
@@ -575,35 +453,62 @@ class Explorer:
                 self.result.findings[index] = replace(finding, others=finding.others + 1)
                 return
 
-    async def _add_finding(
-        self, plan: Plan, outcome: RunOutcome, keys: frozenset[tuple[str, ...]]
-    ) -> frozenset[tuple[str, ...]]:
+    async def _add_finding(self, plan: Plan, keys: frozenset[tuple[str, ...]]) -> frozenset[tuple[str, ...]]:
         """Add a finding if problems are seen again, and return which."""
 
         async def shows(smaller: Plan) -> bool:
             return bool(keys & {problem.key for problem in self.problems(await self._run(smaller))})
 
         least = await smallest(plan, shows)
-        confirmed = 0
-        last_outcome = outcome
-        for _ in range(REPETITIONS):
-            again = await self._run(least, slow=2)
-            if keys & {problem.key for problem in self.problems(again)}:
-                confirmed += 1
-                last_outcome = again
+        repetitions = await asyncio.gather(*(self._run(least, slow=2) for _ in range(REPETITIONS)))
+        confirmed = [each for each in repetitions if keys & {problem.key for problem in self.problems(each)}]
         if not confirmed:
             self.result.not_seen_again += 1
             return frozenset()
-        problems = [problem for problem in self.problems(last_outcome) if problem.key in keys]
+        first = confirmed[0]
+        problems = [problem for problem in self.problems(first) if problem.key in keys]
         finding = OperatorFinding(
             plan=least,
             problems=problems,
-            history=what_happened(last_outcome.trace),
-            confirmed=confirmed,
+            history=what_happened(first.trace, problems),
+            log=first.log,
+            confirmed=len(confirmed),
             repetitions=REPETITIONS,
+            runs=self._compared_runs(first),
         )
-        self._add(finding)
+        if self._options.patience is None and any(each.type in REPAIRABLE for each in problems):
+            await self._later(self._add_unless_repaired(finding))
+        else:
+            self._add(finding)
         return finding.key
+
+    async def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something while other plans are tried."""
+        if self._group is None:
+            await work
+        else:
+            start_in(self._group, "confirmation of a finding", work)
+
+    async def _add_unless_repaired(self, finding: OperatorFinding) -> None:
+        """Add a finding without what the operator repairs when it tries again: many do so only after 5 to 30 seconds."""
+        outcome = await self._run(finding.plan, slow=2, late=LATE_SECONDS)
+        keys = {problem.key for problem in self.problems(outcome)}
+        repairable = {problem.key for problem in finding.problems if problem.type in REPAIRABLE}
+        is_tried_again = outcome.waited > 2 * self._limits.patience or finding.confirmed == REPETITIONS
+        if outcome.problem or not outcome.is_applied or not is_tried_again or keys & repairable:
+            self._add(finding)
+            return
+        self.result.repaired_later += len(repairable)
+        self._repairs.update(repairable)
+        # Another plan may show the same for good, but to look at all of them takes long.
+        self._seen -= {key for key in repairable if self._repairs[key] < MAX_REPAIRS}
+        if others := [problem for problem in finding.problems if problem.key not in repairable]:
+            self._add(replace(finding, problems=others))
+
+    def _compared_runs(self, outcome: RunOutcome) -> Mapping[str, RecordedRun]:
+        if outcome.recording is None:
+            return {}
+        return runs_by_name(self._references[outcome.plan.ending].recording, outcome.recording)
 
     def _add(self, finding: OperatorFinding) -> None:
         self.result.findings.append(finding)
@@ -614,31 +519,47 @@ class Explorer:
         if plan.ending not in ("", *self._possible_endings()):
             raise UsageError(f"the scenario has nothing that can be deleted in this way: {plan}")
         await self.learn()
+        began = self._clock.monotonic()
         outcome = await self._run(plan, slow=2)
+        self.result.runs, self.result.seconds = 1, self._clock.monotonic() - began
         if not plan.disturbances:  # what is wrong undisturbed is no difference from the undisturbed runs
             return outcome, next((each for each in self.result.findings if each.plan == plan), None)
         problems = self.problems(outcome)
         if not problems:
             return outcome, None
         finding = OperatorFinding(
-            plan=plan, problems=problems, history=what_happened(outcome.trace), confirmed=1, repetitions=1
+            plan=plan,
+            problems=problems,
+            history=what_happened(outcome.trace, problems),
+            confirmed=1,
+            repetitions=1,
         )
         return outcome, finding
 
-    async def _run(self, plan: Plan, slow: int = 1) -> RunOutcome:
+    async def _run(self, plan: Plan, slow: int = 1, late: float = 0.0) -> RunOutcome:
+        """Run a plan; more slowly to confirm what it shows, and so many seconds more for an operator that tries again late."""
         reference = self._references[plan.ending]
         limits = self._limits
         if slow > 1:
-            limits = RunLimits(
-                settle=limits.settle, patience=limits.patience * slow, max_seconds=limits.max_seconds * slow
+            limits = replace(
+                limits,
+                patience=max(limits.patience * slow, late),
+                pause=max(limits.pause * slow, late),
+                max_seconds=limits.max_seconds * slow + late,
+                is_recorded=self._options.has_reports,
             )
-        return await self._run_in_place(plan, limits, lambda trace: not end_differences(trace, reference))
+        places = self._waiting_places if late else self._places
+        return await self._run_in(places, plan, limits, lambda trace: not end_differences(trace, reference))
 
-    async def _run_in_place(
-        self, plan: Plan, limits: RunLimits, is_as_expected: Callable[[Trace], bool]
+    async def _run_in(
+        self,
+        places: asyncio.Semaphore,
+        plan: Plan,
+        limits: RunLimits,
+        is_as_expected: Callable[[Trace], bool],
     ) -> RunOutcome:
         """Run a plan when fewer runs are in progress than may be."""
-        async with self._places:
+        async with places:
             return await self._runner.run(plan, limits, is_as_expected)
 
     def problems(self, outcome: RunOutcome) -> Sequence[OperatorProblem]:
@@ -669,10 +590,21 @@ async def _all_of(runs: Sequence[Coroutine[Any, Any, RunOutcome]]) -> Sequence[R
     return outcomes
 
 
+def _last_lines(log: str) -> str:
+    """Return the last lines of what an operator printed; a line may have a whole stack."""
+    lines = log.strip().splitlines()[-_PRINTED_LINES:]
+    return "\n".join(
+        line if len(line) <= _PRINTED_CHARACTERS else f"{line[:_PRINTED_CHARACTERS]}..." for line in lines
+    )
+
+
 def _area(disturbance: Disturbance) -> str:
-    if disturbance.action in (plans.HOLD, plans.DROP, plans.STALE_START):
-        return "delays and losses of events"
-    return "disturbances at writes" if disturbance.write is not None else "disturbances after steps"
+    """Return what a disturbance covers a part of."""
+    if disturbance.event is not None:
+        return "events x kinds"
+    if disturbance.action in (plans.HOLD, plans.DROP, plans.STALE_START, plans.RECREATE_STALE, plans.LAG):
+        return "old caches"
+    return "writes x moments" if disturbance.write is not None else "disturbances after steps"
 
 
 def _within(value: float, bounds: tuple[float, float]) -> float:

@@ -1,27 +1,34 @@
 """A finding: what is wrong, the smallest plan that shows it, and what happened. It is a file that can be replayed."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import yaml
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.component_base.printable import printable
 from mockube.failure import UsageError
+from mockube.report.recording import RecordedRun
 
 from .judgements import OperatorProblem
-from .plans import AT_WRITES, TEXTS, UNDISTURBED_TEXTS, Disturbance, Plan, plan_of
-from .trace import Trace
+from .plans import AT_EVENTS, AT_WRITES, TEXTS, UNDISTURBED_TEXTS, Disturbance, Plan, plan_of
+from .trace import Event, Trace
+from .unseen import UNSEEN
 
 TYPE: Final = "Finding of mockube explore"
 MAX_LINES: Final = 10
 MAX_LINE: Final = 160
 _BEFORE: Final = 3
-"""The lines before the first disturbance that are shown."""
+"""The events before the first disturbance that are shown."""
+_AT_END: Final = 2
+_DISTURBANCE: Final = "disturbance"
+"""The beginning of the line of one."""
 
 
 class OperatorFinding(Struct, frozen=True, kw_only=True):
@@ -32,34 +39,67 @@ class OperatorFinding(Struct, frozen=True, kw_only=True):
     confirmed: int = 0
     """In how many of the repetitions it showed again."""
     repetitions: int = 0
+    log: str = ""
+    """What the operator has printed in the disturbed run."""
     others: int = 0
     """The number of other plans that have shown the same."""
+    runs: Mapping[str, RecordedRun] = field(default_factory=dict)
+    """What reports of the undisturbed and of the disturbed run contain, by their names, if reports are written."""
 
     @property
     def key(self) -> frozenset[tuple[str, ...]]:
         return frozenset(problem.key for problem in self.problems)
 
 
-def what_happened(trace: Trace) -> Sequence[str]:
-    """Return the lines about the first disturbance, what followed, and how it ended."""
-    lines = trace.lines()
-    first = next(
-        (index for index, (_, text) in enumerate(lines) if text.startswith("disturbance")), len(lines)
-    )
-    chosen = lines[max(first - _BEFORE, 0) :]
-    if len(chosen) > MAX_LINES:
-        chosen = [*chosen[: MAX_LINES - 3], *chosen[-2:]]
-        chosen.insert(MAX_LINES - 3, (chosen[MAX_LINES - 4][0], "..."))
-    return [f"{seconds:6.2f} s  {text[:MAX_LINE]}" for seconds, text in chosen]
+def what_happened(trace: Trace, problems: Sequence[OperatorProblem]) -> Sequence[str]:
+    """Return at most ten lines: the disturbances, the writes that show what is wrong, and what was before and after them."""
+    events = trace.events()
+    chosen: list[int] = []
+    for number in _by_weight(events, problems):
+        if number not in chosen and _line_count([*chosen, number]) <= MAX_LINES:
+            chosen.append(number)
+    return [*_history(events, sorted(chosen))]
 
 
-def report(finding: OperatorFinding, number: int, path: Path | None = None) -> Iterator[str]:
-    """Yield the lines that are printed about a finding."""
+def _by_weight(events: Sequence[Event], problems: Sequence[OperatorProblem]) -> Iterator[int]:
+    """Yield the numbers of events, those first that a reader needs most."""
+    texts = [each.line() for each in events]
+    disturbances = [number for number, text in enumerate(texts) if text.startswith(_DISTURBANCE)]
+    first = disturbances[0] if disturbances else len(events)
+    yield from disturbances
+    numbers = {id(event): number for number, event in enumerate(events)}
+    decisive = [
+        [numbers[id(each)] for each in problem.shown_by if id(each) in numbers] for problem in problems
+    ]
+    yield from (each[-1] for each in decisive if each)
+    yield from (each[0] for each in decisive if each)
+    for number in [number for number, text in enumerate(texts) if text.startswith(UNSEEN)][:1]:
+        yield from (number, number - 1)  # the write is before it
+    yield from range(max(len(events) - _AT_END, 0), len(events))
+    yield from reversed(range(max(first - _BEFORE, 0), first))
+    yield from range(first, len(events))
+
+
+def _line_count(numbers: Sequence[int]) -> int:
+    """Return how many lines show some events, with one for each gap between them."""
+    ordered = sorted(numbers)
+    return len(ordered) + sum(after - before > 1 for before, after in pairwise(ordered))
+
+
+def _history(events: Sequence[Event], numbers: Sequence[int]) -> Iterator[str]:
+    for before, number in zip([None, *numbers], numbers, strict=False):
+        if before is not None and number - before > 1:
+            yield f"{events[before].seconds:6.2f} s  ..."
+        yield f"{events[number].seconds:6.2f} s  {events[number].line()[:MAX_LINE]}"
+
+
+def report(finding: OperatorFinding, number: int, files: Sequence[tuple[str, Path]] = ()) -> Iterator[str]:
+    """Yield the lines that are printed about a finding; `files` are those that were written, with what they are for."""
     first, *others = finding.problems
     yield printable(f"finding {number}: {first.text}")
     for problem in others:
         yield printable(f"  and {problem.text}")
-    for part in map(str, finding.plan.disturbances or (finding.plan,)):
+    for part in finding.plan.parts:
         yield printable(f"  when {part}")
     yield from (printable(f"    {line}") for line in finding.history)
     also = (
@@ -68,42 +108,46 @@ def report(finding: OperatorFinding, number: int, path: Path | None = None) -> I
         else ""
     )
     yield f"  seen again in {finding.confirmed} of {finding.repetitions} repetitions{also}"
-    if path is not None:
-        yield f"  replay it: mockube explore --replay {path}"
+    yield from (f"  {purpose} {path}" for purpose, path in files)
 
 
-def write_finding(
-    path: Path, finding: OperatorFinding, *, scenario: str, command: Sequence[str], seed: int
-) -> None:
+class ExplorationCall(Struct, frozen=True, kw_only=True):
+    """How an exploration was called, so that a finding can be replayed."""
+
+    scenario: Path
+    command: Sequence[str] = ()
+    """The operator, if it is a command."""
+    function: str = ""
+    """The operator as `MODULE:NAME`, if it is a function."""
+    seed: int = 0
+
+
+def write_finding(path: Path, finding: OperatorFinding, call: ExplorationCall) -> None:
+    """Write a finding to a file; its paths are relative to it, so that it can be kept in a repository."""
+    folder = path.parent.absolute()
+    operator = {"function": call.function} if call.function else {"command": [*call.command]}
     tree = {
         "type": TYPE,
-        "scenario": scenario,
-        "command": [*command],
-        "seed": seed,
+        "scenario": os.path.relpath(call.scenario.absolute(), folder),
+        **operator,
+        "folder": os.path.relpath(Path.cwd(), folder),
+        "seed": call.seed,
         "problems": [problem.text for problem in finding.problems],
         **({} if finding.plan.disturbances else {"ending": finding.plan.ending}),
-        "plan": [
-            {name: value for name, value in msgspec.to_builtins(each).items() if value not in ("", None)}
-            for each in finding.plan.disturbances
-        ],
+        "plan": finding.plan.trees(),
         "history": [*finding.history],
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=160))
-
-
-def remove_findings(folder: Path) -> None:
-    """Remove the files of the findings of an earlier exploration."""
-    for path in folder.glob("finding-*.yaml"):
-        if path.is_file() and path.read_bytes().startswith(f"type: {TYPE}".encode()):
-            path.unlink()
 
 
 class Replay(Struct, frozen=True, kw_only=True):
     """What the file of a finding has."""
 
-    scenario: str
+    scenario: Path
     command: Sequence[str]
+    """Empty if the operator is a function."""
+    folder: Path
+    """Where the command runs."""
     seed: int
     plan: Plan
 
@@ -121,8 +165,9 @@ def read_finding(path: Path) -> Replay:
     try:
         disturbances = msgspec.convert(tree.get("plan"), list[Disturbance])
         replay = Replay(
-            scenario=_text(tree, "scenario"),
-            command=msgspec.convert(tree.get("command"), list[str]),
+            scenario=path.parent / msgspec.convert(tree.get("scenario"), str),
+            command=msgspec.convert(tree.get("command", []), list[str]),
+            folder=path.parent / msgspec.convert(tree.get("folder", str(Path.cwd())), str),
             seed=msgspec.convert(tree.get("seed", 0), int),
             plan=plan_of(disturbances) if disturbances else Plan(ending=_ending(tree)),
         )
@@ -133,15 +178,13 @@ def read_finding(path: Path) -> Replay:
     unknown = [each.action for each in disturbances if each.action not in TEXTS]
     if unknown:
         raise UsageError(f'{path}: unknown action "{unknown[0]}"')
-    incomplete = [each.action for each in disturbances if each.action in AT_WRITES and each.write is None]
-    if incomplete:
-        raise UsageError(f'{path}: the action "{incomplete[0]}" needs a write')
+    for each in disturbances:
+        if each.action in AT_WRITES and each.write is None:
+            raise UsageError(f'{path}: the action "{each.action}" needs a write')
+        if each.action in AT_EVENTS and each.event is None:
+            raise UsageError(f'{path}: the action "{each.action}" needs an event')
     return replay
 
 
 def _ending(tree: Mapping[str, Any]) -> str:
     return msgspec.convert(tree.get("ending", ""), str)
-
-
-def _text(tree: Mapping[str, Any], name: str) -> str:
-    return msgspec.convert(tree.get(name), str)

@@ -8,7 +8,9 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import json_pointer, meta
+from mockube.apimachinery.quantity import QuantityError, parse
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wildcards import matches_wildcards
 from mockube.operators.end_state import (
     Difference,
     EndState,
@@ -19,11 +21,16 @@ from mockube.operators.end_state import (
     end_state,
     label_of,
 )
+from mockube.report.recording import RecordedRun
 
+from .change import Change
 from .invariants import Invariant
-from .plan_run import MAX_EXITS, RunOutcome
-from .plans import DELETE, Plan
-from .trace import Change, OperatorRequest, Trace
+from .operator_run import MAX_EXITS
+from .plans import DELETE, DOWN, RECREATE_STALE, RESTART, Plan
+from .repeated_deletions import repeated_deletions
+from .run_outcome import RunOutcome
+from .trace import OperatorRequest, Trace
+from .trace_replay import TraceReplay
 
 HOT_FACTOR: Final = 5
 HOT_LEAST: Final = 25
@@ -32,7 +39,10 @@ FIGHT_TURNS: Final = 4
 """So often a field goes back to what the other writer has set before, in a fight."""
 STAYS: Final = "stays"
 """The type of a problem that the undisturbed deletion of the resource shows."""
+REPAIRABLE: Final = frozenset({"end", "step", "expectation", STAYS})
+"""The types of problems that are gone when an operator tries again later."""
 _FORBIDDEN: Final = 403
+_ZERO_VALUES: Final[Sequence[Any]] = ({}, [], "", 0, False)
 
 
 class OperatorProblem(Struct, frozen=True, kw_only=True):
@@ -42,6 +52,8 @@ class OperatorProblem(Struct, frozen=True, kw_only=True):
     text: str
     key: tuple[str, ...]
     """What is the same for the same problem of another run."""
+    shown_by: Sequence[Change | OperatorRequest] = ()
+    """The writes that show it, in their order."""
 
 
 class UndisturbedRuns(Struct, frozen=True, kw_only=True):
@@ -55,6 +67,8 @@ class UndisturbedRuns(Struct, frozen=True, kw_only=True):
     """What the operator makes without the steps of the scenario: for itself, and not for the resource."""
     problems: frozenset[tuple[str, ...]] = frozenset()
     """The keys of what is wrong without a disturbance: it is reported once."""
+    recording: RecordedRun | None = None
+    """What a report of the run contains, if reports are written."""
 
 
 def find_problems(
@@ -68,6 +82,7 @@ def find_problems(
         *_of_operator(outcome),
         *_violations(trace, invariants),
         *_foreign_deletes(trace, reference.user, outcome.plan),
+        *_repeated_deletes(outcome, reference),
         *_owned_writes(trace, reference.user),
         *_fights(trace),
         *_forbidden(trace),
@@ -107,7 +122,12 @@ def _at_end(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[Operato
         )
         return
     for difference in end_differences(outcome.trace, reference):
-        yield OperatorProblem(type="end", text=str(difference), key=("end", *difference.key))
+        yield OperatorProblem(
+            type="end",
+            text=str(difference),
+            key=("end", *difference.key),
+            shown_by=_changes_of(outcome.trace, difference.role),
+        )
 
 
 def _what_stays(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[OperatorProblem]:
@@ -115,10 +135,26 @@ def _what_stays(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[Ope
     if outcome.plan.ending != DELETE or not outcome.is_quiet:
         return
     trace = outcome.trace
-    objects_of_operator = end_state(trace.objects_made_by(reference.user), reference.varying)
+    staying = [each for each in trace.objects_made_by(reference.user) if not _ends_by_itself(each)]
+    objects_of_operator = end_state(staying, reference.varying)
     for role in sorted({*objects_of_operator.labels.values()} - reference.own):
         text = f"{label_of(role)} stays when its resource is deleted"
-        yield OperatorProblem(type=STAYS, text=text, key=(STAYS, *role))
+        yield OperatorProblem(type=STAYS, text=text, key=(STAYS, *role), shown_by=_changes_of(trace, role))
+
+
+def _changes_of(trace: Trace, role: Role) -> Sequence[Change]:
+    """Return the Changes of the objects with a role."""
+    kind, namespace, pattern = role
+    return [
+        each
+        for each in trace.changes
+        if each.identity[:2] == (kind, namespace) and matches_wildcards(each.identity[2], pattern)
+    ]
+
+
+def _ends_by_itself(tree: ReadOnlyTree) -> bool:
+    """Return whether an object is gone soon, as a pod in its grace period is; a finalizer waits for somebody."""
+    return meta.is_deleting(tree) and not meta.finalizers(tree)
 
 
 def _of_operator(outcome: RunOutcome) -> Iterator[OperatorProblem]:
@@ -133,22 +169,17 @@ def _of_operator(outcome: RunOutcome) -> Iterator[OperatorProblem]:
 def _violations(trace: Trace, invariants: Sequence[Invariant]) -> Iterator[OperatorProblem]:
     if not invariants:
         return
-    current: dict[str, dict[Identity, ReadOnlyTree]] = defaultdict(dict)
+    replayed = TraceReplay(trace)
     for change in trace.changes:
-        kind = change.identity[0]
-        if change.before is not None:
-            current[kind].setdefault(change.identity, change.before)
-        if change.after is None:
-            current[kind].pop(change.identity, None)
-        else:
-            current[kind][change.identity] = change.after
+        state, kind = replayed.apply(change), change.identity[0]
         for rule in invariants:
-            if not rule.applies_to(kind):
-                continue
-            if text := rule.problem(change.after, change.before, [*current[kind].values()]):
+            if rule.applies_to(kind) and (text := rule.problem(state)):
                 place = f"at revision {change.revision}, of {label_of(change.identity)}"
                 yield OperatorProblem(
-                    type="invariant", text=f"{text} ({place})", key=("invariant", rule.name, kind)
+                    type="invariant",
+                    text=f"{text} ({place})",
+                    key=("invariant", rule.name, kind),
+                    shown_by=[change],
                 )
 
 
@@ -169,17 +200,28 @@ def _foreign_deletes(trace: Trace, user: str, plan: Plan) -> Iterator[OperatorPr
             or _descends(change.before, owners, user)
             or any(each.is_about(change.identity[2]) for each in plan.disturbances)
         )
-        if _begins_deletion(change) and change.user == user and not is_own:
+        if change.begins_deletion and change.user == user and not is_own:
             kind = change.identity[0]
             text = f"it deletes what it did not make: {label_of(change.identity)}, made by {maker or 'somebody before the run'}"
-            yield OperatorProblem(type="deletion", text=text, key=("deletion", kind))
+            yield OperatorProblem(type="deletion", text=text, key=("deletion", kind), shown_by=[change])
 
 
-def _begins_deletion(change: Change) -> bool:
-    """Return whether an object was not being deleted before: who removes its last finalizer then deletes nothing."""
-    if change.before is not None and meta.is_deleting(change.before):
-        return False
-    return change.after is None or meta.is_deleting(change.after)
+def _repeated_deletes(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[OperatorProblem]:
+    """Yield the objects that the resource needs at the end, and that the operator deletes more often than undisturbed."""
+    undisturbed = reference.trace
+    needed = [identity for identity, tree in undisturbed.objects.items() if not meta.is_deleting(tree)]
+    found = repeated_deletions(
+        outcome.plan, outcome.trace.changes, undisturbed.changes, reference.user, needed
+    )
+    for identity, (deletions, expected) in found.items():
+        label = label_of(identity)
+        text = f"it deletes what its resource needs: {label}, {_times(len(deletions))}, and {_times(expected)} undisturbed"
+        key = ("repeated deletion", *identity)  # it has the same name undisturbed
+        yield OperatorProblem(type="deletion", text=text, key=key, shown_by=deletions)
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def _descends(tree: ReadOnlyTree | None, makers: Mapping[str, tuple[str, ReadOnlyTree]], user: str) -> bool:
@@ -195,18 +237,29 @@ def _owned_writes(trace: Trace, user: str) -> Iterator[OperatorProblem]:
     """Yield the changes by the operator of a spec that its user owns: of an object that somebody else has made."""
     makers = {change.identity: change.user for change in trace.changes if change.type == "ADDED"}
     for change in trace.changes:
-        paths = [path for path in change.paths if path == "/spec" or path.startswith("/spec/")]
         maker = makers.get(change.identity, user)
-        if (
-            change.type == "MODIFIED"
-            and change.user == user
-            and paths
-            and maker != user
-            and _is_person(maker)
-        ):
+        if change.type != "MODIFIED" or change.user != user or maker == user or not _is_person(maker):
+            continue
+        paths = [path for path in change.paths if _is_of_spec(path) and not _is_sent_back(change, path)]
+        if paths:
             kind = change.identity[0]
             text = f"it writes to a spec that {maker} owns: {paths[0]} of {label_of(change.identity)}"
-            yield OperatorProblem(type="spec", text=text, key=("spec", kind, paths[0]))
+            yield OperatorProblem(type="spec", text=text, key=("spec", kind, paths[0]), shown_by=[change])
+
+
+def _is_of_spec(path: str) -> bool:
+    return path == "/spec" or path.startswith("/spec/")
+
+
+def _is_sent_back(change: Change, path: str) -> bool:
+    """Return whether a Go client changes a field by sending back what it has read: it adds empty structs, and writes 2000m as 2."""
+    before, after = (_found_at(tree or {}, path) for tree in (change.before, change.after))
+    if before is None:
+        return after is None or after in _ZERO_VALUES
+    try:
+        return isinstance(before, str) and isinstance(after, str) and parse(before) == parse(after)
+    except QuantityError:
+        return False
 
 
 def _is_person(user: str) -> bool:
@@ -230,10 +283,20 @@ def _fights(trace: Trace) -> Iterator[OperatorProblem]:
         if backs >= FIGHT_TURNS:
             users = " and ".join(sorted({user for user, _ in values}))
             text = f"{users} set {path} of {label_of(identity)} in turn: {len(values)} writes"
-            yield OperatorProblem(type="fight", text=text, key=("fight", identity[0], path))
+            yield OperatorProblem(
+                type="fight",
+                text=text,
+                key=("fight", identity[0], path),
+                shown_by=_changes_of(trace, identity),
+            )
 
 
 def _value_at(tree: ReadOnlyTree, path: str) -> bytes:
+    return orjson.dumps(_found_at(tree, path), option=orjson.OPT_SORT_KEYS)
+
+
+def _found_at(tree: ReadOnlyTree, path: str) -> Any:
+    """Return the value that a JSON pointer leads to, or None."""
     value: Any = tree
     for part in path.split("/")[1:]:
         name = json_pointer.unescape(part)
@@ -242,8 +305,8 @@ def _value_at(tree: ReadOnlyTree, path: str) -> bytes:
         elif isinstance(value, list) and name.isdigit() and int(name) < len(value):
             value = value[int(name)]
         else:
-            value = None
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+            return None
+    return value
 
 
 def _forbidden(trace: Trace) -> Iterator[OperatorProblem]:
@@ -251,7 +314,12 @@ def _forbidden(trace: Trace) -> Iterator[OperatorProblem]:
         if request.code == _FORBIDDEN and not request.is_answered_by_fault and _lacks_right(request.message):
             place = f" in {request.namespace}" if request.namespace else ""
             text = f"it may not do what it tries: {request.verb} {request.resource}{place}: {request.message}"
-            yield OperatorProblem(type="rights", text=text, key=("rights", request.verb, request.resource))
+            yield OperatorProblem(
+                type="rights",
+                text=text,
+                key=("rights", request.verb, request.resource),
+                shown_by=[request],
+            )
 
 
 def _lacks_right(message: str) -> bool:
@@ -262,14 +330,25 @@ def _lacks_right(message: str) -> bool:
 
 
 def _hot_loops(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[OperatorProblem]:
-    writes = [each for each in outcome.trace.requests if each.is_write]
+    trace = outcome.trace
+    writes = [
+        each
+        for each in trace.requests
+        if each.is_write and not each.is_answered_by_fault and not _is_while_hidden(trace, each)
+    ]
     restarts = 1 + sum(
-        "crash" in each.action or each.action == "restart" for each in outcome.plan.disturbances
+        "crash" in each.action or each.action in (RESTART, DOWN, RECREATE_STALE)
+        for each in outcome.plan.disturbances
     )
     if outcome.is_quiet and len(writes) > max(HOT_LEAST, HOT_FACTOR * restarts * reference.writes):
         (verb, resource), count = Counter(map(_group, writes)).most_common(1)[0]
         text = f"{len(writes)} writes, and {reference.writes} undisturbed; {count} of them are {verb} of {resource}"
         yield OperatorProblem(type="hot loop", text=text, key=("hot loop", verb, resource))
+
+
+def _is_while_hidden(trace: Trace, request: OperatorRequest) -> bool:
+    """Return whether a write is sent while something is hidden from the operator, which may be why it sends it again and again."""
+    return any(each.began <= request.seconds <= each.ended for each in trace.hidden.values())
 
 
 def _group(request: OperatorRequest) -> tuple[str, str]:

@@ -1,22 +1,28 @@
 """A scenario: what is arranged once, what is done in each run, and what holds at its end."""
 
 import shlex
+from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
+from mockube.component_base.release_options import read_minor
 from mockube.component_base.suggestions import did_you_mean
 from mockube.failure import UsageError
+from mockube.lint.renderers import ChartOptions
 from mockube.objects.conditions import read_condition
 from mockube.objects.errors import InvalidType, InvalidValue
 from mockube.objects.manifests import is_text, read_objects
 from mockube.operators.end_state import Identity, kind_of
 
+from .charts import ChartRelease, render_release
 from .invariants import InvalidInvariant, Invariant, read_invariant
 from .plans import TEXTS
 
@@ -24,6 +30,7 @@ KUBECTL: Final = "kubectl"
 GONE: Final = "gone"
 STEP_SECONDS: Final = 30.0
 NAMESPACE: Final = "default"
+_RELEASE: Final = ChartOptions().release
 _FIELDS: Final = (
     "cluster",
     "operator",
@@ -35,10 +42,13 @@ _FIELDS: Final = (
     "without",
     "timeout",
 )
-_OPERATIONS: Final = ("apply", "delete", "patch", KUBECTL)
-_STEP_FIELDS: Final = (*_OPERATIONS, "with", "until", "namespace", "name")
+CHART: Final = "chart"
+_OPERATIONS: Final = ("apply", "delete", "patch", KUBECTL, CHART)
+_STEP_FIELDS: Final = (*_OPERATIONS, "with", "values", "release", "until", "namespace", "name")
+_ONLY_OF: Final = {"with": "patch", "values": CHART, "release": CHART}
+"""The operation that a field belongs to."""
 _CLUSTER_FIELDS: Final = ("nodes", "packs", "version", "flags")
-_OPERATOR_FIELDS: Final = ("serviceAccount", "environment")
+_OPERATOR_FIELDS: Final = ("serviceAccount", "podOf", "environment", "ownNetwork")
 _WHOLE_OBJECTS: Final = frozenset({"CustomResourceDefinition", "Namespace"})
 """Kinds that are no subject of a scenario, because others need them."""
 
@@ -92,6 +102,8 @@ class StepOperation(Struct, frozen=True, kw_only=True):
     namespace: str = NAMESPACE
     folder: Path = Path()
     """Where kubectl runs: the folder of the scenario."""
+    chart: ChartRelease | None = None
+    """The chart whose objects are applied; None when it is rendered."""
 
 
 class ScenarioStep(Struct, frozen=True, kw_only=True):
@@ -105,7 +117,11 @@ class Scenario(Struct, frozen=True, kw_only=True):
     """Options of `Cluster`."""
     service_account: str = ""
     """The namespace and name of the account whose rights the operator has; it has all rights without one."""
+    pod_of: ObjectRef | None = None
+    """The workload whose pod the operator stands for: it has the account, the variables and the files of the pod."""
     environment: Mapping[str, str]
+    own_network: bool = False
+    """Whether the operator has a network of its own, in which there is only the API server."""
     arrange: Sequence[ScenarioStep]
     act: Sequence[ScenarioStep]
     expect: Sequence[Expectation]
@@ -138,12 +154,16 @@ def read_scenario(tree: Any, folder: Path) -> Scenario:
     if not fields.get("act"):
         raise InvalidScenario("act: a scenario needs at least one step")
     operator = _mapping(fields.get("operator") or {}, "operator", _OPERATOR_FIELDS)
-    act = _steps(fields["act"], "act", folder)
+    cluster = _cluster(fields.get("cluster") or {})
+    minor = _minor(cluster.get("version", minors.NEWEST))
+    act = _rendered(_steps(fields["act"], "act", folder), "act", minor)
     return Scenario(
-        cluster=_cluster(fields.get("cluster") or {}),
+        cluster=cluster,
         service_account=_account(operator.get("serviceAccount", "")),
+        pod_of=_pod_of(operator),
         environment=_texts(operator.get("environment") or {}, "operator.environment"),
-        arrange=_steps(fields.get("arrange") or [], "arrange", folder),
+        own_network=_flag(operator.get("ownNetwork", False), "operator.ownNetwork"),
+        arrange=_rendered(_steps(fields.get("arrange") or [], "arrange", folder), "arrange", minor),
         act=act,
         expect=_expectations(fields.get("expect") or [], "expect", NAMESPACE),
         subject=_ref(fields["subject"], "subject") if "subject" in fields else subject_of(act),
@@ -167,6 +187,24 @@ def _steps(value: Any, place: str, folder: Path) -> Sequence[ScenarioStep]:
     return [_step(each, f"{place}[{index}]", folder) for index, each in enumerate(_list(value, place))]
 
 
+def _rendered(steps: Sequence[ScenarioStep], place: str, minor: str) -> Sequence[ScenarioStep]:
+    """Return steps whose charts are objects to apply."""
+    return [_rendered_step(step, f"{place}[{index}]", minor) for index, step in enumerate(steps)]
+
+
+def _rendered_step(step: ScenarioStep, place: str, minor: str) -> ScenarioStep:
+    release = step.operation.chart
+    if release is None:
+        return step
+    try:
+        objects = render_release(release, minor)
+    except UsageError as error:
+        raise InvalidScenario(f"{place}.chart: {error}") from error
+    if not objects:
+        raise InvalidScenario(f"{place}.chart: there are no objects")
+    return replace(step, operation=StepOperation(type="apply", objects=objects))
+
+
 def _step(value: Any, place: str, folder: Path) -> ScenarioStep:
     if isinstance(value, str):
         is_command = value.split(maxsplit=1)[:1] == [KUBECTL]
@@ -178,6 +216,9 @@ def _step(value: Any, place: str, folder: Path) -> ScenarioStep:
     if len(types) != 1:
         raise InvalidScenario(f"{place}: a step has one of {', '.join(_OPERATIONS)}")
     (type_,) = types
+    for name, only in _ONLY_OF.items():
+        if name in fields and type_ != only:
+            raise InvalidScenario(f"{place}.{name}: only a step with {only} has it")
     namespace = _text(fields.get("namespace", NAMESPACE), f"{place}.namespace")
     operation = _operation(type_, fields, place, folder)
     return ScenarioStep(
@@ -193,6 +234,14 @@ def _operation(type_: str, fields: Mapping[str, Any], place: str, folder: Path) 
     if type_ == KUBECTL:
         arguments = _arguments(value, at)
         return StepOperation(type=type_, arguments=arguments, namespace=namespace, folder=folder)
+    if type_ == CHART:
+        release = ChartRelease(
+            chart=folder / _text(value, at),
+            release=_text(fields.get("release", _RELEASE), f"{place}.release"),
+            namespace=namespace,
+            values=_values(fields.get("values", []), f"{place}.values", folder),
+        )
+        return StepOperation(type=type_, chart=release, namespace=namespace)
     if type_ == "apply":
         return StepOperation(type=type_, objects=_objects(value, at, folder), namespace=namespace)
     if type_ == "patch" and not isinstance(fields.get("with"), Mapping | list):
@@ -210,11 +259,21 @@ def _arguments(value: Any, place: str) -> Sequence[str]:
     return arguments[arguments[:1] == [KUBECTL] :]
 
 
+def _values(value: Any, place: str, folder: Path) -> Sequence[Path | Mapping[str, Any]]:
+    every = value if isinstance(value, list) else [value]
+    return [
+        each if isinstance(each, Mapping) else folder / _text(each, f"{place}[{index}]")
+        for index, each in enumerate(every)
+    ]
+
+
 def _describe(operation: StepOperation) -> str:
     if operation.target is not None:
         return f"{operation.type} {operation.target}"
     if operation.arguments:
         return shlex.join([KUBECTL, *operation.arguments])
+    if operation.chart is not None:
+        return f"chart {operation.chart.chart.name}"
     names = [f"{meta.kind(tree)}/{meta.name(tree)}" for tree in operation.objects]
     return f"{operation.type} {', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
 
@@ -288,6 +347,13 @@ def _cluster(value: Any) -> Mapping[str, Any]:
     return {**options, "flags": [_text(each, f"cluster.flags[{index}]") for index, each in enumerate(flags)]}
 
 
+def _minor(version: Any) -> str:
+    try:
+        return read_minor(_text(version, "cluster.version"))
+    except ArgumentTypeError as error:
+        raise InvalidScenario(f"cluster.version: {error}") from error
+
+
 def _without(value: Any) -> frozenset[str]:
     names = [_text(each, f"without[{index}]") for index, each in enumerate(_list(value, "without"))]
     for index, name in enumerate(names):
@@ -304,6 +370,14 @@ def _account(value: Any) -> str:
     return text
 
 
+def _pod_of(operator: Mapping[str, Any]) -> ObjectRef | None:
+    if "podOf" not in operator:
+        return None
+    if operator.get("serviceAccount"):
+        raise InvalidScenario("operator.serviceAccount: that of the pod is used, so that podOf is enough")
+    return _ref(operator["podOf"], "operator.podOf")
+
+
 def _texts(value: Any, place: str) -> Mapping[str, str]:
     if not isinstance(value, Mapping) or not all(
         isinstance(each, str) and "\0" not in each for pair in value.items() for each in pair
@@ -312,6 +386,12 @@ def _texts(value: Any, place: str) -> Mapping[str, str]:
     for name in value:
         if not name or "=" in name:
             raise InvalidScenario(f'{place}: "{name}" is no name of a variable')
+    return value
+
+
+def _flag(value: Any, place: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidScenario(f"{place}: must be true or false, not {value!r}")
     return value
 
 

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
 
@@ -17,13 +17,17 @@ from mockube.failure import Failure
 from mockube.lint.renderers import CHART_FILE, ChartOptions
 from mockube.objects.manifests import KUSTOMIZATIONS
 
-from .inputs import Release
+from . import object_kinds
+from .inputs import Account, Release
 from .reference import Reference, note_own_objects
-from .trial_cluster import Setup, TrialCluster, open_trial
+from .trial_cluster import OWN_ACCOUNT, Setup, TrialCluster, open_trial
 
 CLUSTER = "by-hand"
 OWN_KUBECONFIG = "operator.kubeconfig"
 """The kubeconfig of the operator by hand."""
+
+
+_EXISTING_NAMESPACES: Final = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
 
 
 class NotApplicable(Failure):
@@ -35,15 +39,15 @@ class Context(Struct, kw_only=True):
     on_step: Callable[[str], None] = lambda _: None
     reference: Reference | None = None
     """The state at rest that the first judgement has found; None before it, and if there is none."""
+    no_reference: str = "the operator reached no state at rest when nothing was disturbed: see `install`"
+    """Why there is no such state."""
     advices: list[ReadOnlyTree] = field(default_factory=list)
     """What RoleAdvice said of the operator at the end of each trial."""
 
     @property
     def expected(self) -> Reference:
         if self.reference is None:
-            raise NotApplicable(
-                "the operator reached no state at rest when nothing was disturbed: see `install`"
-            )
+            raise NotApplicable(self.no_reference)
         if not self.reference.objects:
             raise NotApplicable(
                 "the operator wrote nothing when nothing was disturbed, so there is no state to compare with"
@@ -93,10 +97,13 @@ class Context(Struct, kw_only=True):
         release = self.setup.release
         account = self.setup.account_of(release)
         own = OWN_KUBECONFIG
+        services = [f"--webhook-service={each}" for each in self.setup.webhook_services]
         commands = [
-            f"mockube up --detach --name={CLUSTER}",
+            " ".join([f"mockube up --detach --name={CLUSTER}", *services]),
             f"export KUBECONFIG=$(mockube kubeconfig --name={CLUSTER} --path)",
+            *self._namespace_commands(account),
             *(apply_command(name, release.chart) for name in release.names),
+            *self._webhook_commands(),
         ]
         if account is not None:
             commands += [
@@ -109,6 +116,19 @@ class Context(Struct, kw_only=True):
             ]
         return [*commands, self.start_command]
 
+    def _namespace_commands(self, account: Account | None) -> Iterator[str]:
+        trees = self.setup.release.trees()
+        for name in self.setup.undefined_namespaces(trees, account or OWN_ACCOUNT):
+            if name not in _EXISTING_NAMESPACES:
+                yield f"kubectl create namespace {name}"
+
+    def _webhook_commands(self) -> Iterator[str]:
+        """Yield what deletes configurations of webhooks that nobody serves, which trials leave out."""
+        if self.setup.webhook_services:
+            return
+        for tree in filter(object_kinds.is_webhook, self.setup.release.trees()):
+            yield f"kubectl delete {target(tree)}   # --webhook-service says where it is served"
+
     def by_hand(self, *more: str) -> list[str]:
         """Return the commands after the set-up: those that create the custom resource, and more."""
         return [f"kubectl apply {_files(self.setup.sample.names)}", *more]
@@ -116,9 +136,13 @@ class Context(Struct, kw_only=True):
     @property
     def start_command(self) -> str:
         """The command that starts the operator by hand, with the rights of its service account."""
-        command = f"{shlex.join(self.setup.release.command)} &"
-        has_account = self.setup.account_of(self.setup.release) is not None
-        return f"KUBECONFIG={OWN_KUBECONFIG} {command}" if has_account else command
+        setup = self.setup
+        workload = setup.workload(setup.release)
+        environment = {} if workload is None else dict(workload.environment)
+        if setup.account_of(setup.release) is not None:
+            environment["KUBECONFIG"] = OWN_KUBECONFIG
+        variables = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
+        return " ".join([*variables, shlex.join(setup.release.command), "&"])
 
     @property
     def resource(self) -> str:

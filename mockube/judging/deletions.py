@@ -1,10 +1,15 @@
 """Judgement 6: does the deletion of the custom resource leave nothing, and end, also with its namespace?"""
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import AlreadyExists, ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client import kubeconfig
+from mockube.client.resources import Key
+from mockube.command_client import open_client
+from mockube.objects.resource_names import ResourceNames
 from mockube.operators.end_state import identity_of, kind_of
 
 from .context import Context, about, target
@@ -25,6 +30,8 @@ def judge(context: Context, judgement: Judgement) -> None:
             _create_again(context, judgement, trial)
     with context.running() as trial:
         _delete_while_down(context, judgement, trial)
+    with context.running() as trial:
+        delete_without_orphans(context, judgement, trial, _delete_as_orphans)
     if context.setup.sample.is_namespaced:
         with context.trial() as trial:
             _delete_namespace(context, judgement, trial)
@@ -164,6 +171,56 @@ def _delete_while_down(context: Context, judgement: Judgement, trial: TrialClust
                 f"{context.subject(tree)}, deleted while the operator did not run",
                 "stays when the custom resource is gone: without a finalizer or an owner nobody deletes it",
             )
+
+
+def delete_without_orphans(
+    context: Context, judgement: Judgement, trial: TrialCluster, delete: Callable[[TrialCluster], None]
+) -> None:
+    """Delete the custom resource alone, as `kubectl delete --cascade=orphan` does, and create it again."""
+    before = [tree for tree in _foreign_objects(trial) if meta.owner_references(tree)]
+    if not before:
+        judgement.did.append("Its objects have no owner, so that none can be an orphan.")
+        return
+    delete(trial)
+    judgement.did.append(
+        "Deleted the custom resource with --cascade=orphan in another cluster, which leaves its objects without an owner, and created it again."
+    )
+    if trial.wait_for(trial.is_gone, context.setup.timeout) is None:
+        return  # as with every other deletion, which has been reported
+    trial.settle()
+    remaining = {*map(identity_of, _foreign_objects(trial))} & {*map(identity_of, before)}
+    judgement.figures["orphans kept"] = f"{len(remaining)} of {len(before)}"
+    by_hand = [f"kubectl delete {context.resource} --cascade=orphan"]
+    deleted = [context.subject(tree) for tree in before if identity_of(tree) not in remaining]
+    if deleted:
+        judgement.add(
+            "orphan-deleted",
+            Level.NOTE,
+            ", ".join(deleted),
+            "was deleted with the custom resource, although --cascade=orphan says that its objects stay",
+            by_hand=by_hand,
+        )
+    trial.create_resource()
+    if context.wait_for_state(trial) is None:
+        judgement.add(
+            "orphan-not-adopted",
+            Level.WARNING,
+            about(context.setup.sample.resource),
+            f"was deleted with --cascade=orphan and created again, and the operator did not reach the undisturbed state in {context.setup.timeout:g} s",
+            details=[*lines_of(context.expected.differences(trial))],
+            by_hand=[*by_hand, f"kubectl apply -f {context.setup.sample.names[0]}"],
+        )
+
+
+def _delete_as_orphans(trial: TrialCluster) -> None:
+    async def send() -> None:
+        tree = trial.resource()
+        async with open_client(kubeconfig.read(trial.cluster.kubeconfig), trial.setup.clock) as client:
+            found = await ResourceNames(client).find_kind(meta.api_version(tree), meta.kind(tree))
+            key = Key(meta.namespace(tree), meta.name(tree))
+            await client.delete(found.resource, key, propagation="Orphan")
+
+    asyncio.run(send())
 
 
 def _delete_namespace(context: Context, judgement: Judgement, trial: TrialCluster) -> None:

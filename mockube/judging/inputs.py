@@ -17,6 +17,7 @@ from . import object_kinds
 from .input_shapes import malformation
 
 DEFAULT_ACCOUNT: Final = "default"
+_FIELDS_OF_POD: Final = ("metadata.name", "metadata.uid", "status.podIP", "status.podIPs")
 
 
 class Account(Struct, frozen=True, kw_only=True):
@@ -42,6 +43,8 @@ class Workload(Struct, frozen=True, kw_only=True):
     """Two of its pods never run at the same time: one replica, and the strategy Recreate or a StatefulSet."""
     environment: Mapping[str, str]
     """The variables of its first container that do not depend on the pod."""
+    knows_its_pod: bool = False
+    """A variable of the container has the name or an address of its own pod, so that it may ask for it."""
 
     def is_made_by(self, tree: ReadOnlyTree) -> bool:
         """Return whether it is the workload that an object of the manifests is."""
@@ -160,6 +163,7 @@ def _workload(tree: ReadOnlyTree, namespace: str) -> Workload:
         environment=dict(
             _variables(container.get("env") or (), own_namespace, meta.name(tree), account.name)
         ),
+        knows_its_pod=any(_field_path(each) in _FIELDS_OF_POD for each in container.get("env") or ()),
     )
 
 
@@ -172,11 +176,15 @@ def _variables(
         "spec.serviceAccountName": account,
     }
     for entry in entries:
-        source = (entry.get("valueFrom") or {}).get("fieldRef") or {}
         if "value" in entry and "$(" not in str(entry["value"]):
             yield str(entry["name"]), str(entry["value"])
-        elif source.get("fieldPath") in fields:
-            yield str(entry["name"]), fields[source["fieldPath"]]
+        elif (path := _field_path(entry)) in fields:
+            yield str(entry["name"]), fields[path]
+
+
+def _field_path(entry: ReadOnlyTree) -> str:
+    """Return the field of the pod whose value a variable has; "" for another value."""
+    return str(((entry.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath") or "")
 
 
 def _accounts_with_rights(trees: Sequence[ReadOnlyTree], group: str, namespace: str) -> Iterator[Account]:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.status import ApiError
 from mockube.objects.errors import KindNotServed
+from mockube.operators.operator_pod import can_have_mounts
 
 from .context import Context, NotApplicable, about
 from .findings import Judgement, Level
@@ -15,6 +16,7 @@ from .reference import make_reference, written_objects
 from .trial_cluster import TrialCluster, is_write_call, resource_of
 
 _FEW_READS_PER_MINUTE = 60
+_OF_PODS = ("KUBERNETES_SERVICE_HOST", "/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class _Run(Struct, frozen=True, kw_only=True):
@@ -104,9 +106,18 @@ def _add_exit(judgement: Judgement, trial: TrialCluster) -> None:
             "operator-exits",
             Level.ERROR,
             "The operator",
-            f"ended with the code {trial.exits[0].code}, although nothing was disturbed",
+            f"ended with the code {trial.exits[0].code}, although nothing was disturbed{_exit_hint(trial.exits[0].log)}",
             details=trial.exits[0].log.splitlines(),
         )
+
+
+def _exit_hint(log: str) -> str:
+    """Return what the user can do about an operator that looks for the files and variables of a pod."""
+    is_for_pods = any(each in log for each in _OF_PODS)
+    if not is_for_pods:
+        return ""
+    reason = "the manifests have no workload of it" if can_have_mounts() else "this machine allows no mounts"
+    return f": it looks for the configuration of a pod, and has to read KUBECONFIG here, because {reason}"
 
 
 def _add_silence(judgement: Judgement, instance: Instance, seconds: float) -> None:

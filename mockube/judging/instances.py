@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
+from mockube.operators.operator_pod import OperatorPod, paths_of_command
 from mockube.operators.process import OperatorEnd, OperatorProcess
 
 _SHOWN_LINES: Final = 8
@@ -36,13 +37,26 @@ class Instance(Protocol):
 class ProcessInstance:
     """The user's command as a process of this machine."""
 
-    def __init__(self, command: Sequence[str], *, kubeconfig: Path, environment: Mapping[str, str]) -> None:
-        self._command, self._kubeconfig, self._environment = command, kubeconfig, environment
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        kubeconfig: Path,
+        environment: Mapping[str, str],
+        pod: OperatorPod | None = None,
+    ) -> None:
+        """Start the command, with the files of a pod if it stands for one."""
+        self._command, self._kubeconfig, self._environment, self._pod = command, kubeconfig, environment, pod
         self.is_stopped = False
         self._process = self._start()
 
     def _start(self) -> OperatorProcess:
-        return OperatorProcess(self._command, kubeconfig=self._kubeconfig, environment=self._environment)
+        mounts = None
+        if self._pod is not None:
+            mounts = self._pod.mounts([self._kubeconfig, *paths_of_command(self._command)])
+        return OperatorProcess(
+            self._command, kubeconfig=self._kubeconfig, environment=self._environment, mounts=mounts
+        )
 
     @property
     def code(self) -> int | None:

@@ -20,6 +20,9 @@ _STYLE: Final = """\
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em; color: #1b1f24; background: #fff; }
 table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: .35em .7em; border-bottom: 1px solid #d8dee4; vertical-align: top; }
 pre { background: #f3f5f7; padding: .7em 1em; overflow-x: auto; } section { margin: 2em 0; }
+p, li, h1 { overflow-wrap: anywhere; } td:nth-child(n + 2):nth-child(-n + 4) { white-space: nowrap; }
+@media (max-width: 45em) { thead { display: none; } tr { display: block; padding: .5em 0; border-bottom: 1px solid #d8dee4; }
+td { display: inline-block; border: 0; padding: 0 .7em 0 0; } td:nth-child(3):not(:empty)::after { content: " findings"; } td:last-child { display: block; } }
 .failed, .error { color: #b42318; } .warned, .warning { color: #8a5a00; } .passed { color: #1a7f37; } .not, .note { color: #59636e; }
 @media (prefers-color-scheme: dark) { body { color: #e6edf3; background: #0d1117; } pre { background: #161b22; }
 td, th { border-color: #30363d; } .failed, .error { color: #ff7b72; } .warned, .warning { color: #e3b341; } .passed { color: #56d364; } .not, .note { color: #9198a1; } }"""

@@ -9,7 +9,6 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.operators.end_state import (
-    NOISE,
     NOTHING_VARIES,
     Difference,
     EndState,
@@ -19,6 +18,7 @@ from mockube.operators.end_state import (
     differences,
     end_state,
     identity_of,
+    is_noise,
     learn_varying,
 )
 
@@ -29,6 +29,7 @@ _BUILT_IN_ANNOTATIONS: Final = (
     "deployment.kubernetes.io/revision",
     "deprecated.daemonset.template.generation",
 )
+_OWN_UID: Final = "(uid of the custom resource)"
 
 
 class Reference(Struct, frozen=True, kw_only=True):
@@ -63,8 +64,15 @@ def make_reference(
 
 def written_objects(trial: TrialCluster) -> Sequence[Tree]:
     """Return the objects that the operator has written and that exist, and the custom resource, as far as they are its work."""
-    group = trial.setup.sample.group
-    return [own_part(tree, group) for tree in current_objects(trial)]
+    group, uid = trial.setup.sample.group, _resource_uid(trial)
+    return [own_part(tree, group, uid) for tree in current_objects(trial)]
+
+
+def _resource_uid(trial: TrialCluster) -> str:
+    try:
+        return meta.uid(trial.resource())
+    except NotFound:
+        return ""
 
 
 def current_objects(trial: TrialCluster, *, created_only: bool = False) -> Sequence[Tree]:
@@ -85,7 +93,7 @@ def written_names(trial: TrialCluster, *, created_only: bool = False) -> Sequenc
             continue
         identity = {"apiVersion": about["apiVersion"], "kind": about["kind"], "metadata": _metadata(about)}
         key = identity_of(identity)
-        if key[0] not in NOISE and not (created_only and key in trial.own):
+        if not is_noise(key) and not (created_only and key in trial.own):
             names[key] = identity
     return [*names.values()]
 
@@ -103,8 +111,11 @@ def _read(trial: TrialCluster, identity: ReadOnlyTree) -> Tree | None:
         return None  # its kind is not served any more
 
 
-def own_part(tree: ReadOnlyTree, group: str) -> Tree:
-    """Return an object without what others than the operator write: the status, unless it is a custom resource of the operator."""
+def own_part(tree: ReadOnlyTree, group: str, uid: str = "") -> Tree:
+    """Return an object without what others than the operator write: the status, unless it is a custom resource of the operator.
+
+    The uid of the custom resource, which is another one each time, is left out of references to it.
+    """
     is_own = meta.api_version(tree).rpartition("/")[0] == group
     metadata: Mapping[str, Any] = tree.get("metadata") or {}
     annotations = {
@@ -114,6 +125,10 @@ def own_part(tree: ReadOnlyTree, group: str) -> Tree:
     }
     own: Tree = {name: value for name, value in tree.items() if name != "status" or is_own}
     own["metadata"] = {**metadata, "annotations": annotations}
+    if owners := metadata.get("ownerReferences"):
+        own["metadata"]["ownerReferences"] = [
+            {**each, "uid": _OWN_UID} if uid and each.get("uid") == uid else each for each in owners
+        ]
     return own
 
 

@@ -2,8 +2,12 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
 
 from mockube.apiserver.control.recorder import RecordedCall
+from mockube.apiserver.kinds.served_kinds import kinds_of
 from mockube.lint.check import CheckOptions
 from mockube.lint.findings import SEVERITY as LINT_SEVERITY
 from mockube.lint.findings import Outcome as LintOutcome
@@ -16,12 +20,23 @@ from .findings import Judgement, Level
 from .reference import written_names
 from .trial_cluster import TrialCluster
 
+_DEPRECATED: Final = "api-deprecated"
+
+
+class _Difference(Struct, frozen=True):
+    """How the operator differs in a minor release, as a finding says it."""
+
+    rule: str
+    text: str
+    level: Level = Level.ERROR
+    message: str = ""
+
 
 def judge(context: Context, judgement: Judgement) -> None:
     chosen = [*context.setup.release.objects]
     judgement.did += [
         f"Checked the manifests against the API servers of {format_minors(chosen)}, as `mockube lint` does.",
-        "Ran the operator in a cluster of each, and compared which objects it wrote with those of the newest one.",
+        "Ran the operator in a cluster of each, compared which objects it wrote with those of the newest one, and which APIs it asked for that are not served or deprecated there.",
     ]
     files = " ".join(context.setup.release.names)
     judgement.by_hand = [
@@ -31,18 +46,27 @@ def judge(context: Context, judgement: Judgement) -> None:
     ]
     _lint(context, judgement)
     expected = _names(context)
-    missing: dict[tuple[str, str], list[str]] = {}
-    newest = {*_differences(context, chosen[-1], expected)}
-    for minor in chosen[:-1]:
+    found: dict[_Difference, list[str]] = {}
+    for minor in chosen:
         context.on_step(f"releases: {minor}")
-        for rule, text in {*_differences(context, minor, expected)} - newest:
-            missing.setdefault((rule, text), []).append(minor)
-    for (rule, text), of_minors in missing.items():
-        judgement.add(rule, Level.ERROR, text, f"in {format_minors(of_minors)}")
+        for difference in {*_differences(context, minor, expected)}:
+            found.setdefault(difference, []).append(minor)
+    # What is in all minors is an API that no release serves, such as one of a project that is not installed.
+    differing = {
+        difference: of_minors
+        for difference, of_minors in found.items()
+        if difference.rule == _DEPRECATED or len(of_minors) < len(chosen)
+    }
+    for difference, of_minors in differing.items():
+        judgement.add(
+            difference.rule,
+            difference.level,
+            difference.text,
+            f"in {format_minors(of_minors)}{difference.message}",
+        )
+    others = {each for found, of in differing.items() if found.level is Level.ERROR for each in of}
     judgement.figures["minors"] = format_minors(chosen)
-    judgement.figures["the same in"] = str(
-        len(chosen) - len({each for of in missing.values() for each in of})
-    )
+    judgement.figures["the same in"] = str(len(chosen) - len(others))
 
 
 def _lint(context: Context, judgement: Judgement) -> None:
@@ -70,11 +94,11 @@ def _names(context: Context) -> set[str]:
     return {f"{kind} {name}" for kind, _, name in state.objects}
 
 
-def _differences(context: Context, minor: str, expected: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield how the operator differs in a minor release, as the rule and the text of a finding."""
+def _differences(context: Context, minor: str, expected: set[str]) -> Iterator[_Difference]:
+    """Yield how the operator differs in a minor release, and what it uses there that is deprecated."""
     with context.trial(minor=minor, nodes=1) as trial:
         for tree, _ in trial.refused:
-            yield (
+            yield _Difference(
                 "minor-differs",
                 f"{tree.get('kind')} {tree['metadata']['name']} of the manifests is refused",
             )
@@ -84,11 +108,24 @@ def _differences(context: Context, minor: str, expected: set[str]) -> Iterator[t
         limit = context.setup.timeout / 3
         trial.wait_for(lambda: expected <= _written(context, trial), limit)
         for name in sorted(expected - _written(context, trial)):
-            yield "minor-differs", f"{name} is not written"
+            yield _Difference("minor-differs", f"{name} is not written")
         for path in sorted(_not_served(trial)):
-            yield "api-not-served", f"{path}, which the operator asks for, is not served"
+            yield _Difference("api-not-served", f"{path}, which the operator asks for, is not served")
         if trial.exits:
-            yield "minor-differs", f"The operator ended with the code {trial.exits[0].code}"
+            yield _Difference("minor-differs", f"The operator ended with the code {trial.exits[0].code}")
+        yield from deprecated_apis(trial)
+
+
+def deprecated_apis(trial: TrialCluster) -> Iterator[_Difference]:
+    """Yield what the operator has asked for, and of which the server has warned."""
+    apis = {(each.group, each.version, each.resource) for each in trial.calls()}
+    for kind in kinds_of(trial.minor).all:
+        row = kind.resource
+        if row.deprecated and (row.group, row.version, row.name) in apis:
+            level = Level.WARNING if "unavailable" in row.deprecated else Level.NOTE
+            yield _Difference(
+                _DEPRECATED, f"{row.api_version} {row.name}", level, f", of which it warns: {row.deprecated}"
+            )
 
 
 def _written(context: Context, trial: TrialCluster) -> set[str]:

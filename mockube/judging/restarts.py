@@ -122,7 +122,13 @@ def _crash_at_write(
             f"the operator did not reach the undisturbed state within {context.setup.timeout:g} s; the write was {request}",
             details=[*lines_of(context.expected.differences(trial))],
             by_hand=[
-                f"mockube fault add --name=by-hand --user={context.user} --verbs={','.join(WRITES)} --resource={resource} --skip={before} --times=1 --delay=10m"
+                "# before the custom resource is created:",
+                f"mockube fault add crash --name=by-hand --user={context.user} --verbs={','.join(WRITES)} --resource={resource} --skip={before} --times=1 --delay=10m",
+                *context.by_hand(
+                    f"mockube requests --name=by-hand --user={context.user}   # the write waits"
+                ),
+                "kill -9 $!; mockube fault remove crash --name=by-hand",
+                context.start_command,
             ],
         )
     return True

@@ -43,7 +43,20 @@ def judge(context: Context, judgement: Judgement) -> None:
                 f"kubectl auth can-i {verb} {objects.partition(',')[0]} --as={account.user}{f' -n {namespace}' if namespace else ''}"
             ],
         )
-    unused = common_unused([[*unused_rights(advice)] for advice in context.advices])
+    judgement.figures |= {
+        "missing": str(len(refused)),
+        "requests": str(sum(int(each["requests"]) for each in context.advices)),
+    }
+    if context.reference is None or not context.reference.objects:
+        judgement.did.append(
+            "Unused rights are no findings here: the operator has not done its work, see `install`."
+        )
+    else:
+        _add_unused(judgement, context.advices)
+
+
+def _add_unused(judgement: Judgement, advices: Sequence[ReadOnlyTree]) -> None:
+    unused = common_unused([[*unused_rights(advice)] for advice in advices])
     for binding, verb, objects, names in sorted(unused, key=lambda right: (right[0], right[2:], right[1])):
         of_names = f" named {names}" if names else ""
         judgement.add(
@@ -52,13 +65,9 @@ def judge(context: Context, judgement: Judgement) -> None:
             f"{verb} {objects}{of_names}",
             f"is allowed by {binding} and was never used",
         )
-    for binding, rule in sorted({each for advice in context.advices for each in wildcards(advice)}):
+    for binding, rule in sorted({each for advice in advices for each in wildcards(advice)}):
         judgement.add("right-wildcard", Level.WARNING, rule, f"is allowed by {binding}: a wildcard")
-    judgement.figures |= {
-        "missing": str(len(refused)),
-        "unused": str(len(unused)),
-        "requests": str(sum(int(each["requests"]) for each in context.advices)),
-    }
+    judgement.figures["unused"] = str(len(unused))
 
 
 def refused_rights(advice: ReadOnlyTree) -> Iterator[tuple[str, str, str]]:

@@ -77,6 +77,8 @@ JUDGES: Final[Sequence[Judge]] = (
     Judge(name="webhooks", question="Are its webhooks and conversions safe?", judge=webhooks.judge),
 )
 NAMES: Final = tuple(each.name for each in JUDGES)
+NOT_JUDGED: Final = "not-judged"
+"""The rule of what says nothing about the operator: a judgement could not be made."""
 _LAST: Final = "rights"
 """This one is made of what the operator did in all others."""
 
@@ -114,10 +116,10 @@ def _judge(context: Context, judge: Judge) -> Judgement:
     except Interrupted:
         raise
     except (*EXPLAINED, TimeoutError) as error:
-        judgement.add("not-judged", Level.ERROR, judge.name, f"could not be made: {error}")
+        judgement.add(NOT_JUDGED, Level.ERROR, judge.name, f"could not be made: {error}")
     except Exception as error:  # noqa: BLE001 - the other judgements count, whatever happens in this one
         judgement.add(
-            "not-judged",
+            NOT_JUDGED,
             Level.ERROR,
             judge.name,
             f"could not be made: {type(error).__name__}: {error}",
@@ -126,5 +128,7 @@ def _judge(context: Context, judge: Judge) -> Judgement:
                 for each in extract_tb(error.__traceback__)[-3:]
             ],
         )
+    if any(finding.rule == NOT_JUDGED for finding in judgement.findings) and judge is JUDGES[0]:
+        context.no_reference = f"`{judge.name}`, with whose state it compares, could not be made"
     judgement.seconds = context.setup.clock.monotonic() - start
     return judgement

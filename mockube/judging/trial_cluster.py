@@ -23,15 +23,17 @@ from mockube.component_base.temporary_folder import temporary_folder
 from mockube.objects.errors import KindNotServed
 from mockube.operators.account import UNDER_TEST, account_with_all_rights, write_kubeconfig
 from mockube.operators.end_state import Identity
+from mockube.operators.operator_pod import INSTANCES, OperatorPod, UnsupportedPod, can_have_mounts
 from mockube.operators.writes import WRITES, is_write
 
 from . import object_kinds
 from .inputs import DEFAULT_ACCOUNT, Account, Release, Sample, Workload, find_workload
 from .instances import Instance, ProcessInstance
+from .operator_pods import read_pod
 
 _POLL_SECONDS: Final = 0.2
 _NO_NODE: Final = "mockube.dev/no-node"
-_OWN_ACCOUNT: Final = Account(namespace="default", name=UNDER_TEST)
+OWN_ACCOUNT: Final = Account(namespace="default", name=UNDER_TEST)
 _TOKEN_SECONDS: Final = 20.0
 _FIRST_RESTART_SECONDS: Final = 0.5
 _MAX_RESTART_SECONDS: Final = 4.0
@@ -72,6 +74,12 @@ class Setup(Struct, frozen=True, kw_only=True):
 
     def workload(self, release: Release, minor: str = minors.NEWEST) -> Workload | None:
         return find_workload(release.trees(minor), self.sample.group, self.namespace)
+
+    def undefined_namespaces(self, trees: Sequence[ReadOnlyTree], account: Account) -> Sequence[str]:
+        """Return the namespaces that the objects need, and that are none of them."""
+        known = {meta.name(tree) for tree in trees if object_kinds.is_namespace(tree)}
+        named = {meta.namespace(tree) for tree in (*trees, *self.sample.others, self.sample.resource)}
+        return sorted((named | {account.namespace, self.namespace}) - known - {""})
 
     def account_of(self, release: Release) -> Account | None:
         """Return the service account of the operator; None if the manifests have none."""
@@ -118,28 +126,28 @@ class TrialCluster:
         self.own: frozenset[Identity] = frozenset()
         """What the operator had created before there was a custom resource: it belongs to none."""
         self._kubeconfigs: dict[str, Path] = {}
+        self._tokens: dict[str, str] = {}
+        """The tokens of service accounts, by user."""
 
     # --- objects
 
     def use(self, release: Release) -> None:
         """Let the instances that are started from now on be those of a release, with its service account."""
         self.release = release
-        self.account = self.setup.account_of(release) or _OWN_ACCOUNT
+        self.account = self.setup.account_of(release) or OWN_ACCOUNT
         self.user = self.account.user
         self._users[self.user] = None
 
     def install(self) -> None:
-        """Create the objects of the release. The operator's workload has no pods: the operator runs outside."""
+        """Create the objects of the release. The operator's workload has no pods, unless the operator knows the name of its own."""
         workload = self.setup.workload(self.release, self.minor)
         trees = [
-            without_pods(tree) if workload is not None and workload.is_made_by(tree) else tree
+            with_pods_for_instances(tree, workload)
+            if workload is not None and workload.is_made_by(tree)
+            else tree
             for tree in self.release.trees(self.minor)
         ]
-        known = {meta.name(tree) for tree in trees if object_kinds.is_namespace(tree)}
-        sample = self.setup.sample
-        named = {meta.namespace(tree) for tree in (*trees, *sample.others, sample.resource)}
-        used = named | {self.account.namespace, self.setup.namespace}
-        for name in sorted(used - known - {""}):
+        for name in self.setup.undefined_namespaces(trees, self.account):
             self._create_namespace(name)
         for tree in sorted(trees, key=object_kinds.install_order):
             if object_kinds.is_webhook(tree) and not self.setup.webhook_services:
@@ -212,18 +220,33 @@ class TrialCluster:
 
     def start(self, account: Account | None = None) -> Instance:
         """Start one more instance of the operator, with the rights of its service account."""
+        number, user = len(self.instances), account or self.account
+        path = self._kubeconfig(user)
         workload = self.setup.workload(self.release, self.minor)
-        number = len(self.instances)
+        pod = None if workload is None else self._pod(workload, number, self._tokens[user.user])
         instance = ProcessInstance(
             self.release.command,
-            kubeconfig=self._kubeconfig(account or self.account),
+            kubeconfig=path,
             environment={
                 **({} if workload is None else workload.environment),
+                **({} if pod is None else pod.environment(self.cluster.url)),
                 "MOCKUBE_INSTANCE": str(number),
             },
+            pod=pod,
         )
         self._note(instance)
         return instance
+
+    def _pod(self, workload: Workload, number: int, token: str) -> OperatorPod | None:
+        """Return the pod that an instance stands for; None if the machine forbids mounts, or nothing can be its pod, as one that is refused."""
+        if not can_have_mounts():
+            return None
+        folder = self._folder / f"pod-{number}"
+        folder.mkdir(exist_ok=True)
+        try:
+            return read_pod(self.cluster, workload, token, number, folder, self.setup.clock)
+        except (ApiError, UnsupportedPod):
+            return None
 
     def _note(self, instance: Instance) -> None:
         """Let an instance be started again whenever it ends by itself."""
@@ -264,6 +287,7 @@ class TrialCluster:
         )
         path = self._folder / f"{account.namespace}-{account.name}.kubeconfig"
         token = base64.b64decode(secret["data"]["token"]).decode()
+        self._tokens[account.user] = token
         write_kubeconfig(path, kubeconfig.read(self.cluster.kubeconfig), token, account.namespace)
         return path
 
@@ -414,6 +438,15 @@ def resource_of(call: RecordedCall) -> str:
     """Return the resource of a request as a Fault names it, such as websites.example.com/status."""
     group = f".{call.group}" if call.group else ""
     return f"{call.resource}{group}{f'/{call.subresource}' if call.subresource else ''}"
+
+
+def with_pods_for_instances(tree: ReadOnlyTree, workload: Workload) -> ReadOnlyTree:
+    """Return the workload of an operator, which runs outside: without pods, or with those that its instances look for."""
+    if not workload.knows_its_pod:
+        return without_pods(tree)
+    return (
+        {**tree, "spec": {**tree["spec"], "replicas": INSTANCES}} if object_kinds.has_replicas(tree) else tree
+    )
 
 
 def without_pods(tree: ReadOnlyTree) -> ReadOnlyTree:

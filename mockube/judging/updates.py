@@ -29,7 +29,7 @@ def judge(context: Context, judgement: Judgement) -> None:
         raise NotApplicable(f"the schema of {setup.sample.full_name} {version} has no fields in its spec")
     chosen = changes[: setup.fields]
     judgement.by_hand = context.by_hand(
-        f"kubectl patch {context.resource} --type=merge -p '{{\"spec\": …}}'",
+        _command(context, chosen[0].patch()),
         f"kubectl get {context.resource} -o yaml",
     )
     judgement.did.append(

@@ -6,7 +6,7 @@ one in a second run; objects with such names are matched by their kind, their ow
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import takewhile, zip_longest
 from typing import Any, Final
@@ -17,6 +17,8 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.secrets import MASK
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM, PREFIXES_OF_CONTENTS
+from mockube.apiserver.admission.service_account import VOLUME_PREFIX
 from mockube.history.field_values import ABSENT, FieldChange, changes_of, is_below
 
 Identity = tuple[str, str, str]
@@ -28,6 +30,8 @@ NOISE: Final = frozenset(
     {"Event", "Event.events.k8s.io", "Lease.coordination.k8s.io", "Node", "CSINode.storage.k8s.io"}
 )
 """Kinds whose objects change without an operator. They are not compared."""
+_PLACE_OF_CONTENTS: Final = ("Secret", NAMESPACE_SYSTEM)
+_CONTENTS_OF_VOLUMES: Final = tuple(f"{prefix}-" for prefix in PREFIXES_OF_CONTENTS.values())
 _METADATA: Final = frozenset(
     {"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"}
 )
@@ -45,9 +49,8 @@ _OMITTED_OF_KINDS: Final[Mapping[str, AbstractSet[str]]] = {
     "EndpointSlice.discovery.k8s.io": frozenset({"nodeName"}),
 }
 """Fields whose values depend on the moment, on chance or on the number of writes: of metadata and status, and of some kinds."""
-_MASKED_KIND: Final = "Secret"
-_SHOWN_OF_SECRETS: Final = ("metadata", "type", "immutable")
-"""The fields of a Secret whose values are printed, but for the annotation of `kubectl apply`, which has the whole object."""
+_ONLY_SHOWN: Final[Mapping[str, Sequence[str]]] = {"Secret": ("metadata", "type", "immutable")}
+"""The only fields of a kind whose values are printed, but for the annotation of `kubectl apply`, which has the whole object."""
 _NO_NAMES: Final[AbstractSet[str]] = frozenset()
 _OBSERVED: Final = "observedGeneration"
 _TIME: Final = re.compile(
@@ -123,15 +126,20 @@ class Difference(Struct, frozen=True, kw_only=True):
         label = label_of(self.role)
         if not self.changes:
             return f"{label} is {self.type}"
-        first = self.changes[:_MANY_FIELDS]
-        changes = "; ".join(str(_masked(each) if self.role[0] == _MASKED_KIND else each) for each in first)
+        changes = "; ".join(field_lines(self.role[0], self.changes[:_MANY_FIELDS]))
         more = len(self.changes) - _MANY_FIELDS
         return f"{label} differs: {changes}{f'; and {more} more fields' if more > 0 else ''}"
 
 
-def _masked(change: FieldChange) -> FieldChange:
-    """Return the change of a field of a Secret for a report, which others may read: the values are compared, and not shown."""
-    if any(is_below(change.path, field) for field in _SHOWN_OF_SECRETS) and "last-applied" not in change.path:
+def field_lines(kind: str, changes: Iterable[FieldChange]) -> Iterator[str]:
+    """Yield the changes of fields of an object of a kind for a report, without the values of a Secret."""
+    for change in changes:
+        yield str(_masked(change, _ONLY_SHOWN[kind]) if kind in _ONLY_SHOWN else change)
+
+
+def _masked(change: FieldChange, fields: Iterable[str]) -> FieldChange:
+    """Return the change of a field for a report, which others may read: values outside of some fields are compared, and not shown."""
+    if any(is_below(change.path, field) for field in fields) and "last-applied" not in change.path:
         return change
     before, after = (value if value is ABSENT else MASK for value in (change.before, change.after))
     return FieldChange(change.path, before, after)
@@ -152,13 +160,19 @@ def identity_of(tree: ReadOnlyTree) -> Identity:
     return kind_of(tree), meta.namespace(tree), meta.name(tree)
 
 
+def is_noise(identity: Identity) -> bool:
+    """Return whether an object changes without an operator, as the Secrets in which the contents of volumes are kept."""
+    is_contents = identity[:2] == _PLACE_OF_CONTENTS and identity[2].startswith(_CONTENTS_OF_VOLUMES)
+    return identity[0] in NOISE or is_contents
+
+
 def end_state(
     objects: Iterable[ReadOnlyTree],
     varying: Varying = NOTHING_VARIES,
     counted: AbstractSet[Identity] = frozenset(),
 ) -> EndState:
     """Return the end that objects are; of `counted` ones, which built-in controllers made, only their number and owners are compared."""
-    compared = [tree for tree in objects if kind_of(tree) not in NOISE and not _is_old_version(tree)]
+    compared = [tree for tree in objects if not is_noise(identity_of(tree)) and not _is_old_version(tree)]
     names = {identity_of(tree): _random_name(tree, varying) for tree in compared}
     renamed = {name: label for (_, _, name), label in names.items() if label != name}
     texts = {name: renamed[name] for name in sorted(renamed, key=len, reverse=True)}
@@ -166,6 +180,7 @@ def end_state(
         (kind, ns, name): (kind, ns, _replaced(names[kind, ns, name], texts)) for kind, ns, name in names
     }
     texts |= {meta.uid(tree): label_of(roles[identity_of(tree)]) for tree in compared if meta.uid(tree)}
+    texts |= {volume: f"{VOLUME_PREFIX}*" for tree in compared for volume in _token_volumes(tree)}
     found: dict[Role, list[ReadOnlyTree]] = defaultdict(list)
     for tree in compared:
         identity = identity_of(tree)
@@ -262,12 +277,45 @@ def _common_beginning(texts: Sequence[str]) -> str:
 def _random_name(tree: ReadOnlyTree, varying: Varying) -> str:
     """Return the name of an object, with a star for what is random."""
     name, kind = meta.name(tree), kind_of(tree)
-    prefix = meta.generate_name(tree)
-    if prefix and name.startswith(prefix):
+    prefix = meta.generate_name(tree) or _prefix_of_controllers(tree)
+    if prefix is not None and name.startswith(prefix):
         return f"{prefix}*"
     if identity_of(tree) in varying.fixed:
         return name
     return next((each.label for each in varying.patterns if each.matches(kind, name)), name)
+
+
+def _prefix_of_controllers(tree: ReadOnlyTree) -> str | None:
+    """Return what is before the chance, the uid or the time in a name that the server or a controller gives; None for others."""
+    find = _PREFIXES_OF_KINDS.get(kind_of(tree))
+    return None if find is None else find(tree)
+
+
+def _prefix_of_job(tree: ReadOnlyTree) -> str | None:
+    """Return the name of the CronJob of a Job; the Jobs of others have names of their own."""
+    owner = meta.controller_of(tree)
+    return f"{owner['name']}-" if owner is not None and kind_of(owner) == "CronJob.batch" else None
+
+
+def _prefix_of_volume(tree: ReadOnlyTree) -> str | None:
+    """Return the prefix of a provisioned volume; others are made by users."""
+    uid = tree.get("spec", _NOTHING).get("claimRef", _NOTHING).get("uid")
+    return "pvc-" if meta.name(tree) == f"pvc-{uid}" else None
+
+
+_PREFIXES_OF_KINDS: Final[Mapping[str, Callable[[ReadOnlyTree], str | None]]] = {
+    "IPAddress.networking.k8s.io": lambda _: "",
+    "Job.batch": _prefix_of_job,
+    "PersistentVolume": _prefix_of_volume,
+    "VolumeAttachment.storage.k8s.io": lambda _: "csi-",
+}
+
+
+def _token_volumes(tree: ReadOnlyTree) -> Iterator[str]:
+    """Yield the names of the volumes that admission has added to a pod, which have a random part."""
+    if kind_of(tree) == "Pod":
+        volumes = tree.get("spec", _NOTHING).get("volumes") or ()
+        yield from (each["name"] for each in volumes if each["name"].startswith(VOLUME_PREFIX))
 
 
 def _is_old_version(tree: ReadOnlyTree) -> bool:

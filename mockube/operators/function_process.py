@@ -4,6 +4,7 @@ An operator in Python takes 0.3 seconds to start, most of it for imports. The se
 the cluster starts, when this process has no threads whose locks could stay held.
 """
 
+import gc
 import os
 import signal
 import socket
@@ -20,8 +21,10 @@ from typing import Any, Final, NoReturn
 import msgspec
 from msgspec import Struct
 
-from mockube.component_base.launcher import die_with_parent
+from mockube.component_base.launcher import adopt_orphans, die_with_parent
 from mockube.component_base.operating_system import shell_exit_code
+from mockube.container_runtime.process import mount_namespace, namespaces
+from mockube.container_runtime.process.mount_namespace import Mounts
 from mockube.failure import Failure
 
 from .process import (
@@ -43,13 +46,14 @@ _READ: Final = 1 << 16
 _ORDER: Final = b"order"
 _LEAST_SECONDS: Final = 0.05
 _START_SECONDS: Final = 10.0
-_PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 class _Start(Struct, frozen=True):
     number: int
     environment: dict[str, str]
     kubeconfig: str
+    mounts: tuple[str, list[tuple[str, str, bool, tuple[str, ...]]], tuple[str, ...]] | None = None
+    """The arguments of `mount_namespace.enter`; None for the files of this machine."""
 
 
 class _Event(Struct, frozen=True):
@@ -71,8 +75,8 @@ class FunctionServer:
         with warnings.catch_warnings():
             # From Python 3.12 on, it warns of other threads. Those of a test do not exist in the new process.
             warnings.simplefilter("ignore", DeprecationWarning)
-            self._pid = os.fork()
-        if not self._pid:
+            self.pid = os.fork()
+        if not self.pid:
             self._socket.close()
             _serve(theirs, main, owner)
         theirs.close()
@@ -86,14 +90,17 @@ class FunctionServer:
         self._reader = threading.Thread(target=self._read, name="ends of operators", daemon=True)
         self._reader.start()
 
-    def start(self, kubeconfig: Path, environment: Mapping[str, str]) -> "FunctionProcess":
+    def start(
+        self, kubeconfig: Path, environment: Mapping[str, str], mounts: Mounts | None = None
+    ) -> "FunctionProcess":
         with self._lock:
             self._number += 1
             marker = f"{os.getpid()}-f{self._number}"
             variables = operator_environment(kubeconfig, {**environment, MARKER: marker})
             ours, output = os.pipe()
             try:
-                self._send(_Start(self._number, variables, str(kubeconfig)), output)
+                fields: Any = None if mounts is None else mounts.fields()
+                self._send(_Start(self._number, variables, str(kubeconfig), fields), output)
                 pid = self._wait_for_start(self._number)
             except BaseException:
                 os.close(ours)
@@ -132,7 +139,7 @@ class FunctionServer:
         self._reader.join()
         self._socket.close()
         with suppress(ChildProcessError):
-            os.waitpid(self._pid, 0)
+            os.waitpid(self.pid, 0)
 
     def _read(self) -> None:
         while data := self._socket.recv(_READ):
@@ -179,8 +186,9 @@ class FunctionProcess:
         return self._end
 
     def _stop(self, grace: float) -> OperatorEnd:
-        children = descendants(self.pid)
+        children: Mapping[int, str] = {}
         if grace and self.code is None:
+            children = descendants(self.pid)
             self._send(signal.SIGTERM)
             self._server.wait(self.pid, grace)
         ignored_term = self.code is None and grace > 0
@@ -188,7 +196,7 @@ class FunctionProcess:
         self._send(signal.SIGKILL)
         code = self._server.wait(self.pid, KILL_SECONDS)
         kill_processes(children)  # those that were forked have no marker
-        kill_marked(self._marker)
+        kill_marked(self._marker, self._server.pid)
         self._reader.join(_LEAST_SECONDS)
         if code is None:
             raise cannot_be_killed("the function of the operator", self.pid)
@@ -214,7 +222,7 @@ def _serve(control: socket.socket, main: OperatorFunction, owner: int) -> NoRetu
     """Fork an operator for each order, and report the ends, until the other side closes."""
     try:
         die_with_parent(owner)
-        _adopt_orphans()
+        adopt_orphans()  # so that what operators have started and leave ends with this process
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         awake, wake = socket.socketpair()
@@ -222,6 +230,7 @@ def _serve(control: socket.socket, main: OperatorFunction, owner: int) -> NoRetu
         wake.setblocking(False)  # noqa: FBT003 - as above
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+        gc.freeze()  # a collection in an operator would copy all memory that is shared with this process
         _loop(control, awake, main)
     except BaseException:  # noqa: BLE001 - nothing of the parent may run in this process
         traceback.print_exc()
@@ -279,6 +288,9 @@ def _run(order: _Start, output: int, main: OperatorFunction, server: int) -> NoR
             os.dup2(output, descriptor)
         os.close(output)
         sys.stdout = sys.stderr = os.fdopen(1, "w", buffering=1, closefd=False)
+        if order.mounts is not None:
+            namespaces.unshare(namespaces.NEW_MOUNTS)
+            mount_namespace.enter(namespaces.mount, *order.mounts, has_processes=False)
         os.environ.clear()
         os.environ.update(order.environment)
         main(order.kubeconfig)
@@ -291,11 +303,3 @@ def _run(order: _Start, output: int, main: OperatorFunction, server: int) -> NoR
         with suppress(Exception):
             sys.stdout.flush()
         os._exit(code)
-
-
-def _adopt_orphans() -> None:
-    """Become the parent of what operators have started and that they leave, so that it ends with this process."""
-    if sys.platform == "linux":
-        import ctypes  # noqa: PLC0415 - only this process needs it
-
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)

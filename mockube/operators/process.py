@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -19,10 +19,15 @@ from typing import BinaryIO, Final, Protocol, Self
 
 from msgspec import Struct
 
-from mockube.component_base.launcher import run_command
-from mockube.component_base.operating_system import ProcessStat, read_process_stat, shell_exit_code
+from mockube.component_base.launcher import ADOPT_ORPHANS, run_command
+from mockube.component_base.operating_system import read_process_file, read_process_stat, shell_exit_code
+from mockube.container_runtime.process.container_launcher import Launch
+from mockube.container_runtime.process.container_launcher import run_command as run_container_command
+from mockube.container_runtime.process.mount_namespace import Mounts
 from mockube.failure import Failure
 from mockube.launch import IN_CLUSTER_VARIABLES, KUBECONFIG_VARIABLES
+
+from .server_relay import ServerRelay
 
 NO_VARIABLES: Final[Mapping[str, str]] = {}
 GRACE_SECONDS: Final = 5.0
@@ -36,6 +41,8 @@ MARKER: Final = "MOCKUBE_OPERATOR"
 """The environment variable by which all descendants of an operator are found, in whatever group they are."""
 _MAX_KILLS: Final = 20
 """How often the remaining processes are looked for, as they may start others meanwhile."""
+_WORKING: Final = (b"R", b"D")
+"""The states of a thread that runs or could run, and of one that waits for a disk."""
 _READ: Final = 1 << 16
 _PIPE_SECONDS: Final = 1.0
 
@@ -90,6 +97,7 @@ class OperatorLog:
 class RunningOperator(Protocol):
     """An operator that was started, in whatever way."""
 
+    pid: int
     log: OperatorLog
 
     @property
@@ -113,21 +121,26 @@ class OperatorProcess:
         kubeconfig: Path,
         environment: Mapping[str, str] = NO_VARIABLES,
         folder: Path | None = None,
+        mounts: Mounts | None = None,
+        server: str = "",
     ) -> None:
-        """Start the command with KUBECONFIG, and with more variables, in a folder; raise Failure if it does not exist."""
+        """Start the command with KUBECONFIG, and with more variables, in a folder; raise Failure if it does not exist.
+
+        Its mounts are those of a pod; without any it has this machine's files. With the URL of its API server it has a network of its own,
+        in which there is only that.
+        """
         self.command = [*command]
         self.log = OperatorLog()
         check_command(command, folder)
         self._marker = f"{os.getpid()}-{next(_numbers)}"
-        self._process = subprocess.Popen(  # noqa: S603 - it is the user's command
-            run_command(self.command),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=operator_environment(kubeconfig, {**environment, MARKER: self._marker}),
-            cwd=folder,
-            start_new_session=True,
-        )
+        self._relay = ServerRelay(server) if server else None
+        try:
+            self._process = self._start(
+                operator_environment(kubeconfig, {**environment, MARKER: self._marker}), folder, mounts
+            )
+        except OSError:
+            self._close_relay()
+            raise
         self.pid = self._process.pid
         assert self._process.stdout is not None
         self._reader = threading.Thread(
@@ -135,6 +148,20 @@ class OperatorProcess:
         )
         self._reader.start()
         self._end: OperatorEnd | None = None
+
+    def _start(
+        self, environment: Mapping[str, str], folder: Path | None, mounts: Mounts | None
+    ) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603 - it is the user's command
+            run_command(command_in_namespaces(self.command, mounts, self._relay), ADOPT_ORPHANS),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=folder,
+            start_new_session=True,
+            pass_fds=() if self._relay is None else (self._relay.channel.fileno(),),
+        )
 
     @property
     def code(self) -> int | None:
@@ -160,19 +187,27 @@ class OperatorProcess:
         return self._end
 
     def _stop(self, grace: float) -> OperatorEnd:
-        had_ended = self.code is not None
-        if grace and not had_ended:
+        children: Mapping[int, str] = {}
+        if grace and self.code is None:
+            children = descendants(self.pid)
             self._send(signal.SIGTERM)
             self.wait(grace)
         ignored_term = self.code is None and grace > 0
+        children = {**children, **descendants(self.pid)}
         self._send(signal.SIGKILL)
         try:
             code = self._process.wait(KILL_SECONDS)
         except subprocess.TimeoutExpired:
             raise cannot_be_killed(shlex.join(self.command), self.pid) from None
+        kill_processes(children)  # those that have cleared their environment have no marker
         kill_marked(self._marker)
         self._reader.join(_PIPE_SECONDS)
+        self._close_relay()
         return OperatorEnd(code=shell_exit_code(code), ignored_term=ignored_term)
+
+    def _close_relay(self) -> None:
+        if self._relay is not None:
+            self._relay.close()
 
     def _send(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -185,6 +220,19 @@ class OperatorProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def command_in_namespaces(
+    command: Sequence[str], mounts: Mounts | None = None, relay: ServerRelay | None = None
+) -> list[str]:
+    """Return the command that starts another one with mounts and a network of its own, as far as it has them."""
+    if mounts is None and relay is None:
+        return [*command]
+    launch = Launch(
+        mounts=() if mounts is None else mounts.fields(),
+        network=None if relay is None else (*relay.address, relay.channel.fileno()),
+    )
+    return run_container_command(command, launch)
 
 
 def cannot_be_killed(name: str, pid: int) -> Failure:
@@ -217,19 +265,24 @@ def end_message(operator: RunningOperator, command: Sequence[str] = ()) -> str:
     return f"{name} exited with code {operator.code}{f': {line}' if line else ', and printed nothing'}"
 
 
-def marked_processes(marker: str) -> Iterator[int]:
-    """Return the processes with a value of the marker in their environment. None is found but on Linux."""
+def marked_processes(marker: str, pids: Iterable[int] | None = None) -> Iterator[int]:
+    """Return the processes with a value of the marker in their environment, of all or of some. None is found but on Linux."""
     variable = f"{MARKER}={marker}".encode()
-    for folder in Path("/proc").glob("[0-9]*"):
+    for pid in _all_pids() if pids is None else pids:
         with suppress(OSError):  # it has ended, or is of another user
-            if variable in (folder / "environ").read_bytes().split(b"\0"):
-                yield int(folder.name)
+            if variable in read_process_file(pid, "environ").split(b"\0"):
+                yield pid
 
 
-def kill_marked(marker: str) -> None:
-    """Kill all processes with a value of the marker, also those that have left the group."""
+def _all_pids() -> Iterator[int]:
+    with suppress(FileNotFoundError):
+        yield from (int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208 - names are enough
+
+
+def kill_marked(marker: str, server: int | None = None) -> None:
+    """Kill all processes with a value of the marker, also those that have left the group; `server` is the one that adopts them."""
     for _ in range(_MAX_KILLS):
-        found = [*marked_processes(marker)]
+        found = [*marked_processes(marker, None if server is None else descendants(server))]
         for pid in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -237,18 +290,37 @@ def kill_marked(marker: str) -> None:
             return
 
 
+def is_working(pid: int) -> bool:
+    """Return whether a thread of a process or of its children runs or waits for a processor, and not for something. On Linux only."""
+    with suppress(OSError):  # it has ended
+        for thread in _threads(pid):
+            state = read_process_file(pid, f"task/{thread}/stat").rpartition(b")")[2]
+            if state.lstrip().startswith(_WORKING):
+                return True
+        return any(map(is_working, _children(pid)))
+    return False
+
+
 def descendants(pid: int) -> Mapping[int, str]:
     """Return the children of a process, their children and so on, with the times of their starts. None is found but on Linux."""
-    stats: dict[int, ProcessStat] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended
-            stats[int(folder.name)] = read_process_stat(int(folder.name))
     found: dict[int, str] = {}
-    generation = {pid}
-    while generation:
-        generation = {each for each, stat in stats.items() if stat.parent in generation} - {*found}
-        found |= {each: stats[each].started for each in generation}
+    remaining = [*_children(pid)]
+    while remaining:
+        child = remaining.pop()
+        with suppress(OSError):  # it has ended
+            found[child] = read_process_stat(child).started
+            remaining += _children(child)
     return found
+
+
+def _children(pid: int) -> Iterator[int]:
+    with suppress(OSError):  # it has ended
+        for thread in _threads(pid):
+            yield from map(int, read_process_file(pid, f"task/{thread}/children").split())
+
+
+def _threads(pid: int) -> Sequence[str]:
+    return os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - as above
 
 
 def kill_processes(processes: Mapping[int, str]) -> None:

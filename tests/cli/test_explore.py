@@ -30,9 +30,15 @@ def test_finding_is_reported_and_replayed(tmp_path):
     assert done.returncode == 1, done.stderr
     assert "finding 1: ConfigMap child-* in default is left over" in done.stdout
     assert f"replay it: mockube explore --replay {output}/finding-1.yaml" in done.stdout
+    assert (output / "finding-1.html").stat().st_size < 1_000_000
+    assert orjson.loads((output / "findings.json").read_bytes())["findings"][0]["test"] == "test_finding_1.py"
     again = explore("--patience=2s", "--replay", output / "finding-1.yaml")
     assert again.returncode == 1, again.stderr
     assert "ConfigMap child-* in default is left over" in again.stdout
+    tested = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", output / "test_finding_1.py"]
+    failed = subprocess.run([*map(str, tested)], capture_output=True, text=True, check=False)
+    assert failed.returncode == 1, failed.stdout + failed.stderr
+    assert "finding 1: ConfigMap child-* in default is left over" in failed.stdout
 
 
 @pytest.mark.parametrize(

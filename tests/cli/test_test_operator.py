@@ -104,6 +104,47 @@ def test_operator_that_ends_is_an_error(tmp_path, capsys):
     assert "the operator reached no state at rest when nothing was disturbed: see `install`" in output
 
 
+OF_POD = """
+import json, os, sys
+account = "/var/run/secrets/kubernetes.io/serviceaccount"
+host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
+cluster = {"server": f"https://{host}:{port}", "certificate-authority": f"{account}/ca.crt"}
+context = {"cluster": "c", "user": "u", "namespace": open(f"{account}/namespace").read()}
+config = {
+    "clusters": [{"name": "c", "cluster": cluster}],
+    "users": [{"name": "u", "user": {"token": open(f"{account}/token").read()}}],
+    "contexts": [{"name": "x", "context": context}],
+    "current-context": "x",
+}
+json.dump(config, open("/tmp/kubeconfig", "w"))
+os.environ["KUBECONFIG"] = "/tmp/kubeconfig"
+os.execv(sys.executable, [sys.executable, sys.argv[1]])
+"""
+
+
+def test_operator_has_the_configuration_of_its_pod(tmp_path, capsys):
+    (tmp_path / "of_pod.py").write_text(OF_POD)
+    files = [f"--filename={EXAMPLE / 'deploy.yaml'}", f"--sample={EXAMPLE / 'sample.yaml'}"]
+    command = [sys.executable, str(tmp_path / "of_pod.py"), str(EXAMPLE / "careful.py")]
+    code = main(["test-operator", *files, *QUICK, "--only=install", "--", *command])
+    assert code == 0, capsys.readouterr().out
+
+
+def test_operator_whose_pod_has_unsupported_volumes_is_tested_without_them(tmp_path, capsys):
+    spec = "spec: {serviceAccountName: websites, "
+    text = (EXAMPLE / "deploy.yaml").read_text()
+    assert text.count(spec) == 1
+    volume = "volumes: [{name: a, csi: {driver: example.com}}], "
+    mounts = text.replace(spec, f"{spec}{volume}").replace(
+        "{name: operator, ", "{name: operator, volumeMounts: [{name: a, mountPath: /a}], "
+    )
+    (tmp_path / "deploy.yaml").write_text(mounts)
+    files = [f"--filename={tmp_path / 'deploy.yaml'}", f"--sample={EXAMPLE / 'sample.yaml'}"]
+    command = [sys.executable, str(EXAMPLE / "careful.py")]
+    code = main(["test-operator", *files, *QUICK, "--only=install", "--", *command])
+    assert code == 0, capsys.readouterr().out
+
+
 def _report_without_judgements(monkeypatch, *flags):
     monkeypatch.setattr(run, "judge_all", lambda *_, **__: [])
     files = [f"-f={EXAMPLE / 'deploy.yaml'}", f"--sample={EXAMPLE / 'sample.yaml'}"]
@@ -162,3 +203,10 @@ def test_wrong_arguments_are_refused_before_anything_starts(arguments, message, 
     monkeypatch.chdir(EXAMPLE)
     assert main(["test-operator", *arguments]) != 0
     assert message in capsys.readouterr().err
+
+
+def test_address_of_webhooks_is_refused_before_anything_starts(monkeypatch, capsys):
+    monkeypatch.chdir(EXAMPLE)
+    with pytest.raises(SystemExit):
+        main(["test-operator", "--webhook-service=a", "-f", "deploy.yaml", "--", "true"])
+    assert '"a" is invalid, expected NAMESPACE/NAME=HOST:PORT' in capsys.readouterr().err

@@ -38,6 +38,9 @@ def test_kubeconfig_of_environment_is_used(cluster, monkeypatch):
         pytest.param({}, "`mockube up` starts", id="no cluster"),
         pytest.param({"kubeconfig": "/none"}, "/none: .*No such file", id="missing file"),
         pytest.param({"name": "a", "kubeconfig": "b"}, "not both", id="name and file"),
+        pytest.param(
+            {"kubeconfig": ""}, "the path of the kubeconfig is empty: is KUBECONFIG set", id="empty file"
+        ),
         pytest.param({"kubeconfig": "/a:/b"}, "pass the path of one", id="several files"),
     ],
 )

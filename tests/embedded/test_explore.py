@@ -4,6 +4,7 @@ import os
 import pytest
 
 import mockube
+from mockube.exploration.plans import TEXTS
 from mockube.exploration.scenario import InvalidScenario
 from mockube.failure import Failure
 from tests.support.explored_operators import SCENARIO, Api, careful, careless
@@ -31,6 +32,28 @@ def test_careful_operator_has_no_finding():
     found = mockube.explore(SCENARIO, main=careful, plans=40)
     assert found.findings == [], found
     assert found.exploration.runs == 40
+
+
+EVENTS = ("hold an event", "lose an event", "late events")
+OTHERS = ("down during a step", "token expires", "clock behind")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_events_tokens_and_the_clock_are_disturbed():
+    recolour = {
+        "patch": "ConfigMap/site",
+        "with": {"data": {"color": "blue"}},
+        "until": ["ConfigMap/site-child jsonpath={.data.color}=blue"],
+    }
+    without = [name for name in TEXTS if name not in (*EVENTS, *OTHERS)]
+    scenario = {**SCENARIO, "act": [*SCENARIO["act"], recolour], "without": without}
+    found = mockube.explore(scenario, main=careful, plans=12)
+    assert found.findings == [], found
+    assert found.exploration.not_applied == 0, found
+    assert {name for name, count in found.exploration.covered.items() if count} == {
+        "writes x moments", "events x kinds", "old caches", "disturbances after steps",
+    }  # fmt: skip
 
 
 @pytest.mark.slow

@@ -190,6 +190,15 @@ def test_name_server_has_the_tenth_address_of_the_range_of_services(networks, po
         assert f"Address: {first}\n" in answer
 
 
+def test_advance_of_a_quiet_cluster_leaps(kubeadm):
+    before = len(kubeadm.leaps)
+    kubeadm.advance(7200)
+    seconds = [(leap.end - leap.start).total_seconds() for leap in kubeadm.leaps[before:]]
+    assert (
+        max(seconds) > 600
+    )  # the first and the last one end where the advance does, and where something is due
+
+
 def check_resolution(kubeadm):
     kubeadm.apply(CLIENT)
     kubeadm.wait("Pod", "client", is_ready)
@@ -265,6 +274,24 @@ def test_node_without_kube_proxy_does_not_see_new_services(kubeadm):
     )
     kubeadm.wait("DaemonSet", "kube-proxy", lambda tree: tree["status"].get("numberReady") == 2, **SYSTEM)
     assert "Welcome to nginx" in kubeadm.exec("client", fetch).stdout
+
+
+def test_kube_proxy_with_an_invalid_configuration_restarts_and_says_why(kubeadm):
+    names = {each["metadata"]["name"] for each in proxies(kubeadm)}
+    good = kubeadm.get("ConfigMap", "kube-proxy", **SYSTEM)["data"]
+    kubeadm.patch("ConfigMap", "kube-proxy", {"data": {"config.conf": "kind: [x"}}, **SYSTEM)
+    kubeadm.rollout_restart("DaemonSet", "kube-proxy", **SYSTEM)
+    until(lambda: {each["metadata"]["name"] for each in proxies(kubeadm)} - names, "a new pod")
+    (name,) = {each["metadata"]["name"] for each in proxies(kubeadm)} - names
+    kubeadm.wait("Pod", name, lambda tree: tree["status"]["containerStatuses"][0]["restartCount"], **SYSTEM)
+    assert '"command failed" err="failed complete: failed to decode: yaml: ' in kubeadm.logs(name, **SYSTEM)
+    kubeadm.patch("ConfigMap", "kube-proxy", {"data": good}, **SYSTEM)
+    kubeadm.advance(400)
+    kubeadm.wait("DaemonSet", "kube-proxy", lambda tree: tree["status"].get("numberReady") == 2, **SYSTEM)
+
+
+def proxies(cluster):
+    return cluster.list("Pod", labels="k8s-app=kube-proxy", **SYSTEM)
 
 
 def published(cluster, name, **fields):

@@ -324,6 +324,7 @@ async def test_command_ends_with_its_container(cluster, pods):
             leaving = await open_exec(clients, target, "v4.channel.k8s.io")
             staying = await open_exec(clients, target, "v4.channel.k8s.io")
             assert await leaving.read(6) == b"begun\n"
+            assert await staying.read(6) == b"begun\n"
             leaving.cut()
             await asyncio.to_thread(
                 api.delete_namespaced_pod,

@@ -152,6 +152,7 @@ MISTAKES = [
     ("two namespaces", lambda it: it.apply({**config_map("a"), "metadata": {"name": "a", "namespace": "x"}}, namespace="y"), InvalidValue, 'the namespace of the ConfigMap a is "x", and the method\'s is "y"'),
     ("mistyped condition", lambda it: it.wait("Deployment", "web", "Avalable"), InvalidValue, 'a Deployment has no condition "Avalable": did you mean "Available"?'),
     ("no objects", lambda it: it.wait(it.list("Job"), "Complete"), InvalidValue, "there are no objects to wait for: the list is empty"),
+    ("no name", lambda it: it.wait("ConfigMap", "hello"), InvalidValue, '"ConfigMap" names no object, and \'hello\' is read as the condition: write the kind, the name and the condition, or "KIND/NAME" and the condition'),
     ("no condition", lambda it: it.wait("deployment/web", None), InvalidType, "the condition is missing"),
     ("error in condition", lambda it: it.wait("node/node-1", lambda _: 1 / 0), ZeroDivisionError, "division by zero"),
     ("exit in condition", lambda it: it.wait("node/node-1", lambda _: pytest.exit("enough")), pytest.exit.Exception, "enough"),

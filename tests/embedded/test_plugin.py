@@ -50,7 +50,12 @@ def run(tmp_path):
     [
         pytest.param([], 2, id="one cluster per test by default"),
         pytest.param(["-o", "mockube_scope=module"], 1, id="one cluster per module"),
-        pytest.param(["-o", "mockube_scope=session", "-n", "2"], 2, id="one cluster per xdist worker"),
+        pytest.param(
+            ["-o", "mockube_scope=session", "-n", "2"],
+            2,
+            id="one cluster per xdist worker",
+            marks=pytest.mark.release,
+        ),
     ],
 )
 def test_fixture_starts_fresh_cluster(run, settings, clusters):
@@ -146,7 +151,10 @@ def test_contrary_marker(former, mockube):
 
 
 @pytest.mark.parametrize("setting", ["true", "false"])
-@pytest.mark.parametrize(("scope", "text"), [("function", AS_DEFAULT + MARKED), ("session", AS_DEFAULT)])
+@pytest.mark.parametrize(
+    ("scope", "text"),
+    [("function", AS_DEFAULT + MARKED), pytest.param("session", AS_DEFAULT, marks=pytest.mark.release)],
+)
 def test_cluster_of_fixture_can_be_default(run, monkeypatch, setting, scope, text):
     monkeypatch.delenv("KUBECONFIG", raising=False)
     answer = run(text, "-o", f"mockube_as_default={setting}", "-o", f"mockube_scope={scope}")
@@ -326,6 +334,7 @@ def test_unused_plugin_imports_nothing():
     }
 
 
+@pytest.mark.release
 def test_plugin_works_with_xdist_and_randomly(run):
     text = """
 import pytest

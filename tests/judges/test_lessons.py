@@ -4,7 +4,7 @@ import pytest
 
 from judges.lessons.__main__ import read_settings
 from judges.lessons.comparison import missing_lines
-from judges.lessons.pages import read_steps
+from judges.lessons.pages import read_samples, read_steps
 
 PAGE = """
 1. Create it:
@@ -83,6 +83,11 @@ fmt.Println()
 def test_commands_that_a_replay_cannot_run_are_left_out(command, is_run):
     _, not_run = read_settings()
     assert any(pattern.search(command) for pattern in not_run) is not is_run
+
+
+def test_examples_that_a_page_shows_are_found_by_their_file_names():
+    page = '{{% code_sample file="service/a.yaml" %}} text {{< codenew language="yaml" file="b.yaml" >}} {{< note >}}'
+    assert read_samples(page) == {"a.yaml": "service/a.yaml", "b.yaml": "b.yaml"}
 
 
 def test_steps_of_a_page_have_their_outputs():

@@ -17,7 +17,6 @@ if [ -n "$OPERATOR_REPORTS" ]; then
 fi
 code=0
 # The command is a line of a shell, which waits for the operator's own end after SIGTERM.
-mockube test-operator "--sample=$OPERATOR_SAMPLE" "--report=$summary" "$@" -- sh -c "trap : TERM
-$OPERATOR_COMMAND" || code=$?
+mockube test-operator "--sample=$OPERATOR_SAMPLE" "--report=$summary" "$@" -- sh -c "trap : TERM; $OPERATOR_COMMAND" || code=$?
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ] && [ -f "$summary" ]; then cat "$summary" >>"$GITHUB_STEP_SUMMARY"; fi
 exit "$code"

@@ -1,15 +1,21 @@
 import asyncio
 import errno
 import os
+from math import inf
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
-from mockube.exploration.explorer import FIRST_LIMITS, Explorer, ForkRunner, Options
+from mockube.client.kinds import CONFIG_MAPS
+from mockube.client.verbs import ObjectList
+from mockube.component_base.clock import SteppedClock
+from mockube.exploration.explorer import FIRST_LIMITS, MAX_REPAIRS, Explorer, Options
+from mockube.exploration.fork_runner import ForkRunner
 from mockube.exploration.judgements import OperatorProblem
-from mockube.exploration.plan_run import RunOutcome
 from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
-from mockube.exploration.trace import Trace
+from mockube.exploration.run_outcome import RunOutcome
+from mockube.exploration.trace import ArrangedObjects, Trace
 from mockube.failure import Failure
 from tests.support.event_loop import yield_to_loop
 from tests.support.instant_clock import InstantClock
@@ -31,11 +37,14 @@ class FakeForkRunner:
         self.setting = SimpleNamespace(
             clock=InstantClock(),
             scenario=scenario,
-            user="operator",
+            identity=SimpleNamespace(user="operator"),
             starter=SimpleNamespace(text="./manager"),
         )
         self.in_progress = self.most = self.runs = 0
         self._problem = problem
+
+    async def prepare(self, objects):
+        self.prepared = [*objects]
 
     async def run(self, plan, *_):
         self.runs += 1
@@ -51,16 +60,22 @@ class FakeForkRunner:
 class ExplorerOfNames(Explorer):
     """An explorer to which each plan shows the problems that a test has named; without a cluster."""
 
-    def __init__(self, shown, **arguments):
-        super().__init__(FakeForkRunner(), Options(jobs=1), **arguments)
-        self._shown = shown
+    def __init__(self, shown, patience=2.0, repairs_after=inf, **arguments):
+        super().__init__(FakeForkRunner(), Options(jobs=1, patience=patience), **arguments)
+        self._shown, self._repairs_after = shown, repairs_after
 
-    async def _run(self, plan, slow=1):
-        del slow
-        return outcome_of(plan)
+    async def _run(self, plan, slow=1, late=0.0):
+        outcome = outcome_of(plan)
+        outcome.waited = min(self._repairs_after, late or slow * self._limits.patience)
+        return outcome
 
     def problems(self, outcome):
-        return [OperatorProblem(type="end", text=key, key=(key,)) for key in self._shown(outcome.plan)]
+        is_repaired = outcome.waited >= self._repairs_after
+        return [
+            OperatorProblem(type=key, text=key, key=(key,))
+            for key in self._shown(outcome.plan)
+            if not (is_repaired and key == "end")
+        ]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -73,6 +88,14 @@ async def test_jobs_limit_undisturbed_runs(jobs):
 async def test_undisturbed_run_that_fails_ends_the_others():
     runner = FakeForkRunner(problem="it exited with code 1")
     with pytest.raises(Failure, match=r"\./manager does not run undisturbed: it exited with code 1"):
+        await Explorer(runner, Options(jobs=1)).learn()
+
+
+async def test_port_in_use_is_reported_with_the_flags_that_avoid_it():
+    runner = FakeForkRunner(problem="it exited with code 1: listen tcp :8080: bind: address already in use")
+    with pytest.raises(
+        Failure, match=r"in use \(several runs take place at the same time: .* ownNetwork: true\)"
+    ):
         await Explorer(runner, Options(jobs=1)).learn()
 
 
@@ -97,6 +120,39 @@ async def test_problem_that_was_not_seen_again_is_reported_by_a_later_plan():
     assert (explorer.result.findings, explorer.result.not_seen_again) == ([], 1)
     await explorer._try(plan_of([RESTART]))
     assert len(explorer.result.findings) == 1
+
+
+@pytest.mark.parametrize(
+    ("repairs_after", "shown", "found"),
+    [
+        pytest.param(30.0, ["end"], [], id="later"),
+        pytest.param(30.0, ["end", "rights"], [["rights"]], id="one of two"),
+        pytest.param(inf, ["end"], [["end"]], id="never"),
+    ],
+)
+async def test_problem_that_the_operator_repairs_later_is_left_out(repairs_after, shown, found):
+    explorer = ExplorerOfNames(lambda _: shown, patience=None, repairs_after=repairs_after)
+    explorer._limits = replace(explorer._limits, patience=2.0)
+    await explorer._try(plan_of([CRASH]))
+    assert [[problem.text for problem in each.problems] for each in explorer.result.findings] == found
+    assert explorer.result.repaired_later == (0 if repairs_after == inf else 1)
+
+
+async def test_problem_that_the_operator_repairs_may_be_one_of_a_later_plan():
+    explorer = ExplorerOfNames(lambda _: ["end"], patience=None, repairs_after=30.0)
+    explorer._limits = replace(explorer._limits, patience=2.0)
+    await explorer._try(plan_of([CRASH]))
+    explorer._repairs_after = inf
+    await explorer._try(plan_of([RESTART]))
+    assert [each.plan.disturbances for each in explorer.result.findings] == [[RESTART]]
+
+
+async def test_problem_that_the_operator_always_repairs_is_looked_at_a_few_times():
+    explorer = ExplorerOfNames(lambda _: ["end"], patience=None, repairs_after=30.0)
+    explorer._limits = replace(explorer._limits, patience=2.0)
+    for _ in range(MAX_REPAIRS + 2):
+        await explorer._try(plan_of([CRASH]))
+    assert explorer.result.repaired_later == MAX_REPAIRS
 
 
 async def test_run_with_a_problem_is_counted_as_not_judged():
@@ -147,9 +203,40 @@ async def test_exploration_without_a_plan_that_was_judged_fails():
     ],
 )  # fmt: skip
 async def test_fork_that_fails_is_a_run_that_is_not_judged(error, problem):
-    setting = SimpleNamespace(clock=InstantClock(), user="operator")
-    outcome = await ForkRunner(setting, FakeRoot(error), []).run(UNDISTURBED, FIRST_LIMITS, lambda _: True)
+    setting = SimpleNamespace(clock=InstantClock(), identity=SimpleNamespace(user="operator"))
+    runner = ForkRunner(setting, FakeRoot(error), [], None)
+    outcome = await runner.run(UNDISTURBED, FIRST_LIMITS, lambda _: True)
     assert problem in outcome.problem
+
+
+class ListingClient:
+    """Counts the lists of an empty cluster."""
+
+    def __init__(self):
+        self.lists = 0
+
+    async def list(self, *_, **__):
+        self.lists += 1
+        return ObjectList([], "3", "")
+
+
+@pytest.mark.parametrize(
+    ("revision", "seconds", "is_listed_again"),
+    [
+        pytest.param(9, 0, False, id="shortly after"),
+        pytest.param(8, 0, False, id="at once"),
+        pytest.param(7, 0, True, id="a newer fork was listed"),
+        pytest.param(9, 61, True, id="Changes may be compacted"),
+    ],
+)
+async def test_runs_share_what_was_listed_shortly_before(revision, seconds, is_listed_again):
+    clock, client = SteppedClock(), ListingClient()
+    shared = ArrangedObjects(objects={}, revision=8, request_version="3", seconds=clock.monotonic())
+    runner = ForkRunner(SimpleNamespace(clock=clock), None, [CONFIG_MAPS], shared)
+    clock.advance(seconds)
+    arranged = await runner._arranged_before(client, revision)
+    assert (arranged is not shared, client.lists > 0) == (is_listed_again, is_listed_again)
+    assert arranged.revision <= revision
 
 
 async def test_finding_that_cannot_be_written_ends_the_exploration_with_its_error():

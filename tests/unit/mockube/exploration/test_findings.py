@@ -1,18 +1,20 @@
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
 from mockube.exploration.findings import (
     MAX_LINES,
+    ExplorationCall,
     OperatorFinding,
     read_finding,
-    remove_findings,
     report,
     what_happened,
     write_finding,
 )
 from mockube.exploration.judgements import OperatorProblem
 from mockube.exploration.plans import Disturbance, OperatorWrite, Plan, plan_of
-from mockube.exploration.trace import Trace
+from mockube.exploration.trace import Change, Trace
 from mockube.failure import UsageError
 from tests.support.instant_clock import InstantClock
 
@@ -33,19 +35,34 @@ FINDING = OperatorFinding(
 )
 
 
-def test_finding_is_written_and_read(tmp_path):
-    path = tmp_path / "findings" / "finding-1.yaml"
-    write_finding(path, FINDING, scenario="/s.yaml", command=["./manager", "--a"], seed=7)
+CALL = ExplorationCall(scenario=Path("scenarios/s.yaml"), command=["./manager", "--a"], seed=7)
+
+
+def test_finding_is_written_and_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "finding-1.yaml"
+    write_finding(path, FINDING, CALL)
     replay = read_finding(path)
     assert replay.plan == PLAN
-    assert (replay.scenario, replay.command, replay.seed) == ("/s.yaml", ["./manager", "--a"], 7)
+    assert (replay.command, replay.seed) == (["./manager", "--a"], 7)
+
+
+def test_paths_of_a_finding_are_relative_so_that_the_repository_can_be_moved(tmp_path, monkeypatch):
+    project = tmp_path / "project"
+    (project / "findings").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    write_finding(Path("findings/finding-1.yaml"), FINDING, CALL)
+    project.rename(tmp_path / "moved")
+    replay = read_finding(tmp_path / "moved/findings/finding-1.yaml")
+    assert replay.scenario.resolve() == tmp_path / "moved/scenarios/s.yaml"
+    assert replay.folder.resolve() == tmp_path / "moved"
 
 
 def test_report(tmp_path):
-    assert [*report(FINDING, 1, tmp_path / "f.yaml")] == [
+    assert [*report(FINDING, 1, [("replay it: mockube explore --replay", tmp_path / "f.yaml")])] == [
         "finding 1: ConfigMap a is left over",
         f"  when {PLAN.disturbances[0]}",
-        "  when the events are held back of pods, after step 1",
+        "  when the events of pods are held back, after step 1",
         "      0.10 s  step 1: apply",
         "  seen again in 3 of 3 repetitions, 2 other plans showed it, too",
         f"  replay it: mockube explore --replay {tmp_path}/f.yaml",
@@ -54,7 +71,7 @@ def test_report(tmp_path):
 
 def test_finding_of_an_undisturbed_deletion_is_replayed(tmp_path):
     finding = replace(FINDING, plan=Plan(ending="delete"))
-    write_finding(tmp_path / "f.yaml", finding, scenario="/s.yaml", command=["a"], seed=0)
+    write_finding(tmp_path / "f.yaml", finding, CALL)
     assert read_finding(tmp_path / "f.yaml").plan == finding.plan
     assert "  when nothing is disturbed, and the resource is deleted at the end" in [*report(finding, 1)]
 
@@ -65,14 +82,6 @@ def test_report_has_no_commands_of_terminals_and_runners():
     lines = [*report(finding, 1)]
     assert all(line.isprintable() for line in lines)
     assert "##[error]" not in "".join(lines)
-
-
-def test_findings_of_an_earlier_exploration_are_removed(tmp_path):
-    write_finding(tmp_path / "finding-1.yaml", FINDING, scenario="/s.yaml", command=["a"], seed=0)
-    (tmp_path / "finding-own.yaml").write_text("kind: Pod")
-    remove_findings(tmp_path)
-    remove_findings(tmp_path / "none")
-    assert [path.name for path in tmp_path.iterdir()] == ["finding-own.yaml"]
 
 
 @pytest.mark.parametrize(
@@ -86,6 +95,11 @@ def test_findings_of_an_earlier_exploration_are_removed(tmp_path):
             "{type: Finding of mockube explore, scenario: s, command: [c], plan: [{action: explode}]}",
             'unknown action "explode"',
             id="unknown action",
+        ),
+        pytest.param(
+            "{type: Finding of mockube explore, scenario: s, command: [c], plan: [{action: lose an event}]}",
+            'the action "lose an event" needs an event',
+            id="no event",
         ),
         pytest.param(
             "{type: Finding of mockube explore, scenario: s, command: [c], plan: [{action: crash before}]}",
@@ -116,7 +130,26 @@ def test_history_has_ten_lines_about_disturbance():
     trace = Trace(clock=InstantClock(), operator="operator", objects={})
     for text in ("a", "b", "c", "d", "disturbance: crash", *map(str, range(20)), "end"):
         trace.note(text)
-    lines = [line.split("  ")[-1] for line in what_happened(trace)]
+    lines = [line.split("  ")[-1] for line in what_happened(trace, [])]
     assert len(lines) == MAX_LINES
     assert lines[:4] == ["b", "c", "d", "disturbance: crash"]
     assert lines[-3:] == ["...", "19", "end"]
+
+
+def test_history_has_the_writes_that_show_what_is_wrong():
+    trace = Trace(clock=InstantClock(), operator="operator", objects={})
+    trace.note("disturbance: crash")
+    for number in range(30):
+        name = "wrong" if number in (9, 19) else f"other-{number}"
+        trace.changes.append(
+            Change(
+                seconds=trace.notes[-1].seconds, revision=number, type="ADDED", user="operator", author="the operator",
+                verb="create", identity=("Secret", "default", name), before=None, after={},
+            )
+        )  # fmt: skip
+    shown_by = [trace.changes[9], trace.changes[15], trace.changes[19]]
+    problem = OperatorProblem(type="end", text="it is left over", key=("end",), shown_by=shown_by)
+    lines = [line.split("  ")[-1] for line in what_happened(trace, [problem])]
+    assert len(lines) == MAX_LINES
+    assert lines.count("ADDED Secret wrong in default by the operator") == 2
+    assert lines[-1] == "ADDED Secret other-29 in default by the operator"

@@ -1,9 +1,10 @@
 import pytest
 
+from mockube.apimachinery.secrets import MASK
 from mockube.exploration.invariants import invariant
 from mockube.exploration.judgements import UndisturbedRuns, find_problems
-from mockube.exploration.plan_run import RunOutcome
 from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
+from mockube.exploration.run_outcome import RunOutcome
 from mockube.exploration.trace import Trace
 from mockube.operators.end_state import NOTHING_VARIES
 from tests.support.instant_clock import InstantClock
@@ -46,12 +47,16 @@ def request(verb="create", resource="configmaps", code=201, **status):
     return {"spec": spec, "status": {"code": code, **status}}
 
 
-def problems(events, expected=(), invariants=(), writes=5, plan=UNDISTURBED, own=frozenset(), **fields):
+def found_problems(events, expected=(), invariants=(), writes=5, plan=UNDISTURBED, own=frozenset(), **fields):
     outcome = RunOutcome(plan=plan, trace=trace(*events), **fields)
     reference = UndisturbedRuns(
         trace=trace(*expected), varying=NOTHING_VARIES, user=OPERATOR, writes=writes, own=own
     )
-    return [(each.type, each.text) for each in find_problems(outcome, reference, invariants)]
+    return find_problems(outcome, reference, invariants)
+
+
+def problems(*arguments, **fields):
+    return [(each.type, each.text) for each in found_problems(*arguments, **fields)]
 
 
 def test_same_end_is_no_problem():
@@ -61,6 +66,17 @@ def test_same_end_is_no_problem():
 def test_other_end():
     assert problems([added("a"), added("b")], [added("a")]) == [
         ("end", "ConfigMap b in default is left over")
+    ]
+
+
+def test_problem_has_the_writes_that_show_it():
+    foreign = [added("a", PERSON, spec={"size": 1}), replaced("a", "/spec/size", 2)]
+    (spec,) = found_problems(foreign, foreign)
+    assert [each.type for each in spec.shown_by] == ["MODIFIED"]
+    (end,) = found_problems([added("a"), added("b"), replaced("b", "/data", {"x": "1"})], [added("a")])
+    assert [each.line() for each in end.shown_by] == [
+        "ADDED ConfigMap b in default by the operator",
+        'MODIFIED ConfigMap b in default by the operator: data.x: "1"',
     ]
 
 
@@ -84,6 +100,20 @@ def test_hot_loop(count, is_loop):
     found = problems([request("patch", code=200)] * count)
     assert bool(found) is is_loop
     assert not found or found[0][0] == "hot loop"
+
+
+def test_writes_that_a_disturbance_refuses_are_no_hot_loop():
+    assert problems([request("patch", code=401, answeredByFault=True)] * 100) == []
+
+
+@pytest.mark.parametrize(("began", "is_loop"), [(0.0, False), (1e9, True)])
+def test_writes_while_something_is_hidden_are_no_hot_loop(began, is_loop):
+    hidden = trace(*[request("patch", code=409)] * 100)
+    hidden.hide("fault-1", "configmaps", 1)
+    hidden.hidden["fault-1"].began = began
+    reference = UndisturbedRuns(trace=trace(), varying=NOTHING_VARIES, user=OPERATOR, writes=5)
+    found = find_problems(RunOutcome(plan=UNDISTURBED, trace=hidden), reference, ())
+    assert bool(found) is is_loop
 
 
 def test_invariants_hold_at_each_revision():
@@ -120,6 +150,40 @@ def test_removal_of_the_last_finalizer_is_no_deletion(deleted_by, count):
     assert [type_ for type_, _ in problems(events)] == ["deletion"] * count
 
 
+@pytest.mark.parametrize(
+    ("action", "is_found"),
+    [
+        pytest.param("crash and stale lists", True, id="with an old cache"),
+        pytest.param("edit an owned object", False, id="because somebody has changed it"),
+    ],
+)
+def test_deletion_of_what_is_needed_at_the_end_is_found_if_it_is_one_more_than_undisturbed(action, is_found):
+    deletion = change("DELETED", "a", [{"op": "remove", "path": ""}])
+    once = [added("a"), deletion, added("a")]
+    plan = plan_of([Disturbance(action=action)])
+    found = [
+        (
+            "deletion",
+            "it deletes what its resource needs: ConfigMap a in default, twice, and once undisturbed",
+        )
+    ]
+    assert problems([*once, deletion, added("a")], once, plan=plan) == found * is_found
+    assert problems(once, once, plan=plan) == []
+
+
+def test_deletion_with_the_first_resource_is_no_problem_when_a_user_creates_it_anew():
+    deletion = change("DELETED", "a", [{"op": "remove", "path": ""}])
+    plan = plan_of([Disturbance(action="create anew and stale lists")])
+    again = [deletion, added("a")]
+    assert problems([added("a"), *again], [added("a")], plan=plan) == []
+    assert len(problems([added("a"), *again, *again], [added("a")], plan=plan)) == 1
+
+
+def test_deletion_of_what_is_not_needed_at_the_end_is_no_problem():
+    deletion = change("DELETED", "a", [{"op": "remove", "path": ""}])
+    assert problems([added("a"), deletion, added("a"), deletion], [added("a"), deletion]) == []
+
+
 def test_deletion_of_what_a_built_in_controller_made_for_it():
     made = added("data-shop-0", "system:serviceaccount:kube-system:statefulset-controller")
     assert problems([made, change("DELETED", "data-shop-0", None)]) == []
@@ -149,6 +213,24 @@ def test_write_to_a_spec_that_its_user_owns():
     assert problems(status, status) == []
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "count"),
+    [
+        *(pytest.param({}, {"a": value}, 0) for value in ({}, None, "", 0, False, [])),
+        pytest.param({"a": "2000m"}, {"a": "2"}, 0, id="the same quantity"),
+        pytest.param({"a": "2000m"}, {"a": "3"}, 1, id="another quantity"),
+        pytest.param({"a": "x"}, {"a": "y"}, 1, id="another text"),
+        pytest.param({}, {"a": {"cpu": 1}}, 1, id="a value"),
+    ],
+)
+def test_defaults_that_a_go_client_sends_back_are_no_write_to_a_spec(before, after, count):
+    patch = {"op": "replace", "path": "/spec/a", "value": after["a"]}
+    if not before:
+        patch["op"] = "add"
+    events = [added("a", PERSON, spec=before), change("MODIFIED", "a", [patch])]
+    assert len(problems(events, events)) == count
+
+
 def test_deleted_resource_leaves_nothing():
     plan = plan_of([Disturbance(action="delete the resource", step=0)])
     events = [added("site", PERSON), added("child"), change("DELETED", "site", None, PERSON)]
@@ -161,6 +243,21 @@ def test_deleted_resource_leaves_nothing():
         change("DELETED", "child", None, "system:serviceaccount:kube-system:generic-garbage-collector"),
     ]
     assert problems(gone, gone, plan=plan) == []
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "count"),
+    [pytest.param([], 0, id="grace period"), pytest.param(["a/b"], 1, id="finalizer")],
+)
+def test_object_that_is_being_deleted_stays_only_with_a_finalizer(finalizers, count):
+    plan = plan_of([Disturbance(action="delete the resource", step=0)])
+    deletion = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": finalizers}
+    events = [
+        added("site", PERSON),
+        added("child", metadata={"name": "child", "namespace": "default", **deletion}),
+        change("DELETED", "site", None, PERSON),
+    ]
+    assert len(problems(events, events, plan=plan)) == count
 
 
 def test_objects_that_an_operator_makes_for_itself_may_stay():
@@ -214,3 +311,30 @@ def test_exits_again_and_again():
 
 def test_ignored_term():
     assert problems([], ignored_term=True) == [("SIGTERM", "it does not end by SIGTERM")]
+
+
+def ended_with_secret(value):
+    """Return a trace at whose end a Secret has a value, which the Change masks."""
+    masked = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "default"}}
+    found = trace(
+        change(
+            "ADDED", "a", [{"op": "add", "path": "", "value": {**masked, "data": {"k": MASK}}}], kind="Secret"
+        )
+    )
+    found.add_secrets([{**masked, "data": {"k": value}}])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        pytest.param("b25l", [], id="same"),
+        pytest.param("dHdv", [f'Secret a in default differs: data.k: "{MASK}" -> "{MASK}"'], id="another"),
+    ],
+)
+def test_another_value_of_a_secret_is_found_and_not_shown(value, found):
+    reference = UndisturbedRuns(
+        trace=ended_with_secret("b25l"), varying=NOTHING_VARIES, user=OPERATOR, writes=1
+    )
+    outcome = RunOutcome(plan=UNDISTURBED, trace=ended_with_secret(value))
+    assert [each.text for each in find_problems(outcome, reference, ())] == found

@@ -2,16 +2,16 @@ import stat
 
 import pytest
 
-from mockube.exploration import plan_run
-from mockube.exploration.plan_run import StepFailed, run_kubectl
+from mockube.exploration import steps
 from mockube.exploration.scenario import StepOperation
+from mockube.exploration.steps import StepFailed, run_kubectl
 
 
 @pytest.fixture
 def kubectl(tmp_path, monkeypatch):
     """Return a function that writes a kubectl with some lines, and runs it as a step does."""
     program = tmp_path / "kubectl"
-    monkeypatch.setattr(plan_run, "find_kubectl", lambda: str(program))
+    monkeypatch.setattr(steps, "find_kubectl", lambda: str(program))
 
     def run(lines, *arguments, namespace="default", seconds=60.0):
         program.write_text(f"#!/bin/sh\n{lines}\n")

@@ -1,16 +1,19 @@
 from itertools import combinations
 
 import pytest
+from msgspec.structs import replace
 
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.exploration import plans
 from mockube.exploration.plans import (
     Disturbance,
     Learned,
+    OperatorEvent,
     OperatorWrite,
     Plan,
     count_writes,
     pair_plans,
+    rank_writes,
     single_plans,
     smallest,
 )
@@ -19,8 +22,10 @@ CREATE, UPDATE = ("create", "configmaps", "default"), ("update", "deployments.ap
 
 
 def learned(**fields):
+    writes = count_writes([CREATE, UPDATE])
     known = {
-        "writes": count_writes([CREATE, UPDATE]),
+        "writes": writes,
+        "conditional": frozenset(writes[1:]),
         "watched": ["configmaps"],
         "owned": [("ConfigMap/a", "default")],
     }
@@ -49,7 +54,7 @@ def test_each_write_is_disturbed():
     )
 
 
-def test_create_meets_no_conflict():
+def test_write_without_a_version_meets_no_conflict():
     create = OperatorWrite(verb="create", resource="configmaps", namespace="default", number=0)
     found = actions(single_plans(learned(), SeededRandom()), write=create)
     assert "server error" in found
@@ -61,13 +66,16 @@ def test_create_meets_no_conflict():
     [
         pytest.param({"has_lease": True}, "lose the lease", id="lease"),
         pytest.param({"has_nodes": True}, "delete a node", id="node"),
-        pytest.param({"lists_from_cache": True}, "crash and stale lists", id="stale lists"),
+        pytest.param({"cached": ["configmaps"]}, "crash and stale lists", id="stale lists"),
+        pytest.param(
+            {"cached": ["configmaps"]}, "create anew and stale lists", id="stale lists of a deletion"
+        ),
     ],
 )
 def test_missing_lease_is_not_disturbed(fields, action):
     (name,) = fields
     assert action in actions(single_plans(learned(**fields), SeededRandom()))
-    assert action not in actions(single_plans(learned(**{name: False}), SeededRandom()))
+    assert action not in actions(single_plans(learned(**{name: ()}), SeededRandom()))
 
 
 def test_default_namespace_is_not_deleted():
@@ -85,8 +93,162 @@ def test_actions_can_be_left_out():
 
 def test_first_plans_have_different_actions():
     found = single_plans(learned(), SeededRandom())
-    first = [plan.disturbances[0].action for plan in found[:10]]
-    assert len({*first}) == 10
+    first = [plan.disturbances[0].action for plan in found[:14]]
+    assert len({*first}) >= 10
+
+
+EVENT = OperatorEvent(type="ADDED", resource="pods", namespace="default", name="web-*", number=0)
+
+
+def test_each_event_is_disturbed_and_reordered_with_each_resource_that_follows():
+    found = single_plans(learned(events={EVENT: ["configmaps", "jobs"]}), SeededRandom())
+    assert actions(found, event=EVENT) == {"hold an event", "lose an event", "reorder events"}
+    after = [
+        plan.disturbances[0].resource for plan in found if plan.disturbances[0].action == "reorder events"
+    ]
+    assert sorted(after) == ["configmaps", "jobs"]
+
+
+def stale_starts(**fields):
+    found = single_plans(learned(cached=["jobs", "pods"], watched=["jobs", "pods"], **fields), SeededRandom())
+    each = [plan.disturbances[0] for plan in found]
+    return [one for one in each if one.action == "crash and stale lists"]
+
+
+def test_lists_after_a_crash_at_a_write_are_old_by_some_writes_and_for_each_resource():
+    stale = {(one.resource, one.revisions) for one in stale_starts() if one.write}
+    assert stale == {("*", 1), ("*", 3), ("jobs", 1), ("pods", 1)}
+
+
+def test_lists_after_a_crash_after_a_step_are_from_before_steps_or_many_writes():
+    many = count_writes([CREATE] * 7)
+    stale = [one for one in stale_starts(steps=2, writes=many) if one.step == 1]
+    assert {one.resource for one in stale} == {"*", "jobs", "pods"}
+    assert {(one.steps, one.revisions) for one in stale} == {(1, 1), (2, 1), (0, 4), (0, 7)}
+    assert not [one for one in stale if one.is_deleting]
+
+
+def test_lists_are_from_the_deletion_of_a_resource_that_a_step_has_recreated():
+    deleting = [one for one in stale_starts(steps=3, recreated=[2]) if one.is_deleting]
+    assert {(one.step, one.resource) for one in deleting} == {(2, "*"), (2, "jobs"), (2, "pods")}
+
+
+def test_lists_that_are_far_from_now_or_of_what_users_do_not_write_come_later():
+    known = {"subject": "Job/a", "resources": {"Job": "jobs"}, "steps": 3}
+    after_steps = [one for one in stale_starts(**known) if not one.write]
+    first, last = after_steps[0], after_steps[-1]
+    assert (first.steps, first.resource in ("*", "jobs")) == (1, True)
+    assert (last.resource, last.steps == 1) == ("pods", False)
+
+
+def test_first_old_lists_are_of_the_resource_itself_and_from_its_deletion():
+    known = {"subject": "Job/a", "resources": {"Job": "jobs"}, "steps": 3, "recreated": [2]}
+    first, second, *_ = [one for one in stale_starts(**known) if not one.write]
+    assert (first.resource, first.is_deleting) == ("jobs", True)
+    assert (second.resource, second.is_deleting, second.steps) == ("jobs", False, 1)
+
+
+def test_late_events_are_of_each_resource_and_of_all():
+    found = single_plans(learned(watched=["jobs", "pods"]), SeededRandom())
+    each = [plan.disturbances[0] for plan in found]
+    assert {one.resource for one in each if one.action == "late events"} == {"jobs", "pods", "*"}
+
+
+def test_events_are_held_back_over_two_steps_if_as_many_follow():
+    found = single_plans(learned(steps=3), SeededRandom())
+    held = [plan.disturbances[0] for plan in found if plan.disturbances[0].steps == 2]
+    assert {(one.action, one.step) for one in held} == {("hold events", plans.NO_STEP), ("hold events", 0)}
+    assert str(held[0]).startswith("the events of configmaps are held back over 2 steps, ")
+
+
+def test_operator_is_down_before_a_step_that_follows():
+    found = single_plans(learned(steps=2), SeededRandom())
+    for action in ("down during a step", "token expires"):
+        of_steps = [
+            each for plan in found for each in plan.disturbances if each.action == action and not each.write
+        ]
+        assert sorted(each.step for each in of_steps) == [plans.NO_STEP, 0]
+
+
+OBJECTS = [("ConfigMap", "default", "a"), ("ConfigMap", "default", "b"), ("Deployment.apps", "default", "a")]
+DELETE = ("delete", "statefulsets.apps", "default")
+
+
+def test_deletions_and_the_first_change_of_each_object_come_before_writes_that_repeat_others():
+    writes = count_writes([CREATE, CREATE, UPDATE, UPDATE, UPDATE, DELETE])
+    objects = [*OBJECTS, OBJECTS[2], None, ("StatefulSet.apps", "default", "a")]
+    assert [*rank_writes(writes, objects).values()] == [1, 1, 1, 2, 3, 0]
+    known = learned(writes=writes, ranks=rank_writes(writes, objects), watched=[], subject="")
+    crashes = [
+        plan.disturbances[0].write
+        for plan in single_plans(known, SeededRandom())
+        if plan.disturbances[0].action == "crash after"
+    ]
+    assert crashes[0] == writes[5]
+    assert {*crashes[:4]} == {*writes[:3], writes[5]}
+    assert crashes[4:] == [writes[3], writes[4]]
+
+
+def test_every_second_plan_is_a_promising_one():
+    writes = count_writes([CREATE, CREATE, UPDATE])
+    known = learned(
+        writes=writes,
+        ranks=rank_writes(writes, OBJECTS),
+        watched=["sites.example.com", "services"],
+        cached=["sites.example.com", "services"],
+        resources={"Site": "sites.example.com"},
+        steps=2,
+    )
+    first = [plan.disturbances[0] for plan in single_plans(known, SeededRandom())][:12:2]
+    assert {each.action for each in first} >= {
+        "crash after",
+        "crash and stale lists",
+        "down during a step",
+        "hold events",
+    }
+    assert {each.resource for each in first if not each.write} <= {"", "*", "sites.example.com"}
+    assert not {each.action for each in first} & {"lose the answer", "timeout", "restart"}
+
+
+def test_events_of_the_resource_itself_are_held_back_after_steps_before_those_of_others():
+    known = learned(
+        watched=["secrets", "sites.example.com", "services"], resources={"Site": "sites.example.com"}
+    )
+    found = single_plans(known, SeededRandom())
+    held = [plan.disturbances[0] for plan in found if plan.disturbances[0].action == "hold events"]
+    resources = [each.resource for each in held if each.write is None]
+    assert {*resources[: resources.count("sites.example.com")]} == {"sites.example.com"}
+
+
+def test_moments_that_nothing_covers_come_first():
+    writes = count_writes([CREATE, CREATE, CREATE, UPDATE])
+    found = single_plans(learned(writes=writes, watched=[], subject=""), SeededRandom())
+    at_writes = [plan.disturbances[0].write for plan in found if plan.disturbances[0].write]
+    assert {*at_writes[:4]} == {*writes}
+
+
+def test_written_resources_come_before_those_that_are_only_read():
+    read = OperatorEvent(type="ADDED", resource="nodes", namespace="", name="n", number=0)
+    written = OperatorEvent(type="ADDED", resource="configmaps", namespace="default", name="a", number=0)
+    found = single_plans(learned(events={read: [], written: []}), SeededRandom())
+    order = [plan.disturbances[0].event for plan in found if plan.disturbances[0].action == "hold an event"]
+    assert order == [written, read]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "count"),
+    [
+        pytest.param(EVENT, EVENT.resource, 0, id="events and all events of a resource"),
+        pytest.param(EVENT, "*", 0, id="events and all events"),
+        pytest.param(EVENT, "jobs", 1, id="other resources"),
+    ],
+)
+def test_watches_are_not_harmed_twice_from_the_start(first, second, count):
+    singles = [
+        plans.plan_of([Disturbance(action="hold an event", event=first)]),
+        plans.plan_of([Disturbance(action="late events", resource=second)]),
+    ]
+    assert len([*pair_plans(singles, SeededRandom())]) == count
 
 
 def test_order_depends_on_the_seed_alone():
@@ -108,6 +270,22 @@ def test_pairs_of_the_same_resource_come_first():
     ]
     first = next(pair_plans(singles, SeededRandom()))
     assert {each.action for each in first.disturbances} == {"hold events", "drop events"}
+
+
+def test_writes_and_edits_of_an_object_are_of_the_same_resource():
+    known = learned(
+        resources={"ConfigMap": "configmaps", "Site": "sites"},
+        watched=[],
+        without=frozenset({"token expires"}),
+    )
+    of_object = [
+        each
+        for plan in single_plans(known, SeededRandom())
+        for each in plan.disturbances
+        if each.object and each.write is None
+    ]
+    assert {each.touched for each in of_object} == {"configmaps", "sites"}
+    assert "somebody edits ConfigMap/a, after step 1" in {*map(str, of_object)}
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7])
@@ -196,6 +374,32 @@ def test_plan_is_described():
     )
     assert str(plan) == (
         "the operator crashes before the write is executed, at create of configmaps in default; "
-        "the events are held back of pods, after step 1"
+        "the events of pods are held back, after step 1"
     )
     assert str(plans.UNDISTURBED) == "nothing is disturbed"
+    stale = Disturbance(action="crash and stale lists", write=write, resource="*", revisions=3)
+    assert str(stale) == (
+        "the operator crashes, and then its lists and watches of all resources are old by 3 of its writes, "
+        "at create of configmaps in default"
+    )
+    pods = Disturbance(action="crash and stale lists", step=1, resource="pods")
+    how = {
+        "old": pods,
+        "from before the last step": replace(pods, steps=1),
+        "from before the last 2 steps": replace(pods, steps=2),
+    }
+    how["from when its resource was being deleted"] = replace(pods, is_deleting=True)
+    for text, each in how.items():
+        assert (
+            str(each)
+            == f"the operator crashes, and then its lists and watches of pods are {text}, after step 2"
+        )
+    anew = Disturbance(action="create anew and stale lists", step=0, object="Site/blog", resource="sites")
+    assert str(anew) == (
+        "the operator crashes after somebody has deleted and created anew Site/blog, "
+        "and its lists are from when it was being deleted, after step 1"
+    )
+    reordered = Disturbance(action="reorder events", event=EVENT, resource="jobs")
+    assert str(reordered) == (
+        "the event and those that follow are held back until there is one of jobs, at ADDED of pods web-* in default"
+    )

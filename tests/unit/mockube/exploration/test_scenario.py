@@ -1,4 +1,8 @@
+import os
+import sys
+
 import pytest
+import yaml
 
 from mockube.exploration.scenario import InvalidScenario, ObjectRef, read_scenario, read_scenario_file
 
@@ -74,9 +78,12 @@ def test_subject_is_the_first_applied_object(tmp_path):
         pytest.param({"invariants": ["quorum-is-kep"]}, 'invariants[0]: no invariant of the library is "quorum-is-kep": did you mean "quorum-is-kept"?', id="unknown invariant"),
         pytest.param({"invariants": [{"expression": "object.x +"}]}, "invariants[0]: expression: ", id="bad expression"),
         pytest.param({"operator": {"serviceAccount": "a"}}, "operator.serviceAccount: must be NAMESPACE/NAME, not 'a'", id="account"),
+        pytest.param({"operator": {"podOf": "manager"}}, "operator.podOf: an object is KIND/NAME, not 'manager'", id="pod of nothing"),
+        pytest.param({"operator": {"podOf": "deployment/a", "serviceAccount": "a/b"}}, "operator.serviceAccount: that of the pod is used", id="two accounts"),
         pytest.param({"operator": {"environment": {"A": 1}}}, "operator.environment: must be a map of texts", id="environment"),
         pytest.param({"operator": {"environment": {1: "a"}}}, "operator.environment: must be a map of texts", id="name of a variable"),
         pytest.param({"operator": {"environment": {"A=B": "a"}}}, 'operator.environment: "A=B" is no name of a variable', id="equals sign"),
+        pytest.param({"operator": {"ownNetwork": "yes"}}, "operator.ownNetwork: must be true or false, not 'yes'", id="network"),
         pytest.param({"act": ["kubectl get pods -l 'a"]}, "act[0].kubectl: No closing quotation", id="quotation"),
         pytest.param({"cluster": {"flags": 5}}, "cluster.flags: must be a list, not int", id="flags"),
         pytest.param({"cluster": {"flags": "--x"}}, "cluster.flags: must be a list, not str", id="one flag"),
@@ -133,3 +140,79 @@ def test_subject_of_exactly_the_same_kind_is_found_first():
     assert ObjectRef(target="service.serving.knative.dev/web").find([core, other]) == other
     assert ObjectRef(target="service/web").find([other]) == other
     assert ObjectRef(target="service/web").find([BLOG]) is None
+
+
+HELM = f"""#!{sys.executable}
+import sys, yaml
+if sys.argv[1] == "show":
+    sys.exit()
+data = {{"arguments": " ".join(sys.argv[2:])}}
+for argument in sys.argv:
+    if argument.startswith("--values="):
+        data |= yaml.safe_load(open(argument.removeprefix("--values=")))
+if "fail" in data:
+    sys.exit("Error: " + data["fail"])
+metadata = {{"name": sys.argv[2]}}
+print("---")
+print(yaml.dump({{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}}))
+"""
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    """A folder with a chart `shop`, and a helm that renders its arguments and values."""
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/Chart.yaml").write_text("{apiVersion: v2, name: shop, version: 1.0.0}")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/helm").write_text(HELM)
+    (tmp_path / "bin/helm").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path
+
+
+def test_chart_is_rendered_with_its_values(shop):
+    (shop / "more.yaml").write_text(yaml.dump({"color": "blue", "size": 1}))
+    values = [{"color": "red"}, "more.yaml", {"size": 2}]
+    step = {
+        "chart": "shop",
+        "release": "web",
+        "namespace": "shops",
+        "values": values,
+        "until": ["configmap/web gone"],
+    }
+    (arranged,) = read(shop, arrange=[step], cluster={"version": "1.35"}).arrange
+    (tree,) = arranged.operation.objects
+    assert (arranged.name, arranged.operation.type) == ("chart shop", "apply")
+    assert tree["metadata"]["namespace"] == arranged.until[0].object.namespace == "shops"
+    assert (tree["metadata"]["name"], tree["data"]["color"], tree["data"]["size"]) == ("web", "blue", 2)
+    for flag in ("--namespace=shops", "--kube-version=1.35", "--include-crds", "--skip-tests"):
+        assert flag in tree["data"]["arguments"]
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        pytest.param({"chart": "none"}, r"act\[0\]\.chart: .*none is no chart", id="no chart"),
+        pytest.param({"chart": "a.yaml"}, r"act\[0\]\.chart: .*a\.yaml is no chart", id="a manifest"),
+        pytest.param({"chart": "shop", "values": "none.yaml"}, r'chart: --values: the path ".*none\.yaml" does not exist', id="no values"),
+        pytest.param({"chart": "shop", "values": [1]}, r"act\[0\]\.values\[0\]: must be a text", id="values"),
+        pytest.param({"chart": "shop", "values": {"fail": "no color"}}, r"act\[0\]\.chart: .*no color", id="helm fails"),
+        pytest.param({"apply": SITE, "values": {}}, r"act\[0\]\.values: only a step with chart has it", id="values of an object"),
+        pytest.param({"apply": SITE, "with": {}}, r"act\[0\]\.with: only a step with patch has it", id="patch of an object"),
+    ],
+)  # fmt: skip
+def test_mistakes_of_charts(shop, step, message):
+    (shop / "a.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
+    with pytest.raises(InvalidScenario, match=message):
+        read(shop, act=[step])
+
+
+def test_chart_needs_helm(shop, monkeypatch):
+    monkeypatch.setenv("PATH", str(shop))
+    with pytest.raises(InvalidScenario, match="helm, which renders it, is not on PATH"):
+        read(shop, arrange=[{"chart": "shop"}])
+
+
+def test_version_of_the_cluster_is_a_known_one(tmp_path):
+    with pytest.raises(InvalidScenario, match=r"cluster\.version: "):
+        read(tmp_path, cluster={"version": "1.0"})

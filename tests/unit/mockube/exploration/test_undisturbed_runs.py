@@ -2,9 +2,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from mockube.exploration.explorer import Explorer, Options, ScenarioFails
-from mockube.exploration.plan_run import RunOutcome
+from mockube.exploration.explorer import Explorer, LearningProgress, Options, ScenarioFails
 from mockube.exploration.plans import DELETE, Disturbance, Plan, plan_of
+from mockube.exploration.run_outcome import RunOutcome
 from mockube.exploration.scenario import read_scenario
 from mockube.exploration.trace import Trace
 from mockube.failure import Failure, UsageError
@@ -25,11 +25,14 @@ class FakeForkRunner:
         self.setting = SimpleNamespace(
             clock=InstantClock(),
             scenario=scenario,
-            user="operator",
+            identity=SimpleNamespace(user="operator"),
             starter=SimpleNamespace(text="./manager"),
         )
         self.arranged = {}
         self._objects, self._of_deletion = objects, of_deletion
+
+    async def prepare(self, objects):
+        self.prepared = [*objects]
 
     async def run(self, plan, _limits, _is_as_expected):
         objects = {IDENTITY: SITE} if plan.ending in self._objects else {}
@@ -66,6 +69,14 @@ async def test_deletion_that_ends_is_no_finding(tmp_path):
     learned = await exploring.learn()
     assert exploring.result.findings == []
     assert (learned.subject, [*learned.without]) == ("Site.example.com/blog", [])
+
+
+async def test_undisturbed_runs_are_counted_while_they_end(tmp_path):
+    exploring = explorer(tmp_path, {""})
+    shown = []
+    exploring._show_progress = shown.append
+    await exploring.learn()
+    assert shown == [LearningProgress(done=number, total=5) for number in range(1, 6)]
 
 
 async def test_subject_that_no_run_has_is_a_note(tmp_path):

@@ -66,3 +66,16 @@ def test_operator_that_writes_forever_has_no_state_to_compare_with(tmp_path: Pat
     assert [each.rule for each in judgement.findings] == ["never-settles"]
     with pytest.raises(NotApplicable, match="reached no state at rest"):
         context.require_reference()
+
+
+@pytest.mark.parametrize(
+    ("log", "is_hinted"),
+    [
+        pytest.param(
+            "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and", True, id="in a pod"
+        ),
+        pytest.param("panic: runtime error", False, id="another reason"),
+    ],
+)
+def test_operator_that_looks_for_the_files_of_a_pod_gets_a_hint(*, log: str, is_hinted: bool) -> None:
+    assert ("has to read KUBECONFIG" in install._exit_hint(log)) is is_hinted

@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from mockube.apimachinery.schema import minors
 from mockube.client.wire import NoResponse
 from mockube.cluster import Cluster
 from mockube.component_base.clock import RealClock
 from mockube.failure import UsageError
-from mockube.judging import run
+from mockube.judging import rights, run
 from mockube.judging.context import Context
 from mockube.judging.findings import Judgement, Verdict
-from mockube.judging.inputs import Release, Sample, read_release
+from mockube.judging.inputs import Account, Release, Sample, read_release
 from mockube.judging.trial_cluster import Interrupted, Setup, TrialCluster
 from mockube.lint.renderers import ChartOptions
 
@@ -54,6 +55,32 @@ def test_error_of_one_judgement_is_its_finding(
     (finding,) = drift.findings
     assert finding.rule == "not-judged"
     assert message in finding.message
+
+
+def test_first_judgement_that_fails_is_no_state_that_the_operator_did_not_reach(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(context: Context, judgement: Judgement) -> None:
+        raise TimeoutError("the cluster was not ready")
+
+    def compare(context: Context, judgement: Judgement) -> None:
+        context.require_reference()
+
+    _replace(monkeypatch, install=fail, drift=compare)
+    install, drift = run.judge_all(_context(), ["drift"])
+    assert install.findings[0].rule == "not-judged"
+    assert drift.reason == "`install`, with whose state it compares, could not be made"
+
+
+def test_unused_rights_are_not_judged_of_an_operator_that_did_not_do_its_work() -> None:
+    context = _context()
+    context.setup = replace(context.setup, account=Account(namespace="a", name="manager"))
+    rule: Any = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
+    unused = [{"binding": "b", "rules": [rule]}]
+    context.advices = [{"requests": 12, "refused": [rule], "unused": unused}]
+    judgement = Judgement(name="rights", question="?")
+    rights.judge(context, judgement)
+    assert [finding.rule for finding in judgement.findings] == ["right-missing"]
 
 
 def test_end_of_the_test_ends_trials_that_wait(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,9 +1,14 @@
 """How the operator's objects are installed, in a trial and by hand."""
 
 from pathlib import Path
+from typing import Any
 
-from mockube.judging.context import about, apply_command, target
-from mockube.judging.trial_cluster import in_namespace, without_pods
+from mockube.apimachinery.schema import minors
+from mockube.component_base.clock import SteppedClock
+from mockube.judging.context import Context, about, apply_command, target
+from mockube.judging.inputs import Release, Sample
+from mockube.judging.trial_cluster import Setup, in_namespace, without_pods
+from mockube.lint.objects import LintObject
 from mockube.lint.renderers import ChartOptions
 
 CHART = ChartOptions(release="mine", namespace="system", flags=["--set=a=b c"])
@@ -38,3 +43,62 @@ def test_object_moves_only_if_it_names_a_namespace() -> None:
 def test_object_is_named_for_people_and_for_kubectl() -> None:
     tree = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "a"}}
     assert (about(tree), target(tree)) == ("Deployment web", "deployment.apps/web -n a")
+
+
+DEFINITION: Any = {
+    "metadata": {"name": "sites"},
+    "spec": {"group": "a", "scope": "Namespaced", "names": {"plural": "sites", "kind": "Site"}},
+}
+SITE: Any = {"apiVersion": "a/v1", "kind": "Site", "metadata": {"name": "blog", "namespace": "web"}}
+MANAGER: Any = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "manager", "namespace": "system"},
+    "spec": {
+        "template": {
+            "spec": {
+                "serviceAccountName": "manager",
+                "containers": [
+                    {"env": [{"name": "MODE", "value": "a b"}, {"name": "FROM", "valueFrom": {}}]}
+                ],
+            }
+        }
+    },
+}
+HOOKS: Any = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "hooks"},
+}
+
+
+def _set_up(*trees: Any, **fields: Any) -> list[str]:
+    objects = [LintObject(file="deploy.yaml", tree=tree) for tree in trees]
+    release = Release(
+        names=["deploy.yaml"], objects={minors.NEWEST: objects}, command=["./m", "a b"], chart=CHART
+    )
+    sample = Sample(resource=SITE, others=[], definition=DEFINITION, names=["sample.yaml"])
+    setup = Setup(release=release, sample=sample, namespace="default", clock=SteppedClock(), **fields)
+    return Context(setup=setup).set_up
+
+
+def test_set_up_creates_namespaces_that_the_manifests_do_not_have() -> None:
+    system = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "system"}}
+    created = [each for each in _set_up(MANAGER) if "create namespace" in each]
+    assert created == ["kubectl create namespace system", "kubectl create namespace web"]
+    assert "kubectl create namespace system" not in _set_up(MANAGER, system)
+
+
+def test_set_up_starts_the_operator_with_the_variables_of_its_container() -> None:
+    assert _set_up(MANAGER)[-1] == "MODE='a b' KUBECONFIG=operator.kubeconfig ./m 'a b' &"
+    assert _set_up()[-1] == "./m 'a b' &"
+
+
+def test_set_up_deletes_webhooks_without_an_address() -> None:
+    (deleted,) = (each for each in _set_up(HOOKS) if "kubectl delete" in each)
+    assert deleted.startswith(
+        "kubectl delete validatingwebhookconfiguration.admissionregistration.k8s.io/hooks "
+    )
+    commands = _set_up(HOOKS, webhook_services=["system/hooks=127.0.0.1:9443"])
+    assert commands[0] == "mockube up --detach --name=by-hand --webhook-service=system/hooks=127.0.0.1:9443"
+    assert not any("kubectl delete" in each for each in commands)

@@ -108,6 +108,20 @@ def test_names_and_uids_in_other_objects_are_replaced():
     assert compared(objects("child-x", "1f5c-first"), objects("child-y", "2b7a-second")) == []
 
 
+def test_names_of_token_volumes_do_not_count():
+    def pod(volume):
+        container = {"name": "main", "volumeMounts": [{"name": volume, "mountPath": "/var/run/secrets"}]}
+        spec = {"containers": [container], "volumes": [{"name": volume, "projected": {}}]}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "a", "namespace": "default"},
+            "spec": spec,
+        }
+
+    assert compared([pod("kube-api-access-2sd2m")], [pod("kube-api-access-tzcp4")]) == []
+
+
 def test_other_owner_is_a_difference():
     owners = [config_map("a"), config_map("b")]
     lines = compared(
@@ -239,3 +253,57 @@ def test_families_of_random_names_have_patterns_of_their_own():
     assert {each.label for each in varying.patterns} == {"job-*", "web-*-config", "web-*-keys"}
     assert compared(first, third, varying) == []
     assert compared(first, third[:-1], varying) == ["ConfigMap web-*-keys in default is missing"]
+
+
+def named(kind, name, api_version="v1", namespace="", **fields):
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+
+
+def address(ip):
+    parent = {"resource": "services", "namespace": "default", "name": "web"}
+    return [named("IPAddress", ip, "networking.k8s.io/v1", spec={"parentRef": parent})]
+
+
+def volume(uid):
+    claim = named("PersistentVolumeClaim", "data", namespace="default")
+    claim["metadata"]["uid"] = uid
+    reference = {"kind": "PersistentVolumeClaim", "name": "data", "uid": uid}
+    return [named("PersistentVolume", f"pvc-{uid}", spec={"claimRef": reference}), claim]
+
+
+def job(minute):
+    tree = named("Job", f"backup-{minute}", "batch/v1", "default")
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "backup", "uid": "u", "controller": True}
+    tree["metadata"]["ownerReferences"] = [owner]
+    return [tree]
+
+
+@pytest.mark.parametrize(
+    ("made", "values"),
+    [
+        pytest.param(address, ("10.96.0.7", "10.96.200.1"), id="address"),
+        pytest.param(volume, ("1f5c", "2b7a"), id="volume"),
+        pytest.param(job, ("29399000", "29399001"), id="job"),
+    ],
+)
+def test_names_that_controllers_give_by_chance_or_time_do_not_count(made, values):
+    first, second = map(made, values)
+    assert compared(first, second) == []
+    line = compared(first, first[1:])[0]
+    assert "*" in line
+    assert line.endswith("is missing")
+
+
+def test_volume_of_a_user_is_known_by_its_name():
+    assert (
+        len(compared([named("PersistentVolume", "pvc-disk")], [named("PersistentVolume", "pvc-tape")])) == 2
+    )
+
+
+def test_contents_of_volumes_are_not_left_over():
+    ours, others = (
+        named("Secret", name, namespace="kube-system") for name in ("mockube-pod-1f5c-data", "mine")
+    )
+    assert compared([], [ours]) == []
+    assert compared([], [others]) == ["Secret mine in kube-system is left over"]

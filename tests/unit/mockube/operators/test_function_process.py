@@ -87,12 +87,12 @@ def test_stop(main, grace, code, ignored):
 
 def test_process_that_starts_too_late_is_killed_and_not_taken_for_the_next_one(monkeypatch):
     with closing(FunctionServer(wait_for_signal)) as server:
-        os.kill(server._pid, signal.SIGSTOP)
+        os.kill(server.pid, signal.SIGSTOP)
         with monkeypatch.context() as patch:
             patch.setattr(function_process, "_START_SECONDS", 0.01)
             with pytest.raises(Failure, match="does not answer"):
                 server.start(KUBECONFIG, {})
-        os.kill(server._pid, signal.SIGCONT)
+        os.kill(server.pid, signal.SIGCONT)
         operator = server.start(KUBECONFIG, {"COLOR": "red"})
         while len(server._codes) < 1:  # the end of the first one
             operator._reader.join(0.01)
@@ -172,7 +172,7 @@ def test_operator_that_cannot_be_killed_is_a_failure(monkeypatch):
         operator = server.start(KUBECONFIG, {})
         with monkeypatch.context() as patch:
             patch.setattr(operator, "_send", lambda *_: None)
-            patch.setattr(function_process, "kill_marked", lambda _: None)
+            patch.setattr(function_process, "kill_marked", lambda *_: None)
             with pytest.raises(Failure, match="cannot be killed: does it run as another user"):
                 operator.kill()
 

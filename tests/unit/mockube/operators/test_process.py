@@ -1,21 +1,27 @@
 import signal
+import socket
 import sys
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from mockube.failure import Failure
 from mockube.operators import process
+from mockube.operators.operator_pod import can_have_mounts
 from mockube.operators.process import (
     OperatorLog,
     OperatorProcess,
     check_command,
     end_message,
+    is_working,
     marked_processes,
 )
 
 KUBECONFIG = Path("/nonexistent/kubeconfig")
 SECONDS = 60.0
+FIXED_PORT = 8080
 
 
 def python(*lines, folder=None, **variables):
@@ -44,6 +50,39 @@ def test_cluster_of_this_process_is_hidden(monkeypatch):
     assert operator.log.text() == "None\n"
 
 
+LISTENING = (
+    "import socket, sys",
+    f"socket.create_server(('127.0.0.1', {FIXED_PORT}))",
+    "with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as server:",
+    "    server.sendall(b'hello')",
+    "    print(server.recv(9).decode())",
+    "print(len(socket.if_nameindex()), 'interface')",
+    "import signal; signal.pause()",
+)
+
+
+def answer(listening, count):
+    """Answer so many connections with what they have sent."""
+    for _ in range(count):
+        connection, _ = listening.accept()
+        with connection:
+            connection.sendall(connection.recv(9))
+
+
+@pytest.mark.skipif(not can_have_mounts(), reason="this machine allows no namespaces")
+def test_operators_in_networks_of_their_own_listen_on_the_same_port():
+    with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as operators:
+        threading.Thread(target=answer, args=(listening, 2), daemon=True).start()
+        host, port = listening.getsockname()
+        command = [sys.executable, "-S", "-u", "-c", "\n".join(LISTENING), host, str(port)]
+        for _ in range(2):
+            operator = OperatorProcess(command, kubeconfig=KUBECONFIG, server=f"https://{host}:{port}")
+            operators.enter_context(operator)
+            wait_for_line(operator, "interface")
+            assert operator.log.text() == "hello\n1 interface\n"
+            assert operator.code is None
+
+
 def test_stop_sends_term_to_an_operator_that_ends():
     with python(
         "import signal, sys", "signal.signal(15, lambda *_: sys.exit(7))", "print('up')", "signal.pause()"
@@ -52,6 +91,22 @@ def test_stop_sends_term_to_an_operator_that_ends():
         end = operator.stop(SECONDS)
     assert (end.code, end.ignored_term) == (7, False)
     assert operator.stop() is end
+
+
+@pytest.mark.parametrize(
+    ("last_line", "expected"),
+    [
+        pytest.param("signal.pause()", False, id="waits"),
+        pytest.param("while True: pass", True, id="works"),
+        pytest.param("os.fork() or exec('while True: pass'); signal.pause()", True, id="child works"),
+    ],
+)
+def test_operator_works_unless_all_of_its_threads_wait(last_line, expected):
+    with python("import os, signal", "print('up')", last_line) as operator:
+        wait_for_line(operator, "up")
+        while is_working(operator.pid) is not expected:
+            operator._reader.join(0.01)
+    assert not is_working(operator.pid)
 
 
 def test_operator_that_ignores_term_is_killed():
@@ -81,6 +136,25 @@ def test_children_do_not_outlive_the_operator(session):
         wait_for_line(operator, "child")
         operator.stop(SECONDS)
     assert not [*marked_processes(operator._marker)]
+
+
+LEAVE_CHILD = (
+    "import os, signal, subprocess",
+    "command = 'exec env -i setsid sh -c \"echo child; exec sleep 3600\"'",
+    "subprocess.Popen(['sh', '-c', command + {suffix!r}])",
+    "signal.pause()",
+)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
+@pytest.mark.parametrize("suffix", [pytest.param("", id="child"), pytest.param(" &", id="orphan")])
+@pytest.mark.parametrize("grace", [pytest.param(0, id="crash"), pytest.param(SECONDS, id="stop")])
+def test_process_without_the_environment_in_a_session_of_its_own_is_killed(suffix, grace):
+    with python(*(line.format(suffix=suffix) for line in LEAVE_CHILD)) as operator:
+        wait_for_line(operator, "child")
+        operator.stop(grace)
+        operator._reader.join(SECONDS)  # the child has the pipe
+        assert not operator._reader.is_alive()
 
 
 def test_crash_kills_at_once():
