@@ -158,6 +158,8 @@ def _kubeconfig(
     if kubeconfig is None:
         folder, _ = running_cluster(name or launch.NAME, environment)
         return folder.kubeconfig
+    if not str(kubeconfig):
+        raise UsageError("the path of the kubeconfig is empty: is KUBECONFIG set?")
     if os.pathsep in str(kubeconfig):
         raise UsageError(f"{kubeconfig} are several kubeconfigs: pass the path of one")
     return Path(kubeconfig).expanduser()

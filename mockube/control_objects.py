@@ -119,7 +119,10 @@ async def watch_after(
 ) -> AsyncGenerator[Tree, None]:
     """Yield the objects of a kind that are added or change after a version; raise the ApiError that the watch gets."""
     query: dict[str, Any] = {"fieldSelector": field_selector} if field_selector else {}
-    query["resourceVersion"] = version
+    query |= {
+        "resourceVersion": version,
+        "timeoutSeconds": int(seconds),
+    }  # the server's own limit is half an hour
     async with client.watch(kind, query, timeout_seconds=seconds) as stream:
         async for lines in split_lines(stream.chunks()):
             for line in filter(None, lines):

@@ -10,19 +10,19 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from mockube.client.kubeconfig import Access, read
 from mockube.clusters.kubeconfigs import with_server_path
-from mockube.clusters.named_cluster import running_cluster
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.launcher import NOT_FOUND
 from mockube.component_base.operating_system import shell_exit_code
-from mockube.failure import Missing, UsageError
+from mockube.failure import UsageError
 from mockube.launch import IN_CLUSTER_VARIABLES, KUBECONFIG_VARIABLES
 from mockube.moments import PATH, Moment, find_moment
 
 from .parsing import CommandParser
 from .progress import print_line
-from .target import add_server_flags, convert_errors, server_access
+from .target import add_server_flags, convert_errors, find_target
 
 MOMENT_HELP = "a revision, the name of a Mark, a time such as 2026-01-31T12:00:00Z, a span before now such as -5m, or now"
 
@@ -47,16 +47,17 @@ def run(options: argparse.Namespace) -> int:
         print_line(f"{command[0]}: command not found")
         return NOT_FOUND
     with convert_errors():
-        moment = asyncio.run(_find(options))
+        kubeconfig = find_target(options).kubeconfig
+        moment = asyncio.run(_find(read(kubeconfig), options.moment))
     if command:
-        return _run(command, _kubeconfig(options), moment)
+        return _run(command, kubeconfig, moment)
     print(moment.revision if moment.time is None else f"{moment.revision} {moment.time}")
     return 0
 
 
-async def _find(options: argparse.Namespace) -> Moment:
-    async with open_client(server_access(options), RealClock()) as client:
-        return await find_moment(client, options.moment)
+async def _find(access: Access, moment: str) -> Moment:
+    async with open_client(access, RealClock()) as client:
+        return await find_moment(client, moment)
 
 
 def _run(command: Sequence[str], kubeconfig: Path, moment: Moment) -> int:
@@ -72,12 +73,3 @@ def _run(command: Sequence[str], kubeconfig: Path, moment: Moment) -> int:
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         code = process.wait()
     return shell_exit_code(code)
-
-
-def _kubeconfig(options: argparse.Namespace) -> Path:
-    if options.kubeconfig is None:
-        folder, _ = running_cluster(options.name, os.environ)
-        return folder.kubeconfig
-    if not options.kubeconfig.exists():
-        raise Missing(f"{options.kubeconfig}: No such file or directory")
-    return Path(options.kubeconfig)

@@ -5,7 +5,8 @@ import argparse
 from mockube.history.blame import FieldOrigin, origins
 from mockube.history.field_values import ABSENT, is_below, show
 
-from .log import add_object, read_object_versions
+from .log import read_object_versions
+from .named_object import add_object
 from .output import table
 from .parsing import CommandParser
 from .target import add_server_flags
@@ -14,11 +15,11 @@ HEAD = ("REVISION", "TIME", "USER", "VERB", "FIELD", "VALUE", "WAS", "REQUEST")
 
 
 def add_flags(parser: CommandParser) -> None:
-    add_object(parser)
+    add_object(parser, "the object, such as deployment/web")
     parser.add_argument(
         "--field", default="", metavar="PATH", help="only a field and its parts, as spec.template"
     )
-    add_server_flags(parser, short=False)
+    add_server_flags(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -5,14 +5,19 @@ import asyncio
 from typing import Any, Final
 
 from mockube import control_objects
+from mockube.apimachinery import conditions
+from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.client.resources import Key, Resource
 from mockube.client.verbs import Client
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import seconds
 from mockube.control_objects import CLOCK, CLOCKS
-from mockube.failure import TimedOut, UsageError
+from mockube.failure import TimedOut
+from mockube.objects.resource_names import ResourceNames
 
+from .named_object import add_object, convert_name_errors, object_target
 from .output import table
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access
@@ -47,8 +52,7 @@ def _add_until(commands: Any) -> None:
     idle_parser = commands.add_parser("until-idle", help="advance the clock until nobody writes for a minute")
     until_parser = commands.add_parser("until", help="advance the clock until an object has a condition")
     until_parser.add_argument("condition", metavar="CONDITION", help="such as Available or Ready=False")
-    until_parser.add_argument("object", metavar="RESOURCE/NAME", help="such as deployments.apps/web")
-    until_parser.add_argument("--namespace", default="default", help="the namespace of the object (default)")
+    add_object(until_parser, "the object, such as deployment/web")
     for each in (idle_parser, until_parser):
         each.add_argument(
             "--within", type=seconds, default=3600.0, metavar="TIME", help="how far at most (1h)"
@@ -65,7 +69,9 @@ def run(options: argparse.Namespace) -> int:
 async def _run(options: argparse.Namespace) -> str:
     """Return what to print."""
     async with open_client(server_access(options), RealClock()) as client:
-        if options.action in ("advance", "until-idle", "until"):
+        if options.action == "until":
+            return await _advance_until(client, options)
+        if options.action in ("advance", "until-idle"):
             return _reached(await control_objects.advance_clock(client, advance_of(options)), options)
         if options.action != "show":
             spec = _SPECS.get(options.action) or {"rate": options.rate}
@@ -77,17 +83,42 @@ def advance_of(options: argparse.Namespace) -> Tree:
     """Return the spec of the ClockAdvance that the arguments describe."""
     if options.action == "advance":
         return {"seconds": options.time}
-    if options.action == "until-idle":
-        return {"seconds": options.within, "until": {"idle": True}}
-    resource, _, name = options.object.partition("/")
-    if not name:
-        raise UsageError("clock until: name the object, such as deployments.apps/web")
+    return {"seconds": options.within, "until": {"idle": True}}
+
+
+async def _advance_until(client: Client, options: argparse.Namespace) -> str:
+    """Advance the clock until an object has a condition; its kind is named as kubectl takes it."""
+    with convert_name_errors():
+        target = object_target(options)
+        found = (await ResourceNames(client).find(target.kind)).resource
+    key = Key(target.namespace if found.namespaced else "", target.name)
+    answer = await control_objects.advance_clock(client, until_spec(options, str(found.group_resource), key))
+    try:
+        return _reached(answer, options)
+    except TimedOut as error:
+        problem = await _condition_problem(client, found, key, options.condition)
+        raise TimedOut(f"{error}, and {problem}") from error
+
+
+def until_spec(options: argparse.Namespace, resource: str, key: Key) -> Tree:
+    """Return the spec of the ClockAdvance until an object has the condition."""
     type_, _, status = options.condition.partition("=")
-    condition = {"resource": resource, "namespace": options.namespace, "name": name, "type": type_}
+    condition = {"resource": resource, "namespace": key.namespace, "name": key.name, "type": type_}
+    if status:
+        condition["status"] = status
     return {
         "seconds": options.within,
-        "until": {"condition": {**condition, "status": status} if status else condition},
+        "until": {"condition": {field: text for field, text in condition.items() if text}},
     }
+
+
+async def _condition_problem(client: Client, resource: Resource[Any], key: Key, condition: str) -> str:
+    """Return what there is in place of the condition."""
+    try:
+        found = conditions.get(await client.get(resource, key), condition.partition("=")[0])
+    except NotFound as error:
+        return error.message
+    return f"it has no condition {condition}" if found is None else f"{found['type']} is {found['status']}"
 
 
 def _reached(status: ReadOnlyTree, options: argparse.Namespace) -> str:

@@ -14,6 +14,7 @@ from mockube.moments import find_moment
 from .at import MOMENT_HELP
 from .log import change_lines
 from .parsing import CommandParser
+from .shared_flags import add_namespace
 from .target import add_server_flags, convert_errors, server_access
 
 
@@ -23,9 +24,7 @@ def add_flags(parser: CommandParser) -> None:
     )
     parser.add_argument("moment", metavar="FROM", help=MOMENT_HELP)
     parser.add_argument("to", nargs="?", default="now", metavar="TO", help="another moment (now)")
-    parser.add_argument(
-        "-n", "--namespace", default="", metavar="NAMESPACE", help="only this namespace (all)"
-    )
+    add_namespace(parser, "only this namespace (all)", "")
     parser.add_argument(
         "--kind",
         action="append",
@@ -34,7 +33,7 @@ def add_flags(parser: CommandParser) -> None:
         help="only this kind, or this object, such as deployment/web; may be repeated",
     )
     parser.add_argument("-p", "--patch", action="store_true", help="print the differences as YAML")
-    add_server_flags(parser, short=False)
+    add_server_flags(parser)
 
 
 def run(options: argparse.Namespace) -> int:

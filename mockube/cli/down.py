@@ -14,7 +14,7 @@ from mockube.failure import Failure, TimedOut
 
 from .parsing import CommandParser
 from .progress import print_line
-from .shared_flags import add_name
+from .shared_flags import add_name, add_short_name
 
 SECONDS: Final = 90.0
 """The timeout for the stop; longer than the server waits for requests in progress."""
@@ -26,6 +26,7 @@ FORCED_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 def add_flags(parser: CommandParser) -> None:
     add_name(parser)
+    add_short_name(parser)
     parser.add_argument("--now", action="store_true", help="do not wait for running requests")
     parser.add_argument(
         "--delete",

@@ -17,6 +17,7 @@ from mockube.failure import UsageError
 
 from .output import table
 from .parsing import CommandParser
+from .shared_flags import spellings
 from .target import add_server_flags, convert_errors, server_access
 
 _CRITERIA: Final = {
@@ -49,7 +50,7 @@ def add_flags(parser: CommandParser) -> None:
 
 def _add_criteria(parser: Any) -> None:
     for name, text in _CRITERIA.items():
-        parser.add_argument(f"--{name}", default="", metavar=name.upper(), help=text)
+        parser.add_argument(*spellings(name), default="", metavar=name.upper(), help=text)
     parser.add_argument(
         "--verbs", type=comma_separated, default=(), metavar="VERBS", help="verbs, with commas"
     )
@@ -68,8 +69,15 @@ def _add_effects(parser: Any) -> None:
     )
     parser.add_argument(
         "--stale",
-        action="store_true",
-        help="read the store as it is now, and let watches stand still; needs --verbs=get,list,watch",
+        type=seconds,
+        nargs="?",
+        const=0.0,
+        metavar="TIME",
+        help="read the store as it was so long ago, and let watches lag (as it is now, and watches stand still); needs "
+        "--verbs=get,list,watch",
+    )
+    parser.add_argument(
+        "--repeat", action="store_true", help="execute the request twice; needs --verbs of writes"
     )
     parser.add_argument(
         "--steal", action="store_true", help="let another holder take the Lease; needs --resource=leases"
@@ -145,11 +153,11 @@ def spec_of(options: argparse.Namespace) -> Tree:
         spec["delay"] = {"seconds": options.delay}
     if options.cut is not None:
         spec["cut"] = {"when": options.cut}
-    spec |= {name: {} for name in ("stale", "steal", "partition") if getattr(options, name)}
-    for name in ("hold", "drop"):
+    spec |= {name: {} for name in ("repeat", "steal", "partition") if getattr(options, name)}
+    for name in ("stale", "hold", "drop"):
         span = getattr(options, name)
         if span is not None:
             spec[name] = {"seconds": span} if span else {}
-            if options.until_write:
+            if options.until_write and name != "stale":
                 spec[name]["untilWrite"] = True
     return spec

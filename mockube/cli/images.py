@@ -30,7 +30,6 @@ from mockube.container_runtime.images.table import (
     load_table,
 )
 from mockube.failure import Failure, Missing, UsageError
-from mockube.launch import NAME
 
 from .output import table
 from .parsing import CommandParser
@@ -45,7 +44,7 @@ _DOCKER_HUB: Final = ("docker.io/library/", "docker.io/")
 
 
 def add_flags(parser: CommandParser) -> None:
-    parser.set_defaults(name=NAME, kubeconfig=None, images=None)
+    parser.set_defaults(name=None, kubeconfig=None, images=None)
     commands = parser.add_subparsers(dest="action", metavar="list|show|resolve|add|load")
     list_parser = commands.add_parser("list", help="list the images that are known; the default")
     show = commands.add_parser("show", help="explain an image: what it runs, has, requires and answers")
@@ -270,7 +269,7 @@ def _read_added(options: argparse.Namespace) -> Table:
     if options.images is not None:
         added = load_table(options.images, has_processes=True)
         IMAGES.set_live(_FILE, LiveImages(added))
-    is_chosen = options.name != NAME or options.kubeconfig is not None
+    is_chosen = options.name is not None or options.kubeconfig is not None
     with suppress(*(() if is_chosen else (Failure, NoResponse))):
         live = asyncio.run(_with_client(server_access(options), simulated_images.images_of_cluster))
         IMAGES.set_live(_CLUSTER, live)

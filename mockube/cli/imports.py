@@ -19,6 +19,7 @@ from mockube.importing.importer import Importer, ImportOptions, ImportOutcome, I
 from .output import Code
 from .parsing import CommandParser
 from .progress import print_line
+from .shared_flags import add_namespace
 from .target import add_server_flags, convert_errors, server_access
 
 STDIN: Final = "-"
@@ -29,9 +30,7 @@ def add_flags(parser: CommandParser) -> None:
         "files", nargs="+", metavar="FILE", help="YAML or JSON files with objects and lists; - reads stdin"
     )
     add_server_flags(parser)
-    parser.add_argument(
-        "--namespace", default="", metavar="NS", help="import all namespaced objects into this namespace"
-    )
+    add_namespace(parser, "import all namespaced objects into this namespace", "")
     parser.add_argument(
         "--replace",
         action="store_true",

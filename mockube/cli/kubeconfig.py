@@ -11,11 +11,12 @@ from mockube.failure import Missing
 
 from .parsing import CommandParser
 from .progress import print_line
-from .shared_flags import add_name
+from .shared_flags import add_name, add_short_name
 
 
 def add_flags(parser: CommandParser) -> None:
     add_name(parser)
+    add_short_name(parser)
     formats = parser.add_mutually_exclusive_group()
     formats.add_argument("--path", action="store_true", help="print the path of the kubeconfig")
     formats.add_argument(

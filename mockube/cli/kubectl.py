@@ -6,19 +6,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mockube.clusters.named_cluster import running_cluster
-from mockube.failure import Missing
 from mockube.kubectl import KUBECTL, find_kubectl, sends_requests
 
 from .parsing import CommandParser
-from .target import add_server_flags
+from .target import add_server_flags, find_target
 
 
 def add_flags(parser: CommandParser) -> None:
     parser.usage = f"{parser.prog} [--name=NAME] [ARG ...]"
     parser.passes_flags = True
     parser.epilog = "`mockube help kubectl` prints this help, and `mockube kubectl --help` that of kubectl."
-    add_server_flags(parser, short=False)
+    add_server_flags(parser)
     parser.add_argument(
         "arguments",
         nargs=argparse.REMAINDER,
@@ -36,14 +34,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _kubeconfig(options: argparse.Namespace, arguments: Sequence[str]) -> Path:
-    if options.kubeconfig is not None:
-        if not options.kubeconfig.exists():  # kubectl would use another cluster
-            raise Missing(f"{options.kubeconfig}: No such file or directory")
-        return Path(options.kubeconfig)
-    try:
-        folder, _ = running_cluster(options.name, os.environ)
-    except Missing:
-        if sends_requests(arguments):
-            raise
-        return Path(os.devnull)  # not the user's own kubeconfig, which may be that of another cluster
-    return folder.kubeconfig
+    """Return the kubeconfig of a cluster of mockube, and not the user's own one, which may be that of another cluster."""
+    if not sends_requests(arguments):
+        return Path(os.devnull)
+    return find_target(options, only_own=True).kubeconfig

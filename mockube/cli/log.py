@@ -14,10 +14,9 @@ from mockube.failure import Missing
 from mockube.history.authors import program_of, verb_of
 from mockube.history.field_values import FieldChange, is_below, unified_diff
 from mockube.history.versions import Version, read_versions
-from mockube.objects.errors import EXPLAINED
 from mockube.objects.resource_names import ResourceNames
-from mockube.objects.targets import read_target
 
+from .named_object import add_object, convert_name_errors, object_target
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access
 
@@ -26,7 +25,7 @@ MAX_LINES = 12
 
 
 def add_flags(parser: CommandParser) -> None:
-    add_object(parser)
+    add_object(parser, "the object, such as deployment/web")
     parser.add_argument("-p", "--patch", action="store_true", help="print the differences as YAML")
     parser.add_argument(
         "--field", default="", metavar="PATH", help="only writes that change a field, such as spec.replicas"
@@ -34,19 +33,7 @@ def add_flags(parser: CommandParser) -> None:
     parser.add_argument(
         "--limit", type=positive_int, metavar="NUMBER", help="only so many writes, the newest ones (all)"
     )
-    add_server_flags(parser, short=False)
-
-
-def add_object(parser: CommandParser) -> None:
-    """Add the object of a command, and its namespace."""
-    parser.add_argument("object", metavar="KIND/NAME", help="the object, such as deployment/web")
-    add_namespace(parser)
-
-
-def add_namespace(parser: CommandParser) -> None:
-    parser.add_argument(
-        "-n", "--namespace", default="default", metavar="NAMESPACE", help="its namespace (default)"
-    )
+    add_server_flags(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -56,27 +43,35 @@ def run(options: argparse.Namespace) -> int:
         for line in _lines(version, found, key, options):
             print(printable(line))
         print()
+    if gap := gap_before(versions):
+        print(gap)
     return 0
+
+
+def gap_before(versions: Sequence[Version]) -> str:
+    """Say that the history begins after the creation of an object; "" if it does not."""
+    if versions[0].type == "ADDED":
+        return ""
+    return (
+        "Earlier writes are not in the history of this server: `mockube up --history` sets how much is kept."
+    )
 
 
 def read_object_versions(
     options: argparse.Namespace,
 ) -> tuple[DiscoveredResource, Key, Sequence[Version]]:
     """Return the object of a command with its versions; raise Missing if there are none in the history."""
-    with convert_errors():
-        try:
-            found, key, versions = asyncio.run(_read(options))
-        except EXPLAINED as error:
-            raise Missing(str(error)) from error
+    with convert_errors(), convert_name_errors():
+        found, key, versions = asyncio.run(_read(options))
     if not versions:
         raise Missing(
-            f"{options.object} has no writes in the history of this server: mockube up --history=all keeps all"
+            f"{found.resource.plural}/{key.name} has no writes in the history of this server: mockube up --history=all keeps all"
         )
     return found, key, versions
 
 
 async def _read(options: argparse.Namespace) -> tuple[DiscoveredResource, Key, Sequence[Version]]:
-    target = read_target(options.object, None, options.namespace)
+    target = object_target(options)
     async with open_client(server_access(options), RealClock()) as client:
         found = await ResourceNames(client).find(target.kind)
         key = Key(target.namespace if found.resource.namespaced else "", target.name)

@@ -15,11 +15,13 @@ from mockube.component_base.printable import printable
 from mockube.failure import Missing
 
 from .parsing import CommandParser
-from .shared_flags import add_name
+from .shared_flags import add_chosen_name, add_short_name
+from .target import chosen_name
 
 
 def add_flags(parser: CommandParser) -> None:
-    add_name(parser)
+    add_chosen_name(parser)
+    add_short_name(parser)
     parser.add_argument(
         "component", nargs="?", choices=COMPONENTS, help=f"{', '.join(COMPONENTS)} (all, by time)"
     )
@@ -30,7 +32,7 @@ def add_flags(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    folder = find_cluster(options.name, os.environ).folder
+    folder = find_cluster(chosen_name(options), os.environ).folder
     components = [options.component] if options.component else COMPONENTS
     files = {name: folder.log(name) for name in components if folder.log(name).exists()}
     if not files:

@@ -21,7 +21,7 @@ from mockube.component_base.printable import printable
 from mockube.failure import Failure, UnknownCommand
 
 from .output import Code, code_of, signal_exit_code
-from .parsing import CommandParser, suggestion
+from .parsing import CommandParser, place_of_name, suggestion
 
 OVERVIEW = """\
 mockube is a Kubernetes control plane in Python. The first commands:
@@ -241,8 +241,9 @@ class _TopLevelParser(CommandParser):
     def error(self, message: str, hint: str = "") -> NoReturn:
         flag = next((each.partition("=")[0] for each in self.arguments if self._is_unknown_flag(each)), "")
         if flag:
+            place = place_of_name(flag, [*self.flags()])
             owner = next((command.name for command in COMMANDS.values() if flag in _flags_of(command)), "")
-            place = f": it is a flag of a command, as in `mockube {owner} {flag}`" if owner else ""
+            place = place or (f": it is a flag of a command, as in `mockube {owner} {flag}`" if owner else "")
             message = f"unknown flag {flag} before the command{place or suggestion(flag, self.flags())}"
         elif message.startswith("the following arguments are required"):
             message = "no command"
@@ -267,7 +268,7 @@ def _top_level_parser() -> CommandParser:
 
 
 def _add_name_flag(parser: CommandParser) -> None:
-    parser.add_argument("-n", "--name", default=argparse.SUPPRESS, help="the cluster's name (default)")
+    parser.add_argument("--name", default=argparse.SUPPRESS, help="the cluster's name (default)")
 
 
 def _report_os_error(error: OSError) -> int:

@@ -21,7 +21,7 @@ def add_flags(parser: CommandParser) -> None:
         "terminal, the shell is interactive: `exit` or Ctrl-D ends it."
     )
     parser.add_argument("node", metavar="NODE", help="the name of the node, such as node-1")
-    add_server_flags(parser, short=False)
+    add_server_flags(parser)
     command = parser.add_argument(
         "command_line",
         nargs=argparse.REMAINDER,

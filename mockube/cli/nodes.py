@@ -15,6 +15,7 @@ from mockube.kubelet.node_pools.flag import read_nodes
 from mockube.kubelet.node_pools.pool import PoolError
 
 from .parsing import CommandParser
+from .shared_flags import add_short_name
 from .target import add_server_flags, convert_errors, server_access
 
 TIMEOUT: Final = 60.0
@@ -29,6 +30,7 @@ def add_flags(parser: CommandParser) -> None:
         help="the new nodes: node-1 to node-N, pools such as cpu=4,memory=16Gi:3, or a file of pools",
     )
     add_server_flags(parser)
+    add_short_name(parser)
     for name, read, metavar, example in (
         ("--zones", deprecated.read_zones, "A,B", "zone=a,zone=b:3"),
         ("--labels", deprecated.read_labels, "K=V,...", "label=disk=ssd:3"),

@@ -6,10 +6,11 @@ with many flags has pages: `--help` prints the flags that people use, in groups,
 
 import argparse
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, NoReturn, TypeAlias
 
+from mockube.component_base.fork_orders import NAME_PATTERN
 from mockube.component_base.suggestions import nearest
 
 from .output import Code
@@ -85,11 +86,11 @@ class CommandParser(argparse.ArgumentParser):
         )
 
     def add_deprecated(
-        self, name: str, read: Callable[[str], Any], *, metavar: str, replacement: str
+        self, name: str, read: Callable[[str], Any], *, metavar: str, replacement: str, **more: Any
     ) -> None:
         """Add a deprecated flag, which the help does not list. `replacement` is what to use instead."""
         self.deprecated_flags[f"{name}={metavar}"] = replacement
-        self.add_argument(name, type=read, metavar=metavar, help=argparse.SUPPRESS)
+        self.add_argument(name, type=read, metavar=metavar, help=argparse.SUPPRESS, **more)
 
     def add_pages(
         self, help_text: str, *pages: str, epilogs: Mapping[str, Callable[[], str]] | None = None
@@ -143,10 +144,17 @@ class CommandParser(argparse.ArgumentParser):
             arguments = self._with_separator(arguments)
         arguments = [*self._with_flag_names(self._without_bool_values(arguments))]
         names = {argument.partition("=")[0] for argument in _before_separator(arguments)}
+        self._check_name_flag(names)
         self.read_environment(environment, flag_names=names)
+        before = {} if namespace is None else dict(vars(namespace))
         options, rest = self.parse_known_args(arguments, namespace)
+        for dest, value in before.items():  # argparse replaces them by the defaults of a subcommand
+            if f"--{dest}" not in names:
+                setattr(options, dest, value)
         if rest:
-            self.error(_unknown_problem(rest[0], [*self.flags()]), self.hint)
+            self.error(
+                _unknown_problem(rest[0], [*self.flags()], names_cluster=not self._has_arguments()), self.hint
+            )
         options.set_flags = {
             action.dest
             for action in self._actions
@@ -154,6 +162,19 @@ class CommandParser(argparse.ArgumentParser):
             or any(map(environment.get, variable_names(action)))
         }
         return options
+
+    def _has_arguments(self) -> bool:
+        """Return whether the command has arguments of its own, so that one more is hardly the name of the cluster."""
+        return any(
+            not action.option_strings and not isinstance(action.choices, Mapping) for action in self._actions
+        ) or any(parser._has_arguments() for parser in self._command_parsers())  # noqa: SLF001 - of the same class
+
+    def _check_name_flag(self, flags: Collection[str]) -> None:
+        """Refuse -n before its value is read as another argument."""
+        if self._action_of("-n") is None:
+            for flag in flags:
+                if place := place_of_name(flag, [*self.flags()]):
+                    self.error(f"unknown flag -n{place}", self.hint)
 
     def _without_bool_values(self, arguments: Sequence[str]) -> Iterator[str]:
         """Replace `--keep=true`, which Go's flags accept, by `--keep`, and drop `--keep=false`; refuse `-keep`."""
@@ -267,6 +288,12 @@ def suggestion(word: str, known_names: Iterable[str]) -> str:
     return f": did you mean {likely}?" if likely else ""
 
 
+def place_of_name(flag: str, known_names: Collection[str]) -> str:
+    """Return what to type instead of -n, which is the namespace where a command has one; "" for another flag."""
+    chooses_cluster = flag.startswith("-n") and "--name" in known_names
+    return ": a cluster is chosen with --name" if chooses_cluster else ""
+
+
 def _parse_value(action: argparse.Action, text: str) -> Any:
     if action.nargs == 0:
         return _parse_bool(text)
@@ -304,11 +331,15 @@ def _before_separator(arguments: Sequence[str]) -> Iterator[str]:
     return takewhile(lambda argument: argument != "--", arguments)
 
 
-def _unknown_problem(word: str, known_names: Sequence[str]) -> str:
+def _unknown_problem(word: str, known_names: Sequence[str], *, names_cluster: bool) -> str:
     name = word.partition("=")[0]
     if name[:1] in _DASHES:
         return f'unexpected argument "{word}": did you mean --{word.lstrip(_DASHES)}?'
     if name.startswith("-"):
+        if place := place_of_name(name, known_names):
+            return f"unknown flag -n{place}"
+        if name in known_names:
+            return f"{name} is a flag of another subcommand, or stands behind --, where there are no flags"
         return f"unknown flag {name}{suggestion(name, known_names)}"
-    names_cluster = "--name" in known_names and re.fullmatch(r"[a-z][a-z0-9-]*", word)
+    names_cluster = names_cluster and "--name" in known_names and re.fullmatch(NAME_PATTERN, word) is not None
     return f'unexpected argument "{word}"{f": did you mean --name={word}?" if names_cluster else ""}'

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from mockube.component_base.clock import Clock, Timer
 from mockube.component_base.printable import printable
 
-_ERASE: Final = "\r\x1b[K"
+ERASE: Final = "\r\x1b[K"
 _TICK: Final = 0.1
 
 
@@ -46,10 +46,10 @@ class Progress:
         if self._timer is not None:
             self._timer.cancel()
             self._timer, self._message = None, ""
-            self._write(_ERASE)
+            self._write(ERASE)
 
     def _draw(self) -> None:
-        self._write(f"{_ERASE}mockube: {self._message} ... {self._clock.monotonic() - self._began:.1f} s")
+        self._write(f"{ERASE}mockube: {self._message} ... {self._clock.monotonic() - self._began:.1f} s")
         self._timer = self._clock.call_later(_TICK, self._draw)
 
     def _write(self, text: str) -> None:

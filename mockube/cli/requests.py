@@ -13,6 +13,7 @@ from mockube.control_objects import REQUESTS
 
 from .output import table
 from .parsing import CommandParser
+from .shared_flags import spellings
 from .target import add_server_flags, convert_errors, server_access
 
 _CRITERIA: Final = {
@@ -29,7 +30,7 @@ def add_flags(parser: CommandParser) -> None:
     parser.epilog = "The same by kubectl: `kubectl get requests --field-selector user=…,code=409 -w`."
     add_server_flags(parser)
     for name, text in _CRITERIA.items():
-        parser.add_argument(f"--{name}", default="", metavar=name.upper(), help=f"{text} (all)")
+        parser.add_argument(*spellings(name), default="", metavar=name.upper(), help=f"{text} (all)")
     parser.add_argument(
         "-w", "--watch", action="store_true", help="print the requests that arrive from now on"
     )
@@ -55,7 +56,8 @@ async def _run(options: argparse.Namespace) -> None:
 def line_of(request: ReadOnlyTree) -> str:
     spec, status = request["spec"], request.get("status") or {}
     fault = f" fault={status['fault']}" if "fault" in status else ""
+    no_code = "cut" if status.get("isCut") else "---" if "seconds" in status else "..."
     return (
-        f"{spec['time'][11:23]} {status.get('code', '---' if 'seconds' in status else '...')} {spec.get('verb', '-')} {spec.get('uri', '-')} "
+        f"{spec['time'][11:23]} {status.get('code', no_code)} {spec.get('verb', '-')} {spec.get('uri', '-')} "
         f"({spec.get('user', '')}, {spec.get('agent', '')}){fault}"
     )

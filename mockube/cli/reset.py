@@ -13,20 +13,22 @@ from mockube.failure import Failure, TimedOut
 
 from .parsing import CommandParser
 from .progress import print_line
-from .shared_flags import add_name
+from .shared_flags import add_chosen_name, add_short_name
+from .target import chosen_name
 
 SECONDS: Final = 120.0
 
 
 def add_flags(parser: CommandParser) -> None:
-    add_name(parser)
+    add_chosen_name(parser)
+    add_short_name(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    cluster = named_cluster.find_cluster(options.name, os.environ)
+    cluster = named_cluster.find_cluster(chosen_name(options), os.environ)
     if cluster.state in {ClusterState.STOPPED, ClusterState.DEAD}:
         delete_objects(cluster.folder)
-        print_line(f'"{options.name}" is empty and stopped')
+        print_line(f'"{cluster.folder.name}" is empty and stopped')
         return 0
     folder, record, process = cluster.folder, named_cluster.ready_record(cluster), cluster.holder
     assert process is not None, "it runs"

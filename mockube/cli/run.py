@@ -55,11 +55,17 @@ def add_flags(parser: CommandParser) -> None:
         help="file with a KubeSchedulerConfiguration (the default profile)",
     )
     parser.add_argument(
+        "--history",
+        type=_read_history,
+        metavar="HISTORY",
+        help="how much past to keep: 1h, 9000, 64Mi or all",
+    )
+    parser.add_argument(
         "--report",
         type=Path,
         metavar="FILE",
         help="write what happened in the cluster to a file when the command has ended, whatever its exit code: a name with .html, .md or "
-        ".json; the cluster keeps all of its history for it (none)",
+        ".json; the cluster keeps all of its history for it, unless --history is set (none)",
     )
     parser.add_argument(
         "-v",
@@ -176,7 +182,15 @@ def _print_logs(folder: Path) -> None:
 
 
 def _history_flags(options: argparse.Namespace) -> Sequence[str]:
-    return () if options.report is None else ("--history=all",)
+    history = options.history or ("" if options.report is None else "all")
+    return (f"--history={history}",) if history else ()
+
+
+def _read_history(text: str) -> str:
+    from mockube.apiserver.config.history import read_history  # noqa: PLC0415 - most runs keep what is kept by default
+
+    read_history(text)
+    return text
 
 
 def _level_flags(options: argparse.Namespace) -> Sequence[str]:

@@ -4,7 +4,7 @@ import argparse
 from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mockube.apimachinery.schema import minors
 from mockube.component_base.flags import non_negative_int
@@ -21,6 +21,7 @@ from mockube.container_runtime.simulation_values import (
 )
 from mockube.failure import UsageError
 from mockube.kubelet.installation import MAX_CONTROL_PLANES
+from mockube.kubelet.node_pools import deprecated
 from mockube.kubelet.node_pools.flag import read_nodes
 from mockube.kubelet.node_pools.pool import NodePools
 from mockube.launch import DEFAULT_NODES, KUBEADM, MINIMAL, NAME, NODES, PACKS, PROFILES, LaunchOptions
@@ -36,10 +37,39 @@ START_TIMES: Final = 2
 """The lowest log level at which a command prints how long the start of its cluster takes."""
 
 
-def add_name(flags: CommandParser | FlagGroup, *, short: bool = True) -> None:
-    flags.add_argument(
-        *(["-n"] if short else []), "--name", default=NAME, help=f"the cluster's name ({NAME})"
+def add_name(flags: CommandParser | FlagGroup) -> None:
+    flags.add_argument("--name", default=NAME, help=f"the cluster's name ({NAME})")
+
+
+class _ShortName(argparse.Action):
+    """The action of `-n NAME`."""
+
+    def __call__(self, _parser: Any, options: argparse.Namespace, value: Any, flag: Any = None) -> None:
+        deprecated.report([str(flag)], f"--name={value}")
+        options.name = value
+
+
+def add_short_name(parser: CommandParser) -> None:
+    """Add -n for the cluster's name, to commands that had it in a release; in others -n is the namespace, or unknown."""
+    replacement = "use `--name` instead"
+    parser.add_deprecated(
+        "-n", str, metavar="NAME", replacement=replacement, action=_ShortName, default=argparse.SUPPRESS
     )
+
+
+def add_chosen_name(parser: CommandParser) -> None:
+    """Add the cluster's name to a command for which $KUBECONFIG chooses the cluster, too: see `chosen_name`."""
+    parser.add_argument("--name", help=f"the cluster's name (that of $KUBECONFIG, or {NAME})")
+
+
+def add_namespace(parser: CommandParser, help_text: str, default: str = "default") -> None:
+    """Add the namespace of an object. Its short flag is that of kubectl, and no command has another meaning of it."""
+    parser.add_argument(*spellings("namespace"), default=default, metavar="NAMESPACE", help=help_text)
+
+
+def spellings(name: str) -> Sequence[str]:
+    """Return the spellings of a flag that selects objects by a property."""
+    return ["-n", "--namespace"] if name == "namespace" else [f"--{name}"]
 
 
 def add_output(parser: CommandParser, *more: str) -> None:

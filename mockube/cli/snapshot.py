@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mockube.apiserver.config.settings import StorageOptions
-from mockube.client.kubeconfig import Access
+from mockube.client.kubeconfig import Access, read
 from mockube.clusters.named_cluster import running_cluster
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
+from mockube.component_base.counted import counted
 from mockube.component_base.flags import flags_of
 from mockube.failure import TimedOut, UsageError
 from mockube.launch import selected_controllers
 
 from .parsing import CommandParser
-from .target import add_server_flags, convert_errors, server_access
+from .shared_flags import add_short_name
+from .target import add_server_flags, convert_errors, find_target
 
 if TYPE_CHECKING:
     from mockube.snapshots.transfer import SnapshotLocation
@@ -50,6 +52,7 @@ def add_flags(parser: CommandParser) -> None:
             help="the snapshot: compressed lines of JSON, readable with zcat",
         )
         add_server_flags(command)
+        add_short_name(command)
         _add_store(command)
     save_parser.add_argument(
         "--snapshot", metavar="SNAPSHOT", help="save the content of this object of the kind Snapshot"
@@ -68,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 async def _save(options: argparse.Namespace) -> None:
     from mockube.snapshots.transfer import ServerLocation, write_snapshot  # noqa: PLC0415 - see _location
 
-    location = _location(options)
+    location, _ = _location(options)
     if options.snapshot is None:
         chunks = location.chunks()
     elif isinstance(location, ServerLocation):
@@ -76,26 +79,28 @@ async def _save(options: argparse.Namespace) -> None:
     else:
         raise UsageError("--snapshot needs a running server: a Snapshot is in its memory")
     snapshot = await write_snapshot(options.file, chunks)
-    print(f"{options.file}: {snapshot.count} objects at revision {snapshot.header.revision}")
+    print(
+        f"{options.file}: {counted(snapshot.count, 'object', 'objects')} at revision {snapshot.header.revision}"
+    )
 
 
 async def _restore(options: argparse.Namespace) -> None:
     from mockube.apiserver.snapshot_files import opened_snapshot  # noqa: PLC0415 - see _location
     from mockube.snapshots.transfer import ServerLocation  # noqa: PLC0415 - see _location
 
-    location = _location(options)
+    location, cluster = _location(options)
     async with opened_snapshot(options.file) as snapshot:
         await location.restore(snapshot, replace=options.replace)
-        if isinstance(location, ServerLocation) and options.kubeconfig is None:
-            await _wait_for_controllers(options, location.access)
-        print(f"{options.file}: {snapshot.count} objects restored")
+        if isinstance(location, ServerLocation) and cluster:
+            await _wait_for_controllers(cluster, location.access)
+        print(f"{options.file}: {counted(snapshot.count, 'object', 'objects')} restored")
 
 
-async def _wait_for_controllers(options: argparse.Namespace, access: Access) -> None:
+async def _wait_for_controllers(cluster: str, access: Access) -> None:
     """Wait until the controllers of a named cluster have created what the snapshot lacks and pods need."""
     from mockube.cluster_client import wait_for_pods  # noqa: PLC0415 - see _location
 
-    _, record = running_cluster(options.name, os.environ)
+    _, record = running_cluster(cluster, os.environ)
     async with open_client(access, RealClock()) as client:
         try:
             controllers = selected_controllers(record.flags)
@@ -110,8 +115,8 @@ _ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace], Coroutine[None, None
 }
 
 
-def _location(options: argparse.Namespace) -> "SnapshotLocation":
-    """Return where the snapshot is saved from or restored to, as the flags select it."""
+def _location(options: argparse.Namespace) -> "tuple[SnapshotLocation, str]":
+    """Return where the snapshot is saved from or restored to, as the flags select it, and the cluster of this machine or ""."""
     from mockube.apiserver.config.command_line import store_problem  # noqa: PLC0415 - as below
     from mockube.snapshots.transfer import (  # noqa: PLC0415 - it imports every kind of store, which help texts do not need
         EtcdLocation,
@@ -127,10 +132,11 @@ def _location(options: argparse.Namespace) -> "SnapshotLocation":
         flag = next(iter(flags)).replace("_", "-")
         raise UsageError(f"--{flag} needs --data-dir or --etcd-servers")
     if store.etcd_servers:
-        return EtcdLocation(settings=store, clock=clock)
+        return EtcdLocation(settings=store, clock=clock), ""
     if store.data_dir is not None:
-        return FolderLocation(path=store.data_dir, prefix=store.etcd_prefix, clock=clock)
-    return ServerLocation(access=server_access(options), clock=clock)
+        return FolderLocation(path=store.data_dir, prefix=store.etcd_prefix, clock=clock), ""
+    target = find_target(options)
+    return ServerLocation(access=read(target.kubeconfig), clock=clock), target.name
 
 
 def _add_store(parser: CommandParser) -> None:

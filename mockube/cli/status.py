@@ -10,16 +10,18 @@ from mockube.clusters.named_cluster import ClusterRecord, ClusterState, FoundClu
 
 from .output import Code, table
 from .parsing import CommandParser
-from .shared_flags import add_name, add_output
+from .shared_flags import add_chosen_name, add_output, add_short_name
+from .target import chosen_name
 
 
 def add_flags(parser: CommandParser) -> None:
-    add_name(parser)
+    add_chosen_name(parser)
+    add_short_name(parser)
     add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    cluster = find_cluster(options.name, os.environ)
+    cluster = find_cluster(chosen_name(options), os.environ)
     health = ClusterHealth() if cluster.state is ClusterState.STOPPED else check_health(cluster)
     if options.output == "json":
         print(msgspec.json.encode(_tree(cluster, health)).decode())

@@ -13,6 +13,7 @@ from mockube.client.resources import Resource
 from mockube.client.verbs import Client
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
+from mockube.component_base.counted import counted
 from mockube.control_objects import CONTROLLERS, FAULTS, MARKS, REQUESTS
 from mockube.history.all_changes import read_all_changes
 from mockube.trace_events import Recorded, trace
@@ -43,7 +44,8 @@ def run(options: argparse.Namespace) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     print_line(
-        f"{options.output} has {len(recorded.changes)} writes and {len(recorded.requests)} requests: open it at https://ui.perfetto.dev"
+        f"{options.output} has {counted(len(recorded.changes), 'write', 'writes')} and "
+        f"{counted(len(recorded.requests), 'request', 'requests')}: open it at https://ui.perfetto.dev"
     )
     return 0
 

@@ -7,12 +7,18 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from mockube import kubectl
-from mockube.clusters.named_cluster import ClusterState, cluster_folder, inspect_cluster, name_flag
+from mockube.clusters.named_cluster import (
+    ClusterState,
+    cluster_folder,
+    inspect_cluster,
+    name_flag,
+    running_names,
+)
 from mockube.component_base.suggestions import nearest
-from mockube.launch import NAME
 
 from .output import program_name
 from .parsing import suggestion
+from .target import chosen_name
 
 OTHER_NAMES: Final = {
     "start": "up",
@@ -28,6 +34,10 @@ OTHER_NAMES: Final = {
 """Our commands by the names that kind, minikube, docker and others have for them."""
 
 
+_MAX_NAMES: Final = 3
+"""How many running clusters are named."""
+
+
 def unknown_problem(
     options: argparse.Namespace, known_commands: Collection[str], environment: Mapping[str, str]
 ) -> str:
@@ -39,7 +49,8 @@ def unknown_problem(
     if words[0] in kubectl.RESOURCES:
         words = ["get", *words]
     if words[0] in kubectl.COMMANDS:
-        return _lines_to_type(getattr(options, "name", NAME), words, environment)
+        name = chosen_name(argparse.Namespace(name=getattr(options, "name", None)))
+        return _lines_to_type(name, words, environment)
     return f'unknown command "{words[0]}"{_suggestion(words[0], known_commands)} (see `mockube --help`)'
 
 
@@ -57,11 +68,18 @@ def _lines_to_type(name: str, words: Sequence[str], environment: Mapping[str, st
     flag, program = name_flag(name), program_name()
     with_mockube = f"  {program} kubectl{flag} {line}"
     if inspect_cluster(folder).state is not ClusterState.RUNNING:
+        running = running_names(folder.path.parent)
+        problem = f'"{name}" is not running' if running else "no cluster is running"
         lines = [
-            f'"{words[0]}" is a command of kubectl, and no cluster is running. Type',
+            f'"{words[0]}" is a command of kubectl, and {problem}. Type',
             f"  {program} up --detach{flag}",
             with_mockube,
         ]
+        for each in running[:_MAX_NAMES]:
+            lines += [
+                "or, for one that runs," if each == running[0] else "or",
+                f"  {program} kubectl --name={each} {line}",
+            ]
     else:
         lines = [
             f'"{words[0]}" is a command of kubectl. Type',

@@ -63,10 +63,12 @@ from .shared_flags import (
     add_cluster_flags,
     add_name,
     add_profile,
+    add_short_name,
     check_control_planes,
     check_networks,
     version_flags,
 )
+from .target import name_flag_here
 
 READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes}{elsewhere}:
 
@@ -153,6 +155,7 @@ def add_flags(parser: CommandParser) -> None:
     parser.add_pages(PAGES_HELP, SERVER_PAGE, MANAGER_PAGE, epilogs=epilogs)
     parser.spellings = {"--port": "--secure-port"}
     add_name(parser.group(CLUSTER))
+    add_short_name(parser)
     add_cluster_flags(parser.group(CLUSTER))
     add_profile(parser.group(CLUSTER), KUBEADM)
     _add_start_flags(parser)
@@ -398,16 +401,17 @@ def _data_dir(options: argparse.Namespace, folder: ClusterFolder) -> Path | None
 
 
 def ready_message(folder: ClusterFolder, record: ClusterRecord) -> str:
+    flag = name_flag_here(folder)
     notes = [
         _STORE_NOTES[record.store != named_cluster.MEMORY].format(store=record.store),
-        publishing.note(record.flags, f"{program_name()} url{named_cluster.name_flag(folder.name)}"),
+        publishing.note(record.flags, f"{program_name()} url{flag}"),
     ]
     if shutil.which(KUBECTL) is None:
         notes.insert(0, f"kubectl is not installed: {how_to_install()}.")
     return READY.format(
         version=record.version,
         nodes=_nodes_text(record),
-        kubectl=f"{program_name()} kubectl{named_cluster.name_flag(folder.name)}",
+        kubectl=f"{program_name()} kubectl{flag}",
         elsewhere="" if record.detached else ". In another shell",
         kubeconfig=shlex.quote(str(folder.kubeconfig)),
         notes="\n".join(notes),

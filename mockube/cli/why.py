@@ -13,12 +13,9 @@ from mockube.client.resources import Key
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.printable import printable
-from mockube.failure import Missing
-from mockube.objects.errors import EXPLAINED
 from mockube.objects.resource_names import ResourceNames
-from mockube.objects.targets import read_target
 
-from .log import add_namespace
+from .named_object import add_object, convert_name_errors, object_target
 from .output import table
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access
@@ -38,24 +35,19 @@ MAX_NODES: Final = 20
 
 def add_flags(parser: CommandParser) -> None:
     parser.epilog = "The same by kubectl: create an Explanation of control.mockube.dev/v1alpha1 with spec.object or spec.request."
-    parser.add_argument(
-        "object",
-        metavar="KIND/NAME",
-        help="the object, such as pod/web; request/NAME for a recorded request, request for the newest one that was refused",
+    add_object(
+        parser,
+        "the object, such as pod/web; request/NAME or request/AUDIT-ID for a recorded request, request for the newest one that was refused",
     )
-    add_namespace(parser)
     parser.add_argument(
         "-o", "--output", choices=_FORMATS, default="text", metavar="FORMAT", help="text, yaml or json (text)"
     )
-    add_server_flags(parser, short=False)
+    add_server_flags(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    with convert_errors():
-        try:
-            answer = asyncio.run(_explain(options))
-        except EXPLAINED as error:
-            raise Missing(str(error)) from error
+    with convert_errors(), convert_name_errors():
+        answer = asyncio.run(_explain(options))
     if options.output == "json":
         print(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
     elif options.output == "yaml":
@@ -74,9 +66,10 @@ def _yaml(answer: ReadOnlyTree) -> str:
 async def _explain(options: argparse.Namespace) -> ReadOnlyTree:
     word, _, name = options.object.partition("/")
     if word in _REQUEST_WORDS:
+        name = name or options.object_name
         async with open_client(server_access(options), RealClock()) as client:
             return await control_objects.explain(client, {"request": {"name": name} if name else {}})
-    target = read_target(options.object, None, options.namespace)
+    target = object_target(options)
     async with open_client(server_access(options), RealClock()) as client:
         row = (await ResourceNames(client).find(target.kind)).resource
         key = Key(target.namespace if row.namespaced else "", target.name)

@@ -111,13 +111,22 @@ def _events(access: Access, reason: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(messages))
 
 
+def _connection(access: Access) -> http.client.HTTPConnection:
+    url = urlsplit(access.server)
+    if url.scheme == "http":
+        return http.client.HTTPConnection(url.hostname or "", url.port, timeout=SECONDS)
+    context = ssl.create_default_context(cadata=access.authority.decode())
+    if access.insecure:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return http.client.HTTPSConnection(url.hostname or "", url.port, context=context, timeout=SECONDS)
+
+
 def get(access: Access, path: str, *, accept: str = "*/*") -> tuple[int, bytes]:
     """Send a request; return the status code and the body of its response."""
-    context = ssl.create_default_context(cadata=access.authority.decode())
-    url = urlsplit(access.server)
-    connection = http.client.HTTPSConnection(url.hostname or "", url.port, context=context, timeout=SECONDS)
+    connection = _connection(access)
+    headers = {"Authorization": f"Bearer {access.token}"} if access.token else {}
     try:
-        connection.request("GET", path, headers={"Authorization": f"Bearer {access.token}", "Accept": accept})
+        connection.request("GET", path, headers={**headers, "Accept": accept})
         response = connection.getresponse()
         return response.status, response.read()
     finally:

@@ -114,7 +114,10 @@ def cluster_folder(name: str, environment: Mapping[str, str]) -> ClusterFolder:
 
 def cluster_folders(environment: Mapping[str, str]) -> Sequence[ClusterFolder]:
     """Return the folders of all clusters, by name."""
-    folder = clusters_folder(environment)
+    return _folders_in(clusters_folder(environment))
+
+
+def _folders_in(folder: Path) -> Sequence[ClusterFolder]:
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return [ClusterFolder(name=name, path=folder / name) for name in names if _NAME.fullmatch(name)]
 
@@ -302,7 +305,7 @@ def find_cluster(name: str, environment: Mapping[str, str]) -> FoundCluster:
     """Return a cluster, running or not; raise Missing if it does not exist."""
     folder = cluster_folder(name, environment)
     if not folder.path.is_dir():
-        others = ", ".join(other.name for other in cluster_folders(environment))
+        others = ", ".join(_with_state(each) for each in cluster_folders(environment))
         hint = f"choose with --name: {others}" if others else f"`mockube up{name_flag(name)}` starts one"
         raise Missing(f'there is no cluster "{name}": {hint}')
     return inspect_cluster(folder)
@@ -320,8 +323,21 @@ def ready_record(cluster: FoundCluster) -> ClusterRecord:
         name = cluster.folder.name
         if cluster.state is ClusterState.STARTING:
             raise Missing(f'"{name}" is starting: try again')
-        raise Missing(f'"{name}" is not running: `mockube up{name_flag(name)}` starts it')
+        running = running_names(cluster.folder.path.parent)
+        hint = f", and --name chooses one that runs: {', '.join(running)}" if running else ""
+        raise Missing(f'"{name}" is not running: `mockube up{name_flag(name)}` starts it{hint}')
     return cluster.record
+
+
+def running_names(clusters: Path) -> Sequence[str]:
+    """Return the names of the clusters that run, in the folder of all clusters."""
+    found = [inspect_cluster(folder) for folder in _folders_in(clusters)]
+    return [each.folder.name for each in found if each.state is ClusterState.RUNNING]
+
+
+def _with_state(folder: ClusterFolder) -> str:
+    state = inspect_cluster(folder).state
+    return folder.name if state is ClusterState.RUNNING else f"{folder.name} ({state})"
 
 
 def name_flag(name: str) -> str:

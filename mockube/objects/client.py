@@ -35,6 +35,8 @@ ESTABLISH_SECONDS: Final = 10.0
 ESTABLISH_POLL_SECONDS: Final = 0.02
 MIN_SECONDS: Final = 0.1
 """The time for the last objects of a wait whose first ones took all of it: they may meet the condition already."""
+LATER_SECONDS: Final = 5.0
+"""A watch of a wait ends so long after it by itself: if both were due at once, aiohttp would take the end of the wait for its own timeout."""
 PREDICATE_SECONDS: Final = 0.5
 """The time after which a function is called again for an object that did not change."""
 RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
@@ -52,13 +54,17 @@ class ObjectClient:
         reports: Client | None = None,
         server_clock: Clock | None = None,
         clock: Clock | None = None,
+        names: ResourceNames | None = None,
     ) -> None:
-        """Create a client; `reports` sends the requests of discovery and of messages, which do not count as requests of the user."""
+        """Create a client; `reports` sends the requests of discovery and of messages, which do not count as requests of the user.
+
+        `names` are the resources of the server, if they are known.
+        """
         self._client = client
         self._reports = reports or client
         self._clock = clock or RealClock()
         self._server_clock = server_clock or self._clock
-        self._names = ResourceNames(self._reports)
+        self._names = names or ResourceNames(self._reports)
 
     # --- writes
 
@@ -228,7 +234,9 @@ class ObjectClient:
         wait = wait_report.WaitState(found.resource, key, condition, seconds)
         with suppress(TimeoutError):
             async with self._until(deadline):
-                watch = watch_objects(self._client, found.resource, key, clock=self._clock, seconds=seconds)
+                watch = watch_objects(
+                    self._client, found.resource, key, clock=self._clock, seconds=seconds + LATER_SECONDS
+                )
                 if condition.is_predicate:  # it may depend on other objects
                     watch = repeat_last(watch, PREDICATE_SECONDS)
                 async with aclosing(watch) as events:
@@ -251,7 +259,8 @@ class ObjectClient:
         with suppress(TimeoutError):
             async with self._until(deadline):
                 while (object_list := await self._client.list(found.resource, **options)).items:
-                    await self._wait_for_change(found.resource, key, object_list.resource_version, seconds)
+                    version = object_list.resource_version
+                    await self._wait_for_change(found.resource, key, version, seconds + LATER_SECONDS)
                 return
         last = await self._current(found.resource, key)
         if last is not None:

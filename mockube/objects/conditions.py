@@ -52,6 +52,8 @@ PHASES: Final[Mapping[GroupKind, Sequence[str]]] = {
     GroupKind("", "PersistentVolumeClaim"): ("Pending", "Bound", "Lost"),
     GroupKind("", "Pod"): ("Pending", "Running", "Succeeded", "Failed", "Unknown"),
 }
+_WITHOUT_CONDITIONS: Final = '"jsonpath={.metadata.labels.app}=web", or a function of the object'
+"""What can be awaited of any object."""
 _READY_REPLICAS: Final = {"DaemonSet": "numberReady", "StatefulSet": "readyReplicas"}
 
 
@@ -123,8 +125,12 @@ def check_condition(kind: GroupKind, condition: WaitCondition) -> None:
         return
     if not known:
         field = _READY_REPLICAS.get(kind.kind)
-        hint = f': wait for its pods, as "jsonpath={{.status.{field}}}=3"' if field else ""
-        raise InvalidValue(f"a {kind.kind} has no conditions{hint}")
+        hint = (
+            f'for its pods, as "jsonpath={{.status.{field}}}=3"'
+            if field
+            else f'for "create", {_WITHOUT_CONDITIONS}'
+        )
+        raise InvalidValue(f"a {kind.kind} has no conditions: wait {hint}")
     if candidate := nearest(condition.type, known):
         raise InvalidValue(f'a {kind.kind} has no condition "{condition.type}": did you mean "{candidate}"?')
 

@@ -18,7 +18,7 @@ from .exec import ExecOptions, ExecResult, read_command
 from .manifests import read_objects
 from .pods import LogOptions, PodClient
 from .port_forward import PortForward
-from .resource_names import check_kind
+from .resource_names import ResourceNames, check_kind
 from .trees import Objects
 
 T = TypeVar("T")
@@ -36,9 +36,12 @@ class ObjectRequests:
         reports: Client | None = None,
         server_clock: Clock | None = None,
         clock: Clock | None = None,
+        names: ResourceNames | None = None,
     ) -> None:
         """`clock` is that of the seconds which a method waits at most; the machine's by default."""
-        self._objects = ObjectClient(client, reports=reports, server_clock=server_clock, clock=clock)
+        self._objects = ObjectClient(
+            client, reports=reports, server_clock=server_clock, clock=clock, names=names
+        )
         self._pods = PodClient(client, self._objects, access)
 
     def apply(self, manifests: Any, namespace: Any) -> Work[Objects]:
@@ -138,6 +141,11 @@ def _split(values: Values, label: str) -> Values:
     first, second, third = values
     if second is None and third is None:
         raise InvalidType(f"the {label} is missing")
+    if third is None and targets.is_kind(first):
+        problem = f'"{first}" names no object, and {second!r} is read as the {label}'
+        raise InvalidValue(
+            f'{problem}: write the kind, the name and the {label}, or "KIND/NAME" and the {label}'
+        )
     return (first, None, second) if third is None else values
 
 

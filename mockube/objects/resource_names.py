@@ -24,6 +24,12 @@ class ResourceNames:
         self._versions: Mapping[str, Sequence[str]] = {}
         """The versions by group."""
 
+    def with_client(self, client: Client) -> "ResourceNames":
+        """Return the same resources for another client, as of a fork of the server."""
+        names = ResourceNames(client)
+        names._resources, names._versions = self._resources, self._versions
+        return names
+
     async def find(self, name: str) -> DiscoveredResource:
         """Return the resource of a name; raise KindNotServed if there is none."""
         if (found := find_resource(self._resources, name)) is None:

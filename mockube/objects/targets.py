@@ -37,15 +37,20 @@ def read_targets(target: Any, name: Any, namespace: Any) -> Targets:
         check_kind(target)
         check_name(name)
         return Targets([ObjectName(target, name, namespace)], is_single=True)
+    if is_kind(target):
+        raise InvalidValue(f'"{target}" names no object: write the kind and the name, or "KIND/NAME"')
     if isinstance(target, str) and not is_text(target) and not _is_path(target):
-        kind, slash, object_name = target.partition("/")
-        if not slash:
-            raise InvalidValue(f'"{target}" names no object: write the kind and the name, or "KIND/NAME"')
+        kind, _, object_name = target.partition("/")
         check_kind(kind)
         check_name(object_name)
         return Targets([ObjectName(kind, object_name, namespace)], is_single=True)
     names = [_object_name(tree, namespace) for tree in read_objects(target)]
     return Targets(names, is_single=len(names) == 1 and (isinstance(target, Mapping) or is_model(target)))
+
+
+def is_kind(target: Any) -> bool:
+    """Return whether a user named a kind, and no object of it."""
+    return isinstance(target, str) and "/" not in target and not is_text(target) and not _is_path(target)
 
 
 def read_target(target: Any, name: Any, namespace: Any) -> ObjectName:

@@ -19,6 +19,7 @@ from mockube.publisher.bindings import (
     Endpoint,
     PublishedPort,
     endpoint_of,
+    problem_of_client,
     published_ports,
 )
 
@@ -31,6 +32,8 @@ _KINDS: Final = {
 _NAME: Final = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?")
 _PATTERN: Final = re.compile(r"[][(){}*+.?|^$\\]")
 """What a path that is a pattern has."""
+_CLIENT: Final = "127.0.0.1"
+"""The address of clients on this machine."""
 _HTTPS_PORTS: Final = (443, 8443)
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -45,6 +48,8 @@ class PublishedUrl(Struct, frozen=True, kw_only=True):
     """The port of the object, and its name."""
     url: str
     note: str = ""
+    warning: str = ""
+    """Why nothing answers at the URL."""
 
     @property
     def name(self) -> str:
@@ -101,6 +106,7 @@ def service_urls(
             port=f"{port.name}/{port.port}" if port.name else str(port.port),
             url=url_of(found, uses_tls=is_secure) if isinstance(found, Endpoint) else "",
             note="" if is_found else str(found),
+            warning="" if port.node_port else problem_of_client(service, _CLIENT),
         )
 
 
@@ -166,11 +172,27 @@ def gateway_urls(
     if not (gateway.get("status") or {}).get("addresses"):
         yield _unserved(GATEWAY, gateway)
         return
+    unserved = _unserved_listeners(gateway)
     for listener in (gateway.get("spec") or {}).get("listeners") or ():
+        if problem := unserved.get(listener["name"]):
+            yield msgspec.structs.replace(
+                _unserved(GATEWAY, gateway), port=str(listener["port"]), note=f"{listener['name']}: {problem}"
+            )
+            continue
         is_secure = listener.get("protocol") == "HTTPS"
         if is_secure or (listener.get("protocol") == "HTTP" and not uses_tls):
             place = Place(listener.get("hostname") or "", "", uses_tls=is_secure)
             yield _http_url(GATEWAY, gateway, published, place)
+
+
+def _unserved_listeners(gateway: ReadOnlyTree) -> Mapping[str, str]:
+    """Return why listeners are not served, by their names."""
+    return {
+        status["name"]: condition.get("message") or condition.get("reason") or ""
+        for status in gateway["status"].get("listeners") or ()
+        for condition in status.get("conditions") or ()
+        if condition.get("type") == "Programmed" and condition.get("status") == "False"
+    }
 
 
 def _plain(path: str) -> str:

@@ -67,9 +67,8 @@ async def read_http(
     except NotFound:
         raise Missing(f'{resource.plural} "{key.name}" not found in namespace {key.namespace}') from None
     found = [*urls(tree, published, uses_tls=uses_tls)]
-    for each in found:
-        if not each.url:
-            raise NotYet(f'{kind} "{key.name}" has no address: {each.note}')
+    if found and not any(each.url for each in found):
+        raise NotYet(f'{kind} "{key.name}" has no address: {found[0].note}')
     return found
 
 

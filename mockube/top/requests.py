@@ -22,7 +22,9 @@ REMEMBERED: Final = "that the server remembers, as its clock is paused"
 RETRY_SECONDS: Final = 2.0
 """A watch is opened that often at most."""
 NO_RESPONSE: Final = 0
-"""The code of a request whose client left, or whose connection was cut."""
+"""The code of a request whose client left."""
+CUT: Final = -1
+"""The code of one whose connection a Fault has cut."""
 _REFUSALS: Final = (Unauthorized, Forbidden, NotFound)
 """Errors that stay."""
 
@@ -58,7 +60,7 @@ def request_of(tree: ReadOnlyTree) -> SentRequest | None:
         time=parse_micro_time(spec["time"]).timestamp(),
         client=spec.get("user") or "(nobody)",
         verb=spec.get("verb") or "-",
-        code=status.get("code", NO_RESPONSE),
+        code=status.get("code", CUT if status.get("isCut") else NO_RESPONSE),
         seconds=status["seconds"],
     )
 

@@ -10,7 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.printable import printable
 
 from .readings import Maybe, Node, Pods, Reading, Unreadable, Usage
-from .requests import LAST, NO_RESPONSE, ClientRequests
+from .requests import CUT, LAST, NO_RESPONSE, ClientRequests
 
 T = TypeVar("T")
 MIN_ROWS: Final = 2
@@ -178,10 +178,14 @@ def _seconds(seconds: float) -> str:
     return f"{seconds * 1000:.1f}ms" if seconds < 1 else f"{seconds:.2f}s"
 
 
+_CODES: Final = {NO_RESPONSE: "-", CUT: "cut"}
+
+
 def _of_requests(requests: Maybe[Sequence[ClientRequests]], span: str) -> Section:
     if isinstance(requests, Unreadable):
         return _problem("Requests", requests)
-    total, failed = (sum(each.count for each in requests if each.code >= least) for least in (0, _GOOD_CODE))
+    total = sum(each.count for each in requests)
+    failed = sum(each.count for each in requests if each.code >= _GOOD_CODE or each.code == CUT)
     return Section(
         heading=f"Requests {span}: {total}, of which {failed} failed",
         header=("CLIENT", "VERB", "CODE", "COUNT", "MEAN", "SLOWEST"),
@@ -189,7 +193,7 @@ def _of_requests(requests: Maybe[Sequence[ClientRequests]], span: str) -> Sectio
             (
                 each.client,
                 each.verb,
-                "-" if each.code == NO_RESPONSE else str(each.code),
+                _CODES.get(each.code, str(each.code)),
                 str(each.count),
                 "-" if each.mean is None else _seconds(each.mean),
                 "-" if each.slowest is None else _seconds(each.slowest),

@@ -1,5 +1,6 @@
 """The `mockube` command and the two server processes: output, exit codes and usage errors."""
 
+import argparse
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from mockube.cli.completion import SHELLS
 from mockube.cli.main import COMMANDS, main
+from mockube.cli.parsing import CommandParser
 from mockube.clusters.named_cluster import cluster_folder
 from tests.architecture.source import settings
 from tests.support.processes.commands import exit_code
@@ -102,6 +104,21 @@ def test_command_line_without_command_prints_the_first_commands(capsys):
         ),
         pytest.param(["--name=blue"], "no command (see `mockube --help`)", id="flag without a command"),
         pytest.param(
+            ["-n", "blue", "status"],
+            "unknown flag -n before the command: a cluster is chosen with --name (see `mockube --help`)",
+            id="short flag for the cluster before the command",
+        ),
+        pytest.param(
+            ["rewind", "-n", "blue"],
+            "unknown flag -n: a cluster is chosen with --name (see `mockube rewind --help`)",
+            id="short flag for the cluster",
+        ),
+        pytest.param(
+            ["fault", "list", "-n", "blue"],
+            "unknown flag -n: a cluster is chosen with --name (see `mockube fault --help`)",
+            id="short flag for the cluster in one of several subcommands",
+        ),
+        pytest.param(
             ["up", "--nodes=1000000"],
             "--nodes/--simulate-nodes: at most 15000 nodes can have addresses (see `mockube up --help`)",
             id="too many nodes",
@@ -169,7 +186,7 @@ def test_cluster_that_does_not_exist_is_not_found(arguments, capsys, tmp_path, m
     ("arguments", "code", "says"),
     [
         (["import", "nofile"], 1, "nofile: No such file or directory"),
-        (["nodes", "2", "--kubeconfig=nofile"], 1, "nofile: No such file or directory"),
+        (["nodes", "2", "--kubeconfig=nofile"], 3, "nofile: No such file or directory"),
         (["kubectl", "--kubeconfig=nofile", "get", "pods"], 3, "nofile: No such file or directory"),
         (["envtest", "file"], 2, "file is a file: name a folder"),
         (["run", "no-such-program"], 127, "no-such-program: command not found"),
@@ -247,6 +264,34 @@ def test_manager_without_server_address_fails_with_message():
     assert answer.returncode == 2
     assert answer.stdout == ""
     assert "no API server" in answer.stderr
+
+
+def test_short_flag_n_is_the_namespace_in_every_command():
+    actions = [action for command in COMMANDS.values() for action in all_actions(command)]
+    short = [action.option_strings for action in actions if "-n" in action.option_strings]
+    assert ["-n", "--namespace"] in short
+    assert all(spellings == ["-n", "--namespace"] for spellings in short)
+    assert all("-n" in action.option_strings for action in actions if "--namespace" in action.option_strings)
+
+
+def all_actions(command):
+    """Yield the flags and arguments of a command and of its subcommands."""
+    parsers = [CommandParser(prog=command.name)]
+    command.add_flags(parsers[0])
+    for parser in parsers:
+        parsers += parser._command_parsers()
+        yield from (action for action in parser._actions if action.help != argparse.SUPPRESS)
+
+
+@pytest.mark.parametrize("command", ["status", "down", "nodes"])
+def test_short_flag_for_the_cluster_is_deprecated_where_a_release_had_it(
+    command, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert exit_code([command, "-n", "nowhere"]) == 3
+    reported, problem = capsys.readouterr().err.splitlines()
+    assert reported == "Flag -n has been deprecated, use --name=nowhere instead"
+    assert 'there is no cluster "nowhere"' in problem
 
 
 @pytest.mark.parametrize("arguments", [["up", "--help"], ["up", "-h"], ["help", "up"]])

@@ -51,8 +51,12 @@ def add_program(folder, name, text=FAKE):
         ),
         pytest.param(["--help"], ["--help"], id="help"),
         pytest.param(["exec", "web", "--", "ls", "--a_b"], ["exec", "web", "--", "ls", "--a_b"], id="dashes"),
-        pytest.param(["--name=blue", "get", "cm"], ["get", "cm"], id="name of the cluster"),
-        pytest.param(["--name", "blue", "-v4", "get"], ["-v4", "get"], id="name without an equals sign"),
+        pytest.param(["--kubeconfig=/dev/null", "get", "cm"], ["get", "cm"], id="kubeconfig"),
+        pytest.param(
+            ["--kubeconfig", "/dev/null", "-v4", "get"],
+            ["-v4", "get"],
+            id="kubeconfig without an equals sign",
+        ),
         pytest.param([], [""], id="nothing"),
     ],
 )
@@ -181,6 +185,19 @@ def test_command_of_kubectl_gets_the_line_to_type(programs, capsys, arguments, c
         f'mockube: "{command}" is a command of kubectl, and no cluster is running. Type\n'
         f"  mockube {start}\n  mockube {line}\n"
     )
+
+
+def test_command_of_kubectl_names_the_clusters_that_run(programs, capsys):
+    async def run_beside_cluster():
+        folder = cluster_folder("blue", os.environ)
+        async with hold_lock(folder, RealClock()):
+            write_record(folder, ready())
+            return exit_code(["get", "pods"])
+
+    assert asyncio.run(run_beside_cluster()) == 2
+    complaint = capsys.readouterr().err
+    assert '"get" is a command of kubectl, and "default" is not running. Type\n' in complaint
+    assert "or, for one that runs,\n  mockube kubectl --name=blue get pods\n" in complaint
 
 
 def test_command_of_kubectl_gets_the_kubeconfig_of_the_cluster(programs, capsys):

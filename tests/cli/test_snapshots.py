@@ -68,7 +68,7 @@ def test_snapshot_is_saved_and_restored_to_file_folder_etcd_and_server(tmp_path,
     [
         pytest.param(["save", "{}/a.gz", "--data-dir", "{}/no"], 3, "no contains no store", id="no store"),
         pytest.param(["save", "{}/a.gz", "--name", "none"], 3, 'there is no cluster "none"', id="no cluster"),
-        pytest.param(["save", "{}/a.gz", "--kubeconfig", "{}/no"], 1, "No such file", id="no kubeconfig"),
+        pytest.param(["save", "{}/a.gz", "--kubeconfig", "{}/no"], 3, "No such file", id="no kubeconfig"),
         pytest.param(["restore", "{}/no", "--data-dir", "{}/d"], 1, "no: No such file", id="no file"),
         pytest.param(
             ["restore", "{}/text", "--data-dir", "{}/d"],

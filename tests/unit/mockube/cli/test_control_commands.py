@@ -7,14 +7,33 @@ import pytest
 from mockube.apimachinery.status import Details, NotFound, not_found
 from mockube.cli import clock, fault, fork, mark, requests
 from mockube.cli.parsing import CommandParser
+from mockube.client.discovery import DiscoveredResource
+from mockube.client.resources import row
 from mockube.control_objects import FORKS, MARKS, NoControl, object_of, post, rewind, selector, table_rows
-from mockube.failure import UsageError
+from mockube.failure import Missing, TimedOut, UsageError
+from mockube.objects.errors import KindNotServed
+from mockube.objects.resource_names import find_resource
 
 
 def read(module, *arguments):
     parser = CommandParser(prog="mockube x")
     module.add_flags(parser)
     return parser.read(arguments, {})
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        pytest.param({}, "...", id="in progress"),
+        pytest.param({"seconds": 0.1, "code": 409}, "409", id="ended"),
+        pytest.param({"seconds": 0.1}, "---", id="client left"),
+        pytest.param({"seconds": 0.1, "isCut": True}, "cut", id="connection cut"),
+    ],
+)
+def test_line_of_a_request_shows_its_code_or_why_it_has_none(status, code):
+    spec = {"time": "2026-01-01T00:00:00.000000Z", "verb": "get", "uri": "/x", "user": "bob", "agent": "a"}
+    line = requests.line_of({"spec": spec, "status": status})
+    assert line == f"00:00:00.000 {code} get /x (bob, a)"
 
 
 @pytest.mark.parametrize(
@@ -26,6 +45,8 @@ def read(module, *arguments):
             {"match": {"verbs": ["get", "list"], "name": "a"}, "stale": {}},
         ),
         (["--delay=2s", "--share=0.5"], {"match": {}, "share": 0.5, "delay": {"seconds": 2.0}}),
+        (["--verbs=create", "--repeat"], {"match": {"verbs": ["create"]}, "repeat": {}}),
+        (["--stale=2s"], {"match": {}, "stale": {"seconds": 2.0}}),
         (["--hold", "--drop=1m"], {"match": {}, "hold": {}, "drop": {"seconds": 60.0}}),
         (
             ["--cut=after", "--user=a", "--skip=1"],
@@ -110,21 +131,6 @@ def test_flags_describe_faults_of_leases_nodes_and_watches(flags, spec):
         (["advance", "90s"], {"seconds": 90.0}),
         (["until-idle"], {"seconds": 3600.0, "until": {"idle": True}}),
         (["until-idle", "--within=5m"], {"seconds": 300.0, "until": {"idle": True}}),
-        (
-            ["until", "Ready=False", "pods/a", "--namespace=shop"],
-            {
-                "seconds": 3600.0,
-                "until": {
-                    "condition": {
-                        "resource": "pods",
-                        "namespace": "shop",
-                        "name": "a",
-                        "type": "Ready",
-                        "status": "False",
-                    }
-                },
-            },
-        ),
     ],
 )
 def test_arguments_describe_an_advance(arguments, spec):
@@ -137,9 +143,9 @@ def test_days_are_refused_with_the_largest_unit(capsys):
     assert "the largest unit is h, so that 30 days are 720h" in capsys.readouterr().err
 
 
-def test_object_of_a_condition_needs_a_name():
-    with pytest.raises(UsageError, match="name the object"):
-        clock.advance_of(read(clock, "until", "Ready", "pods"))
+async def test_object_of_a_condition_needs_a_name():
+    with pytest.raises(UsageError, match='"pods" names no object'):
+        await clock._advance_until(Cluster(), read(clock, "until", "Ready", "pods"))
 
 
 class RefusingClient:
@@ -181,3 +187,94 @@ def test_path_of_a_fork_can_be_pasted(monkeypatch, capsys):
     monkeypatch.setattr(fork, "_fork", create_fork)
     assert fork.run(Namespace(new="copy")) == 0
     assert "  export KUBECONFIG='/my data/kubeconfig'\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "condition"),
+    [
+        (["Ready", "node/x"], {"resource": "nodes", "name": "x", "type": "Ready"}),
+        (["Ready", "no", "x", "-n", "a"], {"resource": "nodes", "name": "x", "type": "Ready"}),
+        (
+            ["Available=False", "deployment.apps/web", "-n", "a"],
+            {
+                "resource": "deployments.apps",
+                "namespace": "a",
+                "name": "web",
+                "type": "Available",
+                "status": "False",
+            },
+        ),
+    ],
+    ids=str,
+)
+async def test_kind_of_the_awaited_object_is_named_as_kubectl_takes_it(monkeypatch, arguments, condition):
+    client = Cluster()
+    monkeypatch.setattr(clock, "ResourceNames", Names)
+    answer = await clock._advance_until(client, read(clock, "until", *arguments))
+    assert answer == "12:00"
+    assert client.advances == [{"seconds": 3600.0, "until": {"condition": condition}}]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "says"),
+    [
+        (None, 'and nodes "x" not found'),
+        ([], "and it has no condition Ready"),
+        ([{"type": "Ready", "status": "False"}], "and Ready is False"),
+    ],
+)
+async def test_advance_that_ends_without_the_condition_says_what_there_is(monkeypatch, conditions, says):
+    monkeypatch.setattr(clock, "ResourceNames", Names)
+    client = Cluster(is_reached=False, conditions=conditions)
+    with pytest.raises(TimedOut, match=f"^not reached within 5 seconds of the cluster: it is 12:00, {says}$"):
+        await clock._advance_until(client, read(clock, "until", "Ready", "node/x", "--within=5s"))
+
+
+async def test_unknown_kind_of_the_awaited_object_is_missing(monkeypatch):
+    monkeypatch.setattr(clock, "ResourceNames", Names)
+    with pytest.raises(Missing, match='resource type "moon"'):
+        await clock._advance_until(Cluster(), read(clock, "until", "Ready", "moon/x"))
+
+
+class Names:
+    """The resources of a server with nodes and Deployments."""
+
+    def __init__(self, _client):
+        pass
+
+    async def find(self, name):
+        if (found := find_resource(RESOURCES, name)) is None:
+            raise KindNotServed(f'the server doesn\'t have a resource type "{name}"')
+        return found
+
+
+RESOURCES = [
+    DiscoveredResource(
+        resource=resource, verbs=frozenset(), subresources=frozenset(), singular=singular, short_names=short
+    )
+    for resource, singular, short in (
+        (row("v1", "nodes", "Node", namespaced=False), "node", ("no",)),
+        (row("apps/v1", "deployments", "Deployment"), "deployment", ("deploy",)),
+    )
+]
+
+
+class Cluster:
+    """A client of a server whose clock reaches what it is asked for, or not, and whose only object has these conditions."""
+
+    def __init__(self, *, is_reached=True, conditions=None):
+        self.advances = []
+        self._status = {"time": "12:00", "isReached": is_reached}
+        self._conditions = conditions
+
+    def with_timeout(self, _seconds):
+        return self
+
+    async def create(self, _resource, tree, **_):
+        self.advances.append(tree["spec"])
+        return {"status": self._status}
+
+    async def get(self, resource, key):
+        if self._conditions is None:
+            raise not_found(resource.group_resource, key.name)
+        return {"status": {"conditions": self._conditions}}

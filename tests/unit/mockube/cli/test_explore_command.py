@@ -4,10 +4,11 @@ import orjson
 import pytest
 
 from mockube.cli import explore
+from mockube.exploration.explorer import LearningProgress, PlanProgress
 from mockube.exploration.findings import OperatorFinding, read_finding
 from mockube.exploration.judgements import OperatorProblem
-from mockube.exploration.plan_run import RunOutcome
 from mockube.exploration.plans import UNDISTURBED
+from mockube.exploration.run_outcome import RunOutcome
 from mockube.exploration.trace import Trace
 from tests.support.instant_clock import InstantClock
 
@@ -30,6 +31,7 @@ def test_finding_stays_when_the_exploration_is_interrupted(tmp_path, monkeypatch
         command=["--", "true"],
         output=tmp_path,
         replay=None,
+        tests="pytest",
         **dict.fromkeys(("budget", "plans", "seed", "jobs", "patience"), 0),
     )
     with pytest.raises(KeyboardInterrupt):
@@ -57,3 +59,25 @@ def test_replay_succeeds_only_if_the_plan_took_place(fields, finding, code, text
     printed = capsys.readouterr().out
     assert printed.startswith(text)
     assert ("nothing is wrong" in printed) == (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("progress", "at_terminal", "elsewhere"),
+    [
+        pytest.param(LearningProgress(done=2, total=5), "\r\x1b[K2 of 5 undisturbed runs", "", id="learning"),
+        pytest.param(
+            LearningProgress(done=5, total=5, writes=6, seconds=1.25),
+            "\r\x1b[Kmockube: 6 writes were learned from undisturbed runs, in 1.2 s\n",
+            "mockube: 6 writes were learned from undisturbed runs, in 1.2 s\n",
+            id="learned",
+        ),
+        pytest.param(
+            PlanProgress(done=7, total=200, findings=1), "\r\x1b[K7 of 200 plans, 1 findings", "", id="plans"
+        ),
+    ],
+)
+def test_progress_is_one_line_at_a_terminal(progress, at_terminal, elsewhere, capsys, monkeypatch):
+    for is_terminal, text in ((True, at_terminal), (False, elsewhere)):
+        monkeypatch.setattr("sys.stderr.isatty", lambda is_terminal=is_terminal: is_terminal)
+        explore.print_progress(progress)
+        assert capsys.readouterr().err == text

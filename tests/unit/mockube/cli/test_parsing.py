@@ -119,6 +119,14 @@ def test_flags_of_subcommands_read_environment_variables():
     assert "--far" in parser.flags()
 
 
+def test_flag_before_the_command_is_not_replaced_by_the_default_of_a_subcommand():
+    parser = CommandParser(prog="mockube try")
+    parser.add_subparsers(dest="what").add_parser("save").add_argument("--name", default="default")
+    given = argparse.Namespace(name="blue")
+    assert parser.read(["save"], {}, given).name == "blue"
+    assert parser.read(["save", "--name=red"], {}, given).name == "red"
+
+
 def test_arguments_after_dashes_are_not_parsed():
     parser = CommandParser(prog="mockube try")
     parser.add_argument("--data-dir")

@@ -48,7 +48,7 @@ def test_kinds_that_the_user_may_not_list_are_missing_in_the_file_and_named(run,
     assert capsys.readouterr().err.splitlines() == [
         "mockube: the trace has no controllers: not yours",
         "mockube: the trace has no marks: not yours",
-        f"mockube: {path} has 0 writes and 1 requests: open it at https://ui.perfetto.dev",
+        f"mockube: {path} has 0 writes and 1 request: open it at https://ui.perfetto.dev",
     ]
 
 
