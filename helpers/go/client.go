@@ -57,11 +57,17 @@ func newClient(access access) (*client, error) {
 func (c *client) close() { c.http.CloseIdleConnections() }
 
 func (c *client) do(method, path string, in, out any) error {
+	_, err := c.send(method, path, in, out)
+	return err
+}
+
+// send returns the headers of the response, too.
+func (c *client) send(method, path string, in, out any) (http.Header, error) {
 	var body io.Reader
 	if in != nil {
 		encoded, err := json.Marshal(in)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		body = bytes.NewReader(encoded)
 	}
@@ -73,7 +79,7 @@ func (c *client) do(method, path string, in, out any) error {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, c.access.server+path, body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("Authorization", "Bearer "+c.access.token)
@@ -83,20 +89,20 @@ func (c *client) do(method, path string, in, out any) error {
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if response.StatusCode >= http.StatusBadRequest {
-		return statusError(response.StatusCode, content)
+		return nil, statusError(response.StatusCode, content)
 	}
 	if out == nil {
-		return nil
+		return response.Header, nil
 	}
-	return json.Unmarshal(content, out)
+	return response.Header, json.Unmarshal(content, out)
 }
 
 // stream begins to read a response that goes on.

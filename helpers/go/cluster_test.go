@@ -68,6 +68,15 @@ func TestFaultRefusesRequestsAndCountsThem(t *testing.T) {
 	}
 }
 
+func TestMisspeltSelectorsAreErrors(t *testing.T) {
+	for resource, selector := range map[string]string{"requests": "verb=updat", "changes": "kind=Podd"} {
+		_, err := find[Request](shared, resource, []string{selector})
+		if err == nil || !strings.Contains(err.Error(), `did you mean "`) {
+			t.Errorf("%s of %s: %v", selector, resource, err)
+		}
+	}
+}
+
 func TestFaultEndsWithTheTest(t *testing.T) {
 	spec := FaultSpec{Match: Match{Path: "/version"}, Cut: &Cut{When: "before"}}
 	t.Run("with a fault", func(t *testing.T) {
@@ -239,6 +248,12 @@ func TestMissingProgramIsReported(t *testing.T) {
 	t.Setenv("MOCKUBE", "/no/such/program")
 	if _, err := New(); err == nil || !strings.Contains(err.Error(), "MOCKUBE") {
 		t.Error(err)
+	}
+}
+
+func TestEmptyPathOfAKubeconfigIsRefused(t *testing.T) {
+	if _, err := Connect(""); err == nil || !strings.Contains(err.Error(), "is KUBECONFIG set?") {
+		t.Fatal(err)
 	}
 }
 

@@ -2,8 +2,10 @@ package mockube
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +47,22 @@ func find[T any](c *Cluster, resource string, selectors []string) (list[T], erro
 	if len(selectors) > 0 {
 		path += "?fieldSelector=" + url.QueryEscape(strings.Join(selectors, ","))
 	}
-	return found, c.client.do(http.MethodGet, path, nil, &found)
+	header, err := c.client.send(http.MethodGet, path, nil, &found)
+	for _, warning := range header.Values("Warning") {
+		if text := warningText(warning); err == nil && strings.HasPrefix(text, "field selector ") {
+			err = fmt.Errorf("%s: %s", resource, text) // a misspelt kind would let a test pass for no reason
+		}
+	}
+	return found, err
+}
+
+// warningText returns the text of a header such as 299 - "no kind".
+func warningText(header string) string {
+	text := strings.TrimPrefix(header, "299 - ")
+	if unquoted, err := strconv.Unquote(text); err == nil {
+		return unquoted
+	}
+	return text
 }
 
 // --- faults
@@ -63,6 +80,7 @@ type FaultSpec struct {
 	Delay   *Delay   `json:"delay,omitempty"`
 	Cut     *Cut     `json:"cut,omitempty"`
 	Refuse  *Refuse  `json:"refuse,omitempty"`
+	Repeat  *Repeat  `json:"repeat,omitempty"`
 	Steal   *Steal   `json:"steal,omitempty"`
 	Stale   *Stale   `json:"stale,omitempty"`
 	Hold    *Hold    `json:"hold,omitempty"`
@@ -111,27 +129,41 @@ type Refuse struct {
 	RetryAfter int    `json:"retryAfter,omitempty"`
 }
 
+// Repeat executes the request twice, as if its client had sent it again.
+type Repeat struct{}
+
 // Steal lets another candidate take the Lease that the request is for.
 type Steal struct {
 	Holder  string `json:"holder,omitempty"`
 	Seconds int    `json:"seconds,omitempty"`
 }
 
-// Stale lets gets and lists read the store as it was at a revision; at the newest one of now if it is 0.
+// Stale lets gets and lists read the store as it was at a revision, or some seconds ago; at the newest revision of now if both are 0.
 type Stale struct {
-	Revision int64 `json:"revision,omitempty"`
+	Revision int64   `json:"revision,omitempty"`
+	Seconds  float64 `json:"seconds,omitempty"`
+}
+
+// FromEvent selects the event of a watch with which an effect begins, after the first Skip events that match.
+type FromEvent struct {
+	Types     []string `json:"types,omitempty"`
+	Namespace *string  `json:"namespace,omitempty"`
+	Name      string   `json:"name,omitempty"`
+	Skip      int      `json:"skip,omitempty"`
 }
 
 // Hold holds the events of watches back: for a time, until the user of the watch has written, or until the fault is removed.
 type Hold struct {
-	Seconds    float64 `json:"seconds,omitempty"`
-	UntilWrite bool    `json:"untilWrite,omitempty"`
+	Seconds    float64    `json:"seconds,omitempty"`
+	UntilWrite bool       `json:"untilWrite,omitempty"`
+	FromEvent  *FromEvent `json:"fromEvent,omitempty"`
 }
 
 // Drop loses the changes of objects for watches: for a time, until the user of the watch has written, or until the fault is removed.
 type Drop struct {
-	Seconds    float64 `json:"seconds,omitempty"`
-	UntilWrite bool    `json:"untilWrite,omitempty"`
+	Seconds    float64    `json:"seconds,omitempty"`
+	UntilWrite bool       `json:"untilWrite,omitempty"`
+	FromEvent  *FromEvent `json:"fromEvent,omitempty"`
 }
 
 // Respond returns a response, and does not execute the request.
@@ -219,6 +251,8 @@ type Request struct {
 		Bytes    int64   `json:"bytes"`
 		Revision int64   `json:"revision"`
 		Fault    string  `json:"fault"`
+		// IsCut is whether that Fault cut the connection; in place of a response, if there is no code.
+		IsCut bool `json:"isCut"`
 	} `json:"status"`
 }
 
@@ -296,9 +330,10 @@ func (c *Cluster) Mark(tb testing.TB, name string) *Mark {
 	return mark
 }
 
-// Changes returns the changes after the mark that meet the field selectors.
+// Changes returns the changes after the mark that meet the field selectors. It fails if the history of the server begins later.
 func (m *Mark) Changes(tb testing.TB, selectors ...string) []Change {
 	tb.Helper()
+	must(tb, m.cluster.client.do(http.MethodGet, "/mockube/at/"+m.Metadata.Name+"/version", nil, nil))
 	return changesAfter(m.cluster.Changes(tb, selectors...), m.Spec.Revision)
 }
 

@@ -2,6 +2,7 @@ package mockube
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -16,6 +17,9 @@ type access struct {
 
 // readKubeconfig reads a kubeconfig that mockube wrote: it has one cluster and one user, and one field in each line.
 func readKubeconfig(path string) (access, error) {
+	if path == "" {
+		return access{}, errors.New("the path of the kubeconfig is empty: is KUBECONFIG set? `mockube kubeconfig --path` prints that of `mockube up`")
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return access{}, err

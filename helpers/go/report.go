@@ -49,7 +49,7 @@ func (c *Cluster) now() (moment, error) {
 	if err != nil {
 		return moment{}, err
 	}
-	requests, err := find[Request](c, "requests", []string{"verb=none"})
+	requests, err := find[Request](c, "requests", []string{"code=0"})
 	return moment{version(requests.Metadata), version(events.Metadata)}, err
 }
 
@@ -102,6 +102,8 @@ func requestLine(request Request) string {
 	code := "..."
 	if request.Status.Code != 0 {
 		code = strconv.Itoa(request.Status.Code)
+	} else if request.Status.IsCut {
+		code = "cut"
 	}
 	line := fmt.Sprintf("%s %s %s %s (%s, %s)", request.Spec.Time.Format("15:04:05.000"), code, request.Spec.Verb, request.Spec.URI,
 		request.Spec.User, request.Spec.Agent)

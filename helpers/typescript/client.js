@@ -21,6 +21,8 @@ export class StatusError extends Error {
  * @param {string} path
  */
 export function readKubeconfig(path) {
+  if (!path)
+    throw new Error("the path of the kubeconfig is empty: is KUBECONFIG set? `mockube kubeconfig --path` prints that of `mockube up`");
   const text = readFileSync(path, "utf8");
   const [server, authority, token] = ["server", "certificate-authority-data", "token"].map((name) => {
     const found = [...text.matchAll(new RegExp(`^\\s*${name}: "?([^"\\s]+)"?\\s*$`, "gm"))];
@@ -63,6 +65,26 @@ export class Client {
    * @returns {Promise<any>}
    */
   async send(method, path, body) {
+    return (await this.#send(method, path, body)).object;
+  }
+
+  /**
+   * Returns a list. A warning about its selector is an error: a misspelt kind would let a test pass for no reason.
+   * @param {string} path
+   * @returns {Promise<any>}
+   */
+  async find(path) {
+    const { object, warning } = await this.#send("GET", path);
+    if (warning.includes('299 - "field selector ')) throw new Error(warning.replace(/^299 - "(.*)"$/, "$1").replaceAll('\\"', '"'));
+    return object;
+  }
+
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {object} [body]
+   */
+  async #send(method, path, body) {
     /** @type {Record<string, string>} */
     const headers = {
       accept: "application/json",
@@ -72,9 +94,9 @@ export class Client {
     if (body !== undefined) {
       headers["content-type"] = method === "PATCH" ? "application/merge-patch+json" : "application/json";
     }
-    const { code, text } = await this.#exchange(method, path, headers, body === undefined ? "" : JSON.stringify(body));
+    const { code, text, warning } = await this.#exchange(method, path, headers, body === undefined ? "" : JSON.stringify(body));
     if (code >= 400) throw statusError(code, text);
-    return text ? JSON.parse(text) : undefined;
+    return { object: text ? JSON.parse(text) : undefined, warning };
   }
 
   /**
@@ -110,7 +132,7 @@ export class Client {
    * @param {string} path
    * @param {Record<string, string>} headers
    * @param {string} body
-   * @returns {Promise<{ code: number, text: string }>}
+   * @returns {Promise<{ code: number, text: string, warning: string }>}
    */
   #exchange(method, path, headers, body) {
     const timeout = path === advancePath ? advanceMilliseconds : this.milliseconds;
@@ -119,7 +141,7 @@ export class Client {
         let text = "";
         response.setEncoding("utf8");
         response.on("data", (chunk) => (text += chunk));
-        response.on("end", () => resolve({ code: response.statusCode ?? 0, text }));
+        response.on("end", () => resolve({ code: response.statusCode ?? 0, text, warning: String(response.headers.warning ?? "") }));
         response.on("error", reject);
       });
       sent.on("timeout", () => sent.destroy(new Error(`${method} ${path}: no answer in ${timeout / 1000} seconds`)));

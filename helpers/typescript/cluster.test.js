@@ -39,6 +39,11 @@ test("a fault refuses requests and counts them", () =>
     );
   }));
 
+test("misspelt selectors are errors", async () => {
+  await assert.rejects(cluster.requests("verb=updat"), /did you mean "update"/);
+  await assert.rejects(cluster.changes("kind=Podd"), /did you mean "Pod"/);
+});
+
 test("a fault ends with its test", async () => {
   await cluster.run(async () => {
     await cluster.fault({ match: { path: "/version" }, cut: { when: "before" } });
@@ -177,4 +182,5 @@ test("a kubeconfig of another program is refused", async () => {
   const path = join(await mkdtemp(join(tmpdir(), "mockube-")), "kubeconfig");
   writeFileSync(path, "server: https://127.0.0.1\n");
   assert.throws(() => connect(path), /certificate-authority-data/);
+  for (const none of ["", undefined]) assert.throws(() => connect(/** @type {string} */ (none)), /is KUBECONFIG set\?/);
 });

@@ -128,20 +128,30 @@ export interface FaultSpec {
   cut?: { when: "before" | "after" };
   /** The request is not executed, and gets an error. */
   refuse?: { status: number; reason?: string; message?: string; retryAfter?: number };
+  /** The request is executed twice, as if its client had sent it again. */
+  repeat?: object;
   /** Another candidate takes the Lease that the request is for. */
   steal?: { holder?: string; seconds?: number };
-  /** Gets and lists read the store as it was at a revision, by default the newest one of now. */
-  stale?: { revision?: number };
+  /** Gets and lists read the store as it was at a revision, by default the newest one of now, or some seconds ago. */
+  stale?: { revision?: number; seconds?: number };
   /** The events of watches are held back: for a time, until the user of the watch has written, or until the fault is removed. */
-  hold?: { seconds?: number; untilWrite?: boolean };
+  hold?: { seconds?: number; untilWrite?: boolean; fromEvent?: FromEvent };
   /** The changes of objects are lost for watches: for a time, until their user has written, or until the fault is removed. */
-  drop?: { seconds?: number; untilWrite?: boolean };
+  drop?: { seconds?: number; untilWrite?: boolean; fromEvent?: FromEvent };
   /** The request is not executed, and gets this response. */
   respond?: { status?: number; body: object };
   /** The request is executed, and its response is changed. */
   change?: { mergePatch: object };
   /** The simulated node that match.node names is cut off. It has no other criteria, counts and effects. */
   partition?: object;
+}
+
+/** The event of a watch with which an effect begins, after the first `skip` events that match. */
+export interface FromEvent {
+  types?: ("ADDED" | "MODIFIED" | "DELETED")[];
+  namespace?: string;
+  name?: string;
+  skip?: number;
 }
 
 export interface Fault {
@@ -183,7 +193,7 @@ export interface Request {
     auditID?: string;
     bytes?: number;
   };
-  status?: { code?: number; seconds?: number; bytes?: number; revision?: number; fault?: string };
+  status?: { code?: number; seconds?: number; bytes?: number; revision?: number; fault?: string; /** Whether that Fault cut the connection. */ isCut?: boolean };
 }
 
 /** A write to the store. */

@@ -155,8 +155,10 @@ export class Cluster {
     return {
       name,
       revision,
-      changes: async (/** @type {string[]} */ ...selectors) =>
-        (await this.changes(...selectors)).filter((change) => change.spec.revision > revision),
+      changes: async (/** @type {string[]} */ ...selectors) => {
+        await this.request("GET", `/mockube/at/${name}/version`); // it fails if the history of the server begins later
+        return (await this.changes(...selectors)).filter((change) => change.spec.revision > revision);
+      },
     };
   }
 
@@ -212,13 +214,13 @@ export class Cluster {
    */
   #find(resource, selectors) {
     const query = selectors.length ? `?fieldSelector=${encodeURIComponent(selectors.join(","))}` : "";
-    return this.request("GET", `${group}/${resource}${query}`);
+    return this.#client.find(`${group}/${resource}${query}`);
   }
 
   /** Returns the newest versions of requests, and of everything else. */
   async #moment() {
     const revision = version(await this.request("GET", "/api/v1/events"));
-    return { request: version(await this.#find("requests", ["verb=none"])), revision };
+    return { request: version(await this.#find("requests", ["code=0"])), revision };
   }
 
   /** @param {{ request: number, revision: number }} began */

@@ -43,7 +43,7 @@ function section(title, lines) {
 /** @param {Request} request */
 function requestLine({ spec, status }) {
   const fault = status?.fault ? ` fault=${status.fault}` : "";
-  return `${time(spec.time)} ${status?.code ?? "..."} ${spec.verb} ${spec.uri} (${spec.user}, ${spec.agent})${fault}`;
+  return `${time(spec.time)} ${status?.code ?? (status?.isCut ? "cut" : "...")} ${spec.verb} ${spec.uri} (${spec.user}, ${spec.agent})${fault}`;
 }
 
 /** @param {any} event */

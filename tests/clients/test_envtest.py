@@ -38,7 +38,7 @@ def test_operator_with_all_webhook_kinds_runs_unmodified(suite, tmp_path, flags)
     assert steps == ["start", "convert", "default", "validate", "reconcile"]
 
 
-@pytest.fixture(scope="module", params=["go.mod", "oldest.mod"])
+@pytest.fixture(scope="module", params=["go.mod", pytest.param("oldest.mod", marks=pytest.mark.release)])
 def suite_with_controllers(request, tmp_path_factory):
     """A suite with the newest and the oldest version of controller-runtime that the guide names."""
     target = tmp_path_factory.mktemp("controllers") / "suite"

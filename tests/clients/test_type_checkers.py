@@ -41,10 +41,12 @@ def check(folder, *command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.release
 def test_mypy_accepts_program(folder):
     check(folder, sys.executable, "-m", "mypy", "--strict", PROGRAM.name)
 
 
+@pytest.mark.release
 def test_pyright_accepts_program(folder):
     (folder / "pyrightconfig.json").write_bytes(orjson.dumps(PYRIGHT_SETTINGS))
     fetch(folder, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", PYRIGHT)

@@ -11,6 +11,7 @@ from tools.packages import ROOT
 EXAMPLE = ROOT / "examples/client-go"
 
 
+@pytest.mark.release
 @pytest.mark.timeout(go_programs.BUILD_SECONDS + 120)
 def test_go_example_passes(tmp_path):
     program = go_programs.build_test(EXAMPLE, tmp_path / "heal.test")

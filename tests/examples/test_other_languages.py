@@ -32,6 +32,7 @@ def run_with_cluster(folder, *command):
     return done.stdout
 
 
+@pytest.mark.release
 def test_javascript_example_passes(tmp_path):
     folder = copy_example("javascript", tmp_path)
     fetch(folder, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
@@ -40,6 +41,7 @@ def test_javascript_example_passes(tmp_path):
     assert "# fail 0" in output
 
 
+@pytest.mark.release
 def test_java_example_passes(tmp_path):
     folder = copy_example("java", tmp_path)
     fetch(folder, "mvn", "-q", "-B", "-ntp", "test-compile")

@@ -60,6 +60,26 @@ final class Client {
 
     /** Returns the object of the response, which has no fields if it is empty. */
     Tree send(String method, String path, Object body) {
+        return tree(respond(method, path, body));
+    }
+
+    /** Returns a list. A warning about its selector is an error: a misspelt kind would let a test pass for no reason. */
+    Tree find(String path) {
+        HttpResponse<String> response = respond("GET", path, null);
+        for (String warning : response.headers().allValues("Warning")) {
+            String text = warning.replaceFirst("^299 - \"(.*)\"$", "$1").replace("\\\"", "\"");
+            if (text.startsWith("field selector ")) {
+                throw new IllegalArgumentException(text);
+            }
+        }
+        return tree(response);
+    }
+
+    private static Tree tree(HttpResponse<String> response) {
+        return response.body().isBlank() ? Tree.EMPTY : Tree.parse(response.body());
+    }
+
+    private HttpResponse<String> respond(String method, String path, Object body) {
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(access.server() + path))
                 .timeout(path.equals(Cluster.ADVANCE) ? ADVANCE_TIME : time)
                 .header("Accept", "application/json")
@@ -73,7 +93,7 @@ final class Client {
         if (response.statusCode() >= 400) {
             throw statusException(response.statusCode(), response.body());
         }
-        return response.body().isBlank() ? Tree.EMPTY : Tree.parse(response.body());
+        return response;
     }
 
     /** Returns the body of a response that goes on. */

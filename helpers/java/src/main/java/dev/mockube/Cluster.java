@@ -198,7 +198,7 @@ public final class Cluster implements AutoCloseable {
         String query = selectors.length == 0
                 ? ""
                 : "?fieldSelector=" + URLEncoder.encode(String.join(",", selectors), StandardCharsets.UTF_8);
-        return request("GET", GROUP + "/" + resource + query, null);
+        return client.find(GROUP + "/" + resource + query);
     }
 
     private void setClock(Map<String, ?> spec) {

@@ -12,6 +12,10 @@ import java.util.regex.Pattern;
 /** A kubeconfig that mockube wrote: it has one cluster and one user, and one field in each line. */
 record Kubeconfig(String server, byte[] caCertificate, String token) {
     static Kubeconfig read(Path path) {
+        if (path == null || path.toString().isEmpty()) {
+            throw new IllegalArgumentException("the path of the kubeconfig is empty: is KUBECONFIG set? "
+                    + "`mockube kubeconfig --path` prints that of `mockube up`");
+        }
         try {
             String text = Files.readString(path);
             byte[] authority = Base64.getDecoder().decode(field(path, text, "certificate-authority-data"));

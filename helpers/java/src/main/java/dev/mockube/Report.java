@@ -18,7 +18,7 @@ final class Report {
     Report(Cluster cluster) {
         this.cluster = cluster;
         this.revision = version(cluster.request("GET", "/api/v1/events", null));
-        this.request = version(cluster.find("requests", "verb=none"));
+        this.request = version(cluster.find("requests", "code=0"));
     }
 
     /** Returns a resource version as a number; later ones are larger. */
@@ -54,7 +54,8 @@ final class Report {
     }
 
     private static String line(Request request) {
-        String code = request.code() == 0 ? "..." : String.valueOf(request.code());
+        String noCode = request.isCut() ? "cut" : "...";
+        String code = request.code() == 0 ? noCode : String.valueOf(request.code());
         String fault = request.fault().isEmpty() ? "" : " fault=" + request.fault();
         return String.format(
                 "%s %s %s %s (%s, %s)%s",

@@ -2,7 +2,7 @@ package dev.mockube;
 
 import java.time.Instant;
 
-/** A request that was sent to the server. Its code is 0 while it is in progress. */
+/** A request that was sent to the server. Its code is 0 while it is in progress, and if a Fault cut its connection. */
 public record Request(
         long version,
         Instant time,
@@ -17,7 +17,8 @@ public record Request(
         String uri,
         int code,
         long revision,
-        String fault) {
+        String fault,
+        boolean isCut) {
 
     static Request of(Tree tree) {
         Tree spec = tree.tree("spec");
@@ -36,6 +37,7 @@ public record Request(
                 spec.text("uri"),
                 (int) status.number("code"),
                 status.number("revision"),
-                status.text("fault"));
+                status.text("fault"),
+                Boolean.TRUE.equals(status.get("isCut")));
     }
 }

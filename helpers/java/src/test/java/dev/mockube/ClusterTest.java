@@ -37,6 +37,7 @@ class ClusterTest {
         assertEquals("ServiceUnavailable", error.reason());
         create(cluster, "refused");
         assertEquals(1, fault.hits());
+        assertThrows(IllegalArgumentException.class, () -> cluster.changes("kind=Podd"));
         List<Request> refused = cluster.requests("fault=" + fault.name());
         assertEquals(List.of(503), refused.stream().map(Request::code).toList());
         assertEquals("create", refused.get(0).verb());
@@ -203,5 +204,13 @@ class ClusterTest {
         Path path = Files.writeString(folder.resolve("kubeconfig"), "server: https://127.0.0.1\n");
         RuntimeException error = assertThrows(RuntimeException.class, () -> Cluster.connect(path));
         assertTrue(error.getMessage().contains("certificate-authority-data"), error.getMessage());
+    }
+
+    @Test
+    void emptyPathOfAKubeconfigIsRefused() {
+        for (Path path : new Path[] {null, Path.of("")}) {
+            RuntimeException error = assertThrows(IllegalArgumentException.class, () -> Cluster.connect(path));
+            assertTrue(error.getMessage().contains("is KUBECONFIG set?"), error.getMessage());
+        }
     }
 }
