@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.counted import counted
 from mockube.component_base.printable import printable
 
 _BACKTICKS: Final = re.compile("`+")
@@ -39,8 +40,9 @@ def _lines(summary: ReadOnlyTree) -> Iterator[str]:
     revision = f", revision {summary['revision']}" if "revision" in summary else ""
     time = f", {summary['time']}" if "time" in summary else ""
     yield (
-        f"Kubernetes {summary['kubernetes']}{revision}{time}: {counts['objects']} objects, "
-        f"{counts['notHealthy']} not healthy, {counts['changes']} changes, {counts['requests']} requests, {counts['events']} events."
+        f"Kubernetes {summary['kubernetes']}{revision}{time}: {counted(counts['objects'], 'object', 'objects')}, "
+        f"{counts['notHealthy']} not healthy, {counted(counts['changes'], 'change', 'changes')}, "
+        f"{counted(counts['requests'], 'request', 'requests')}, {counted(counts['events'], 'event', 'events')}."
     )
     yield from _problems(summary.get("problems", ()))
     yield from _refusals(summary.get("refused", ()))
@@ -86,7 +88,7 @@ def _refusals(refused: Sequence[ReadOnlyTree]) -> Iterator[str]:
     for each in refused:
         times = f", {each['count']} times" if each["count"] > 1 else ""
         fault = f", by the fault {_code(each['fault'])}" if each.get("fault") else ""
-        yield f"- {each['code']} {_code(each['verb'] + ' ' + each.get('uri', ''))} of {_code(each.get('user', 'nobody'))}{times}{fault}: {_text(each.get('cause') or each.get('message', ''))}"
+        yield f"- {each.get('code', 'cut')} {_code(each['verb'] + ' ' + each.get('uri', ''))} of {_code(each.get('user', 'nobody'))}{times}{fault}: {_text(each.get('cause') or each.get('message', ''))}"
         yield from (f"  - {_remedy(remedy)}" for remedy in each.get("remedies", ()))
         if each.get("command"):
             yield f"  - {_code(each['command'])}"

@@ -6,6 +6,7 @@ of the cluster are, they run nothing.
 
 import base64
 import gzip
+from collections.abc import Mapping
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -18,7 +19,7 @@ from mockube.apimachinery.tree import Tree
 from .authors import is_component, is_component_client
 from .bundle import bundle
 from .markdown import markdown_of
-from .recording import Recording
+from .recording import RecordedRun, Recording
 from .summary import fitted, summarize
 from .thinning import thinned
 from .writes import Writes
@@ -29,6 +30,7 @@ MAX_BYTES: Final = 8_000_000
 """The largest one of a run with `MANY_CHANGES`."""
 MANY_CHANGES: Final = 100_000
 _ENTRY: Final = "report/page/main.js"
+_COMPARISON_ENTRY: Final = "report/page/comparison.js"
 _REPLACED: Final = {"ui/api.js": "report/page/recorded.js"}
 _STYLES: Final = ("ui/style.css", "report/page/report.css")
 _COMPRESSION: Final = 6
@@ -62,14 +64,30 @@ _PAGE: Final = """\
 
 def page_of(recording: Recording) -> str:
     """Return the page of a recording, of limited size."""
-    script = _safe(bundle(_read, _ENTRY, _REPLACED))
-    style = "".join(map(_read, _STYLES))
     writes = Writes(recording.changes)
     summary = summarize(recording, writes=writes)
-    text = escape(fitted(recording, markdown_of, writes=writes))
-    title = escape(summary.get("title", "A cluster of mockube"))
-    frame = sum(len(part.encode()) for part in (script, style, text, title, _PAGE)) + _ROOM
-    data = data_of(recording, summary)
+    frame = _Frame(
+        entry=_ENTRY,
+        title=summary.get("title", "A cluster of mockube"),
+        text=fitted(recording, markdown_of, writes=writes),
+    )
+    _, packed = _fitted_data(recording, summary, max_bytes(len(recording.changes)) - frame.size)
+    return frame.page(packed)
+
+
+def comparison_page(title: str, text: str, recorded: Mapping[str, RecordedRun]) -> str:
+    """Return the page that compares several runs, by their names, of limited size."""
+    frame = _Frame(entry=_COMPARISON_ENTRY, title=title, text=text)
+    data_bytes = max_bytes(sum(len(run.recording.changes) for run in recorded.values())) - frame.size
+    runs: list[Tree] = []
+    for name, run in recorded.items():
+        data, _ = _fitted_data(run.recording, summarize(run.recording), data_bytes // len(recorded))
+        runs.append({"name": name, "revisions": run.revisions, **data})
+    return frame.page(_packed({"text": text, "runs": runs}))
+
+
+def _fitted_data(recording: Recording, summary: Tree, size: int) -> tuple[Tree, str]:
+    """Return what the page shows of a recording, with notes of what is left out so that it is not larger, and the same packed."""
     packed = ""
 
     def size_of(some: Tree) -> int:
@@ -77,21 +95,35 @@ def page_of(recording: Recording) -> str:
         packed = _packed(some)
         return len(packed)
 
-    data, notes = thinned(data, size_of, max_bytes(len(recording.changes)) - frame)
+    data, notes = thinned(data_of(recording, summary), size_of, size)
     if notes:
-        packed = _packed(
-            {**data, "summary": {**data["summary"], "notes": [*summary.get("notes", ()), *notes]}}
+        data = {**data, "summary": {**data["summary"], "notes": [*summary.get("notes", ()), *notes]}}
+        packed = _packed(data)
+    return data, packed
+
+
+class _Frame:
+    """A page without its data. `text` is what it shows where scripts do not run."""
+
+    def __init__(self, *, entry: str, title: str, text: str) -> None:
+        self._script = _safe(bundle(_read, entry, _REPLACED))
+        self._style = "".join(map(_read, _STYLES))
+        self._title, self._text = escape(title), escape(text)
+        parts = (self._script, self._style, self._title, self._text, _PAGE)
+        self.size = sum(len(part.encode()) for part in parts) + _ROOM
+        """The bytes of the page, but for its data."""
+
+    def page(self, data: str) -> str:
+        return _PAGE.format(
+            policy=_policy(self._script, self._style),
+            title=self._title,
+            icon=base64.b64encode(_read(_ICON).encode()).decode(),
+            licences=_LICENCES,
+            style=self._style,
+            text=self._text,
+            data=data,
+            script=self._script,
         )
-    return _PAGE.format(
-        policy=_policy(script, style),
-        title=title,
-        icon=base64.b64encode(_read(_ICON).encode()).decode(),
-        licences=_LICENCES,
-        style=style,
-        text=text,
-        data=packed,
-        script=script,
-    )
 
 
 def max_bytes(changes: int) -> int:

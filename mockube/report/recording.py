@@ -81,3 +81,11 @@ class Recording(Struct, frozen=True, kw_only=True):
     subject: Subject = NO_SUBJECT
     notes: Sequence[str] = ()
     """What is not in the report, and why."""
+
+
+class RecordedRun(Struct, frozen=True, kw_only=True):
+    """A recording that is compared with others."""
+
+    recording: Recording
+    revisions: Sequence[int]
+    """The changes that the comparison shows: not those before the run, and no routine."""

@@ -33,7 +33,7 @@ def refusals(requests: Sequence[ReadOnlyTree]) -> Sequence[Refusal]:
             continue
         spec, status = request["spec"], request["status"]
         fields = ("user", "verb", "group", "resource", "subresource", "namespace")
-        key = (*map(spec.get, fields), status["code"], status.get("message"), status.get("fault"))
+        key = (*map(spec.get, fields), status.get("code"), status.get("message"), status.get("fault"))
         before = found.pop(key, None)
         refusal = Refusal(name=meta.name(request), request=request)
         found[key] = refusal if before is None else replace(refusal, count=before.count + 1)
@@ -43,6 +43,8 @@ def refusals(requests: Sequence[ReadOnlyTree]) -> Sequence[Refusal]:
 def _is_refused(request: ReadOnlyTree) -> bool:
     status = request.get("status") or {}
     code = status.get("code") or 0
+    if status.get("isCut"):
+        return True
     if code < _ERRORS_FROM:
         return False
     if status.get("fault"):

@@ -272,7 +272,7 @@ class _Summarizer:
             "agent": spec.get("agent", ""),
             "verb": spec.get("verb", "-"),
             "uri": spec.get("uri", ""),
-            "code": status["code"],
+            "code": status.get("code", ""),
             "message": status.get("message", ""),
             "fault": status.get("fault", ""),
             "count": refusal.count,

@@ -1,5 +1,5 @@
 // The Changes of a cluster in columns: when, what, by whom; and the states that objects went through.
-import { CONTROL, get } from "./api.js";
+import { CONTROL, get, watch } from "./api.js";
 import { inOrderOfInterest, rankHues, stateOf } from "./health.js";
 import { keyOf } from "./objects.js";
 import { patched } from "./trees.js";
@@ -48,7 +48,9 @@ class ClusterClock {
 }
 
 export class History {
-  constructor() {
+  /** `server` answers; that of the page, unless there are several. */
+  constructor(server = { get, watch }) {
+    this.server = server;
     this.clock = new ClusterClock();
     this.clear();
     this.listeners = new Set();

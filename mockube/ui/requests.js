@@ -5,7 +5,8 @@ const MAX = 20_000;
 const RETRY_MS = 2000;
 
 export class Requests {
-  constructor() {
+  constructor(server = { get, watch }) {
+    this.server = server;
     this.items = [];
     this.byName = new Map();
     this.listeners = new Set();
@@ -21,7 +22,7 @@ export class Requests {
     const { signal } = this.abort;
     while (!signal.aborted) {
       try {
-        const listed = await get(`${CONTROL}/requests`, { signal });
+        const listed = await this.server.get(`${CONTROL}/requests`, { signal });
         this.items = [];
         this.byName.clear();
         for (const each of listed.items) this.put(each);
@@ -40,7 +41,7 @@ export class Requests {
 
   async follow(version, signal) {
     for (;;) {
-      for await (const events of watch(`${CONTROL}/requests?watch=1&resourceVersion=${version}`, signal)) {
+      for await (const events of this.server.watch(`${CONTROL}/requests?watch=1&resourceVersion=${version}`, signal)) {
         for (const { type, object } of events) {
           version = object.metadata.resourceVersion;
           if (type === "ADDED" || type === "MODIFIED") this.put(object);
@@ -54,7 +55,7 @@ export class Requests {
     const item = {
       time: Date.parse(spec.time), user: spec.user ?? "", agent: spec.agent ?? "", verb: spec.verb, resource: spec.resource ?? "",
       group: spec.group ?? "", subresource: spec.subresource ?? "", namespace: spec.namespace ?? "", name: spec.name ?? "", uri: spec.uri,
-      code: status?.code ?? 0, seconds: status?.seconds ?? 0, isEnded: status?.seconds !== undefined, fault: status?.fault ?? "",
+      code: status?.code ?? 0, seconds: status?.seconds ?? 0, isEnded: status?.seconds !== undefined, fault: status?.fault ?? "", isCut: status?.isCut ?? false,
     };
     const old = this.byName.get(metadata.name);
     if (old) {

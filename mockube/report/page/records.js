@@ -1,6 +1,7 @@
 // Requests, events and logs as lists.
 import { timeText } from "../../ui/health.js";
 import { html, useState } from "../../ui/html.js";
+import { timeOfEvent } from "./past.js";
 import { isFound, ObjectLink, shortTime } from "./summary.js";
 
 const ROWS = 300;
@@ -38,7 +39,7 @@ function RequestTarget({ request, recording, change }) {
 
 export function Events({ recording, filter, change }) {
   const chosen = recording.events.map((event) => ({
-    time: event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp, type: event.type, reason: event.reason, message: event.message, count: event.count ?? 1,
+    time: timeOfEvent(event), type: event.type, reason: event.reason, message: event.message, count: event.count ?? 1,
     source: event.source?.component || event.reportingComponent || "", apiVersion: event.involvedObject?.apiVersion ?? "", kind: event.involvedObject?.kind ?? "", name: event.involvedObject?.name ?? "", namespace: event.involvedObject?.namespace ?? "",
   })).filter((each) => isFound(each, filter)).reverse();
   const [rows, more] = useRows(chosen);

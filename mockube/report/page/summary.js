@@ -1,9 +1,11 @@
 // Summary: what is not healthy and why, who wrote last, what was refused.
 import { causeLevel, causeText, Facts } from "../../ui/explanation.js";
 import { shortUser, timeText } from "../../ui/health.js";
-import { html } from "../../ui/html.js";
+import { html, useMemo } from "../../ui/html.js";
+import { summaryAt } from "./past.js";
 
 const OPEN = 1;
+const MOMENT_NOTE = "This is the chosen moment. Causes were explained at the end of the run: they are here for what has not changed since; others have the state that they had.";
 
 /** Return whether a part of the summary has a text anywhere, and is in a namespace. */
 export function isFound(part, { text, namespace }) {
@@ -20,8 +22,11 @@ export function ObjectLink({ subject, objectKey, go, tab }) {
 
 export const shortTime = (time) => (time ? timeText(Date.parse(time)) : "");
 
-export function Summary({ recording, filter, change, moment }) {
-  const { summary } = recording;
+export function Summary({ recording, objects, live, history, filter, change, moment }) {
+  const isReading = Boolean(moment) && objects === live;
+  const isPast = Boolean(moment) && !isReading;
+  const past = useMemo(() => isPast && summaryAt(recording, objects, live, Number(moment), history.timeOf(Number(moment))), [objects, objects.version, moment]);
+  const summary = past ? { ...recording.summary, ...past } : recording.summary;
   const go = (select, tab = "why") => change({ select, tab });
   const selected = (name) => (summary[name] ?? []).filter((part) => isFound(part, filter));
   const problems = selected("problems");
@@ -30,15 +35,15 @@ export function Summary({ recording, filter, change, moment }) {
     <div class="summary" tabindex="0" role="group" aria-label="Summary">
       <div class="about">
         <h2>${summary.title || "A cluster of mockube"}</h2>
-        ${summary.result && html`<p class="cause bad">${summary.result}</p>`}
-        ${summary.message && html`<pre class="log">${summary.message}</pre>`}
-        ${moment && html`<p class="notice" role="status">The summary is of the end of the run; the other views show the chosen moment.</p>`}
-        <p class="muted">Kubernetes ${summary.kubernetes}${summary.time ? ` at ${summary.time}` : summary.revision ? ` at revision ${summary.revision}` : ""}: ${counts.objects} objects, ${counts.notHealthy} not healthy,${" "}
+        ${!isPast && summary.result && html`<p class="cause bad">${summary.result}</p>`}
+        ${!isPast && summary.message && html`<pre class="log">${summary.message}</pre>`}
+        ${moment && html`<p class="notice" role="status">${isReading ? "The moment is read." : MOMENT_NOTE}</p>`}
+        <p class="muted">Kubernetes ${summary.kubernetes}${placeText(summary, isPast && moment)}: ${counts.objects} objects, ${counts.notHealthy} not healthy,${" "}
           ${counts.changes} changes, ${counts.requests} requests, ${counts.events} events.</p>
       </div>
       <div class="columns">
         <section aria-label="Not healthy"><h3>Not healthy, and why</h3>
-          ${problems.length === 0 && html`<p class="muted">${summary.problems ? "None matches." : "All objects are healthy."}</p>`}
+          ${problems.length === 0 && html`<p class="muted">${summary.problems?.length ? "None matches." : "All objects are healthy."}</p>`}
           ${problems.map((problem, index) => html`<${Problem} key=${problem.key} problem=${problem} isOpen=${index < OPEN} go=${go} />`)}
         </section>
         <section aria-label="Last writes"><h3>Who wrote last</h3><${Authors} authors=${summary.authors ?? []} filter=${filter} go=${go} /></section>
@@ -48,6 +53,11 @@ export function Summary({ recording, filter, change, moment }) {
       <${Controls} summary=${summary} />
       ${summary.notes && html`<section aria-label="Left out"><h3>What is left out</h3><ul class="events">${summary.notes.map((note) => html`<li>${note}</li>`)}</ul></section>`}
     </div>`;
+}
+
+function placeText({ time, revision }, moment) {
+  if (moment) return ` at revision ${moment}`;
+  return time ? ` at ${time}` : revision ? ` at revision ${revision}` : "";
 }
 
 function Problem({ problem, isOpen, go }) {
@@ -78,7 +88,7 @@ export function WriteList({ writes, go, showsAuthor }) {
 function Authors({ authors, filter, go }) {
   const isNamed = ({ author }) => filter.text && author.toLowerCase().includes(filter.text);
   const chosen = authors.map((each) => ({ ...each, last: each.last.filter((write) => isFound(write, isNamed(each) ? { ...filter, text: "" } : filter)) })).filter(({ last }) => last.length);
-  if (!chosen.length) return html`<p class="muted">None matches.</p>`;
+  if (!chosen.length) return html`<p class="muted">${authors.length ? "None matches." : "No write is known."}</p>`;
   return chosen.map((each) => html`
     <details class="author" open=${!each.isComponent || Boolean(filter.text)} key=${each.author}>
       <summary><b>${each.author}</b> <span class="muted">${each.writes} ${each.writes === 1 ? "write" : "writes"}${each.isComponent ? ", a part of the control plane" : ""}</span></summary>

@@ -12,8 +12,10 @@ const ROWS = 15;
 const BY = {
   client: (item) => shortUser(item.user || "nobody"),
   verb: (item) => item.verb,
-  code: (item) => (item.code ? String(item.code) : item.isEnded ? "no response" : "in progress"),
+  code: (item) => (item.code ? String(item.code) : item.isCut ? "cut" : item.isEnded ? "no response" : "in progress"),
 };
+
+const isFailed = (item) => item.code >= 400 || item.isCut;
 
 /** Return what each client did, the busiest first. */
 function clientsOf(items) {
@@ -25,7 +27,7 @@ function clientsOf(items) {
     client.requests += 1;
     if (WRITES.has(item.verb)) client.writes += 1;
     if (item.code === 409) client.conflicts += 1;
-    else if (item.code >= 400) client.refused += 1;
+    else if (isFailed(item)) client.refused += 1;
     if (LONG.has(item.verb) || !item.isEnded) continue;
     client.timed += 1;
     client.seconds += item.seconds;
@@ -54,7 +56,7 @@ export function Activity({ filter, history, moment }) {
     && (!filter.namespace || item.namespace === filter.namespace)
     && (!filter.text || `${item.user} ${item.resource} ${item.name} ${item.agent}`.toLowerCase().includes(filter.text)));
   const slowest = items.filter((item) => !LONG.has(item.verb) && item.isEnded).sort((a, b) => b.seconds - a.seconds).slice(0, ROWS);
-  const failed = items.filter((item) => item.code >= 400).slice(-ROWS).reverse();
+  const failed = items.filter(isFailed).slice(-ROWS).reverse();
   const clients = clientsOf(items);
   return html`
     <div class="bar">
@@ -81,7 +83,7 @@ function Table({ title, items }) {
       ${items.length === 0 ? html`<p class="muted">None.</p>` : html`<${Scrolled}><table>
         <thead><tr><th>Time</th><th>User</th><th>Verb</th><th>Request</th><th class="number">Code</th><th class="number">Took</th></tr></thead>
         <tbody>${items.map((item) => html`<tr><td>${timeText(item.time)}</td><td>${shortUser(item.user || "nobody")}</td><td>${item.verb}</td><td><code>${item.uri}</code>${item.fault ? html` <span class="problem">fault ${item.fault}</span>` : null}</td>
-          <td class=${`number ${item.code >= 400 ? "problem" : ""}`}>${item.code || "none"}</td><td class="number">${milliseconds(item.seconds)}</td></tr>`)}</tbody></table><//>`}
+          <td class=${`number ${isFailed(item) ? "problem" : ""}`}>${BY.code(item)}</td><td class="number">${milliseconds(item.seconds)}</td></tr>`)}</tbody></table><//>`}
     </div>`;
 }
 

@@ -12,6 +12,9 @@ export const HIDDEN = new Set([
 ]);
 const FIRST = ["UnitedDeployment", "Deployment", "StatefulSet", "CloneSet", "DaemonSet", "CronJob", "Job", "ReplicaSet", "Pod", "Service", "Node"];
 const ROW = 28;
+/** Of a narrow page, whose names have two lines. */
+const NARROW_ROW = 44;
+const NARROW_WIDTH = 600;
 const OPEN_LIMIT = 12;
 
 const LARGE = 2000;
@@ -68,20 +71,21 @@ export function ObjectTree({ objects, filter, select, selectedKey, moment, histo
   const [toggled, setToggled] = useState(() => new Set());
   const [showsAll, setShowsAll] = useState(false);
   const [top, setTop] = useState(0);
-  const [height, setHeight] = useState(600);
+  const [{ height, isNarrow }, setSize] = useState({ height: 600, isNarrow: false });
+  const rowHeight = isNarrow ? NARROW_ROW : ROW;
   const list = useRef(null);
   const [focus, setFocus] = useState("");
   const tick = objects.byKey.size > LARGE ? Math.floor(performance.now() / SORT_MS) : objects.version; // many objects change all the time
   const rows = useMemo(() => rowsOf(objects, filter, showsAll, toggled), [objects, tick, filter.namespace, filter.text, showsAll, toggled]);
   useEffect(() => {
     if (!list.current) return undefined;
-    const observer = new ResizeObserver(() => setHeight(list.current?.clientHeight ?? 600));
+    const observer = new ResizeObserver(() => setSize({ height: list.current?.clientHeight ?? 600, isNarrow: (list.current?.clientWidth ?? NARROW_WIDTH) < NARROW_WIDTH }));
     observer.observe(list.current);
     return () => observer.disconnect();
   }, []);
   const now = history.timeOf(Number(moment));
-  const first = Math.max(0, Math.floor(top / ROW) - 10);
-  const last = Math.min(rows.length, Math.ceil((top + height) / ROW) + 10);
+  const first = Math.max(0, Math.floor(top / rowHeight) - 10);
+  const last = Math.min(rows.length, Math.ceil((top + height) / rowHeight) + 10);
   const toggle = (key) => {
     const next = new Set(toggled);
     if (!next.delete(key)) next.add(key);
@@ -94,9 +98,9 @@ export function ObjectTree({ objects, filter, select, selectedKey, moment, histo
     const moveTo = (target) => {
       if (!target) return;
       setFocus(target.entry.key);
-      const position = rows.indexOf(target) * ROW;
+      const position = rows.indexOf(target) * rowHeight;
       if (position < list.current.scrollTop) list.current.scrollTop = position;
-      if (position > list.current.scrollTop + height - 2 * ROW) list.current.scrollTop = position - height + 2 * ROW;
+      if (position > list.current.scrollTop + height - 2 * rowHeight) list.current.scrollTop = position - height + 2 * rowHeight;
     };
     const actions = {
       ArrowDown: () => moveTo(focus ? items[index + 1] : row),
@@ -118,26 +122,26 @@ export function ObjectTree({ objects, filter, select, selectedKey, moment, histo
       <label><input type="checkbox" checked=${showsAll} onChange=${(event) => setShowsAll(event.target.checked)} /> all kinds</label>
       <span class="muted">${count.toLocaleString("en")} of ${objects.byKey.size.toLocaleString("en")} objects</span>
     </div>
-    <div class="tree" role="tree" tabindex="0" aria-label="Objects by owner" ref=${list} aria-activedescendant=${focus ? `row-${focus}` : undefined}
+    <div class=${`tree ${isNarrow ? "narrow" : ""}`} role="tree" tabindex="0" aria-label="Objects by owner" ref=${list} aria-activedescendant=${focus ? `row-${focus}` : undefined}
          onScroll=${(event) => setTop(event.target.scrollTop)} onKeyDown=${onKeyDown}>
-      <div role="none" style=${{ height: `${rows.length * ROW}px`, position: "relative" }}>
+      <div role="none" style=${{ height: `${rows.length * rowHeight}px`, position: "relative" }}>
         ${rows.slice(first, last).map((row, offset) => row.heading !== undefined
-          ? html`<div key=${`heading ${row.heading}`} class="heading" role="none" style=${{ top: `${(first + offset) * ROW}px` }}>${row.heading}</div>`
-          : html`<${Row} key=${row.entry.key} row=${row} top=${(first + offset) * ROW} now=${now} isSelected=${row.entry.key === selectedKey}
-                         isFocused=${row.entry.key === focus} select=${select} toggle=${toggle} />`)}
+          ? html`<div key=${`heading ${row.heading}`} class="heading" role="none" style=${{ top: `${(first + offset) * rowHeight}px` }}>${row.heading}</div>`
+          : html`<${Row} key=${row.entry.key} row=${row} top=${(first + offset) * rowHeight} now=${now} isSelected=${row.entry.key === selectedKey}
+                         indent=${isNarrow ? 9 : 18} isFocused=${row.entry.key === focus} select=${select} toggle=${toggle} />`)}
       </div>
       ${count === 0 && html`<p class="empty">No object matches.</p>`}
     </div>`;
 }
 
-function Row({ row, top, now, isSelected, isFocused, select, toggle }) {
+function Row({ row, top, now, indent, isSelected, isFocused, select, toggle }) {
   const { entry, depth, children, isOpen } = row;
   const { text, level } = stateOf(entry.kind.kind, entry.object);
   const created = Date.parse(entry.object.metadata.creationTimestamp);
   return html`
     <div class=${`row ${isFocused ? "focused" : ""}`} role="treeitem" id=${`row-${entry.key}`} aria-level=${depth + 1} aria-selected=${isSelected}
          aria-expanded=${children ? isOpen : undefined} style=${{ top: `${top}px` }} onClick=${() => select(entry)}>
-      <span class="name" style=${{ paddingLeft: `${depth * 18}px` }}>
+      <span class="name" style=${{ paddingLeft: `${depth * indent}px` }}>
         ${children
           ? html`<span class="twist" aria-hidden="true" onClick=${(event) => { event.stopPropagation(); toggle(entry.key); }}>${isOpen ? "▾" : "▸"}</span>`
           : html`<span class="twist" aria-hidden="true"></span>`}

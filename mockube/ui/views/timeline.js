@@ -1,5 +1,5 @@
 // Timeline: a lane for each object, grouped by owner; marks for writes in the colour of the author, bars for states.
-import { CONTROL, get } from "../api.js";
+import { CONTROL } from "../api.js";
 import { drawing, handle, pointIn, themeColors, tipStyle } from "../canvas.js";
 import { hueOf, inOrderOfInterest, shortUser, timeText } from "../health.js";
 import { firstIndex, TYPES } from "../history.js";
@@ -8,8 +8,14 @@ import { rankOfNamespace } from "../objects.js";
 import { Requests } from "../requests.js";
 import { HIDDEN } from "./objects.js";
 
-const LANE = 20;
+const BAR = 20;
 const AXIS = 26;
+/** Where the names of objects are: beside the bars, or above them where there is no room. */
+const WIDE = { gutter: 250, lane: BAR, above: 0 };
+const NARROW = { gutter: 8, lane: BAR + 16, above: 16 };
+const NARROW_WIDTH = 600;
+const LABEL_ROOM = 10;
+const MAX_TICKS = 400;
 const NEVER = new Set(["events", "events.events.k8s.io"]);
 const STEPS = [0.001, 0.01, 0.1, 1, 5, 10, 50, 100, 500, 1e3, 5e3, 1e4, 3e4, 6e4, 3e5, 6e5, 18e5, 36e5, 216e5, 864e5, 6048e5];
 const MIN_SPAN = 0.01;
@@ -62,15 +68,15 @@ function clientLanes(requests) {
 }
 
 export function Timeline(props) {
-  const { history, filter, change, moment, selectedKey } = props;
+  const { history, filter, change, moment, selectedKey, span = 0, name = "Writes of each object over time" } = props;
   const canvas = useRef(null);
-  const [showsAll, setShowsAll] = useState(false);
+  const [showsAll, setShowsAll] = useState(props.showsAll ?? false);
   const [showsRequests, setShowsRequests] = useState(false);
   const [hover, setHover] = useState(null);
   const [, update] = useState(0);
   const view = useRef({ from: 0, to: 0, top: 0, focus: -1, follows: true, redraw: () => undefined, notes: [] });
   const state = view.current;
-  Object.assign(state, { history, filter, showsAll, moment: Number(moment), selectedKey, change });
+  Object.assign(state, { history, filter, showsAll, moment: Number(moment), selectedKey, change, span });
   useRequests(state, showsRequests);
   useEffect(() => {
     let lanes = 0;
@@ -114,7 +120,7 @@ export function Timeline(props) {
       ${" "}<button onClick=${() => { state.follows = true; state.redraw(); }} title="Show the whole history (0)">All</button></span>
     </div>
     <div class="canvas timeline">
-      <canvas ref=${canvas} tabindex="0" role="application" aria-label="Writes of each object over time. Arrow up and down choose an object, Enter opens it; arrow left and right move, plus and minus zoom, 0 shows all."></canvas>
+      <canvas ref=${canvas} tabindex="0" role="application" aria-label=${`${name}. Arrow up and down choose an object, Enter opens it; arrow left and right move, plus and minus zoom, 0 shows all.`}></canvas>
       ${hover && html`<div class="tip" style=${hover.style}><b>${hover.title}</b>${hover.lines.map((line) => html`<div class="muted">${line}</div>`)}</div>`}
       <div class="offscreen" role="status">${hover ? `${hover.title}, ${hover.lines.join(", ")}` : ""}</div>
     </div>`;
@@ -126,7 +132,7 @@ function useRequests(state, isShown) {
       state.requests = null;
       return undefined;
     }
-    const requests = new Requests();
+    const requests = new Requests(state.history.server);
     state.requests = requests;
     requests.listeners.add(() => {
       state.isOld = true;
@@ -140,7 +146,7 @@ function useRequests(state, isShown) {
 function pollNotes(state) {
   const abort = new AbortController();
   const read = async () => {
-    const [marks, faults] = await Promise.all(["marks", "faults"].map((plural) => get(`${CONTROL}/${plural}`, { signal: abort.signal }).catch(() => ({ items: [] }))));
+    const [marks, faults] = await Promise.all(["marks", "faults"].map((plural) => state.history.server.get(`${CONTROL}/${plural}`, { signal: abort.signal }).catch(() => ({ items: [] }))));
     state.notes = [
       ...marks.items.map((each) => ({ text: each.metadata.name, revision: each.spec.revision, level: "accent" })),
       ...faults.items.map((each) => ({ text: `fault ${each.metadata.name}`, time: Date.parse(each.metadata.creationTimestamp), level: "bad" })),
@@ -162,8 +168,6 @@ function topAuthors(history) {
   return inOrderOfInterest(history.authors, byAuthor).slice(0, 8);
 }
 
-const gutterOf = (width) => (width < 600 ? 118 : 250);
-
 function draw(context, width, height, state) {
   const { history } = state;
   const colors = themeColors();
@@ -178,63 +182,75 @@ function draw(context, width, height, state) {
   if (state.follows && history.count) {
     const margin = Math.max((history.end - state.begin) * 0.02, 0.05);
     state.from = state.begin - margin;
-    state.to = history.end + margin;
+    state.to = Math.max(history.end, state.begin + state.span) + margin;
   }
   if (!history.count) {
     context.fillStyle = colors.muted;
     context.fillText("Reading the history …", 14, 50);
     return;
   }
-  const gutter = gutterOf(width);
+  const { gutter, lane, above } = width < NARROW_WIDTH ? NARROW : WIDE;
   const scale = (width - gutter) / (state.to - state.from);
   const x = (time) => gutter + (time - state.from) * scale;
-  state.geometry = { gutter, scale, width, height };
-  state.top = Math.max(0, Math.min(state.top, state.rows.length * LANE - height + AXIS + 8));
-  const first = Math.floor(state.top / LANE);
-  const last = Math.min(state.rows.length, Math.ceil((state.top + height - AXIS) / LANE));
-  for (let index = first; index < last; index += 1) drawRow(context, state, index, AXIS + index * LANE - state.top, x, colors);
-  drawAxis(context, state, x, colors);
-  drawNotes(context, state, x, colors);
+  state.geometry = { gutter, lane, above, scale, width, height };
+  state.top = Math.max(0, Math.min(state.top, state.rows.length * lane - height + AXIS + 8));
+  const first = Math.floor(state.top / lane);
+  const last = Math.min(state.rows.length, Math.ceil((state.top + height - AXIS) / lane));
+  const ticks = axisTicks(state);
+  state.shownNotes = notesOf(state);
+  // Lines are below the bars and all texts.
+  context.fillStyle = colors.line;
+  for (const time of ticks.times) context.fillRect(x(time), AXIS - 6, 1, height);
+  drawNoteLines(context, state, x, colors);
+  for (let index = first; index < last; index += 1) drawRow(context, state, index, AXIS + index * lane - state.top, x, colors);
+  drawAxis(context, state, ticks, x, colors);
+  drawNoteTexts(context, state, x, colors);
 }
 
 function drawRow(context, state, index, y, x, colors) {
   const row = state.rows[index];
-  const { gutter, width } = state.geometry;
+  const { gutter, lane, above, width } = state.geometry;
   const isChosen = index === state.focus || (row.lane && row.lane.key === state.selectedKey);
   if (isChosen || (row.lane && row.depth === 0 && row.lane.namespace !== undefined && index % 2 === 0)) {
     context.fillStyle = colors.raised;
-    if (isChosen) context.fillRect(0, y, width, LANE);
+    if (isChosen) context.fillRect(0, y, width, lane);
   }
   context.save();
   context.beginPath();
-  context.rect(gutter, y, width - gutter, LANE);
+  context.rect(gutter, y + above, width - gutter, BAR);
   context.clip();
   if (row.lane) {
-    drawStates(context, row.lane, y, x, state, colors);
-    drawWrites(context, row.lane, y, x, state, colors);
-  } else drawRequests(context, row.items, y, x, state, colors);
+    const bars = drawStates(context, row.lane, y + above, x, state, colors);
+    drawWrites(context, row.lane, y + above, x, state, colors);
+    for (const bar of bars) drawStateText(context, bar, row.lane, y + above, x, state, colors);
+  } else drawRequests(context, row.items, y + above, x, state, colors);
   context.restore();
-  drawLabel(context, row, y, gutter, colors);
+  drawLabel(context, row, y, state.geometry, colors);
   context.fillStyle = colors.line;
   context.globalAlpha = 0.5;
-  context.fillRect(0, y + LANE - 1, width, 1);
+  context.fillRect(0, y + lane - 1, width, 1);
   context.globalAlpha = 1;
 }
 
-function drawLabel(context, row, y, gutter, colors) {
+function drawLabel(context, row, y, { gutter, width, above }, colors) {
+  const room = above ? width : gutter;
   const indent = 8 + (row.depth ?? 0) * 10;
   const kind = row.lane ? `${row.lane.kind} ` : "requests ";
   const name = row.lane ? row.lane.name : shortUser(row.client);
   context.save();
   context.beginPath();
-  context.rect(0, y, gutter - 6, LANE);
+  context.rect(0, y, room - 6, BAR);
   context.clip();
-  const showsKind = gutter > 200;
+  const left = indent + context.measureText(kind).width;
+  const text = fitting(context, name, room - 8 - left);
+  if (above) {
+    context.fillStyle = colors.surface; // no line crosses the name
+    context.fillRect(indent - 2, y + 2, left + context.measureText(text).width + 4 - indent, 15);
+  }
   context.fillStyle = colors.muted;
-  if (showsKind) context.fillText(kind, indent, y + 14);
+  context.fillText(kind, indent, y + 14);
   context.fillStyle = colors.ink;
-  const left = indent + (showsKind ? context.measureText(kind).width : 0);
-  context.fillText(fitting(context, name, gutter - 8 - left), left, y + 14);
+  context.fillText(text, left, y + 14);
   context.restore();
 }
 
@@ -246,8 +262,10 @@ function fitting(context, text, room) {
   return `…${cut}`;
 }
 
+/** Draw the states of an object, and return their bars: from where to where, and the text. */
 function drawStates(context, lane, y, x, state, colors) {
   const { states } = lane;
+  const bars = [];
   context.globalAlpha = 0.32;
   for (let index = 0; index < states.length; index += 1) {
     const { time, text, level } = states[index];
@@ -257,16 +275,36 @@ function drawStates(context, lane, y, x, state, colors) {
     const left = Math.max(x(time), state.geometry.gutter);
     const size = Math.max(1, x(Math.min(end, state.to)) - left);
     context.fillStyle = colors[level];
-    context.fillRect(left, y + 3, size, LANE - 7);
-    if (size > context.measureText(text).width + 14) {
-      context.globalAlpha = 1;
-      context.fillStyle = colors.ink;
-      context.fillText(text, left + 7, y + 14);
-      context.globalAlpha = 0.32;
-    }
+    context.fillRect(left, y + 3, size, BAR - 7);
+    if (text) bars.push({ text, left, right: left + size });
   }
   context.globalAlpha = 1;
+  return bars;
 }
+
+/** Draw the text of a state at the first place of its bar that no write and no note crosses; nowhere if there is none. */
+function drawStateText(context, { text, left, right }, lane, y, x, state, colors) {
+  const size = context.measureText(text).width + LABEL_ROOM;
+  if (right - left < size) return;
+  const { history } = state;
+  const lines = state.shownNotes.map(({ time }) => x(time)).filter((each) => each >= left && each <= right);
+  for (let position = firstAt(lane.records, history.time, timeAt(state, left)), count = 0; position < lane.records.length && count < MAX_TICKS; position += 1, count += 1) {
+    const tick = x(history.time[lane.records[position]]);
+    if (tick > right) break;
+    lines.push(tick);
+  }
+  let begin = left;
+  for (const line of [...lines.sort((a, b) => a - b), right]) {
+    if (line - begin >= size) {
+      context.fillStyle = colors.ink;
+      context.fillText(text, begin + LABEL_ROOM / 2, y + 14);
+      return;
+    }
+    begin = Math.max(begin, line);
+  }
+}
+
+const timeAt = (state, px) => state.from + (px - state.geometry.gutter) / state.geometry.scale;
 
 /** Return the position of the first of some records, which are ordered, at or after a time. */
 const firstAt = (records, times, time, low = 0) => firstIndex(low, records.length, (position) => times[records[position]] >= time);
@@ -281,7 +319,7 @@ function drawWrites(context, lane, y, x, state, colors) {
     if (time > to) break;
     context.fillStyle = colors.hues[hueOf(history.authors[history.author[record]])];
     const isChange = history.type[record] === 1;
-    context.fillRect(Math.round(x(time)) - 1, isChange ? y + 4 : y + 1, isChange ? 2 : 3, isChange ? LANE - 9 : LANE - 3);
+    context.fillRect(Math.round(x(time)) - 1, isChange ? y + 4 : y + 1, isChange ? 2 : 3, isChange ? BAR - 9 : BAR - 3);
     position = pixel > 0.2 ? firstAt(records, history.time, time + pixel, position + 1) : position + 1;
   }
 }
@@ -291,53 +329,79 @@ function drawRequests(context, items, y, x, state, colors) {
   for (const item of items) {
     const left = Math.round(x(item.time));
     if (item.time > state.to || left < state.geometry.gutter) continue;
-    const isBad = item.code >= 400;
+    const isBad = item.code >= 400 || item.isCut;
     if (left === before && !isBad) continue;
     before = left;
     context.fillStyle = item.fault || item.code >= 500 ? colors.bad : isBad ? colors.busy : colors.density;
-    context.fillRect(left, y + 4, Math.max(1.5, item.verb === "watch" ? 2 : item.seconds * 1000 * state.geometry.scale), LANE - 9);
+    context.fillRect(left, y + 4, Math.max(1.5, item.verb === "watch" ? 2 : item.seconds * 1000 * state.geometry.scale), BAR - 9);
   }
 }
 
-function drawAxis(context, state, x, colors) {
-  const { gutter, width, height } = state.geometry;
+/** Return the times that the axis names, and the span between them. */
+function axisTicks(state) {
+  const { gutter, width } = state.geometry;
+  const step = STEPS.find((each) => (state.to - state.from) / each <= (width - gutter) / 120) ?? STEPS.at(-1);
+  const times = [];
+  for (let time = Math.ceil(state.from / step) * step; time <= state.to; time += step) times.push(time);
+  return { step, times };
+}
+
+function drawAxis(context, state, { step, times }, x, colors) {
+  const { gutter, above, width, height } = state.geometry;
   const span = state.to - state.from;
-  const step = STEPS.find((each) => span / each <= (width - gutter) / 120) ?? STEPS.at(-1);
+  const length = span >= 12e4 ? `${Math.round(span / 6e4)} min` : span >= 1000 ? `${(span / 1000).toFixed(1)} s` : `${span.toFixed(2)} ms`;
+  const title = above ? length : `${length} in view`;
+  const begin = Math.max(gutter, 8 + context.measureText(title).width + LABEL_ROOM);
   context.fillStyle = colors.surface;
   context.fillRect(0, 0, width, AXIS - 2);
   const digits = step >= 1000 ? 0 : 3;
-  for (let time = Math.ceil(state.from / step) * step; time <= state.to; time += step) {
+  for (const time of times) {
     const left = x(time);
+    const text = timeText(time, { withDate: step >= 864e5, digits }) + (step < 1 ? `+${(time % 1).toFixed(3).slice(1)}` : "");
     context.fillStyle = colors.line;
-    context.fillRect(left, AXIS - 6, 1, height);
+    context.fillRect(left, AXIS - 6, 1, 4);
     context.fillStyle = colors.muted;
-    const rest = step < 1 ? `+${(time % 1).toFixed(3).slice(1)}` : "";
-    context.fillText(timeText(time, { withDate: step >= 864e5, digits }) + rest, left + 4, 15);
+    if (left >= begin && left + 4 + context.measureText(text).width <= width) context.fillText(text, left + 4, 15);
   }
   context.fillStyle = colors.line;
   context.fillRect(0, AXIS - 1, width, 1);
-  context.fillRect(gutter - 3, 0, 1, height);
+  if (!above) context.fillRect(gutter - 3, 0, 1, height);
   context.fillStyle = colors.muted;
-  const text = span >= 12e4 ? `${Math.round(span / 6e4)} min` : span >= 1000 ? `${(span / 1000).toFixed(1)} s` : `${span.toFixed(2)} ms`;
-  context.fillText(`${text} in view`, 8, 15);
+  context.fillText(title, 8, 15);
 }
 
-function drawNotes(context, state, x, colors) {
-  const { gutter, height } = state.geometry;
-  const line = (time, color, text, size) => {
+/** Return the lines that cross all rows, by time: Marks, Faults, and the moment that is shown. */
+function notesOf(state) {
+  const notes = state.notes.map((note) => ({ ...note, time: note.time ?? state.history.timeOf(note.revision), size: 1 }));
+  if (state.moment) notes.push({ text: "shown", time: state.history.timeOf(state.moment), level: "busy", size: 2 });
+  return notes.sort((a, b) => a.time - b.time);
+}
+
+function drawNoteLines(context, { geometry, shownNotes }, x, colors) {
+  for (const { time, level, size } of shownNotes) {
     const left = x(time);
-    if (left < gutter) return;
-    context.fillStyle = color;
-    context.fillRect(left - size / 2, AXIS - 6, size, height);
-    if (text) {
-      const wide = context.measureText(text).width + 8;
-      context.fillRect(left - size / 2, height - 18, wide, 18);
-      context.fillStyle = colors.surface;
-      context.fillText(text, left + 3, height - 5);
-    }
-  };
-  for (const note of state.notes) line(note.time ?? state.history.timeOf(note.revision), colors[note.level], note.text, 1);
-  if (state.moment) line(state.history.timeOf(state.moment), colors.busy, "shown", 2);
+    context.fillStyle = colors[level];
+    if (left >= geometry.gutter) context.fillRect(left - size / 2, AXIS - 6, size, geometry.height);
+  }
+}
+
+function drawNoteTexts(context, { geometry, shownNotes }, x, colors) {
+  const { gutter, width, height } = geometry;
+  const ends = []; // of the texts of each row: one that does not fit beside the others is in a row above
+  for (const { time, text, level } of shownNotes) {
+    const left = x(time);
+    if (left < gutter || left > width) continue;
+    const wide = context.measureText(text).width + 8;
+    const begin = Math.min(left - 0.5, width - wide); // all of a text at the right edge
+    const free = ends.findIndex((end) => end < begin);
+    const row = free < 0 ? ends.length : free;
+    ends[row] = begin + wide;
+    const bottom = height - row * 20;
+    context.fillStyle = colors[level];
+    context.fillRect(begin, bottom - 18, wide, 18);
+    context.fillStyle = colors.surface;
+    context.fillText(text, begin + 3, bottom - 5);
+  }
 }
 
 function zoomAt(state, factor, place) {
@@ -353,11 +417,12 @@ function zoomAt(state, factor, place) {
 function hit(state, px, py) {
   const { geometry, history } = state;
   if (!geometry || py < AXIS) return null;
-  const index = Math.floor((py - AXIS + state.top) / LANE);
+  const place = py - AXIS + state.top;
+  const index = Math.floor(place / geometry.lane);
   const row = state.rows?.[index];
   if (!row) return null;
-  if (px < geometry.gutter || !row.lane) return { index, row };
-  const time = state.from + (px - geometry.gutter) / geometry.scale;
+  if (px < geometry.gutter || place % geometry.lane < geometry.above || !row.lane) return { index, row };
+  const time = timeAt(state, px);
   const { records } = row.lane;
   const position = firstAt(records, history.time, time);
   const near = [records[position - 1], records[position]].filter((each) => each !== undefined)
@@ -428,7 +493,7 @@ function listen(canvas, state, setHover, { change }) {
       if (moved > 4) return;
       const [x, y] = at(event);
       if (y < AXIS && x > state.geometry.gutter) {
-        const revision = state.history.revisionAt(state.from + (x - state.geometry.gutter) / state.geometry.scale);
+        const revision = state.history.revisionAt(timeAt(state, x));
         change({ at: revision ? String(revision) : "" });
       } else open(hit(state, x, y));
     },
@@ -444,10 +509,11 @@ function listen(canvas, state, setHover, { change }) {
       if (!state.rows || event.ctrlKey || event.metaKey) return;
       const focus = (index) => {
         state.focus = Math.max(0, Math.min(state.rows.length - 1, index));
-        const y = state.focus * LANE;
+        const { lane } = state.geometry;
+        const y = state.focus * lane;
         if (y < state.top) state.top = y;
-        if (y > state.top + canvas.clientHeight - AXIS - LANE) state.top = y - canvas.clientHeight + AXIS + 2 * LANE;
-        if (state.rows.length) tip({ index: state.focus, row: state.rows[state.focus] }, state.geometry.gutter, AXIS + y - state.top + LANE);
+        if (y > state.top + canvas.clientHeight - AXIS - lane) state.top = y - canvas.clientHeight + AXIS + 2 * lane;
+        if (state.rows.length) tip({ index: state.focus, row: state.rows[state.focus] }, state.geometry.gutter, AXIS + y - state.top + lane);
       };
       const actions = {
         ArrowDown: () => focus(state.focus + 1),

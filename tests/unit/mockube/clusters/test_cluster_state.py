@@ -72,7 +72,7 @@ def test_invalid_record_is_ignored(folder):
 
 
 def test_missing_cluster_is_reported_with_command_to_start_it(environment, folder):
-    with pytest.raises(Missing, match='there is no cluster "two": choose with --name: one'):
+    with pytest.raises(Missing, match=r'there is no cluster "two": choose with --name: one \(stopped\)'):
         find_cluster("two", environment)
     with pytest.raises(Missing, match='"one" is not running: `mockube up --name=one` starts it'):
         running_cluster("one", environment)

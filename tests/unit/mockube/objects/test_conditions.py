@@ -131,7 +131,10 @@ def test_invalid_condition_is_refused(condition, error, message):
             id="kind without conditions",
         ),
         pytest.param(
-            GroupKind("", "ConfigMap"), "Ready", "a ConfigMap has no conditions", id="kind without status"
+            GroupKind("", "ConfigMap"),
+            "Ready",
+            'a ConfigMap has no conditions: wait for "create", "jsonpath={.metadata.labels.app}=web", or a function of the object',
+            id="kind without status",
         ),
     ],
 )

@@ -58,6 +58,16 @@ def test_replaced_port_and_one_that_is_not_published():
     assert urls(tree, record={"default.web.80.node-port": "none: no rights"}) == [("80", "", "no rights")]
 
 
+@pytest.mark.parametrize(("ranges", "has_warning"), [(["203.0.113.0/24"], True), (["127.0.0.0/8"], False)])
+def test_load_balancer_that_excludes_clients_of_this_machine_has_a_warning(ranges, has_warning):
+    port = {"port": 80, "nodePort": 30080}
+    tree = service("LoadBalancer", port, ip="127.10.0.1", loadBalancerSourceRanges=ranges)
+    found = [*service_urls(tree, Published(record=RECORD))]
+    assert [(each.url, "203.0.113.0/24" in each.warning) for each in found] == [
+        ("http://127.10.0.1", has_warning)
+    ]
+
+
 @pytest.mark.parametrize(
     ("tree", "message"),
     [
@@ -129,11 +139,26 @@ def test_ingress_has_url_of_each_host():
     assert {each.note for each in ingress_urls(tree, Published(record=closed))} == {"its port is not open"}
 
 
+def test_listener_without_a_certificate_has_the_reason_in_place_of_a_url():
+    message = 'secret "default/c" does not exist'
+    conditions = [{"type": "Programmed", "status": "False", "reason": "Invalid", "message": message}]
+    tree = {
+        "metadata": {"name": "g", "namespace": "default"},
+        "spec": {"listeners": [{"name": "tls", "protocol": "HTTPS", "port": 443}]},
+        "status": {
+            "addresses": [{"value": "127.0.0.1"}],
+            "listeners": [{"name": "tls", "conditions": conditions}],
+        },
+    }
+    found = [*gateway_urls(tree, Published(record=RECORD))]
+    assert [(each.port, each.url, each.note) for each in found] == [("443", "", f"tls: {message}")]
+
+
 def test_gateway_has_url_of_each_listener():
     listeners = [
-        {"protocol": "HTTP", "port": 80},
-        {"protocol": "HTTPS", "port": 443, "hostname": "*.a.localhost"},
-        {"protocol": "TCP", "port": 1},
+        {"name": "http", "protocol": "HTTP", "port": 80},
+        {"name": "tls", "protocol": "HTTPS", "port": 443, "hostname": "*.a.localhost"},
+        {"name": "raw", "protocol": "TCP", "port": 1},
     ]
     tree = {
         "metadata": {"name": "g", "namespace": "default"},

@@ -47,7 +47,7 @@ def test_report_without_rights_to_control_has_the_rest_and_notes():
         "requests",
     ]
     text = WRITERS[".md"](found)
-    assert "Kubernetes v1.37.2: 1 objects" in text
+    assert "Kubernetes v1.37.2: 1 object" in text
     assert "- requests.control.mockube.dev could not be listed: no" in text
 
 

@@ -8,8 +8,8 @@ from hashlib import sha256
 import orjson
 
 from mockube.report.bundle import bundle
-from mockube.report.page import MAX_BYTES, MIN_BYTES, max_bytes, page_of
-from mockube.report.recording import ContainerLog, Subject
+from mockube.report.page import MAX_BYTES, MIN_BYTES, comparison_page, max_bytes, page_of
+from mockube.report.recording import ContainerLog, RecordedRun, Subject
 from mockube.report.thinning import thinned
 from tests.support.reports import changes_to, explanation, recording, request, tree_of
 
@@ -187,3 +187,26 @@ def test_objects_of_the_largest_resource_are_left_out_first():
     thin, notes = thinned(data, size, size(data) - 15_000)
     assert [len(thin["objects"][resource]) for resource in ("pods", "configmaps")] == [50, 2]
     assert notes == ["2 objects of configmaps are left out, to keep the file small."]
+
+
+def test_comparison_has_both_runs_and_the_text_without_scripts():
+    changes = changes_to("Pod", "web", tree_of("Pod", "web"))
+    run = RecordedRun(recording=recording(changes=changes), revisions=[1])
+    page = comparison_page("a <finding>", f"what <happened> {HOSTILE}", {"one": run, "two": run})
+    data = data_of(page)
+    assert [(each["name"], each["revisions"], len(each["changes"])) for each in data["runs"]] == [
+        ("one", [1], 1),
+        ("two", [1], 1),
+    ]
+    assert "<title>a &lt;finding&gt;</title>" in page
+    assert "what &lt;happened&gt;" in page
+    assert page.count("<script") == 2
+
+
+def test_comparison_of_too_much_has_the_limit_of_one_page():
+    pods = [tree_of("Pod", f"p{n}", field=noise(n, 6_000)) for n in range(800)]
+    run = RecordedRun(recording=recording(objects={"pods": pods}), revisions=[])
+    page = comparison_page("large", "", {"one": run, "two": run})
+    assert len(page.encode()) <= MIN_BYTES
+    for each in data_of(page)["runs"]:
+        assert "objects of pods are left out" in str(each["summary"]["notes"])

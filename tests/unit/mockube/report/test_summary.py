@@ -212,3 +212,10 @@ def test_object_of_the_cluster_has_no_namespace():
     assert problem["key"] == "nodes||node-1"
     assert problem["commands"] == ["mockube why node/node-1", "mockube log node/node-1"]
     assert "### `node/node-1`\n\nits kubelet is away\n" in WRITERS[".md"](found)
+
+
+def test_request_whose_connection_was_cut_was_refused():
+    cut = request("1", 0, isCut=True, fault="cut-off")
+    assert "- cut `create /api/v1/pods` of `bob`, by the fault `cut-off`: " in WRITERS[".md"](
+        recording(requests=[cut])
+    )

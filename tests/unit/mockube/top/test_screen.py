@@ -1,7 +1,7 @@
 """What `mockube top` shows of what it read."""
 
 from mockube.top.readings import Node, Pods, Reading, Unreadable, Usage, node_of, pods_of, usage_of
-from mockube.top.requests import SentRequest, count_requests, request_of
+from mockube.top.requests import CUT, SentRequest, count_requests, request_of
 from mockube.top.screen import lines, rows_that_fit, sections
 
 NODES = [
@@ -92,11 +92,12 @@ def test_requests_are_counted_by_client_verb_and_code():
             **{"time": 0.0, "client": "bob", "verb": "get", "code": 200, "seconds": 0.01, **others}
         )
 
-    requests = [sent(), sent(seconds=0.03), sent(code=409), sent(verb="watch", seconds=900)]
+    requests = [sent(), sent(seconds=0.03), sent(code=409), sent(verb="watch", seconds=900), sent(code=CUT)]
     found = text(reading(), requests=count_requests(requests))
-    assert "Requests of the last 60 seconds: 4, of which 1 failed" in found
+    assert "Requests of the last 60 seconds: 5, of which 2 failed" in found
     assert [line.split() for line in found if "bob" in line] == [
         ["bob", "get", "200", "2", "20.0ms", "30.0ms"],
+        ["bob", "get", "cut", "1", "10.0ms", "10.0ms"],
         ["bob", "get", "409", "1", "10.0ms", "10.0ms"],
         ["bob", "watch", "200", "1", "-", "-"],
     ]
