@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, cast
 
 from msgspec import Struct
 
-from mockube.component_base.clock import Clock
+from mockube.component_base.clock import Clock, Timer
 from mockube.component_base.http1.heads import IncompleteMessage, ProtocolError, ResponseHead
 from mockube.component_base.http1.reading import END, NEED_DATA, ResponseReader
 from mockube.component_base.supervision import timeout
@@ -19,6 +19,10 @@ from mockube.component_base.supervision import timeout
 IDLE_SECONDS: Final = 30.0
 """The time after which an idle connection is closed: before any server does, so that none is closed during a request."""
 CONNECT_SECONDS: Final = 10.0
+OPENED_AT_ONCE: Final = 4
+"""The connections that a burst of requests opens. Beyond them, requests wait for one that becomes idle: a handshake costs more than a request."""
+PACE_SECONDS: Final = 0.05
+"""While requests wait, one more connection is opened in each such time: those in use may have slow responses."""
 
 _SWITCHING_PROTOCOLS: Final = 101
 
@@ -51,20 +55,28 @@ class Connections:
         self._idle: deque[_Connection] = deque()
         """The idle connections; the most recently used is the last."""
         self._all: set[_Connection] = set()
+        self._opening = 0
+        self._waiting: deque[asyncio.Future[_Connection | None]] = deque()
+        """The requests that wait for an idle connection, in their order; None tells one to open another."""
+        self._pace: Timer | None = None
 
     async def exchange(self, request: bytes, *, seconds: float, is_head: bool) -> "RawResponse":
         """Send a request and return its response; raises `NotConnected`, `ConnectionBroken` or TimeoutError."""
-        connection = self._take_idle() or await self._connect(seconds)
+        connection = self._take_idle() or await self._wait_for_idle() or await self._connect(seconds)
         try:
             response = await connection.exchange(request, seconds=seconds, is_head=is_head)
         except BaseException:
             connection.abort()  # else its response would count as that of the next request
             raise
         if response.is_reusable:
-            self._idle.append(connection)
+            self._release(connection)
         else:
             connection.abort()
         return response
+
+    def _release(self, connection: "_Connection") -> None:
+        if not self._hand_to_waiting(connection):
+            self._idle.append(connection)
 
     def _take_idle(self) -> "_Connection | None":
         oldest = self._clock.monotonic() - IDLE_SECONDS
@@ -77,9 +89,42 @@ class Connections:
             connection.abort()
         return None
 
+    async def _wait_for_idle(self) -> "_Connection | None":
+        """Return the next connection that becomes idle; None if another one is to be opened."""
+        if len(self._all) + self._opening < OPENED_AT_ONCE:
+            return None
+        waiting: asyncio.Future[_Connection | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        self._keep_pace()
+        try:
+            connection = await waiting
+        except asyncio.CancelledError:
+            if waiting.done() and not waiting.cancelled() and (unused := waiting.result()) is not None:
+                self._release(unused)
+            raise
+        return connection if connection is not None and connection.is_open else None
+
+    def _hand_to_waiting(self, connection: "_Connection | None") -> bool:
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_result(connection)
+                return True
+        return False
+
+    def _keep_pace(self) -> None:
+        if self._pace is None:
+            self._pace = self._clock.call_later(PACE_SECONDS, self._let_open)
+
+    def _let_open(self) -> None:
+        self._pace = None
+        if self._hand_to_waiting(None) and self._waiting:
+            self._keep_pace()
+
     async def _connect(self, seconds: float) -> "_Connection":
         address, loop = self._address, asyncio.get_running_loop()
         connection = _Connection(self._clock, loop.create_future(), self._all, self._max_body_bytes)
+        self._opening += 1
         try:
             async with timeout(self._clock, min(seconds, CONNECT_SECONDS)):
                 await loop.create_connection(
@@ -95,10 +140,18 @@ class Connections:
         except BaseException:
             connection.abandon()
             raise
+        finally:
+            self._opening -= 1
         return connection
 
     async def close(self) -> None:
         self._idle.clear()
+        if self._pace is not None:
+            self._pace.cancel()
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_exception(NotConnected("the connections are closed"))
+        self._waiting.clear()
         ending = [*self._all]  # each removes itself when it has ended
         for connection in ending:
             connection.abort()
@@ -136,9 +189,13 @@ class _Connection(asyncio.Protocol):
         self._open.discard(self)
         self.abort()
 
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None
+
     def is_usable(self, oldest: float) -> bool:
         """Return whether the connection is open and was used after the time `oldest`."""
-        return self._transport is not None and self._used_at > oldest
+        return self.is_open and self._used_at > oldest
 
     async def exchange(self, request: bytes, *, seconds: float, is_head: bool) -> "RawResponse":
         if self._transport is None:

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from mockube.apimachinery import meta, status
+from mockube.apimachinery.gotext import escape_html
 from mockube.apimachinery.groups import NO_RESOURCE, GroupResource
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -177,11 +178,11 @@ class Client:
     ) -> Parsed:
         """Create an object in the namespace of the body, or a subresource of the object with this key."""
         target = _target(resource, key or Key(meta.namespace(body), ""), subresource)
-        return await self._send("POST", target, orjson.dumps(body))
+        return await self._send("POST", target, _go_json(body))
 
     async def update(self, resource: AnyResource, body: ReadOnlyTree, *, subresource: str = "") -> Parsed:
         key = Key.of(body)
-        return await self._send("PUT", _target(resource, key, subresource), orjson.dumps(body))
+        return await self._send("PUT", _target(resource, key, subresource), _go_json(body))
 
     async def patch(
         self,
@@ -300,6 +301,11 @@ def _list_query(options: ListOptions) -> str:
             "resourceVersionMatch": options.get("resource_version_match"),
         }
     )
+
+
+def _go_json(body: ReadOnlyTree) -> bytes:
+    """Encode an object as Go clients do: the server keeps the text of raw fields, and compares it, such as the data of a ControllerRevision."""
+    return escape_html(orjson.dumps(body))
 
 
 def _delete_options(options: DeleteOptions) -> bytes:

@@ -8,6 +8,8 @@ import pytest
 
 from mockube.client.connections import (
     IDLE_SECONDS,
+    OPENED_AT_ONCE,
+    PACE_SECONDS,
     Address,
     ConnectionBroken,
     Connections,
@@ -87,6 +89,79 @@ async def test_concurrent_requests_use_separate_connections():
         for number, writer in enumerate(waiting):
             writer.write(answer(b"%d" % number))
         assert sorted([(await one).body for one in asked]) == [b"0", b"1", b"2"]
+
+
+class Burst:
+    """As many requests at once as connections are opened, and some more that wait for one of these."""
+
+    def __init__(self, clock, server, connections, unanswered):
+        self.clock, self.server, self.connections = clock, server, connections
+        self.unanswered = unanswered
+        """The connections whose request has no response yet."""
+        self.sent = []
+
+    def send(self, request=None):
+        sent = asyncio.create_task(request or send_request(self.connections))
+        self.sent.append(sent)
+        return sent
+
+
+@contextlib.asynccontextmanager
+async def burst(extra, first=None):
+    unanswered, clock = [], SteppedClock()
+
+    async def serve(writer):
+        unanswered.append(writer)
+
+    async with serving(serve) as server, connections_to(server, clock) as connections:
+        requests = Burst(clock, server, connections, unanswered)
+        requests.send(first and first(requests))
+        for _ in range(OPENED_AT_ONCE - 1 + extra):
+            requests.send()
+        await until(lambda: len(unanswered) == OPENED_AT_ONCE)
+        yield requests
+        for each in requests.sent:
+            each.cancel()
+        await asyncio.wait(requests.sent)
+
+
+async def test_burst_of_requests_uses_few_connections():
+    async with burst(3) as requests:
+        for writer in requests.unanswered[:3]:
+            writer.write(answer())
+        await until(lambda: len(requests.unanswered) == OPENED_AT_ONCE + 3)
+        assert len(requests.server.connections) == OPENED_AT_ONCE
+
+
+async def test_slow_responses_do_not_hold_up_other_requests():
+    async with burst(2) as requests:
+        for number in (1, 2):
+            requests.clock.advance(PACE_SECONDS)
+            await until(lambda number=number: len(requests.unanswered) == OPENED_AT_ONCE + number)
+        assert len(requests.server.connections) == OPENED_AT_ONCE + 2
+
+
+async def test_connection_for_a_cancelled_request_is_that_of_another():
+    async def first(requests):
+        await send_request(requests.connections)
+        requests.sent[-1].cancel()  # it has been given the connection in this moment
+
+    async with burst(1, first) as requests:
+        requests.unanswered[0].write(answer())
+        await until(requests.sent[-1].done)
+        assert requests.sent[-1].cancelled()
+        requests.send()
+        await until(lambda: len(requests.unanswered) == OPENED_AT_ONCE + 1)
+        assert len(requests.server.connections) == OPENED_AT_ONCE
+
+
+async def test_requests_that_wait_end_with_the_connections():
+    async with burst(1) as requests:
+        await requests.connections.close()
+        with pytest.raises(NotConnected):
+            await requests.sent[-1]
+        await asyncio.wait(requests.sent)
+        assert isinstance(requests.sent[0].exception(), ConnectionBroken)
 
 
 async def test_late_response_of_cancelled_request_is_not_reused():

@@ -130,6 +130,16 @@ async def test_each_patch_has_its_content_type(client, transport, kind, expected
     assert request.headers["Content-Type"] == expected
 
 
+@pytest.mark.parametrize(
+    "write", [lambda c, tree: c.create(PODS, tree), lambda c, tree: c.update(PODS, tree)]
+)
+async def test_bodies_have_the_escapes_of_go(client, transport, write):
+    transport.will(answer())
+    await write(client, {"metadata": {"namespace": "x", "name": "a"}, "data": {"if": "a && b"}})
+    ((request, _),) = transport.sent
+    assert rb"a \u0026\u0026 b" in request.body
+
+
 async def test_delete_sends_preconditions_and_options(client, transport):
     transport.will(answer())
     await client.delete(PODS, A, uid="u", resource_version="5", grace_period_seconds=0, propagation="Orphan")
