@@ -105,6 +105,12 @@ podnetwork: environment ## Run CoreDNS and CloudNativePG, built from source, in 
 suites: environment ## Run public test suites (needs Go, Maven, cargo); SUITES=DIR names a folder of checkouts, ARGS="--only jobset"
 	@"$(BIN)/python" -m judges.suites $(if $(SUITES),--suites "$(SUITES)") $(ARGS)
 
+operators: environment ## Explore operators with published bugs and well-made ones, built from source (needs Go); OPERATORS=DIR names a folder of built ones, ARGS="--only rabbitmq"
+	@"$(BIN)/python" -m judges.operators $(if $(OPERATORS),--operators "$(OPERATORS)") $(ARGS)
+
+explorer: environment ## Remove one line of a controller at a time, and check that explore finds the mistake: ARGS="--only cronjob --budget 300"
+	@"$(BIN)/python" -m judges.explorer $(ARGS)
+
 definitions: environment ## Fetch the definitions that projects publish (needs Go); a test installs them
 	@"$(BIN)/python" -m tools.definitions
 
@@ -168,4 +174,4 @@ lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade 
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment runtime up check test browser browser-if-possible compile-tests test-all conformance compose-test compose-packages cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean
+.PHONY: help setup environment runtime up check test browser browser-if-possible compile-tests test-all conformance compose-test compose-packages cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites operators explorer definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean

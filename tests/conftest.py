@@ -17,6 +17,7 @@ pytest_plugins = [
     "tests.support.background_worker",
     "tests.support.memory",
     "tests.support.packs",
+    "tests.support.release_tests",
     "tests.support.stores.etcd_fixtures",
     "tests.support.documents.page_summary",
 ]

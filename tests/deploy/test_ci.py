@@ -196,6 +196,7 @@ def test_gitlab_job_without_a_cluster_fails_before_its_script(tmp_path, script, 
     assert printed in done.stderr
 
 
+@pytest.mark.release
 def test_gitlab_job_has_a_cluster_and_prints_the_logs_if_it_fails(tmp_path):
     job = yaml.safe_load(GITLAB.read_text())[".mockube"]
     variables = {

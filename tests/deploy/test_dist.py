@@ -62,6 +62,7 @@ def empty(tmp_path):
     return empty_environment(tmp_path)
 
 
+@pytest.mark.release
 def test_distribution_built_again_is_identical(dist, tmp_path):
     build(tmp_path / "again", EPOCH)
     first, again = (
@@ -180,6 +181,7 @@ def test_interrupted_installation_of_the_program_of_one_file_leaves_nothing(dist
     assert [path.suffix for path in (tmp_path / "cache/mockube").iterdir()] == [".lock"]
 
 
+@pytest.mark.release
 def test_program_of_one_file_starts_a_cluster(dist, empty, tmp_path):
     program = shutil.copy(dist / "mockube.pyz", tmp_path / "mockube.pyz")
     python = os.path.realpath(sys.executable)
@@ -215,6 +217,7 @@ def test_program_of_one_file_has_the_launcher_and_the_lock(dist, wheel):
         assert archive.namelist() == ["__main__.py", "run.txt", wheel.name]
 
 
+@pytest.mark.release
 def test_uvx_runs_the_wheel(wheel, empty, tmp_path):
     shown = run(
         UV,
@@ -232,6 +235,7 @@ def test_uvx_runs_the_wheel(wheel, empty, tmp_path):
     assert shown.endswith("started\n")
 
 
+@pytest.mark.release
 def test_pipx_runs_the_wheel(wheel, empty, tmp_path):
     command = (
         UV,
@@ -249,6 +253,7 @@ def test_pipx_runs_the_wheel(wheel, empty, tmp_path):
     assert run(*command, env=empty, cwd=tmp_path).strip() == VERSION
 
 
+@pytest.mark.release
 def test_source_distribution_installs_in_an_empty_environment(dist, empty, tmp_path):
     (archive,) = dist.glob("*.tar.gz")
     run(UV, "venv", "--quiet", "--python", sys.executable, "venv", env=empty, cwd=tmp_path)
@@ -256,6 +261,7 @@ def test_source_distribution_installs_in_an_empty_environment(dist, empty, tmp_p
     assert run("venv/bin/mockube", "version", env=empty, cwd=tmp_path).strip() == VERSION
 
 
+@pytest.mark.release
 def test_lock_resolves_for_every_platform_and_python(empty, tmp_path):
     def install(case):
         platform, python = case

@@ -33,6 +33,7 @@ def terminal(tmp_path):
     opened.close()
 
 
+@pytest.mark.release
 @pytest.mark.timeout(300)
 def test_each_command_of_table_works(terminal):
     kubectl_binaries.require_kubectl(shutil.which("kubectl"))

@@ -30,17 +30,39 @@ EXAMPLES = ROOT / "examples"
 IN_SECTIONS = ("docs/guides/helm.md",)
 """Long pages whose sections do not need each other: each is a test of its own, which workers share."""
 
+LONG = (
+    "docs/guides/etcd.md",
+    "docs/guides/fork.md",
+    "docs/guides/helm.md",
+    "docs/guides/history.md",
+    "docs/guides/nodes.md",
+    "docs/guides/operators.md",
+    "docs/guides/report.md",
+    "docs/guides/scale.md",
+    "docs/guides/scheduler.md",
+    "docs/guides/snapshots.md",
+    "docs/guides/testing.md",
+    "docs/guides/uniteddeployment.md",
+    "docs/guides/upgrades.md",
+    "docs/guides/versions.md",
+    "examples/helm/README.md",
+    "examples/operator/README.md",
+    "examples/thousand-pods/README.md",
+)
+"""Pages that start many clusters or a large one, or build helm."""
+
 
 def sessions():
     """Yield a page and the text of one session: that of the page, or of each of its sections that has steps."""
     for page in PAGES:
         name, text = page.relative_to(ROOT).as_posix(), page.read_text()
+        marks = [pytest.mark.release] if name in LONG else []
         if name not in IN_SECTIONS:
-            yield pytest.param(page, text, id=name)
+            yield pytest.param(page, text, id=name, marks=marks)
             continue
         for title, section in sections(text):
             if [*steps(section)]:
-                yield pytest.param(page, section, id=f"{name} {title}")
+                yield pytest.param(page, section, id=f"{name} {title}", marks=marks)
 
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -29,6 +29,7 @@ async def test_every_plugin_that_no_flag_disables_has_a_mutant():
     assert {plugin.__name__ for plugin in plugins - {*PLUGINS}} == {*PERMANENT_PLUGINS}
 
 
+@pytest.mark.release
 @pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)
 def test_unit_tests_kill_every_mutant():

@@ -22,8 +22,8 @@ from tests.support.hostile.grown_objects import growing, growing_together
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(size_of_run(600, 3600))]
 
-MEMBERS = size_of_run(1_000, 8_000)
-PER_MEMBER = 20e-6
+MEMBERS = size_of_run(500, 8_000)
+PER_MEMBER = size_of_run(10e-6, 20e-6)
 """Seconds. Cheaper cases are not repeated: a quadratic rule makes half as many comparisons per item as there are members. One in
 Python takes 40 ns or more; one of `in` with a list 9 ns, which only the full size shows.
 """

@@ -11,13 +11,15 @@ NO_KUBECTL = "no kubectl on this machine"
 
 
 def binaries():
-    """Parameters for a test: each kubectl under the end of its name, as kubectl or kubectl.1.27."""
+    """Parameters for a test: each kubectl under the end of its name, as kubectl or kubectl.1.27; those between the oldest and the newest for a release."""
     found = shutil.which("kubectl")
     if found is None:
         return [pytest.param(None, id="none")]
     beside = sorted(Path(found).resolve().parent.glob("kubectl*"))
+    every = [path for path in beside if os.access(path, os.X_OK) and path.is_file()]
     return [
-        pytest.param(path, id=path.name) for path in beside if os.access(path, os.X_OK) and path.is_file()
+        pytest.param(path, id=path.name, marks=[pytest.mark.release] if path in every[2:-1] else [])
+        for path in every
     ]
 
 
