@@ -25,4 +25,5 @@ __all__ = [
     "__getattr__",
     "connect",
     "explore",
+    "replay_finding",
 ]

@@ -13,6 +13,7 @@ from mockube.connection import AsyncConnection as AsyncConnection
 from mockube.connection import Connection as Connection
 from mockube.connection import connect as connect
 from mockube.exploration.api import explore as explore
+from mockube.exploration.api import replay_finding as replay_finding
 from mockube.objects.errors import KindNotServed as KindNotServed
 from mockube.objects.errors import WaitFailed as WaitFailed
 from mockube.objects.exec import ExecResult as ExecResult

@@ -13,7 +13,7 @@ _MODULES_WITH_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "mockube.apimachinery.status": ("AlreadyExists", "ApiError", "Conflict", "Forbidden", "Invalid", "NotFound"),
     "mockube.cluster": ("AsyncCluster", "AsyncForkedCluster", "Cluster", "ForkedCluster", "NotStarted"),
     "mockube.connection": ("AsyncConnection", "Connection", "connect"),
-    "mockube.exploration.api": ("explore",),
+    "mockube.exploration.api": ("explore", "replay_finding"),
     "mockube.objects.errors": ("KindNotServed", "WaitFailed"),
     "mockube.objects.exec": ("ExecResult",),
 }  # fmt: skip

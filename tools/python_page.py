@@ -55,6 +55,7 @@ SECTIONS = (
     Section(title="`connect`", file="connection.py", name="connect"),
     Section(title="`Connection`", file="connection.py", name="Connection"),
     Section(title="`explore`", file="exploration/api.py", name="explore"),
+    Section(title="`replay_finding`", file="exploration/api.py", name="replay_finding"),
     Section(title="The result of `explore`", file="exploration/api.py", name="ExplorationReport"),
     Section(title="`ExecResult`", file="objects/exec.py", name="ExecResult"),
     Section(title="The result of `port_forward`", file="objects/port_forward.py", name="PortForward"),

@@ -4,7 +4,8 @@
 
 A spec that `passing.txt` lists and that fails makes the exit code 1. The specs that `failing.yaml` lists, with the reason, are
 left out unless `--all` is given or `--focus` names them. `--update` rewrites `passing.txt` with what passes now as well.
-The pods of some specs run as processes, in networks of their own: they use `nc` of OpenBSD, `curl` and `dig` of this machine.
+The pods of some specs run as processes, with `--processes` those of all, in networks of their own: they use `nc` of OpenBSD, `curl` and `dig`
+of this machine.
 `--minor 1.36` runs the suite of an older minor against a cluster of that minor; its lists are in the folder `1.36`.
 """
 
@@ -26,6 +27,7 @@ from judges.e2e.suite import Result, Suite
 from mockube.apimachinery.schema import minors
 from tests.support.processes.commands import Mockube
 from tests.support.processes.process import ROOT
+from tests.support.stores.etcd_server import etcd_binary
 
 HERE = Path(__file__).parent
 PER_PROCESS = 12
@@ -35,7 +37,7 @@ PAUSE = "registry.k8s.io/pause:*"
 SHELLS = [f"registry.k8s.io/e2e-test-images/{name}:*" for name in ("busybox", "glibc-dns-testing")]
 """Images of whose programs this machine has its own."""
 SERVING = re.compile(
-    r"AdmissionWebhook|CustomResourceConversionWebhook|CustomResourceFieldSelectors"
+    r"AdmissionWebhook|CustomResourceConversionWebhook|CustomResourceFieldSelectors|Sample API Server|mTLS connection"
     r"|should be restarted with a (/healthz http|GRPC) liveness probe|monotonically increasing restart count"
 )
 """Specs whose pods answer the API server or probes: their image runs as processes, and all others are simulated."""
@@ -58,14 +60,14 @@ def main() -> int:
     ]
     folder = Path(options.output or built / "reports").absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    serving = [spec for spec in specs if SERVING.search(spec)]
     strict = [spec for spec in specs if STRICT.search(spec)]
+    serving = [spec for spec in specs if (options.processes or SERVING.search(spec)) and spec not in strict]
     others = [spec for spec in specs if spec not in (*serving, *strict)]
     results = run_in_cluster(suite, others, folder, options, jobs=options.jobs)
-    # Their pods listen on the same ports.
-    results |= run_in_cluster(
-        suite, serving, folder / "serving", options, jobs=1, agnhost=suite.agnhost_files
-    )
+    # Without networks of their own, their pods listen on the same ports.
+    jobs = options.jobs if options.processes else 1
+    images = local_images(suite) if serving else None
+    results |= run_in_cluster(suite, serving, folder / "serving", options, jobs=jobs, images=images)
     results |= run_in_cluster(
         suite, strict, folder / "strict", options, jobs=1, flags=["--unknown-images=fail"]
     )
@@ -83,14 +85,14 @@ def run_in_cluster(
     options,
     *,
     jobs: int,
-    agnhost: Mapping[str, Path] | None = None,
+    images: Mapping[str, object] | None = None,
     flags: Sequence[str] = (),
 ) -> dict[str, Result]:
     """Run specs in an existing cluster, or in a new one."""
     if not specs:
         return {}
     own = contextlib.nullcontext(options.kubeconfig)
-    with own if options.kubeconfig else cluster(options.minor, agnhost, flags) as kubeconfig:
+    with own if options.kubeconfig else cluster(options.minor, images, flags) as kubeconfig:
         return run(suite, specs, Path(kubeconfig), folder, options, jobs=jobs)
 
 
@@ -130,24 +132,36 @@ def _run_all(
     return results
 
 
+def local_images(suite: Suite) -> dict[str, object]:
+    """Return the map of images whose containers run as processes: those of the suite's pods, and etcd."""
+    files = {path: str(file.absolute()) for path, file in suite.agnhost_files.items()}
+    agnhost = {"entrypoint": ["/agnhost"], "args": ["pause"], "directory": "/", "files": files}
+    server = {"/sample-apiserver": str(suite.sample_apiserver.absolute())}
+    return {
+        AGNHOST: agnhost,
+        PAUSE: agnhost,
+        **{shell: {} for shell in SHELLS},
+        "registry.k8s.io/e2e-test-images/sample-apiserver:*": {
+            "entrypoint": ["/sample-apiserver"],
+            "directory": "/",
+            "files": server,
+        },
+        "registry.k8s.io/etcd:*": {"directory": "/", "files": {"/usr/local/bin/etcd": etcd_binary()}},
+    }
+
+
 @contextlib.contextmanager
 def cluster(
-    minor: str, agnhost: Mapping[str, Path] | None = None, more_flags: Sequence[str] = ()
+    minor: str, images: Mapping[str, object] | None = None, more_flags: Sequence[str] = ()
 ) -> Iterator[Path]:
-    """Start a cluster of a minor as `mockube up` does, on a free port; a local program may replace the image."""
+    """Start a cluster of a minor as `mockube up` does, on a free port; containers of some images may run as processes."""
     with tempfile.TemporaryDirectory(prefix="mockube-e2e-") as folder:
         mockube = Mockube(Path(folder))
         flags = [f"--kubernetes-version={minor}", *more_flags]
-        if agnhost is not None:
-            images = Path(folder) / "images.yaml"
-            files = {path: str(file.absolute()) for path, file in agnhost.items()}
-            program = {"entrypoint": ["/agnhost"], "args": ["pause"], "directory": "/", "files": files}
-            images.write_text(
-                yaml.safe_dump(
-                    {"images": {AGNHOST: program, PAUSE: program, **{shell: {} for shell in SHELLS}}}
-                )
-            )
-            flags += ["--container-runtime=process", f"--images={images}"]
+        if images is not None:
+            path = Path(folder) / "images.yaml"
+            path.write_text(yaml.safe_dump({"images": dict(images)}))
+            flags += ["--container-runtime=process", f"--images={path}"]
         try:
             done = mockube.run(
                 *(
@@ -213,6 +227,11 @@ def _options():
     parser = argparse.ArgumentParser(prog="python -m judges.e2e", description=__doc__.partition("\n")[0])
     parser.add_argument("--focus", help="run the specs whose names match this expression")
     parser.add_argument("--all", action="store_true", help="run those as well that are known to fail")
+    parser.add_argument(
+        "--processes",
+        action="store_true",
+        help="run the suite's images as processes in networks of their own for all specs, not only where they must be",
+    )
     parser.add_argument("--jobs", type=int, default=2, help="how many processes run specs at a time")
     parser.add_argument(
         "--spec-timeout", type=float, default=700.0, help="seconds after which a spec has failed"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from tools.minors.gomodules import AGNHOST, AGNHOST_FILES, SUITE_PROGRAM, build_suite
+from tools.minors.gomodules import AGNHOST, AGNHOST_FILES, SAMPLE_APISERVER, SUITE_PROGRAM, build_suite
 from tools.minors.releases import CURRENT, OLDER
 
 RELEASES = (CURRENT, *OLDER)
@@ -38,10 +38,12 @@ class Suite:
         self._folder, self._program = folder, folder / SUITE_PROGRAM
         self.agnhost_files = {f"/{name}": folder / name for name in (AGNHOST, *AGNHOST_FILES)}
         """The files of the image of the suite's pods, by their paths there."""
+        self.sample_apiserver = folder / SAMPLE_APISERVER
 
     def build(self) -> None:
-        """Compile the suite and the program of its pods, unless they exist."""
-        if not (self._program.exists() and all(file.exists() for file in self.agnhost_files.values())):
+        """Compile the suite and the programs of its pods, unless they exist."""
+        built = (self._program, self.sample_apiserver, *self.agnhost_files.values())
+        if not all(file.exists() for file in built):
             build_suite(self._release, self._folder)
 
     def conformance_specs(self) -> list[str]:

@@ -21,7 +21,7 @@ import yaml
 
 from judges.clusters import running_cluster
 from judges.lessons.comparison import missing_lines
-from judges.lessons.pages import Step, read_steps
+from judges.lessons.pages import Step, read_samples, read_steps
 from judges.repositories import checkout
 from judges.scripts import run_script
 from judges.suites.sources import SourceMissing
@@ -33,7 +33,7 @@ COMMAND_SECONDS = 40
 SHOWN_SECONDS = 45
 """The time in which the shown output must appear: a reader is slower than a program."""
 _ONLY_LOOKS = re.compile(r"\s*kubectl (?:get|describe|top|logs|rollout status|events)\b")
-_FILE = re.compile(r"(?:-f|--filename)[ =]([\w.-]+\.ya?ml)\b")
+_FILE = re.compile(r"(?:-f|--filename)[ =](?:\./)?(\w[\w.-]*\.ya?ml)\b")
 _REPEATED = "Error from server (AlreadyExists)"
 _RUN = """set -a; . {state}; {{ {command}
 }} </dev/null; code=$?; {{ export -p; printf 'cd %q\\n' "$PWD"; }} >{state}; exit $code
@@ -130,6 +130,7 @@ class _Replay:
         log = BUILD / f"{page.name.replace('/', '_')}.log"
         with running_cluster(self._flags) as (kubeconfig, folder), log.open("w") as output:
             shell = _Shell(folder, kubeconfig)
+            samples = {name: self._sample(path) for name, path in read_samples(page.text).items()}
             results = []
             for shown in read_steps(page.text):
                 step = self._replace(shown)
@@ -139,8 +140,15 @@ class _Replay:
                 if reason:
                     output.write(f"$ {step.command}\n(not run: {reason})\n\n")
                     continue
+                for name in _FILE.findall(step.command):
+                    shell.write_missing(name, samples.get(name) or step.manifest)
                 results.append(self._run_step(shell, step, output))
             return results
+
+    def _sample(self, path: str) -> str:
+        """Return an example that a page shows; "" without a copy of it."""
+        files = (Path(folder, path) for folder in self._examples.values())
+        return next((file.read_text() for file in files if file.is_file()), "")
 
     def _replace(self, step: Step) -> Step:
         """Return a step whose commands are those for mockube where the page has another program's."""
@@ -153,8 +161,6 @@ class _Replay:
         command, deadline = step.command, time.monotonic() + SHOWN_SECONDS
         for url, path in self._examples.items():
             command = command.replace(url, path)
-        for name in _FILE.findall(command):
-            shell.write_missing(name, step.manifest)
         code, printed = shell.run(command)
         while (
             not _is_shown(step, code, printed) and _ONLY_LOOKS.match(command) and time.monotonic() < deadline

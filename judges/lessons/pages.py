@@ -24,6 +24,10 @@ _PROMPT = re.compile(r"^\$ (?=\S)", re.MULTILINE)
 _COMMAND_WORD = re.compile(r"^(?:kubectl|curl|cat|echo|export|helm)\b")
 
 
+_SAMPLE = re.compile(r"""\{\{[%<]\s*(?:code_sample|codenew|code)\b[^%>]*?\bfile="([^"]+)\"""")
+"""A file of the examples that a page shows."""
+
+
 class Step(NamedTuple):
     line: int
     command: str
@@ -64,6 +68,11 @@ def read_steps(page: str) -> Iterator[Step]:
         if not shown and following is not None and _is_output(following):
             shown = following.text
         yield Step(block.line, command, shown, manifest)
+
+
+def read_samples(page: str) -> dict[str, str]:
+    """Return the paths of the examples that a page shows, by the names of their files."""
+    return {path.rpartition("/")[2]: path for path in _SAMPLE.findall(page)}
 
 
 def _is_output(block: _Block) -> bool:

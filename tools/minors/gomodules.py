@@ -123,18 +123,20 @@ SUITE: Final = "k8s.io/kubernetes/test/e2e"
 SUITE_PROGRAM: Final = "e2e.test"
 AGNHOST: Final = "agnhost"
 AGNHOST_SOURCE: Final = "k8s.io/kubernetes/test/images/agnhost"
+SAMPLE_APISERVER: Final = "sample-apiserver"
 AGNHOST_FILES: Final = ("localhost.crt", "localhost.key")
 """The certificate and the key that are in the image of the suite's pods."""
 
 
 def build_suite(release: Release, target: Path) -> None:
-    """Build the end-to-end suite of a release into a folder, with the program that its pods serve."""
+    """Build the end-to-end suite of a release into a folder, with the programs of its pods."""
     target.mkdir(parents=True, exist_ok=True)
     flags = f"-s -w {_version_flags(release)}"
     with _module_of("suite", [], release) as folder:
-        suite, program = (str(target.resolve() / name) for name in (SUITE_PROGRAM, AGNHOST))
+        suite = str(target.resolve() / SUITE_PROGRAM)
         go("test", "-c", "-ldflags", flags, "-o", suite, SUITE, folder=folder)
-        go("build", "-ldflags", flags, "-o", program, AGNHOST_SOURCE, folder=folder)
+        for name, source in ((AGNHOST, AGNHOST_SOURCE), (SAMPLE_APISERVER, f"k8s.io/{SAMPLE_APISERVER}")):
+            go("build", "-ldflags", flags, "-o", str(target.resolve() / name), source, folder=folder)
     for name in AGNHOST_FILES:
         shutil.copyfile(release.source / "test/images/agnhost/porter" / name, target / name)
 
