@@ -112,11 +112,8 @@ def matching_files(process: Process, field: Pieces) -> Generator[Effect, bytes |
             names = _children(process, folder or ".")
             yield from count_work(len(names) + 1, _FILES_PER_COMMAND)
             starts_with_dot = component[0][0].startswith(".")
-            matching += [
-                f"{folder}{name}"
-                for name in names
-                if (starts_with_dot or not name.startswith(".")) and pattern.matches(name)
-            ]
+            candidates = (name for name in names if starts_with_dot or not name.startswith("."))
+            matching += [f"{folder}{name}" for name in pattern.matching(candidates)]
         paths = matching
     files = process.host.files
     return [path for path in paths if files.has(process.path(path))]

@@ -1,7 +1,7 @@
 """Patterns of the shell: `*`, `?` and classes, in which quoted characters stand for themselves."""
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -97,8 +97,13 @@ class Pattern(Struct, frozen=True):
         )
 
     def matches(self, text: str) -> bool:
+        return bool(self.matching([text]))
+
+    def matching(self, texts: Iterable[str]) -> list[str]:
+        """Return those of the texts that match."""
         try:
-            return parse_wildcards(self.wildcards()).matches(text)
+            wildcards = parse_wildcards(self.wildcards())
+            return [text for text in texts if wildcards.matches(text)]
         except WildcardsTooCostly as error:
             raise ExpansionError(str(error)) from error
 
