@@ -85,6 +85,7 @@ def test_go_helper_passes_its_tests(run, tmp_path):
     assert "--- PASS: TestFailedTestLogsWhatHappenedSinceItsStart" in output
 
 
+@pytest.mark.release
 def test_go_helper_has_no_findings_of_vet(run):
     run(HELPERS / "go", go_programs.go_command(), "vet", go_programs.NOT_OPTIMIZED, "./...")
 
@@ -95,6 +96,7 @@ def test_guide_of_go_works(run, lay_out):
     assert "--- PASS: TestOpenTriesAgain" in run(folder, program, "-test.v")
 
 
+@pytest.mark.release
 def test_example_of_controller_runtime_passes(run, tmp_path):
     program = go_programs.build_test(ROOT / "examples/controller-runtime", tmp_path / "operator.test")
     assert "--- PASS: TestOperatorIsIdleWhenNothingChanges" in run(tmp_path, program, "-test.v")

@@ -31,15 +31,19 @@ IN_SECTIONS = ("docs/guides/helm.md",)
 """Long pages whose sections do not need each other: each is a test of its own, which workers share."""
 
 LONG = (
+    "docs/guides/clusters.md",
     "docs/guides/etcd.md",
     "docs/guides/fork.md",
     "docs/guides/helm.md",
     "docs/guides/history.md",
+    "docs/guides/kopf.md",
+    "docs/guides/lint.md",
     "docs/guides/nodes.md",
     "docs/guides/operators.md",
     "docs/guides/report.md",
     "docs/guides/scale.md",
     "docs/guides/scheduler.md",
+    "docs/guides/simulation.md",
     "docs/guides/snapshots.md",
     "docs/guides/testing.md",
     "docs/guides/uniteddeployment.md",

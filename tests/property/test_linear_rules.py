@@ -31,6 +31,8 @@ Python takes 40 ns or more; one of `in` with a list 9 ns, which only the full si
 FEW_MEMBERS = 100
 
 FIELDS_PER_TEST = 50
+LARGE = ("pods", "customresourcedefinitions")
+"""Kinds with so many fields, or so deep ones, that they take as long as all others."""
 
 SCHEMAS = load()
 DEFAULTS = Defaulter(SCHEMAS, clock=RealClock())
@@ -107,11 +109,14 @@ def cases():
         kind = SCHEMAS.kind(resource.api_version, resource.kind)
         if kind is not None and "create" in resource.verbs:
             found = [*growing(kind, seen), *growing_together(kind, structs)]
+            marks = [pytest.mark.release] if resource.name in LARGE else []
             # Pods have 345 fields that grow: workers share them.
             for start in range(0, len(found), FIELDS_PER_TEST):
                 part = "" if len(found) <= FIELDS_PER_TEST else f" from {start}"
                 fields = found[start : start + FIELDS_PER_TEST]
-                yield pytest.param(resource, fields, id=f"{resource.name}.{resource.group}{part}")
+                yield pytest.param(
+                    resource, fields, id=f"{resource.name}.{resource.group}{part}", marks=marks
+                )
 
 
 @pytest.mark.parametrize(("resource", "fields"), [*cases()])
