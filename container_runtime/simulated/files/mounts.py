@@ -60,6 +60,8 @@ from .users import account_files, identity_of
 
 MESSAGE_FILE: Final = FileEntry(data=b"", mode=0o666)
 """The file for the message of a container, which every user may write."""
+SCRIPT_FOLDER: Final = "/usr/local/bin"
+"""Where an image has the programs that the table of images describes by scripts."""
 _OF_GROUP: Final = 0o2770
 """The permissions that the fsGroup and the owner have on a volume's folder, whose new files belong to the group."""
 _OF_GROUP_READS: Final = 0o2550
@@ -226,7 +228,11 @@ def _image_files(container: ReadOnlyTree) -> dict[str, FileEntry]:
     if image is None:
         return {}
     folders = [f"{normpath(mount['mountPath'])}/" for mount in container.get("volumeMounts") or ()]
-    files = {path: FileEntry(data=text.encode()) for path, text in image.files.items()}
+    files = {
+        f"{SCRIPT_FOLDER}/{name}": FileEntry(data=f"#!/bin/sh\n{script}\n".encode(), mode=0o755)
+        for name, script in image.scripts.items()
+    }
+    files |= {path: FileEntry(data=text.encode()) for path, text in image.files.items()}
     for path, target in image.links.items():
         files[path] = FileEntry(data=target.encode(), target=target, mode=0o777)
     return {
