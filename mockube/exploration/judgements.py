@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import orjson
@@ -12,6 +13,7 @@ from mockube.apimachinery.quantity import QuantityError, parse
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wildcards import matches_wildcards
 from mockube.operators.end_state import (
+    Counted,
     Difference,
     EndState,
     Identity,
@@ -95,13 +97,27 @@ def find_problems(
 def end_differences(trace: Trace, reference: UndisturbedRuns) -> Sequence[Difference]:
     """Compare the objects that either run has touched."""
     touched = trace.touched | reference.trace.touched
-    actual, expected = (_end_of(each, touched, reference.varying) for each in (trace, reference.trace))
+    fields = fields_written_in_both(trace, reference.trace)
+    actual, expected = (
+        _end_of(each, touched, reference.varying, fields) for each in (trace, reference.trace)
+    )
     return differences(expected, actual, reference.varying)
 
 
-def _end_of(trace: Trace, touched: frozenset[Identity], varying: Varying) -> EndState:
+def fields_written_in_both(first: Trace, second: Trace) -> Counted:
+    """Return what operators changed, in either run, of objects that controllers have made and that both runs have."""
+    written = (first.fields_written_by_operator(), second.fields_written_by_operator())
+    same = {*first.objects} & {*second.objects}
+    return {
+        identity: frozenset(chain.from_iterable(each.get(identity, ()) for each in written))
+        for identity in same & {*written[0], *written[1]}
+    }
+
+
+def _end_of(trace: Trace, touched: frozenset[Identity], varying: Varying, fields: Counted) -> EndState:
     objects = [trace.objects[identity] for identity in touched if identity in trace.objects]
-    return end_state(objects, varying, trace.counted)
+    counted = {identity: fields.get(identity, frozenset()) for identity in trace.counted}
+    return end_state(objects, varying, counted)
 
 
 def _at_end(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[OperatorProblem]:

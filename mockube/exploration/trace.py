@@ -1,7 +1,9 @@
 """What happens in a run: its Changes and its Requests, in the order in which they arrive, and the objects that they make."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing, asynccontextmanager
 from math import inf
 from operator import attrgetter
@@ -21,6 +23,7 @@ from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import start
 from mockube.control_objects import CHANGES, FAULTS, REQUESTS, selector, watch_after
+from mockube.history.field_values import changes_of
 from mockube.history.versions import ExactReader
 from mockube.kubelet.kubelets import ENDPOINT
 from mockube.objects.errors import KindNotServed
@@ -184,6 +187,16 @@ class Trace(Struct, kw_only=True):
                 or change.user.startswith("system:node")
             )
         )
+
+    def fields_written_by_operator(self) -> Mapping[Identity, AbstractSet[str]]:
+        """Return the fields that the operator changed of objects that built-in controllers have made."""
+        counted = self.counted
+        found: dict[Identity, set[str]] = defaultdict(set)
+        for change in self.changes:
+            if change.type == "MODIFIED" and change.user == self.operator and change.identity in counted:
+                changed = changes_of(change.before, change.after)
+                found[change.identity] |= {each.path for each in changed}
+        return found
 
     def objects_made_by(self, user: str) -> Sequence[ReadOnlyTree]:
         """Return the objects that a user has made in the run and that exist."""

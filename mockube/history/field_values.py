@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 import orjson
@@ -53,6 +54,12 @@ def is_below(path: str, field: str) -> bool:
     return path == field or path.startswith((f"{field}.", f"{field}["))
 
 
+def only_fields(tree: ReadOnlyTree, fields: AbstractSet[str]) -> ReadOnlyTree:
+    """Return an object with some of its fields alone, and with those below them."""
+    only: ReadOnlyTree = _only("", tree, fields)
+    return only
+
+
 def show(value: Any) -> str:
     if value is ABSENT:
         return "(not set)"
@@ -77,6 +84,22 @@ def _lines(tree: ReadOnlyTree | None) -> list[str]:
     if tree is None:
         return []
     return yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True).splitlines()
+
+
+def _only(path: str, value: Any, fields: AbstractSet[str]) -> Any:
+    if any(is_below(path, field) for field in fields):
+        return value
+    if isinstance(value, Mapping):
+        members = {name: (_joined(path, name), member) for name, member in value.items()}
+        return {name: _only(*each, fields) for name, each in members.items() if _has_part(each[0], fields)}
+    if isinstance(value, list):
+        labelled = [(f"{path}[{label}]", member) for label, member in zip(_labels(value), value, strict=True)]
+        return [_only(*each, fields) for each in labelled if _has_part(each[0], fields)]
+    return value
+
+
+def _has_part(path: str, fields: AbstractSet[str]) -> bool:
+    return any(is_below(path, field) or is_below(field, path) for field in fields)
 
 
 def _walk(path: str, value: Any) -> Iterator[tuple[str, Any]]:

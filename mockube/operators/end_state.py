@@ -19,7 +19,7 @@ from mockube.apimachinery.secrets import MASK
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM, PREFIXES_OF_CONTENTS
 from mockube.apiserver.admission.service_account import VOLUME_PREFIX
-from mockube.history.field_values import ABSENT, FieldChange, changes_of, is_below
+from mockube.history.field_values import ABSENT, FieldChange, changes_of, is_below, only_fields
 
 Identity = tuple[str, str, str]
 """The kind with its group, the namespace and the name of an object."""
@@ -59,6 +59,9 @@ _TIME: Final = re.compile(
 _MANY_FIELDS: Final = 3
 _SEPARATORS: Final = "-."
 _NOTHING: Final[Mapping[str, Any]] = {}
+Counted = Mapping[Identity, AbstractSet[str]]
+"""Objects that built-in controllers made: of these, the number, the owners and some fields are compared."""
+_NONE_COUNTED: Final[Counted] = {}
 
 
 class NamePattern(Struct, frozen=True):
@@ -169,9 +172,9 @@ def is_noise(identity: Identity) -> bool:
 def end_state(
     objects: Iterable[ReadOnlyTree],
     varying: Varying = NOTHING_VARIES,
-    counted: AbstractSet[Identity] = frozenset(),
+    counted: Counted = _NONE_COUNTED,
 ) -> EndState:
-    """Return the end that objects are; of `counted` ones, which built-in controllers made, only their number and owners are compared."""
+    """Return the end that objects are, without most of what `counted` ones have."""
     compared = [tree for tree in objects if not is_noise(identity_of(tree)) and not _is_old_version(tree)]
     names = {identity_of(tree): _random_name(tree, varying) for tree in compared}
     renamed = {name: label for (_, _, name), label in names.items() if label != name}
@@ -184,7 +187,7 @@ def end_state(
     found: dict[Role, list[ReadOnlyTree]] = defaultdict(list)
     for tree in compared:
         identity = identity_of(tree)
-        content = _counted(tree) if identity in counted else tree
+        content = _counted(tree, counted[identity]) if identity in counted else tree
         found[roles[identity]].append(_cleaned(content, texts))
     return EndState(
         objects={role: sorted(trees, key=_encoded) for role, trees in found.items()}, labels=roles
@@ -214,7 +217,7 @@ def differences(
 def learn_varying(
     first: Sequence[ReadOnlyTree],
     second: Sequence[ReadOnlyTree],
-    counted: AbstractSet[Identity] = frozenset(),
+    counted: Counted = _NONE_COUNTED,
 ) -> Varying:
     """Return what is not the same at the end of two runs in which nothing was disturbed."""
     names, others = ({identity_of(tree) for tree in trees} for trees in (first, second))
@@ -325,9 +328,8 @@ def _is_old_version(tree: ReadOnlyTree) -> bool:
     return is_empty_set or kind == "ControllerRevision.apps"
 
 
-def _counted(tree: ReadOnlyTree) -> ReadOnlyTree:
-    owners = meta.owner_references(tree)
-    return {"metadata": {"ownerReferences": owners}} if owners else {"metadata": {}}
+def _counted(tree: ReadOnlyTree, fields: AbstractSet[str]) -> ReadOnlyTree:
+    return {"metadata": {}, **only_fields(tree, fields | {"metadata.ownerReferences"})}
 
 
 def _cleaned(tree: ReadOnlyTree, texts: Mapping[str, str]) -> ReadOnlyTree:

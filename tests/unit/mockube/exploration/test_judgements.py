@@ -69,6 +69,16 @@ def test_other_end():
     ]
 
 
+def test_what_the_operator_writes_of_an_object_of_a_controller_is_compared():
+    controller = "system:serviceaccount:kube-system:statefulset-controller"
+    made = [added("a", controller, data={"size": "1", "node": "x"})]
+    written = [*made, replaced("a", "/data/size", "2")]
+    assert problems([added("a", controller, data={"size": "1", "node": "y"})], made) == []
+    other = [added("a", controller, data={"size": "1", "node": "y"})]
+    assert problems(other, written) == [("end", 'ConfigMap a in default differs: data.size: "2" -> "1"')]
+    assert problems(written, other) == [("end", 'ConfigMap a in default differs: data.size: "1" -> "2"')]
+
+
 def test_problem_has_the_writes_that_show_it():
     foreign = [added("a", PERSON, spec={"size": 1}), replaced("a", "/spec/size", 2)]
     (spec,) = found_problems(foreign, foreign)

@@ -2,7 +2,15 @@
 
 import pytest
 
-from mockube.history.field_values import ABSENT, changes_of, is_below, show, unified_diff, values_of
+from mockube.history.field_values import (
+    ABSENT,
+    changes_of,
+    is_below,
+    only_fields,
+    show,
+    unified_diff,
+    values_of,
+)
 
 OBJECT = {
     "spec": {
@@ -72,3 +80,20 @@ def test_difference_is_that_of_two_files():
     lines = [*unified_diff({"a": 1, "b": 2}, {"a": 1, "b": 3}, old="then", new="now")]
     assert lines == ["--- then", "+++ now", "@@ -1,2 +1,2 @@", " a: 1", "-b: 2", "+b: 3"]
     assert [*unified_diff(None, {"a": 1}, old="then", new="now")][:2] == ["--- /dev/null", "+++ now"]
+
+
+def test_only_some_fields_are_left():
+    tree = {
+        "metadata": {"name": "a", "labels": {"app": "web", "tier": "x"}},
+        "spec": {
+            "containers": [{"name": "a", "image": "nginx"}, {"name": "b", "image": "redis"}],
+            "replicas": 1,
+        },
+    }
+    fields = {"metadata.labels.app", "spec.containers[b].image", "spec.other"}
+    assert only_fields(tree, fields) == {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"image": "redis"}]},
+    }
+    assert only_fields(tree, {"metadata.labels"}) == {"metadata": {"labels": tree["metadata"]["labels"]}}
+    assert only_fields(tree, set()) == {}
