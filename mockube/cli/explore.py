@@ -40,7 +40,7 @@ def add_flags(parser: CommandParser) -> None:
         "--jobs",
         type=non_negative_int,
         default=0,
-        help="how many runs there are at a time (three for each core)",
+        help="how many runs there are at a time (three for each core, and up to twelve while the processors are idle)",
     )
     parser.add_argument(
         "--patience",

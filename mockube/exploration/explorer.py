@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import Random, SeededRandom
-from mockube.component_base.supervision import first_cause, run_until, start_in
+from mockube.component_base.supervision import cancel_and_wait, first_cause, run_until, start, start_in
 from mockube.failure import Failure, UsageError
 from mockube.operators.end_state import Identity, end_state, label_of, learn_varying
 from mockube.operators.writes import LEASES
@@ -22,7 +22,15 @@ from mockube.report.recording import RecordedRun
 from . import plans
 from .findings import OperatorFinding, what_happened
 from .fork_runner import ForkRunner
-from .judgements import REPAIRABLE, STAYS, OperatorProblem, UndisturbedRuns, end_differences, find_problems
+from .judgements import (
+    REPAIRABLE,
+    STAYS,
+    OperatorProblem,
+    UndisturbedRuns,
+    end_differences,
+    fields_written_in_both,
+    find_problems,
+)
 from .old_lists import cached_resources, recreated_steps
 from .plans import (
     PLANS,
@@ -38,6 +46,7 @@ from .plans import (
 )
 from .received_events import learn_events
 from .run_outcome import RunLimits, RunOutcome
+from .run_places import WAITING, RunPlaces, cores
 from .run_recording import runs_by_name
 from .trace import Trace
 
@@ -71,14 +80,10 @@ class Options(Struct, frozen=True, kw_only=True):
     plans: int = PLANS
     seed: int = 0
     jobs: int = 0
-    """How many runs there are at a time; 0 for three on each core."""
+    """How many runs there are at a time; 0 for three on each core, and more while the processors are idle."""
     patience: float | None = None
     has_reports: bool = False
     """Whether findings have what a report of both runs needs, which takes longer."""
-
-    @property
-    def parallel(self) -> int:
-        return self.jobs or 3 * (os.cpu_count() or 1)
 
 
 class LearningProgress(Struct, frozen=True, kw_only=True):
@@ -146,8 +151,10 @@ class Explorer:
         self._clock = runner.setting.clock
         self._scenario = runner.setting.scenario
         self._random: Random = SeededRandom(options.seed)
-        self._places = asyncio.Semaphore(options.parallel)
-        self._waiting_places = asyncio.Semaphore(options.parallel) if options.parallel > 1 else self._places
+        self._places = RunPlaces(options.jobs, self._clock)
+        self._waiting_places = (
+            self._places if options.jobs == 1 else RunPlaces(options.jobs or WAITING * cores(), self._clock)
+        )
         """Those of runs that wait until the operator tries again, which take no processor time."""
         self._repairs: Counter[tuple[str, ...]] = Counter()
         """How often the operator has repaired each problem later."""
@@ -231,7 +238,8 @@ class Explorer:
             [each.trace.objects[identity] for identity in touched if identity in each.trace.objects]
             for each in (first, second)
         ]
-        counted = first.trace.counted | second.trace.counted
+        fields = fields_written_in_both(first.trace, second.trace)
+        counted = {each: fields.get(each, frozenset()) for each in first.trace.counted | second.trace.counted}
         varying, user = learn_varying(ends[0], ends[1], counted), self._runner.setting.identity.user
         reference = UndisturbedRuns(
             trace=first.trace,
@@ -399,14 +407,12 @@ class Explorer:
             raise Failure(f"none of {self.result.runs} plans could be judged: {problem}")
 
     async def _run_all(self, every: Iterator[Plan], began: float) -> None:
+        workers, are_tried = 0, asyncio.Event()
+
         async def work() -> None:
-            for plan in every:
-                is_late = (
-                    self._options.seconds is not None
-                    and self._clock.monotonic() - began >= self._options.seconds
-                )
-                if is_late or self.result.runs >= self._options.plans:
-                    return
+            nonlocal workers
+            workers += 1
+            while workers <= self._places.count and self._may_begin(began) and (plan := next(every, None)):
                 self.result.runs += 1
                 await self._try(plan)
                 self._show_progress(
@@ -414,14 +420,28 @@ class Explorer:
                         done=self.result.runs, total=self._options.plans, findings=len(self.result.findings)
                     )
                 )
+            workers -= 1
+            if not workers:
+                are_tried.set()
+
+        async def adapt(group: asyncio.TaskGroup) -> None:
+            adapting = self._places.adapt_endlessly(lambda: start_in(group, "plans", work()))
+            await run_until(are_tried.wait(), adapting)
 
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
-                for _ in range(self._options.parallel):
+                for _ in range(self._places.count):
                     start_in(group, "plans", work())
+                start_in(group, "places", adapt(group))
         except ExceptionGroup as errors:  # such as that of a full disk, on which a finding cannot be written
             raise first_cause(errors) from errors
+
+    def _may_begin(self, began: float) -> bool:
+        """Return whether the budget of time and of plans allows another one."""
+        seconds = self._options.seconds
+        is_late = seconds is not None and self._clock.monotonic() - began >= seconds
+        return not is_late and self.result.runs < self._options.plans
 
     async def _try(self, plan: Plan) -> None:
         outcome = await self._run(plan)
@@ -438,12 +458,15 @@ class Explorer:
         if not new:
             self._count_again(frozenset(problem.key for problem in problems))
             return
-        await self._report_each(plan, frozenset(problem.key for problem in new))
+        repairable = frozenset(problem.key for problem in new if problem.type in REPAIRABLE)
+        await self._report_each(plan, frozenset(problem.key for problem in new), repairable)
 
-    async def _report_each(self, plan: Plan, keys: frozenset[tuple[str, ...]]) -> None:
+    async def _report_each(
+        self, plan: Plan, keys: frozenset[tuple[str, ...]], repairable: frozenset[tuple[str, ...]]
+    ) -> None:
         """Report problems with their smallest plans, which differ if the disturbances of a plan cause different ones."""
         self._seen |= keys  # so that no other plan reports them meanwhile
-        while keys and (reported := await self._add_finding(plan, keys)):
+        while keys and (reported := await self._add_finding(plan, keys, repairable)):
             keys -= reported
         self._seen -= keys  # a later plan may show them again
 
@@ -453,16 +476,25 @@ class Explorer:
                 self.result.findings[index] = replace(finding, others=finding.others + 1)
                 return
 
-    async def _add_finding(self, plan: Plan, keys: frozenset[tuple[str, ...]]) -> frozenset[tuple[str, ...]]:
-        """Add a finding if problems are seen again, and return which."""
+    async def _add_finding(
+        self, plan: Plan, keys: frozenset[tuple[str, ...]], repairable: frozenset[tuple[str, ...]]
+    ) -> frozenset[tuple[str, ...]]:
+        """Add a finding if problems are seen again, and return which; later, if the operator may repair some of them."""
 
         async def shows(smaller: Plan) -> bool:
             return bool(keys & {problem.key for problem in self.problems(await self._run(smaller))})
 
         least = await smallest(plan, shows)
+        late: asyncio.Task[RunOutcome] | None = None
+        if keys & repairable and self._options.patience is None:
+            late = start(
+                "a longer run", self._run(least, slow=2, late=LATE_SECONDS), group=self._group
+            )  # at the same time as the repetitions, because it takes longest
         repetitions = await asyncio.gather(*(self._run(least, slow=2) for _ in range(REPETITIONS)))
         confirmed = [each for each in repetitions if keys & {problem.key for problem in self.problems(each)}]
         if not confirmed:
+            if late is not None:
+                await cancel_and_wait([late])
             self.result.not_seen_again += 1
             return frozenset()
         first = confirmed[0]
@@ -476,8 +508,8 @@ class Explorer:
             repetitions=REPETITIONS,
             runs=self._compared_runs(first),
         )
-        if self._options.patience is None and any(each.type in REPAIRABLE for each in problems):
-            await self._later(self._add_unless_repaired(finding))
+        if late is not None:
+            await self._later(self._add_unless_repaired(finding, late))
         else:
             self._add(finding)
         return finding.key
@@ -489,11 +521,14 @@ class Explorer:
         else:
             start_in(self._group, "confirmation of a finding", work)
 
-    async def _add_unless_repaired(self, finding: OperatorFinding) -> None:
+    async def _add_unless_repaired(self, finding: OperatorFinding, late: asyncio.Task[RunOutcome]) -> None:
         """Add a finding without what the operator repairs when it tries again: many do so only after 5 to 30 seconds."""
-        outcome = await self._run(finding.plan, slow=2, late=LATE_SECONDS)
+        outcome = await late
         keys = {problem.key for problem in self.problems(outcome)}
         repairable = {problem.key for problem in finding.problems if problem.type in REPAIRABLE}
+        if not repairable:
+            self._add(finding)
+            return
         is_tried_again = outcome.waited > 2 * self._limits.patience or finding.confirmed == REPETITIONS
         if outcome.problem or not outcome.is_applied or not is_tried_again or keys & repairable:
             self._add(finding)
@@ -553,7 +588,7 @@ class Explorer:
 
     async def _run_in(
         self,
-        places: asyncio.Semaphore,
+        places: RunPlaces,
         plan: Plan,
         limits: RunLimits,
         is_as_expected: Callable[[Trace], bool],

@@ -1,0 +1,67 @@
+import asyncio
+
+import pytest
+
+from mockube.exploration import run_places
+from mockube.exploration.run_places import FEWEST, MOST, Machine, RunPlaces
+from tests.support.event_loop import yield_to_loop
+from tests.support.instant_clock import InstantClock
+
+CORES = 2
+
+
+@pytest.fixture
+def places(monkeypatch):
+    monkeypatch.setattr(run_places, "cores", lambda: CORES)
+    return RunPlaces(0, InstantClock())
+
+
+def adapted(places, idle, times=1, *, free_memory=0.9):
+    """Return how many places there are, and for how many of them a run was begun."""
+    begun = []
+    for _ in range(times):
+        places.adapt(idle, free_memory, lambda: begun.append(1))
+    return places.count, len(begun)
+
+
+def test_idle_processors_get_more_runs_up_to_a_limit(places):
+    assert adapted(places, idle=0.9) == (FEWEST * CORES + CORES, CORES)
+    assert adapted(places, idle=0.9, times=100) == (MOST * CORES, (MOST - FEWEST - 1) * CORES)
+
+
+@pytest.mark.parametrize(("idle", "free_memory"), [(0.05, 0.9), (0.9, 0.1)])
+def test_busy_machine_gets_fewer_runs_down_to_those_of_the_start(places, idle, free_memory):
+    adapted(places, idle=0.9, times=3)
+    assert adapted(places, idle, free_memory=free_memory) == ((FEWEST + 3) * CORES - 1, 0)
+    assert adapted(places, idle, times=100, free_memory=free_memory) == (FEWEST * CORES, 0)
+
+
+def test_number_stays_while_processors_are_partly_idle(places):
+    assert adapted(places, idle=0.3, times=5) == (FEWEST * CORES, 0)
+
+
+async def test_place_that_is_no_more_is_taken_until_its_run_ends(places):
+    adapted(places, idle=0.9)
+    for _ in range(places.count):
+        await places.__aenter__()
+    adapted(places, idle=0.0, times=CORES)
+    waiting = asyncio.create_task(places.__aenter__())
+    for _ in range(CORES):
+        await places.__aexit__()
+        await yield_to_loop()
+        assert not waiting.done()
+    await places.__aexit__()
+    await asyncio.wait_for(waiting, 1)
+
+
+async def test_given_number_of_jobs_stays():
+    places = RunPlaces(3, InstantClock())
+    await places.adapt_endlessly(lambda: None)
+    assert adapted(places, idle=1.0, times=5) == (3, 0)
+
+
+def test_machine_is_read(tmp_path):
+    (tmp_path / "stat").write_text("cpu  10 0 10 700 100 0 0 0 0 0\ncpu0 1 1 1 1 1 0 0 0 0 0\n")
+    (tmp_path / "meminfo").write_text("MemTotal:  1000 kB\nMemFree:  100 kB\nMemAvailable:  250 kB\n")
+    assert Machine.read(tmp_path) == (8.0, 0.25)
+    assert Machine.read(tmp_path / "no") is None
