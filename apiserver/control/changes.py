@@ -221,7 +221,8 @@ class Changes(RecordStrategy):
         try:
             async with await self._cluster.kv.watch(request) as watch:
                 async for batch in watch:
-                    await yield_to_loop()  # the writer notes its author after its revision is published
+                    await yield_to_loop()  # a rewind notes its author after its revision is published
+                    await self._cluster.journal.wait_noted(batch.revision)
                     written = [
                         each
                         for each in self._located(batch.events)
@@ -235,6 +236,7 @@ class Changes(RecordStrategy):
         self, scope: _Scope, first: Revision, last: Revision
     ) -> AsyncGenerator[_Written, None]:
         """Yield the events of revisions, of those that are readable."""
+        await self._cluster.journal.wait_noted(last)
         first = max(first, await history_start(self._cluster.kv) + 1)
         if first > last:
             return

@@ -7,6 +7,7 @@ its own limits: it neither keeps history from being compacted nor, without --his
 store on a disk keeps the entries beside the revisions, so that they survive a restart.
 """
 
+import asyncio
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -88,16 +89,43 @@ class Journal:
         self._max_bytes = max_bytes
         self.bytes = 0
         """The bytes of all entries."""
+        self._begun = 0
+        self._in_progress: set[int] = set()
+        """The numbers of the writes whose authors are noted when they end."""
+        self._waiting: list[asyncio.Future[None]] = []
 
     async def commit(self, kv: KV, transaction: Txn, author: Author) -> TxnResult:
         """Execute a transaction; if it makes a revision, note its author."""
         time = self._now().timestamp()
         if self._keeps_notes:
             force_setattr(transaction, "note", _note(time, author))  # nobody else has it yet
-        result = await kv.txn(transaction)
-        if result.succeeded and _makes_revision(result):
-            self.note(result.revision, author, time=time)
-        return result
+        self._begun = number = self._begun + 1
+        self._in_progress.add(number)
+        try:
+            result = await kv.txn(transaction)
+            if result.succeeded and _makes_revision(result):
+                self.note(result.revision, author, time=time)
+            return result
+        finally:
+            self._in_progress.discard(number)
+            if self._waiting:
+                self._wake()
+
+    async def wait_noted(self, revision: Revision) -> None:
+        """Wait until the author of a revision is noted, or until it is known that this server did not make it.
+
+        Watches may get a revision before its writer goes on: then it is one of the writes that are in progress now.
+        """
+        last = self._begun
+        while self.author(revision) is None and any(number <= last for number in self._in_progress):
+            self._waiting.append(asyncio.get_running_loop().create_future())
+            await self._waiting[-1]
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)
 
     def record(self, author: Author) -> "NoteOfStore":
         """Return what a store on a disk keeps of an author, for a revision that begins now."""

@@ -1,5 +1,6 @@
 """The journal: one entry for each revision, in order, within its limits."""
 
+import asyncio
 import itertools
 
 import msgspec
@@ -12,6 +13,7 @@ from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Delete, Put, Range, Target, Txn
+from tests.support.event_loop import yield_to_loop
 
 ALICE = Author(user="alice", verb="create")
 BOB = Author(user="bob", verb="delete")
@@ -193,3 +195,46 @@ async def test_entries_of_an_advanced_clock_do_not_hold_back_the_times_after_a_r
     restarted.advance(60)
     restored.note(4, ALICE)
     assert [entry.time - start for entry in restored.entries()] == [0, 0, 60]
+
+
+class SlowStore:
+    """A store that publishes a revision some time before its writer goes on."""
+
+    def __init__(self, store):
+        self._store, self.may_go_on = store, asyncio.Event()
+
+    async def txn(self, transaction):
+        result = await self._store.txn(transaction)
+        await self.may_go_on.wait()
+        return result
+
+
+async def test_reader_waits_for_the_author_of_a_write_in_progress(memory):
+    journal, slow = Journal(), SlowStore(memory)
+    writing = asyncio.create_task(journal.commit(slow, PUT, ALICE))
+    await yield_to_loop()
+    revision = (await memory.range(Range(key=b"a"))).revision
+    reading = asyncio.create_task(journal.wait_noted(revision))
+    await yield_to_loop()
+    assert not reading.done()
+    later = SlowStore(memory)
+    following = asyncio.create_task(journal.commit(later, PUT, BOB))
+    slow.may_go_on.set()
+    await asyncio.wait_for(reading, 1)
+    assert journal.author((await writing).revision) == ALICE
+    later.may_go_on.set()
+    await following
+
+
+async def test_reader_does_not_wait_for_a_revision_of_another_server(memory):
+    journal, slow = Journal(), SlowStore(memory)
+    revision = (await memory.txn(PUT)).revision
+    writing = asyncio.create_task(journal.commit(slow, PUT, ALICE))
+    await yield_to_loop()
+    reading = asyncio.create_task(journal.wait_noted(revision))
+    await yield_to_loop()
+    slow.may_go_on.set()
+    await asyncio.wait_for(reading, 1)
+    await journal.wait_noted(revision)
+    assert journal.author(revision) is None
+    await writing
