@@ -26,6 +26,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
     bug: Bug
     seconds: float
+    """Until the finding was confirmed."""
     processor_seconds: float
     tree: Mapping[str, Any]
     """What the finding's file has."""

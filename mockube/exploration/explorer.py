@@ -134,6 +134,17 @@ class Exploration(Struct, kw_only=True):
         return ", ".join(parts)
 
 
+class _Suspicion(Struct, frozen=True, kw_only=True):
+    """Problems that a run has shown, and that are not confirmed."""
+
+    plan: Plan
+    keys: frozenset[tuple[str, ...]]
+    repairable: frozenset[tuple[str, ...]]
+    """The keys of those that the operator may repair when it tries again."""
+    seconds: float
+    """How long after the undisturbed runs they were seen."""
+
+
 class ScenarioFails(Failure):
     """The scenario does not succeed undisturbed. The message has several lines: those that the operator printed, too."""
 
@@ -164,6 +175,8 @@ class Explorer:
         self._limits = FIRST_LIMITS
         self._seen: set[tuple[str, ...]] = set()
         self._without = self._scenario.without
+        self._began = self._clock.monotonic()
+        """When the first plan began."""
         self.result = Exploration()
 
     # --- the undisturbed runs
@@ -384,7 +397,7 @@ class Explorer:
                 done=runs, total=runs, writes=self.result.writes, seconds=self.result.learning_seconds
             )
         )
-        began = self._clock.monotonic()
+        self._began = self._clock.monotonic()
         singles = single_plans(learned, self._random)
         for plan in singles:
             self.result.coverable[_area(plan.disturbances[0])] += 1
@@ -394,8 +407,8 @@ class Explorer:
             if self._options.seconds is not None or len(singles) < self._options.plans
             else iter(singles)
         )
-        await self._run_all(every, began)
-        self.result.seconds = self._clock.monotonic() - began
+        await self._run_all(every)
+        self.result.seconds = self._clock.monotonic() - self._began
         self._check_judged()
         return self.result
 
@@ -406,13 +419,13 @@ class Explorer:
             ((problem, _),) = not_judged.most_common(1)
             raise Failure(f"none of {self.result.runs} plans could be judged: {problem}")
 
-    async def _run_all(self, every: Iterator[Plan], began: float) -> None:
+    async def _run_all(self, every: Iterator[Plan]) -> None:
         workers, are_tried = 0, asyncio.Event()
 
         async def work() -> None:
             nonlocal workers
             workers += 1
-            while workers <= self._places.count and self._may_begin(began) and (plan := next(every, None)):
+            while workers <= self._places.count and self._may_begin() and (plan := next(every, None)):
                 self.result.runs += 1
                 await self._try(plan)
                 self._show_progress(
@@ -437,10 +450,10 @@ class Explorer:
         except ExceptionGroup as errors:  # such as that of a full disk, on which a finding cannot be written
             raise first_cause(errors) from errors
 
-    def _may_begin(self, began: float) -> bool:
+    def _may_begin(self) -> bool:
         """Return whether the budget of time and of plans allows another one."""
         seconds = self._options.seconds
-        is_late = seconds is not None and self._clock.monotonic() - began >= seconds
+        is_late = seconds is not None and self._clock.monotonic() - self._began >= seconds
         return not is_late and self.result.runs < self._options.plans
 
     async def _try(self, plan: Plan) -> None:
@@ -458,15 +471,19 @@ class Explorer:
         if not new:
             self._count_again(frozenset(problem.key for problem in problems))
             return
-        repairable = frozenset(problem.key for problem in new if problem.type in REPAIRABLE)
-        await self._report_each(plan, frozenset(problem.key for problem in new), repairable)
+        suspicion = _Suspicion(
+            plan=plan,
+            keys=frozenset(problem.key for problem in new),
+            repairable=frozenset(problem.key for problem in new if problem.type in REPAIRABLE),
+            seconds=self._clock.monotonic() - self._began,
+        )
+        await self._report_each(suspicion)
 
-    async def _report_each(
-        self, plan: Plan, keys: frozenset[tuple[str, ...]], repairable: frozenset[tuple[str, ...]]
-    ) -> None:
+    async def _report_each(self, suspicion: _Suspicion) -> None:
         """Report problems with their smallest plans, which differ if the disturbances of a plan cause different ones."""
+        keys = suspicion.keys
         self._seen |= keys  # so that no other plan reports them meanwhile
-        while keys and (reported := await self._add_finding(plan, keys, repairable)):
+        while keys and (reported := await self._add_finding(suspicion, keys)):
             keys -= reported
         self._seen -= keys  # a later plan may show them again
 
@@ -477,16 +494,16 @@ class Explorer:
                 return
 
     async def _add_finding(
-        self, plan: Plan, keys: frozenset[tuple[str, ...]], repairable: frozenset[tuple[str, ...]]
+        self, suspicion: _Suspicion, keys: frozenset[tuple[str, ...]]
     ) -> frozenset[tuple[str, ...]]:
         """Add a finding if problems are seen again, and return which; later, if the operator may repair some of them."""
 
         async def shows(smaller: Plan) -> bool:
             return bool(keys & {problem.key for problem in self.problems(await self._run(smaller))})
 
-        least = await smallest(plan, shows)
+        least = await smallest(suspicion.plan, shows)
         late: asyncio.Task[RunOutcome] | None = None
-        if keys & repairable and self._options.patience is None:
+        if keys & suspicion.repairable and self._options.patience is None:
             late = start(
                 "a longer run", self._run(least, slow=2, late=LATE_SECONDS), group=self._group
             )  # at the same time as the repetitions, because it takes longest
@@ -504,6 +521,7 @@ class Explorer:
             problems=problems,
             history=what_happened(first.trace, problems),
             log=first.log,
+            seconds=suspicion.seconds,
             confirmed=len(confirmed),
             repetitions=REPETITIONS,
             runs=self._compared_runs(first),

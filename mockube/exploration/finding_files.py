@@ -85,6 +85,7 @@ class FindingFolder:
                     "when": finding.plan.parts,
                     "plan": finding.plan.trees(),
                     "history": finding.history,
+                    "seconds": round(finding.seconds, 3),
                     "confirmed": finding.confirmed,
                     "repetitions": finding.repetitions,
                     "others": finding.others,

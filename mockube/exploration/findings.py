@@ -36,6 +36,8 @@ class OperatorFinding(Struct, frozen=True, kw_only=True):
     problems: Sequence[OperatorProblem]
     history: Sequence[str]
     """What happened, in at most ten lines."""
+    seconds: float = 0.0
+    """How long after the undisturbed runs it was seen first; it is confirmed later."""
     confirmed: int = 0
     """In how many of the repetitions it showed again."""
     repetitions: int = 0
@@ -135,6 +137,7 @@ def write_finding(path: Path, finding: OperatorFinding, call: ExplorationCall) -
         "problems": [problem.text for problem in finding.problems],
         **({} if finding.plan.disturbances else {"ending": finding.plan.ending}),
         "plan": finding.plan.trees(),
+        "seconds": round(finding.seconds, 3),
         "history": [*finding.history],
     }
     path.write_text(yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=160))

@@ -245,7 +245,7 @@ async def test_finding_that_cannot_be_written_ends_the_exploration_with_its_erro
 
     explorer = ExplorerOfNames(lambda _: ["a"], show_finding=write)
     with pytest.raises(OSError, match="No space left on device"):
-        await explorer._run_all(iter([plan_of([CRASH])]), 0.0)
+        await explorer._run_all(iter([plan_of([CRASH])]))
 
 
 @pytest.mark.parametrize(("seconds", "most"), [(0.1, 10), (6, 60), (70, 140)])
