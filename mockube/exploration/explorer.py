@@ -260,6 +260,7 @@ class Explorer:
             user=user,
             own=frozenset(end_state(alone.trace.objects_made_by(user), varying).labels.values()),
             writes=sum(each.is_write for each in first.trace.requests),
+            ending=first.plan.ending,
             recording=first.recording,
         )
         found = [

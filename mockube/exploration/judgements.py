@@ -65,6 +65,8 @@ class UndisturbedRuns(Struct, frozen=True, kw_only=True):
     varying: Varying
     user: str
     writes: int
+    ending: str = ""
+    """How the runs end, as that of a plan."""
     own: frozenset[Role] = frozenset()
     """What the operator makes without the steps of the scenario: for itself, and not for the resource."""
     problems: frozenset[tuple[str, ...]] = frozenset()
@@ -101,7 +103,13 @@ def end_differences(trace: Trace, reference: UndisturbedRuns) -> Sequence[Differ
     actual, expected = (
         _end_of(each, touched, reference.varying, fields) for each in (trace, reference.trace)
     )
-    return differences(expected, actual, reference.varying)
+    found = differences(expected, actual, reference.varying)
+    return [each for each in found if not (reference.ending and _was_never_made(each, trace))]
+
+
+def _was_never_made(difference: Difference, trace: Trace) -> bool:
+    """Return whether an object is missing because the resource was deleted before it would have been made."""
+    return difference.type == "missing" and not _changes_of(trace, difference.role)
 
 
 def fields_written_in_both(first: Trace, second: Trace) -> Counted:

@@ -79,6 +79,22 @@ def test_what_the_operator_writes_of_an_object_of_a_controller_is_compared():
     assert problems(written, other) == [("end", 'ConfigMap a in default differs: data.size: "1" -> "2"')]
 
 
+def test_what_an_earlier_deletion_prevents_is_not_missing():
+    plan = plan_of([Disturbance(action="delete the resource", step=0)])
+    outcome = RunOutcome(plan=plan, trace=trace(added("a"), added("c"), change("DELETED", "c", None)))
+    reference = UndisturbedRuns(
+        trace=trace(added("a"), added("b"), added("c")),
+        varying=NOTHING_VARIES,
+        user=OPERATOR,
+        writes=5,
+        ending="delete",
+        own=frozenset({("ConfigMap", "default", "a")}),
+    )
+    texts = [each.text for each in find_problems(outcome, reference, ())]
+    assert "ConfigMap c in default is missing" in texts
+    assert "ConfigMap b in default is missing" not in texts
+
+
 def test_problem_has_the_writes_that_show_it():
     foreign = [added("a", PERSON, spec={"size": 1}), replaced("a", "/spec/size", 2)]
     (spec,) = found_problems(foreign, foreign)
