@@ -89,7 +89,7 @@ class Journal:
         self._max_bytes = max_bytes
         self.bytes = 0
         """The bytes of all entries."""
-        self._begun = 0
+        self._write_count = 0
         self._in_progress: set[int] = set()
         """The numbers of the writes whose authors are noted when they end."""
         self._waiting: list[asyncio.Future[None]] = []
@@ -99,7 +99,7 @@ class Journal:
         time = self._now().timestamp()
         if self._keeps_notes:
             force_setattr(transaction, "note", _note(time, author))  # nobody else has it yet
-        self._begun = number = self._begun + 1
+        self._write_count = number = self._write_count + 1
         self._in_progress.add(number)
         try:
             result = await kv.txn(transaction)
@@ -116,7 +116,7 @@ class Journal:
 
         Watches may get a revision before its writer goes on: then it is one of the writes that are in progress now.
         """
-        last = self._begun
+        last = self._write_count
         while self.author(revision) is None and any(number <= last for number in self._in_progress):
             self._waiting.append(asyncio.get_running_loop().create_future())
             await self._waiting[-1]

@@ -69,7 +69,7 @@ def test_other_end():
     ]
 
 
-def test_what_the_operator_writes_of_an_object_of_a_controller_is_compared():
+def test_field_of_an_object_of_a_controller_is_compared_if_the_operator_writes_it():
     controller = "system:serviceaccount:kube-system:statefulset-controller"
     made = [added("a", controller, data={"size": "1", "node": "x"})]
     written = [*made, replaced("a", "/data/size", "2")]
@@ -79,7 +79,7 @@ def test_what_the_operator_writes_of_an_object_of_a_controller_is_compared():
     assert problems(written, other) == [("end", 'ConfigMap a in default differs: data.size: "1" -> "2"')]
 
 
-def test_what_an_earlier_deletion_prevents_is_not_missing():
+def test_object_is_not_missing_if_its_resource_was_deleted_before():
     plan = plan_of([Disturbance(action="delete the resource", step=0)])
     outcome = RunOutcome(plan=plan, trace=trace(added("a"), added("c"), change("DELETED", "c", None)))
     reference = UndisturbedRuns(
