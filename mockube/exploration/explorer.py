@@ -439,7 +439,7 @@ class Explorer:
                 are_tried.set()
 
         async def adapt(group: asyncio.TaskGroup) -> None:
-            adapting = self._places.adapt_endlessly(lambda: start_in(group, "plans", work()))
+            adapting = self._places.adapt_to_machine(lambda: start_in(group, "plans", work()))
             await run_until(are_tried.wait(), adapting)
 
         try:
@@ -510,13 +510,14 @@ class Explorer:
             )  # at the same time as the repetitions, because it takes longest
         repetitions = await asyncio.gather(*(self._run(least, slow=2) for _ in range(REPETITIONS)))
         confirmed = [each for each in repetitions if keys & {problem.key for problem in self.problems(each)}]
+        problems = [each for run in confirmed[:1] for each in self.problems(run) if each.key in keys]
+        if late is not None and not any(each.type in REPAIRABLE for each in problems):
+            await cancel_and_wait([late])
+            late = None
         if not confirmed:
-            if late is not None:
-                await cancel_and_wait([late])
             self.result.not_seen_again += 1
             return frozenset()
         first = confirmed[0]
-        problems = [problem for problem in self.problems(first) if problem.key in keys]
         finding = OperatorFinding(
             plan=least,
             problems=problems,
@@ -545,9 +546,6 @@ class Explorer:
         outcome = await late
         keys = {problem.key for problem in self.problems(outcome)}
         repairable = {problem.key for problem in finding.problems if problem.type in REPAIRABLE}
-        if not repairable:
-            self._add(finding)
-            return
         is_tried_again = outcome.waited > 2 * self._limits.patience or finding.confirmed == REPETITIONS
         if outcome.problem or not outcome.is_applied or not is_tried_again or keys & repairable:
             self._add(finding)

@@ -71,8 +71,8 @@ class RunPlaces:
         else:
             self._free.release()
 
-    async def adapt_endlessly(self, on_more: Callable[[], None]) -> None:
-        """Adapt the number of places to the machine each second; `on_more` is called for each new one."""
+    async def adapt_to_machine(self, on_new_place: Callable[[], None]) -> None:
+        """Adapt the number of places each second, unless it is fixed or the system does not say how busy it is."""
         while (before := Machine.read()) is not None and self._fewest < self._most:
             began = self._clock.monotonic()
             await self._clock.sleep(_SECONDS)
@@ -80,13 +80,13 @@ class RunPlaces:
             if now is not None:
                 idle = (now.idle_seconds - before.idle_seconds) / (seconds * self._cores)
                 is_late = seconds > _SECONDS + _LATE_SECONDS
-                self.adapt(0.0 if is_late else idle, now.free_memory, on_more)
+                self.adapt(0.0 if is_late else idle, now.free_memory, on_new_place)
 
-    def adapt(self, idle: float, free_memory: float, on_more: Callable[[], None]) -> None:
+    def adapt(self, idle: float, free_memory: float, on_new_place: Callable[[], None]) -> None:
         if idle > _IDLE and free_memory > _FREE_MEMORY:
             for _ in range(min(self._cores, self._most - self.count)):
                 self._add()
-                on_more()
+                on_new_place()
         elif (idle < _BUSY or free_memory < _FREE_MEMORY) and self.count > self._fewest:
             self.count -= 1
             self._surplus += 1

@@ -196,7 +196,7 @@ def replay(recordings, url, report):
     jobs = max(jobs_of(minor_and_part(recording)[1]) for recording in recordings)
     count = sum(COUNTS[recording] for recording in recordings)
     differing = run(recordings, url, report, count, "--jobs", str(jobs))
-    if again := [id_ for id_ in paused(recordings) if id_ in differing]:
+    if differing and (again := [id_ for id_ in paused(recordings) if id_ in differing]):
         selected = [flag for id_ in again for flag in ("--case", id_)]
         alone = run(recordings, url, report, len(again), *selected)
         differing = {id_: rows for id_, rows in differing.items() if id_ not in again} | alone
