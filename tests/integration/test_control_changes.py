@@ -1,5 +1,6 @@
 """Changes: who wrote what, read from the history of the store."""
 
+import asyncio
 from contextlib import suppress
 
 import orjson
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 
 from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.mvcc import Mvcc
-from mockube.etcd.embedded.store import MemoryStore
+from mockube.etcd.embedded.store import BURST, MemoryStore
 from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import Delete, Txn
 from tests.support.server.apiserver import Client, running, running_with_roles
@@ -176,6 +177,17 @@ async def test_watch_sends_following_changes_and_resumes(client):
         event = await anext(events)
         assert (event["type"], event["object"]["spec"]["object"]["name"]) == ("ADDED", "new")
         assert event["object"]["spec"]["author"]["user"] == "admin"
+
+
+async def test_watch_has_the_author_of_each_write_of_a_burst(client):
+    start = (await client.get(CHANGES)).body["metadata"]["resourceVersion"]
+    names = [f"burst-{number}" for number in range(2 * BURST)]
+    selector = "fieldSelector=kind=ConfigMap"
+    async with client.watch(f"{CHANGES}?watch=1&{selector}&resourceVersion={start}") as events:
+        writes = [client.post(CONFIG_MAPS, {"metadata": {"name": name}}) for name in names]
+        await asyncio.gather(*writes)
+        found = [(await anext(events))["object"]["spec"] for _ in names]
+    assert {(spec.get("author") or {}).get("user") for spec in found} == {"admin"}
 
 
 async def test_list_that_lacks_compacted_changes_has_a_warning(client):

@@ -1,6 +1,7 @@
 import asyncio
 import errno
 import os
+from itertools import chain, count, repeat
 from math import inf
 from types import SimpleNamespace
 
@@ -10,11 +11,13 @@ from msgspec.structs import replace
 from mockube.client.kinds import CONFIG_MAPS
 from mockube.client.verbs import ObjectList
 from mockube.component_base.clock import SteppedClock
+from mockube.exploration import run_places
 from mockube.exploration.explorer import FIRST_LIMITS, MAX_REPAIRS, Explorer, Options
 from mockube.exploration.fork_runner import ForkRunner
 from mockube.exploration.judgements import OperatorProblem
 from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
 from mockube.exploration.run_outcome import RunOutcome
+from mockube.exploration.run_places import FEWEST, Machine
 from mockube.exploration.trace import ArrangedObjects, Trace
 from mockube.failure import Failure
 from tests.support.event_loop import yield_to_loop
@@ -153,6 +156,55 @@ async def test_problem_that_the_operator_always_repairs_is_looked_at_a_few_times
     for _ in range(MAX_REPAIRS + 2):
         await explorer._try(plan_of([CRASH]))
     assert explorer.result.repaired_later == MAX_REPAIRS
+
+
+class ExplorerOfEndlessRuns(ExplorerOfNames):
+    """An explorer in which a run that gives the operator time to repair goes on until it is cancelled."""
+
+    async def _run(self, plan, slow=1, late=0.0):
+        if late:
+            await asyncio.Event().wait()
+        return await super()._run(plan, slow)
+
+
+@pytest.mark.parametrize(
+    ("shown", "shown_again", "found"),
+    [
+        pytest.param(["end"], [], [], id="not seen again"),
+        pytest.param(["end", "rights"], ["rights"], [["rights"]], id="nothing to repair is left"),
+    ],
+)
+async def test_longer_run_ends_if_the_repetitions_leave_nothing_to_repair(shown, shown_again, found):
+    remaining = chain([shown], repeat(shown_again))
+    explorer = ExplorerOfEndlessRuns(lambda _: next(remaining), patience=None)
+    await asyncio.wait_for(explorer._try(plan_of([CRASH])), 5)
+    assert [[problem.text for problem in each.problems] for each in explorer.result.findings] == found
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+class CrowdedForkRunner(FakeForkRunner):
+    """Its runs end when there are more of them than at the start."""
+
+    def __init__(self):
+        super().__init__()
+        self._is_crowded = asyncio.Event()
+
+    async def run(self, plan, *_):
+        self.in_progress += 1
+        if self.in_progress > FEWEST:
+            self._is_crowded.set()
+        await self._is_crowded.wait()
+        return outcome_of(plan, problem="it says nothing")
+
+
+async def test_more_plans_run_while_the_processors_are_idle(monkeypatch):
+    monkeypatch.setattr(run_places, "cores", lambda: 1)
+    idle_seconds = count()
+    monkeypatch.setattr(Machine, "read", lambda: Machine(next(idle_seconds), 0.9))
+    explorer = Explorer(CrowdedForkRunner(), Options(plans=20))
+    explorer._references[""] = None
+    await asyncio.wait_for(explorer._run_all(repeat(UNDISTURBED)), 5)
+    assert explorer.result.runs == 20
 
 
 async def test_run_with_a_problem_is_counted_as_not_judged():

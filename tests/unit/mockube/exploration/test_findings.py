@@ -29,6 +29,7 @@ FINDING = OperatorFinding(
     plan=PLAN,
     problems=[OperatorProblem(type="end", text="ConfigMap a is left over", key=("end",))],
     history=["  0.10 s  step 1: apply"],
+    seconds=12.3456,
     confirmed=3,
     repetitions=3,
     others=2,
@@ -42,6 +43,7 @@ def test_finding_is_written_and_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "finding-1.yaml"
     write_finding(path, FINDING, CALL)
+    assert "seconds: 12.346\n" in path.read_text()
     replay = read_finding(path)
     assert replay.plan == PLAN
     assert (replay.command, replay.seed) == (["./manager", "--a"], 7)

@@ -56,8 +56,17 @@ async def test_place_that_is_no_more_is_taken_until_its_run_ends(places):
 
 async def test_given_number_of_jobs_stays():
     places = RunPlaces(3, InstantClock())
-    await places.adapt_endlessly(lambda: None)
+    await places.adapt_to_machine(lambda: None)
     assert adapted(places, idle=1.0, times=5) == (3, 0)
+
+
+async def test_number_is_adapted_each_second(places, monkeypatch):
+    """The processors are idle for two seconds, and then the system does not say it any more."""
+    found = iter([Machine(10.0, 0.9), Machine(12.0, 0.9), Machine(12.0, 0.9), Machine(14.0, 0.9), None])
+    monkeypatch.setattr(Machine, "read", lambda: next(found))
+    begun = []
+    await places.adapt_to_machine(lambda: begun.append(1))
+    assert (places.count, len(begun)) == ((FEWEST + 2) * CORES, 2 * CORES)
 
 
 def test_machine_is_read(tmp_path):

@@ -69,6 +69,7 @@ async def test_deletion_that_ends_is_no_finding(tmp_path):
     learned = await exploring.learn()
     assert exploring.result.findings == []
     assert (learned.subject, [*learned.without]) == ("Site.example.com/blog", [])
+    assert {ending: each.ending for ending, each in exploring._references.items()} == {"": "", DELETE: DELETE}
 
 
 async def test_undisturbed_runs_are_counted_while_they_end(tmp_path):
