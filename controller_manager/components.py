@@ -54,6 +54,7 @@ def _kubelet_settings(context: Context) -> KubeletSettings:
         allow_host_access=simulation.allow_host_access,
         process_images=simulation.images if simulation.container_runtime == PROCESS else None,
         pod_network=simulation.pod_network,
+        pod_logs=simulation.pod_logs_dir,
         fails_unknown_programs=simulation.simulate_unknown_programs == FAIL,
         fails_unknown_images=simulation.unknown_images == FAIL,
         image_files=[path for path in (simulation.simulated_images, simulation.images) if path is not None],

@@ -5,6 +5,7 @@ Everything else in the kubelet knows only the contract, `container_runtime.runti
 
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -312,6 +313,11 @@ def _process_runtime(
     def record_event(pod: ReadOnlyTree, part: str, kind: str, reason: str, message: str) -> None:
         recorder.record_on(str(pod["spec"].get("nodeName") or ""), pod, kind, reason, message, part=part)
 
+    async def pod_uids() -> AbstractSet[str]:
+        informer = context.informers.of(PODS)
+        await informer.wait_synced()
+        return {pod.uid for pod in informer.lister.all()}
+
     services = ProcessServices(
         clock=context.clock,
         events=events,
@@ -320,6 +326,8 @@ def _process_runtime(
         record_event=record_event,
         checks=lambda run, ready: ContainerChecks(run, context.clock, ready, records.processes),
         volumes=volumes,
+        logs=context.settings.pod_logs,
+        pod_uids=pod_uids,
         network=network,
         network_mode=context.settings.pod_network,
     )

@@ -31,6 +31,8 @@ class KubeletSettings(Struct, frozen=True, kw_only=True):
     """The file with the images that run as processes of this machine; None if all containers are simulated."""
     pod_network: str
     """Which network the pods of processes have."""
+    pod_logs: Path | None
+    """The folder of the logs of processes, which outlives this program; None for a temporary one."""
     fails_unknown_programs: bool
     fails_unknown_images: bool
     image_files: Sequence[Path]

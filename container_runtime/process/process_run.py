@@ -52,6 +52,7 @@ from .listeners import listens_on_loopback_only
 from .local_ports import choose_ports, own_ports
 from .local_process import GroupWatch, LocalProcess, read_chunk, start_process
 from .log_files import LogWriter, log_tail
+from .log_folder import LogFolder
 from .namespace_support import Support
 from .process_network import ProcessNetwork, network_files
 
@@ -104,6 +105,7 @@ class RunContext(Struct, frozen=True, kw_only=True):
     """Returns the probes and hooks of a run; with the readiness probe of its image, if the container has none."""
     watch: GroupWatch
     folder: Path
+    logs: LogFolder
     support: Callable[[], Awaitable[Support]]
     """Returns which namespaces processes can have for themselves."""
     volumes: VolumeFolders
@@ -137,8 +139,7 @@ class ProcessRun:
         self._image = image
         self._with_processes = with_processes
         self.state = ContainerState(restarts=restarts)
-        name = f"{container['name']}.{restarts}.log"
-        self.log = context.folder / meta.uid(objects.pod) / "logs" / name
+        self.log = context.logs.make_log(meta.uid(objects.pod), container["name"], restarts)
         self.spec: CommandSpec | None = None
         self.process: LocalProcess | None = None
         self.ports: Mapping[int, int] = {}
@@ -354,7 +355,6 @@ class ProcessRun:
         )
         spec = command_spec(pod, self.container, self._image, references, local_environment)
         spec.directory.mkdir(parents=True, exist_ok=True)
-        self.log.parent.mkdir(parents=True, exist_ok=True)
         return spec
 
     def _choose_ports(self) -> None:

@@ -3,9 +3,11 @@
 import asyncio
 import logging
 import shutil
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
@@ -14,7 +16,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start, timeout
-from mockube.component_base.temporary_folder import temporary_folder
+from mockube.component_base.temporary_folder import remove_abandoned_folders, temporary_folder
 from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.disk_usage import DiskUsage, has_disk_limits
 from mockube.container_runtime.load import Stats
@@ -44,7 +46,8 @@ from .folders import write_volumes
 from .image_service import ProcessImages
 from .images import ImageMap
 from .local_process import GroupWatch, LocalProcess
-from .log_files import LogFile, rotated_path
+from .log_files import LogFile
+from .log_folder import LogFolder
 from .namespace_support import NamespaceSupport
 from .pod_processes import PodProcesses
 from .port_owners import PortOwners
@@ -58,8 +61,7 @@ FORCED_GRACE: Final = 1.0
 """The grace period in seconds for the processes of a pod that was deleted by force."""
 SHUTDOWN_GRACE: Final = 0.3
 """The grace period in seconds for all processes when the kubelet ends."""
-MAX_ENDED_RUNS: Final = 2
-"""Runs whose logs are retained: the latest and the previous one."""
+_PODS: Final = "mockube-pods-"
 _FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
@@ -95,6 +97,10 @@ class ProcessServices(Struct, frozen=True, kw_only=True):
     checks: Callable[[ProcessRun, ReadOnlyTree | None], RunChecks]
     volumes: Callable[[], VolumeFolders]
     """Returns what has the contents of volumes that containers may write."""
+    logs: Path | None = None
+    """The folder of the logs, which outlive the kubelet; None for one that does not."""
+    pod_uids: Callable[[], Awaitable[AbstractSet[str]]]
+    """Waits until the pods are known, and returns their uids."""
     network: PodNetwork | None = None
     """What gives pods networks of their own; None if processes have that of this machine."""
     network_mode: str = AUTO
@@ -118,13 +124,15 @@ class ProcessRuntime:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         watch, services = GroupWatch(), self._services
-        with temporary_folder("mockube-pods-") as folder:
+        with temporary_folder(_PODS) as folder:
+            logs = LogFolder(services.logs or folder / "logs")
             self._context = RunContext(
                 clock=self._clock,
                 record_event=services.record_event,
                 checks=services.checks,
                 watch=watch,
                 folder=folder,
+                logs=logs,
                 support=NamespaceSupport(folder).check,
                 volumes=services.volumes(),
                 network=self._network,
@@ -132,10 +140,14 @@ class ProcessRuntime:
                 on_change=services.events.report_change,
                 on_output=services.events.report_output,
             )
+            removal = start(
+                "files of programs that were killed", self._remove_abandoned_files(logs, logs.pods())
+            )
             try:
                 yield
             finally:
                 try:
+                    await cancel_and_wait([removal])
                     await self._end_all()
                     await services.volumes().release()
                 finally:  # also if this is cancelled, because there is no time left
@@ -224,8 +236,6 @@ class ProcessRuntime:
             restarts=restarts,
             with_processes=record.with_processes,
         )
-        if previous_run is not None:
-            _delete_log(previous_run, restarts - MAX_ENDED_RUNS)
         record.runs[name] = run
         task = start(f"container {name} of {meta.namespaced_name(pod)}", self._run(run))
         record.tasks.add(task)
@@ -259,6 +269,8 @@ class ProcessRuntime:
         record = self._pods.pop(uid, None)
         if record is not None:
             self._start_cleanup("the end of a pod", self._clean_up(uid, record))
+        elif self._context is not None:
+            self._start_cleanup("the end of a pod", asyncio.to_thread(self._context.logs.remove_pod, uid))
 
     def _start_cleanup(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         task = start(name, work)
@@ -316,8 +328,7 @@ class ProcessRuntime:
             yield partial(attach_to, run, output)
 
     async def logs(self, pod: ReadOnlyTree, name: str, run: ContainerRun) -> LogSource:
-        latest = self._latest_run(pod, name)
-        path = latest.log.with_name(f"{name}.{run.restarts}.log") if latest is not None else None
+        path = None if self._context is None else self._context.logs.log(meta.uid(pod), name, run.restarts)
         if path is None or not path.exists():
             raise RuntimeProblem(
                 f"unable to retrieve container logs for container {name!r} of pod {meta.namespaced_name(pod)}"
@@ -370,7 +381,14 @@ class ProcessRuntime:
             raise ContainerNotFound(name)
         return run
 
-    # --- volumes, and the end
+    # --- volumes, logs, and the end
+
+    async def _remove_abandoned_files(self, logs: LogFolder, earlier: AbstractSet[str]) -> None:
+        """Remove the folders of programs that were killed, and the logs of earlier pods that were deleted since."""
+        await asyncio.to_thread(remove_abandoned_folders, _PODS)
+        if earlier:
+            for uid in earlier - await self._services.pod_uids():
+                await asyncio.to_thread(logs.remove_pod, uid)
 
     async def _refresh_volumes(self, record: _PodRecord) -> None:
         """Update the pod's volumes from the API periodically."""
@@ -408,6 +426,7 @@ class ProcessRuntime:
             await self._network.release(record.objects.pod)
             # A pod may leave many files.
             await asyncio.to_thread(shutil.rmtree, self._context.folder / uid, ignore_errors=True)
+            await asyncio.to_thread(self._context.logs.remove_pod, uid)
 
     async def _end_all(self) -> None:
         pods, self._pods = [*self._pods.values()], {}
@@ -434,10 +453,3 @@ def _containers(pod: ReadOnlyTree) -> Iterator[tuple[str, ReadOnlyTree]]:
     for field in _FIELDS:
         for container in pod["spec"].get(field) or ():
             yield field, container
-
-
-def _delete_log(latest: ProcessRun, restarts: int) -> None:
-    name = latest.log.name.rsplit(".", 2)[0]
-    path = latest.log.with_name(f"{name}.{restarts}.log")
-    for log_file in (path, rotated_path(path)):
-        log_file.unlink(missing_ok=True)

@@ -342,6 +342,15 @@ class Simulation(Struct, frozen=True, kw_only=True):
             simulation_values.parse_pod_network,
         ),
     ] = simulation_values.AUTO
+    pod_logs_dir: Annotated[
+        Path | None,
+        Flag(
+            "folder of the logs of containers that run as processes, where another run of this program finds them "
+            "(a temporary one)",
+            Path,
+            metavar="DIR",
+        ),
+    ] = None
     simulate_unknown_programs: Annotated[
         str,
         Flag(

@@ -235,7 +235,8 @@ def control_plane(
         *("--secure-port", "0", "--metrics-port", "0"),
         *(() if one_process else ("--write-component-urls", str(launch.component_urls))),
         # It keeps its caches when the machine is too busy to renew the lease, because there is no other manager.
-        *("--leader-elect-sole-candidate", "true", *installation, *launch.manager_arguments()),
+        *("--leader-elect-sole-candidate", "true", *installation),
+        *("--pod-logs-dir", str(launch.logs / "pods"), *launch.manager_arguments()),
     ]
     programs = (_in_one_process if one_process else _in_two_processes)(launch, server, manager)
     return ControlPlane(

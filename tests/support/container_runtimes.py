@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import defaultdict
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 from mockube.apimachinery import meta
@@ -129,7 +130,10 @@ def simulated_runtime(clock=None, *, events=None, pods=None):
     return SimulatedRuntime(context)
 
 
-def process_runtime(events):
+def process_runtime(events, *, logs=None, uids=frozenset()):
+    async def pod_uids():
+        return uids
+
     services = ProcessServices(
         clock=RealClock(),
         events=events,
@@ -138,6 +142,8 @@ def process_runtime(events):
         record_event=lambda *_: None,
         checks=NoChecks,
         volumes=lambda: simulated_runtime().files,
+        logs=logs,
+        pod_uids=pod_uids,
     )
     return ProcessRuntime(image_map({IMAGE: {}}, Path()), services)
 
@@ -145,10 +151,10 @@ def process_runtime(events):
 class Machine:
     """One run-time, and the kubelet's view of the pods on it: their statuses follow the states of the containers."""
 
-    def __init__(self, name):
+    def __init__(self, name, **process_files):
         self.events, self.pods = RuntimeEvents(), Pods()
         if name == "process":
-            self.runtime = process_runtime(self.events)
+            self.runtime = process_runtime(self.events, **process_files)
         else:
             self.runtime = simulated_runtime(events=self.events, pods=self.pods)
         if name == "kwok":
@@ -209,7 +215,15 @@ class Machine:
 
 
 @asynccontextmanager
-async def running_machine(name):
-    machine = Machine(name)
+async def running_machine(name, **process_files):
+    machine = Machine(name, **process_files)
     async with machine.runtime.running():
         yield machine
+
+
+async def lines_of(machine, pod, run):
+    with closing(await machine.runtime.logs(pod, "c", run)) as source:
+        until, lines = run.started + timedelta(hours=1), []
+        while source.is_behind(until):
+            lines += source.advance(until)
+        return [(line.stream, line.text) for line in lines]

@@ -1,24 +1,14 @@
 """Output, input, logs and ports of containers."""
 
 import asyncio
-from contextlib import closing
-from datetime import timedelta
 
 import pytest
 
 from mockube.container_runtime.runs import ContainerNotFound, run_of
 from mockube.container_runtime.runtime import RuntimeProblem
-from tests.support.container_runtimes import ClientStreams
+from tests.support.container_runtimes import ClientStreams, lines_of
 
 ECHOES = "while read line; do echo got $line; done"
-
-
-async def lines_of(machine, pod, run):
-    with closing(await machine.runtime.logs(pod, "c", run)) as source:
-        until, lines = run.started + timedelta(hours=1), []
-        while source.is_behind(until):
-            lines += source.advance(until)
-        return [(line.stream, line.text) for line in lines]
 
 
 async def test_attached_client_sends_input_and_receives_output(machine):
