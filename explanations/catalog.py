@@ -15,6 +15,8 @@ from .deletion import explain_deletion, explain_namespace_deletion, explain_pod_
 from .disruption import BUDGETS, explain_budget, explain_node
 from .explanation import Explanation, ObjectName, Related, Remedy, no_problem, unknown
 from .facts import Facts
+from .gateways import CLASSES as GATEWAY_CLASSES
+from .gateways import GATEWAYS, ROUTES, explain_gateway, explain_gateway_class, explain_route
 from .ingresses import INGRESSES, explain_ingress
 from .jobs import explain_cron_job, explain_job
 from .others import explain_autoscaler, explain_other, explain_signing_request
@@ -45,6 +47,9 @@ EXPLAINERS: Final[Mapping[GroupResource, Callable[[ReadOnlyTree, Facts], Explana
     SERVICES: explain_service,
     SLICES: explain_slice,
     INGRESSES: explain_ingress,
+    GATEWAYS: explain_gateway,
+    GATEWAY_CLASSES: explain_gateway_class,
+    **dict.fromkeys(ROUTES, explain_route),
     GroupResource("autoscaling", "horizontalpodautoscalers"): explain_autoscaler,
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): explain_signing_request,
     DEPLOYMENTS: explain_deployment,

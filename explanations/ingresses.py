@@ -3,18 +3,16 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from msgspec.structs import replace
-
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import SERVICES, GroupResource
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_INGRESS_CLASS, ANNOTATION_INGRESS_CLASS
 
+from .backends import backend_problem
 from .commands import about, kubectl
-from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, no_problem, unknown
+from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
 from .facts import Facts
 from .records import find_events
-from .services import explain_service
 
 INGRESSES: Final = GroupResource("networking.k8s.io", "ingresses")
 CLASSES: Final = GroupResource("networking.k8s.io", "ingressclasses")
@@ -108,55 +106,10 @@ def _backends(ingress: ReadOnlyTree) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _backend_problem(ingress: ReadOnlyTree, facts: Facts) -> Explanation | None:
     for place, backend in _backends(ingress):
-        problem = _service_problem(ingress, place, backend, facts)
+        problem = backend_problem(ingress, place, meta.namespace(ingress), backend, facts)
         if problem is not None:
             return problem
     return None
-
-
-def _service_problem(
-    ingress: ReadOnlyTree, place: str, backend: ReadOnlyTree, facts: Facts
-) -> Explanation | None:
-    """Explain why a Service to which an Ingress leads does not answer."""
-    namespace, name = meta.namespace(ingress), backend["name"]
-    source = [Evidence(text=f"{place} leads to {name}", source="spec")]
-    if facts.is_missing(SERVICES, namespace, name):
-        return Explanation(
-            cause=f"the Service {name}, to which {place} leads, does not exist",
-            evidence=source,
-            remedies=[
-                Remedy(text="The Services:", command=kubectl("get", "services", namespace=namespace)),
-                Remedy(text="Change the backend:", command=about(ingress, "edit")),
-            ],
-        )
-    service = facts.find(SERVICES, namespace, name)
-    if service is None:
-        return unknown(f"it leads to the Service {name}, which you may not read")
-    missing = _missing_port(service, backend.get("port") or {})
-    if missing is not None:
-        present = ", ".join(str(each["port"]) for each in service["spec"].get("ports") or ())
-        return Explanation(
-            cause=f"the Service {name}, to which {place} leads, has no port {missing}",
-            evidence=[*source, Evidence(text=f"its ports are {present}", source="spec.ports of the Service")],
-            remedies=[Remedy(text="Change the port of the backend:", command=about(ingress, "edit"))],
-        )
-    explanation = explain_service(service, facts)
-    if explanation.state != "Explained":
-        return None
-    return replace(
-        explanation,
-        cause=f"the Service {name}, to which {place} leads, does not answer: {explanation.cause}",
-        evidence=[*source, *explanation.evidence],
-        related=[Related(object=ObjectName.of(service), cause=explanation.cause), *explanation.related],
-    )
-
-
-def _missing_port(service: ReadOnlyTree, reference: ReadOnlyTree) -> str | int | None:
-    """Return the number or name of a backend's port, if the Service has no such port."""
-    number, name = reference.get("number"), reference.get("name")
-    ports = service["spec"].get("ports") or ()
-    is_there = any(number == each["port"] or (name and name == each.get("name")) for each in ports)
-    return None if is_there else number or name or ""
 
 
 def _certificate_problem(ingress: ReadOnlyTree, facts: Facts) -> Explanation | None:

@@ -30,6 +30,9 @@ GROUPS = {
     "EndpointSlice": "discovery.k8s.io",
     "Ingress": "networking.k8s.io",
     "IngressClass": "networking.k8s.io",
+    "Gateway": "gateway.networking.k8s.io",
+    "GatewayClass": "gateway.networking.k8s.io",
+    "HTTPRoute": "gateway.networking.k8s.io",
     "PodDisruptionBudget": "policy",
     "CustomResourceDefinition": "apiextensions.k8s.io",
     "RoleBinding": "rbac.authorization.k8s.io",
@@ -43,7 +46,7 @@ def resource_of(tree):
     kind = tree["kind"]
     plural = (
         f"{kind.lower()[:-1]}ies"
-        if kind.endswith("y")
+        if kind.endswith("y") and not kind.endswith("ay")
         else f"{kind.lower()}{'es' if kind.endswith('ss') else 's'}"
     )
     return GroupResource(GROUPS.get(kind, ""), plural)
