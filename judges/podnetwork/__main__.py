@@ -83,7 +83,7 @@ def check_coredns(folder: Path) -> None:
         expect("kubernetes.default.svc.cluster.local" in names and "1.2.3.4" in names, names)
         kubectl("-n", "kube-system", "scale", "deployment", "coredns", "--replicas=0")
         until(
-            lambda: not kubectl("-n", "kube-system", "get", "pods", "-o", "name"),
+            lambda: not kubectl("-n", "kube-system", "get", "pods", "-l", "k8s-app=kube-dns", "-o", "name"),
             "the end of CoreDNS",
             seconds=SECONDS,
         )
