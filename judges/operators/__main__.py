@@ -39,7 +39,10 @@ def main() -> int:
 
 def find_bugs(operators: Sequence[Operator], options) -> Sequence[bool]:
     """Explore operators with published bugs, print which are found, and return whether each is."""
-    print(f"{'published bug':42} {'pattern':20} {'seen':>8} {'confirmed':>10} {'processor':>10}", flush=True)
+    print(
+        f"{'published bug':42} {'pattern':20} {'seen':>8} {'repeated':>9} {'confirmed':>10} {'processor':>10}",
+        flush=True,
+    )
     results = [found for operator in operators for found in run(operator, options)]
     print(f"{sum(results)} of {len(results)} published bugs were found")
     return results
@@ -68,7 +71,7 @@ def run(operator: Operator, options) -> Iterator[bool]:
         folder = prepare(operator, given, BUILD / operator.name)
     except SourceMissing as error:
         for bug in operator.bugs:
-            print(f"{bug.issue:42} {bug.pattern:20} {'-':>8} {'-':>10} {'-':>10}", flush=True)
+            print(f"{bug.issue:42} {bug.pattern:20} {'-':>8} {'-':>9} {'-':>10} {'-':>10}", flush=True)
             yield False
         print(f"    {error}", flush=True)
         return
@@ -85,10 +88,11 @@ def run(operator: Operator, options) -> Iterator[bool]:
 def _print_row(bug: Bug, exploration: Exploration) -> bool:
     found = next((each for each in exploration.found if each.bug == bug), None)
     if found is None:
-        print(f"{bug.issue:42} {bug.pattern:20} {'-':>8} {'-':>10} {'-':>10}  not found", flush=True)
+        print(f"{bug.issue:42} {bug.pattern:20} {'-':>8} {'-':>9} {'-':>10} {'-':>10}  not found", flush=True)
         return False
     print(
-        f"{bug.issue:42} {bug.pattern:20} {found.tree['seconds']:8.0f} {found.seconds:10.0f} {found.processor_seconds:10.0f}",
+        f"{bug.issue:42} {bug.pattern:20} {found.tree['seconds']:8.0f} {found.tree['repeatedSeconds']:9.0f}"
+        f" {found.seconds:10.0f} {found.processor_seconds:10.0f}",
         flush=True,
     )
     for text in (*found.tree["problems"][:1], *(f"when {text}" for text in texts_of_plan(found.tree))):

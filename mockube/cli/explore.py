@@ -19,7 +19,7 @@ from .parsing import CommandParser
 from .progress import ERASE, print_line
 
 if TYPE_CHECKING:
-    from mockube.exploration.explorer import LearningProgress, Options, PlanProgress
+    from mockube.exploration.explorer import Options, Progress, SuspicionProgress
     from mockube.exploration.findings import OperatorFinding
     from mockube.exploration.run_outcome import RunOutcome
 
@@ -200,10 +200,15 @@ def _options(options: argparse.Namespace) -> "Options":
     )
 
 
-def print_progress(progress: "LearningProgress | PlanProgress") -> None:
-    """Print what was learned, and at a terminal how many runs have ended, in a line that the next one replaces."""
-    from mockube.exploration.explorer import LearningProgress  # noqa: PLC0415 - as above
+def print_progress(progress: "Progress") -> None:
+    """Print what was learned and what may be a finding, and at a terminal how many runs have ended, in a line that the next one replaces."""
+    from mockube.exploration.explorer import LearningProgress, SuspicionProgress  # noqa: PLC0415 - as above
 
+    if isinstance(progress, SuspicionProgress):
+        _erase()
+        for line in suspicion_lines(progress):
+            print_line(line)
+        return
     if not isinstance(progress, LearningProgress):
         text = f"{progress.done} of {progress.total} plans, {progress.findings} findings"
     elif progress.writes is None:
@@ -216,6 +221,19 @@ def print_progress(progress: "LearningProgress | PlanProgress") -> None:
         return
     if sys.stderr.isatty():
         print(f"{ERASE}{text}", end="", file=sys.stderr, flush=True)
+
+
+def suspicion_lines(progress: "SuspicionProgress") -> Sequence[str]:
+    finding = progress.finding
+    text = printable(finding.problems[0].text)
+    if progress.is_repaired:
+        return [f"the operator repairs it later: {text}"]
+    seen = f"seen again in {finding.confirmed} of {finding.repetitions} repetitions, after {finding.repeated_seconds:.0f} s"
+    return [
+        f"{seen}: {text}",
+        *(f"  when {printable(part)}" for part in finding.plan.parts),
+        "  it is a finding unless the operator repairs it, for which it has half a minute",
+    ]
 
 
 def _erase() -> None:

@@ -102,8 +102,16 @@ class PlanProgress(Struct, frozen=True, kw_only=True):
     findings: int
 
 
+class SuspicionProgress(Struct, frozen=True, kw_only=True):
+    """Repetitions have shown what may be a finding: the operator may still repair it, or has done so."""
+
+    finding: OperatorFinding
+    is_repaired: bool = False
+
+
 Report = Callable[[str], None]
-ShowProgress = Callable[[LearningProgress | PlanProgress], None]
+Progress = LearningProgress | PlanProgress | SuspicionProgress
+ShowProgress = Callable[[Progress], None]
 ShowFinding = Callable[[OperatorFinding], None]
 """Called with each finding as soon as it is confirmed."""
 
@@ -524,11 +532,13 @@ class Explorer:
             history=what_happened(first.trace, problems),
             log=first.log,
             seconds=suspicion.seconds,
+            repeated_seconds=self._clock.monotonic() - self._began,
             confirmed=len(confirmed),
             repetitions=REPETITIONS,
             runs=self._compared_runs(first),
         )
         if late is not None:
+            self._show_progress(SuspicionProgress(finding=finding))
             await self._later(self._add_unless_repaired(finding, late))
         else:
             self._add(finding)
@@ -551,6 +561,7 @@ class Explorer:
             self._add(finding)
             return
         self.result.repaired_later += len(repairable)
+        self._show_progress(SuspicionProgress(finding=finding, is_repaired=True))
         self._repairs.update(repairable)
         # Another plan may show the same for good, but to look at all of them takes long.
         self._seen -= {key for key in repairable if self._repairs[key] < MAX_REPAIRS}

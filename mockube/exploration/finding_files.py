@@ -86,6 +86,7 @@ class FindingFolder:
                     "plan": finding.plan.trees(),
                     "history": finding.history,
                     "seconds": round(finding.seconds, 3),
+                    "repeatedSeconds": round(finding.repeated_seconds, 3),
                     "confirmed": finding.confirmed,
                     "repetitions": finding.repetitions,
                     "others": finding.others,

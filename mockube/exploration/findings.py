@@ -37,7 +37,9 @@ class OperatorFinding(Struct, frozen=True, kw_only=True):
     history: Sequence[str]
     """What happened, in at most ten lines."""
     seconds: float = 0.0
-    """How long after the undisturbed runs it was seen first; it is confirmed later."""
+    """How long after the undisturbed runs it was seen first."""
+    repeated_seconds: float = 0.0
+    """How long after them its repetitions had ended. It may be confirmed later, after the time in which an operator may repair it."""
     confirmed: int = 0
     """In how many of the repetitions it showed again."""
     repetitions: int = 0
@@ -138,6 +140,7 @@ def write_finding(path: Path, finding: OperatorFinding, call: ExplorationCall) -
         **({} if finding.plan.disturbances else {"ending": finding.plan.ending}),
         "plan": finding.plan.trees(),
         "seconds": round(finding.seconds, 3),
+        "repeatedSeconds": round(finding.repeated_seconds, 3),
         "history": [*finding.history],
     }
     path.write_text(yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=160))

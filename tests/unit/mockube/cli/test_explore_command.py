@@ -4,10 +4,10 @@ import orjson
 import pytest
 
 from mockube.cli import explore
-from mockube.exploration.explorer import LearningProgress, PlanProgress
+from mockube.exploration.explorer import LearningProgress, PlanProgress, SuspicionProgress
 from mockube.exploration.findings import OperatorFinding, read_finding
 from mockube.exploration.judgements import OperatorProblem
-from mockube.exploration.plans import UNDISTURBED
+from mockube.exploration.plans import RESTART, UNDISTURBED, Disturbance, plan_of
 from mockube.exploration.run_outcome import RunOutcome
 from mockube.exploration.trace import Trace
 from tests.support.instant_clock import InstantClock
@@ -15,6 +15,20 @@ from tests.support.instant_clock import InstantClock
 SCENARIO = {"act": [{"apply": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "site"}}}]}
 FINDING = OperatorFinding(
     plan=UNDISTURBED, problems=[OperatorProblem(type="end", text="a stays", key=("a",))], history=[]
+)
+
+SUSPECTED = OperatorFinding(
+    plan=plan_of([Disturbance(action=RESTART, step=1)]),
+    problems=FINDING.problems,
+    history=[],
+    repeated_seconds=12.4,
+    confirmed=2,
+    repetitions=3,
+)
+SUSPICION = (
+    "mockube: seen again in 2 of 3 repetitions, after 12 s: a stays\n"
+    f"mockube:   when {SUSPECTED.plan.parts[0]}\n"
+    "mockube:   it is a finding unless the operator repairs it, for which it has half a minute\n"
 )
 
 
@@ -73,6 +87,13 @@ def test_replay_succeeds_only_if_the_plan_took_place(fields, finding, code, text
         ),
         pytest.param(
             PlanProgress(done=7, total=200, findings=1), "\r\x1b[K7 of 200 plans, 1 findings", "", id="plans"
+        ),
+        pytest.param(SuspicionProgress(finding=SUSPECTED), f"\r\x1b[K{SUSPICION}", SUSPICION, id="suspicion"),
+        pytest.param(
+            SuspicionProgress(finding=SUSPECTED, is_repaired=True),
+            "\r\x1b[Kmockube: the operator repairs it later: a stays\n",
+            "mockube: the operator repairs it later: a stays\n",
+            id="repaired",
         ),
     ],
 )

@@ -134,11 +134,16 @@ async def test_problem_that_was_not_seen_again_is_reported_by_a_later_plan():
     ],
 )
 async def test_problem_that_the_operator_repairs_later_is_left_out(repairs_after, shown, found):
-    explorer = ExplorerOfNames(lambda _: shown, patience=None, repairs_after=repairs_after)
+    progress = []
+    explorer = ExplorerOfNames(
+        lambda _: shown, patience=None, repairs_after=repairs_after, show_progress=progress.append
+    )
     explorer._limits = replace(explorer._limits, patience=2.0)
     await explorer._try(plan_of([CRASH]))
     assert [[problem.text for problem in each.problems] for each in explorer.result.findings] == found
     assert explorer.result.repaired_later == (0 if repairs_after == inf else 1)
+    assert [each.is_repaired for each in progress] == [False, True][: 1 + explorer.result.repaired_later]
+    assert [problem.text for problem in progress[0].finding.problems] == shown
 
 
 async def test_problem_that_the_operator_repairs_may_be_one_of_a_later_plan():
