@@ -22,6 +22,7 @@ from .old_lists import start_with_old_lists
 from .operator_run import ObjectMissing, OperatorRun
 from .plans import Disturbance
 from .scenario import ObjectRef
+from .webhooks import stop_webhooks
 
 _GRACE_SECONDS: Final = 30.0
 """How long an operator may take to end after SIGTERM, as with a kubelet."""
@@ -280,6 +281,7 @@ ACTIONS: Final[Mapping[str, Callable[[OperatorRun, Disturbance], Awaitable[None]
     plans.DROP: drop,
     plans.LAG: lag,
     plans.DOWN: stop_for_a_step,
+    plans.WEBHOOKS: stop_webhooks,
     plans.EXPIRE: expire_token,
     plans.SKEW: skew_clock,
     plans.EVICT: evict_pod,

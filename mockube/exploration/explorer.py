@@ -49,6 +49,7 @@ from .run_outcome import RunLimits, RunOutcome
 from .run_places import WAITING, RunPlaces, cores
 from .run_recording import runs_by_name
 from .trace import Trace
+from .webhooks import has_webhook
 
 REPETITIONS: Final = 3
 FIRST_LIMITS: Final = RunLimits(settle=1.5, patience=0.0, max_seconds=60.0)
@@ -383,6 +384,7 @@ class Explorer:
                 each.resource == LEASES and each.verb in ("update", "patch") for each in first.trace.requests
             ),
             has_nodes=_PODS in {kind for kind, _, _ in first.trace.touched},
+            has_webhooks=any(has_webhook(tree) for tree in first.trace.objects.values()),
             cached=cached_resources(first.trace.requests),
             recreated=recreated_steps(first.trace, identity),
             without=self._without,

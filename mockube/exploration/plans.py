@@ -183,6 +183,7 @@ LAG: Final = "late events"
 STALE_START: Final = "crash and stale lists"
 RECREATE_STALE: Final = "create anew and stale lists"
 DOWN: Final = "down during a step"
+WEBHOOKS: Final = "webhooks down during a step"
 EXPIRE: Final = "token expires"
 SKEW: Final = "clock behind"
 EVICT: Final = "evict a pod"
@@ -212,6 +213,7 @@ TEXTS: Final[Mapping[str, str]] = {
     STALE_START: "the operator crashes, and then its lists and watches{} are",
     RECREATE_STALE: "the operator crashes after somebody has deleted and created anew{}, and its lists are from when it was being deleted",
     DOWN: "the operator and its webhooks are down during the next step",
+    WEBHOOKS: "the webhooks do not answer during the next step",
     EXPIRE: "the operator's token expires, and there is another one a second later",
     SKEW: "the operator's clock is an hour behind that of the cluster",
     EVICT: "a pod is evicted",
@@ -266,6 +268,7 @@ class Learned(Struct, frozen=True, kw_only=True):
     """For how many plans writes wait, as `rank_writes` returns it."""
     has_lease: bool = False
     has_nodes: bool = True
+    has_webhooks: bool = False
     cached: Sequence[str] = ()
     """The resources whose lists may be old: the operator lists them with resourceVersion=0."""
     recreated: Sequence[int] = ()
@@ -468,9 +471,9 @@ def _disturbances(learned: Learned) -> Iterator[Disturbance]:
             yield Disturbance(action=DROP, step=step, resource=resource)
             if step + _HELD_STEPS < learned.steps:
                 yield Disturbance(action=HOLD, step=step, resource=resource, steps=_HELD_STEPS)
-        if step < learned.steps - 1:
-            yield Disturbance(action=DOWN, step=step)
-            yield Disturbance(action=EXPIRE, step=step)
+    down = (DOWN, EXPIRE, *((WEBHOOKS,) if learned.has_webhooks else ()))
+    for step in range(NO_STEP, learned.steps - 1):
+        yield from (Disturbance(action=action, step=step) for action in down)
     for step in range(learned.steps):
         yield from _of_step(learned, step)
         yield from _old_lists_after(learned, step)

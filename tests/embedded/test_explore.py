@@ -8,6 +8,7 @@ from mockube.exploration.plans import TEXTS
 from mockube.exploration.scenario import InvalidScenario
 from mockube.failure import Failure
 from tests.support.explored_operators import SCENARIO, Api, careful, careless
+from tests.support.server.webhook_server import webhook_server
 
 FEW = ["second operator", "restart", "delete a node", "change the resource and back", "edit an owned object"]
 
@@ -38,22 +39,45 @@ EVENTS = ("hold an event", "lose an event", "late events")
 OTHERS = ("down during a step", "token expires", "clock behind")
 
 
+RECOLOUR = {
+    "patch": "ConfigMap/site",
+    "with": {"data": {"color": "blue"}},
+    "until": ["ConfigMap/site-child jsonpath={.data.color}=blue"],
+}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_events_tokens_and_the_clock_are_disturbed():
-    recolour = {
-        "patch": "ConfigMap/site",
-        "with": {"data": {"color": "blue"}},
-        "until": ["ConfigMap/site-child jsonpath={.data.color}=blue"],
-    }
     without = [name for name in TEXTS if name not in (*EVENTS, *OTHERS)]
-    scenario = {**SCENARIO, "act": [*SCENARIO["act"], recolour], "without": without}
+    scenario = {**SCENARIO, "act": [*SCENARIO["act"], RECOLOUR], "without": without}
     found = mockube.explore(scenario, main=careful, plans=12)
     assert found.findings == [], found
     assert found.exploration.not_applied == 0, found
     assert {name for name, count in found.exploration.covered.items() if count} == {
         "writes x moments", "events x kinds", "old caches", "disturbances after steps",
     }  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+async def test_step_that_needs_a_webhook_is_done_when_it_answers_again(tmp_path):
+    async with webhook_server(tmp_path) as server:
+        configuration = {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "checks"},
+            "webhooks": [server.hook("ok")],
+        }
+        scenario = {
+            "arrange": [{"apply": configuration}],
+            "act": [*SCENARIO["act"], RECOLOUR],
+            "without": [name for name in TEXTS if name != "webhooks down during a step"],
+        }
+        found = await asyncio.to_thread(mockube.explore, scenario, main=careful, plans=2)
+    assert found.findings == [], found
+    assert found.exploration.runs == 2
+    assert found.exploration.covered == found.exploration.coverable == {"disturbances after steps": 2}
 
 
 @pytest.mark.slow

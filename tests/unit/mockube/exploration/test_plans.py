@@ -162,8 +162,8 @@ def test_events_are_held_back_over_two_steps_if_as_many_follow():
 
 
 def test_operator_is_down_before_a_step_that_follows():
-    found = single_plans(learned(steps=2), SeededRandom())
-    for action in ("down during a step", "token expires"):
+    found = single_plans(learned(steps=2, has_webhooks=True), SeededRandom())
+    for action in ("down during a step", "webhooks down during a step", "token expires"):
         of_steps = [
             each for plan in found for each in plan.disturbances if each.action == action and not each.write
         ]
