@@ -73,6 +73,7 @@ fmt.Println()
         ("kubectl apply -f https://k8s.io/examples/pods/a.yaml", True),
         ("kubectl get pods\nkubectl logs a", True),
         ("kubectl exec a -- curl http://web:8080/", True),
+        ("cat <<EOF >./kustomization.yaml\nresources: []\nEOF", True),
         ("kubectl get pod <name>", False),
         ("kubectl get pods\nsudo ls", False),
         ("kubectl port-forward pod/a 8080", False),
