@@ -75,6 +75,7 @@ def parents_of(
                 route=route,
                 host=host,
                 is_secure=listener.get("protocol") == "HTTPS",
+                listener=(meta.namespace(gateway), meta.name(gateway), listener["name"]),
                 match=match,
                 rule=rule,
                 backends=[choice for choice, _ in backends],

@@ -4,7 +4,7 @@ Upstream: the fields and their order of precedence are those of the Gateway API 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -38,6 +38,10 @@ class BackendChoice(Struct, frozen=True, kw_only=True):
     filters: Sequence[ReadOnlyTree]
 
 
+Listener = tuple[str, str, str]
+"""The namespace and the name of a Gateway, and the name of a listener of it."""
+
+
 class RouteMatch(Struct, frozen=True, kw_only=True):
     """One match of a rule, for one host."""
 
@@ -46,6 +50,7 @@ class RouteMatch(Struct, frozen=True, kw_only=True):
     """A host, one that begins with `*.`, or "" for any."""
     is_secure: bool | None
     """Whether the listener has TLS."""
+    listener: Listener | None = None
     match: ReadOnlyTree
     rule: ReadOnlyTree
     backends: Sequence[BackendChoice]
@@ -119,9 +124,12 @@ class MatchTable:
 class GatewayRouter:
     """Decides by the matches of all routes."""
 
-    def __init__(self, table: MatchTable, random: Callable[[int], int]) -> None:
-        """`random` returns a number below another one."""
+    def __init__(
+        self, table: MatchTable, random: Callable[[int], int], unserved: Container[Listener] = ()
+    ) -> None:
+        """`random` returns a number below another one; `unserved` has the listeners without a certificate."""
         self._table = table
+        self._unserved = unserved
         self._random = random
 
     def error_body(self, status: int) -> bytes:
@@ -134,6 +142,8 @@ class GatewayRouter:
         )
         for match in self._table.of_host(request.host[:_MAX_HOST]):
             if match.is_secure is not None and match.is_secure is not request.uses_tls:
+                continue
+            if match.listener in self._unserved:
                 continue
             if _matches(match, request, dict(query[::-1])):
                 return self._apply(match, request)

@@ -28,7 +28,7 @@ from .gateway_attachment import (
     route_status,
 )
 from .gateway_kinds import GATEWAY_CLASSES, GATEWAYS, GRANTS, GROUP, HTTP_ROUTES, REFERENCE_GRANTS
-from .gateway_routing import GatewayRouter, MatchTable, shared_host
+from .gateway_routing import GatewayRouter, Listener, MatchTable, shared_host
 from .http_listeners import HttpListeners
 from .settings import PublisherContext
 
@@ -70,6 +70,8 @@ class Gateways:
         """The routes that refer to each Service."""
         self._certificates: dict[Key, list[tuple[str, Certificate]]] = {}
         """The certificates of each Gateway, with the hosts of their listeners."""
+        self._unserved = set[Listener]()
+        """The listeners that have no certificate."""
         self._grants: Informer[ReadOnlyTree] | None = None
         self._gateway_loop = ReconcileLoop(
             "gateway-publisher", self._sync_gateway, workers=1, clock=context.clock, metrics=context.metrics
@@ -82,7 +84,7 @@ class Gateways:
         def random(limit: int) -> int:
             return int.from_bytes(context.random.bytes(4)) % limit
 
-        http.add_router(GatewayRouter(self._table, random), self._choose)
+        http.add_router(GatewayRouter(self._table, random, self._unserved), self._choose)
 
     def _on_definition(self, _: Change) -> None:
         if all("v1" in self._versions(plural) for plural in _READY):
@@ -161,6 +163,7 @@ class Gateways:
                 self._route_loop.add(route)
         if gateway is None or not controller:
             self._certificates.pop(key, None)
+            self._unserved -= {each for each in self._unserved if each[:2] == key}
             if not self._served:
                 self._http.release(_USER)
             return None
@@ -223,6 +226,8 @@ class Gateways:
             else:
                 loaded.append(((listener.get("hostname") or "").lower(), certificate))
         self._certificates[key] = loaded
+        self._unserved -= {each for each in self._unserved if each[:2] == key}
+        self._unserved |= {(*key, name) for name in problems}
         return problems
 
     def _choose(self, host: str) -> ssl.SSLContext | None:

@@ -78,12 +78,24 @@ def _is_closing(name: str) -> bool:
     return name.startswith(("auth-", "enable-global-auth", "satisfy", "enable-modsecurity"))
 
 
+_BACKEND_PROTOCOL: Final = "backend-protocol"
+_PROTOCOLS: Final = ("HTTP", "HTTPS", "AUTO_HTTP")
+
+
 def unknown_annotations(ingress: ReadOnlyTree) -> Sequence[str]:
-    """Return the annotations of ingress-nginx that are not simulated."""
+    """Return the annotations of ingress-nginx that are not simulated; with its value, one that others have."""
     names = (
         name.removeprefix(ANNOTATIONS) for name in meta.annotations(ingress) if name.startswith(ANNOTATIONS)
     )
-    return sorted(name for name in names if name not in SIMULATED and name not in WITHOUT_EFFECT)
+    unknown = {name for name in names if name not in SIMULATED and name not in WITHOUT_EFFECT}
+    protocol = _backend_protocol(_options(ingress))
+    if protocol not in _PROTOCOLS:
+        unknown.add(f"{_BACKEND_PROTOCOL}: {protocol}")
+    return sorted(unknown)
+
+
+def _backend_protocol(options: Mapping[str, str]) -> str:
+    return options.get(_BACKEND_PROTOCOL, "HTTP").upper()
 
 
 class IngressTable:
@@ -189,8 +201,8 @@ class IngressRouter:
         if redirect := self._redirect(options, request):
             return redirect
         chosen = self._canary(table, rule, request) or rule
-        protocol = options.get("backend-protocol", "HTTP").upper()
-        if protocol not in ("HTTP", "HTTPS", "AUTO_HTTP"):
+        protocol = _backend_protocol(options)
+        if protocol not in _PROTOCOLS:
             return _not_simulated(f"backend-protocol: {protocol}")
         path = rewritten_path(rule, request.path)
         prefix = options.get("x-forwarded-prefix", "")

@@ -59,11 +59,11 @@ def parent(tree, of_gateway, of_cluster=None):
     return found
 
 
-def router(*routes, of_gateway=None, of_cluster=None, number=0):
+def router(*routes, of_gateway=None, of_cluster=None, number=0, unserved=()):
     table = MatchTable()
     for each in routes:
         table.put(Key.of(each), parent(each, of_gateway or gateway(), of_cluster).matches)
-    return GatewayRouter(table, lambda _: number)
+    return GatewayRouter(table, lambda _: number, unserved)
 
 
 def decide(found, *arguments, **fields):
@@ -259,3 +259,11 @@ def test_removed_route_matches_nothing():
     table.put(Key.of(tree), parent(tree, gateway()).matches)
     table.put(Key.of(tree), ())
     assert [*table.of_host("a.example")] == []
+
+
+def test_listener_without_certificate_serves_no_route():
+    both = gateway(listener(), listener("https", "HTTPS", 443))
+    found = router(route("r", rule("web")), of_gateway=both, unserved={("default", "gw", "https")})
+    assert decide(found) == "web"
+    assert decide(found, uses_tls=True) == 404
+    assert decide(router(route("r", rule("web")), of_gateway=both), uses_tls=True) == "web"

@@ -222,6 +222,8 @@ def test_body_is_limited_as_by_nginx(text, size):
 def test_unknown_annotations_are_listed():
     tree = ingress("i", rewrite_target="/", proxy_buffering="on", server_snippet="x", limit_rps="5")
     assert unknown_annotations(tree) == ["limit-rps", "server-snippet"]
+    assert unknown_annotations(ingress("i", backend_protocol="grpc")) == ["backend-protocol: GRPC"]
+    assert unknown_annotations(ingress("i", backend_protocol="https")) == []
 
 
 def test_request_without_rule_gets_page_of_controller():
