@@ -119,25 +119,45 @@ def problem_of_client(service: ReadOnlyTree, address: str) -> str:
     return f"no answer to {address}, which is not in the Service's loadBalancerSourceRanges: {ranges}"
 
 
-def _balancer_address(service: ReadOnlyTree, address: str, balancers: str) -> str:
-    """Return the address of this machine for a Service's load balancer; "" if it has none yet."""
-    ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    if service["spec"].get("type") != "LoadBalancer" or not ingress:
+def problem_of_balancer(service: ReadOnlyTree, address: str, balancers: str) -> str:
+    """Return why the load balancer of a Service is not served at an address; "" if it is, or if it needs none."""
+    if service["spec"].get("type") != "LoadBalancer" or _balancer_address(service, address, balancers):
         return ""
-    assigned = next((entry["ip"] for entry in ingress if entry.get("ip")), "")
-    return assigned if owns_address(assigned, address, balancers) else address
+    assigned = _assigned(service)
+    if assigned is None:
+        return "its load balancer has no address"
+    return f"the address {assigned or 'of its load balancer'} is not one of {balancers}, which this machine serves"
 
 
-def owns_address(assigned: str, address: str, balancers: str) -> bool:
-    """Return whether a load balancer's address is one of this machine that it may listen on.
+def _assigned(service: ReadOnlyTree) -> str | None:
+    """Return the address of a Service's load balancer; "" if it has a name only, None if it has neither."""
+    ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    return next((entry["ip"] for entry in ingress if entry.get("ip")), "" if ingress else None)
 
-    An address outside of the range, such as 127.0.0.1, is the machine's own.
-    """
+
+def _balancer_address(service: ReadOnlyTree, address: str, balancers: str) -> str:
+    """Return the address of this machine for a Service's load balancer; "" if it has none."""
+    assigned = _assigned(service)
+    if service["spec"].get("type") != "LoadBalancer" or assigned is None:
+        return ""
+    if not _is_loopback_network(balancers) or not ip_address(address).is_loopback:
+        return address
+    # The ports of other addresses, such as 127.0.0.1, are those of other programs.
+    return assigned if _is_in(assigned, balancers) else ""
+
+
+def _is_loopback_network(balancers: str) -> bool:
     try:
-        parsed, network = ip_address(assigned), ip_network(balancers)
+        return ip_network(balancers).is_loopback
     except ValueError:
         return False
-    return parsed.is_loopback and parsed in network and ip_address(address).is_loopback
+
+
+def _is_in(address: str, network: str) -> bool:
+    try:
+        return ip_address(address) in ip_network(network)
+    except ValueError:
+        return False
 
 
 def endpoint_of(port: PublishedPort, record: Mapping[str, str]) -> Endpoint:

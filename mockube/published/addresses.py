@@ -19,6 +19,7 @@ from mockube.publisher.bindings import (
     Endpoint,
     PublishedPort,
     endpoint_of,
+    problem_of_balancer,
     problem_of_client,
     published_ports,
 )
@@ -66,6 +67,9 @@ class Published(Struct, frozen=True, kw_only=True):
             service, address=self.record[ADDRESS], balancers=self.record.get(LOAD_BALANCERS, "")
         )
 
+    def problem_of_balancer(self, service: ReadOnlyTree) -> str:
+        return problem_of_balancer(service, self.record[ADDRESS], self.record.get(LOAD_BALANCERS, ""))
+
     def endpoint(self, port: PublishedPort) -> Endpoint | str:
         """Return where a port is published, or why it is not."""
         value = self.record.get(port.key, "")
@@ -106,7 +110,9 @@ def service_urls(
             port=f"{port.name}/{port.port}" if port.name else str(port.port),
             url=url_of(found, uses_tls=is_secure) if isinstance(found, Endpoint) else "",
             note="" if is_found else str(found),
-            warning="" if port.node_port else problem_of_client(service, _CLIENT),
+            warning=published.problem_of_balancer(service)
+            if port.node_port
+            else problem_of_client(service, _CLIENT),
         )
 
 

@@ -84,8 +84,9 @@ async def read_service(
     if problem is not None:
         raise problem
     urls = [*addresses.service_urls(service, published, uses_tls=uses_tls)]
-    if not urls:
-        raise NotYet(_no_address(service))
+    if not urls or _waits_for_address(service):
+        node_port = f"; its node port is served at {urls[0].url}" if urls and urls[0].url else ""
+        raise NotYet(_no_address(service) + node_port)
     urls = [*addresses.select_port(urls, port, key.name)]
     for each in urls:
         if not each.url:
@@ -100,6 +101,13 @@ async def _missing(client: Client, key: Key) -> Missing:
     others = [meta.namespace(each) for each in services.items if meta.name(each) == key.name]
     hint = f": there is one in namespace {others[0]}, use -n {others[0]}" if others else ""
     return Missing(f'services "{key.name}" not found in namespace {key.namespace}{hint}')
+
+
+def _waits_for_address(service: ReadOnlyTree) -> bool:
+    """Return whether the controller of this cluster still has to give a load balancer its address."""
+    spec, status = service["spec"], (service.get("status") or {}).get("loadBalancer") or {}
+    is_own = spec.get("type") == "LoadBalancer" and not spec.get("loadBalancerClass")
+    return is_own and not status.get("ingress")
 
 
 def _no_address(service: ReadOnlyTree) -> str:

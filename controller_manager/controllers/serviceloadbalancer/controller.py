@@ -187,9 +187,13 @@ class AddressPool:
 
     def __init__(self, network: IPv4Network | IPv6Network) -> None:
         self._network = network
+        reserved = 1 if network.num_addresses > 2 else 0
+        self._first = network.network_address + reserved
+        self._count = network.num_addresses - 2 * reserved
+        """The addresses without the network's first and last one, which are reserved unless it has no others."""
         self._uid_by_address: dict[str, str] = {}
         self._address_by_uid: dict[str, str] = {}
-        self._next = 1
+        self._next = 0
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._address_by_uid
@@ -219,17 +223,17 @@ class AddressPool:
             address = ip_address(requested)
         except ValueError as error:
             raise AddressInUse(f"{requested} is not an IP address") from error
+        if address.is_unspecified or address.is_multicast:
+            raise AddressInUse(f"{requested} is no address of one server")
         if address.is_loopback and address not in self._network:
             raise AddressInUse(f"{requested} is an address of this machine, and not one of {self._network}")
         if self._uid_by_address.get(requested, uid) != uid:
             raise AddressInUse(f"{requested} is the address of another service")
 
     def _next_free_address(self) -> str:
-        """Return the next free address, without the network's first and last one, which are reserved."""
-        last = self._network.num_addresses - 2
-        for _ in range(min(last, len(self._uid_by_address) + 1)):
-            address = str(self._network.network_address + self._next)
-            self._next = self._next % last + 1
+        for _ in range(min(self._count, len(self._uid_by_address) + 1)):
+            address = str(self._first + self._next)
+            self._next = (self._next + 1) % self._count
             if address not in self._uid_by_address:
                 return address
         raise AddressPoolExhausted(f"no address of {self._network} is left")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.publisher.bindings import Endpoint, endpoint_of, owns_address, published_ports
+from mockube.publisher.bindings import Endpoint, endpoint_of, problem_of_balancer, published_ports
 
 RANGE = "127.10.0.0/16"
 
@@ -30,14 +30,39 @@ def test_node_port_is_that_of_all_nodes():
     ("ip", "address", "expected"),
     [
         ("127.10.0.5", "127.0.0.1", "127.10.0.5"),
-        ("198.18.0.1", "127.0.0.1", "127.0.0.1"),  # nobody on this machine has it
-        ("127.0.0.53", "127.0.0.1", "127.0.0.1"),  # the machine's own
         ("127.10.0.5", "192.0.2.1", "192.0.2.1"),  # others reach it
     ],
 )
-def test_load_balancer_has_own_address_in_range_only(ip, address, expected):
+def test_load_balancer_has_own_address_if_nobody_else_reaches_it(ip, address, expected):
     found = endpoints(service("LoadBalancer", {"port": 80}, ip=ip), address)
     assert found == [(expected, (80, 8080, 0))]
+
+
+@pytest.mark.parametrize("ip", ["198.18.0.1", "127.0.0.53", "0.0.0.0", "::1", "host.example"])
+def test_load_balancer_outside_of_the_range_takes_no_port_of_this_machine(ip):
+    tree = service("LoadBalancer", {"port": 5432, "nodePort": 30001}, ip=ip)
+    assert endpoints(tree) == [("127.0.0.1", (30001, 0))]
+    problem = problem_of_balancer(tree, "127.0.0.1", RANGE)
+    assert problem == f"the address {ip} is not one of {RANGE}, which this machine serves"
+
+
+@pytest.mark.parametrize("balancers", ["198.18.0.0/16", ""])
+def test_load_balancer_has_ports_of_this_machine_where_the_range_is_of_another(balancers):
+    tree = service("LoadBalancer", {"port": 5432}, ip="198.18.0.1")
+    (port,) = published_ports(tree, address="127.0.0.1", balancers=balancers)
+    assert port.address == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("tree", "problem"),
+    [
+        (service("LoadBalancer"), "its load balancer has no address"),
+        (service("LoadBalancer", ip="127.10.0.1"), ""),
+        (service(), ""),
+    ],
+)
+def test_problem_of_a_load_balancer_is_named(tree, problem):
+    assert problem_of_balancer(tree, "127.0.0.1", RANGE) == problem
 
 
 def test_load_balancer_without_address_has_node_port_alone():
@@ -67,7 +92,3 @@ def test_replaced_port_is_read_from_record():
     replaced = Endpoint("::1", 41000)
     assert str(replaced) == "[::1]:41000"
     assert endpoint_of(port, {"default.web.80.node-port": str(replaced)}) == replaced
-
-
-def test_text_that_is_no_address_is_not_owned():
-    assert not owns_address("host.example", "127.0.0.1", RANGE)

@@ -49,9 +49,13 @@ def test_requested_address_is_allocated(pool):
     assert "b" not in pool
 
 
-def test_range_without_usable_address_is_refused():
+def test_smallest_ranges_reserve_no_address():
+    small = AddressPool(ip_network("198.18.0.4/31"))
+    assert [small.allocate(uid, "") for uid in "ab"] == ["198.18.0.4", "198.18.0.5"]
+    one = AddressPool(ip_network("198.18.0.1/32"))
+    assert one.allocate("a", "") == "198.18.0.1"
     with pytest.raises(AddressPoolExhausted):
-        AddressPool(ip_network("198.18.0.1/32")).allocate("a", "")
+        one.allocate("b", "")
 
 
 def test_address_of_this_machine_is_allocated_within_the_range_only(pool):
@@ -59,6 +63,9 @@ def test_address_of_this_machine_is_allocated_within_the_range_only(pool):
         AddressInUse, match=r"127.0.0.1 is an address of this machine, and not one of 198.18.0.0/"
     ):
         pool.allocate("a", "127.0.0.1")
+    for address in ("0.0.0.0", "::", "224.0.0.1"):
+        with pytest.raises(AddressInUse, match="is no address of one server"):
+            pool.allocate("a", address)
     own = AddressPool(ip_network("127.10.0.0/24"))
     assert own.allocate("a", "127.10.0.9") == "127.10.0.9"
     with pytest.raises(AddressInUse):
