@@ -134,7 +134,7 @@ class SimulatedMachines:
     def find(self, node: str, path: str) -> NodeFile | None:
         files = self._files.find_node_files(node)
         try:
-            entry = None if files is None else files.entry(path)
+            entry = None if files is None or not path.startswith("/") else files.entry(path)
         except FileError:
             return None
         if entry is None:

@@ -130,11 +130,9 @@ class NodeLogs:
     async def _heuristic(self, node: str, service: str) -> bytes:
         """Return the log file of a service that does not write to the journal."""
         for candidate in _CANDIDATES:
-            path = _clean(candidate.format(service)) or ""
-            file = self._machines.find(node, path)
-            if file is not None and file.is_directory:
-                continue
-            if file is not None:
+            path = _clean(candidate.format(service))
+            file = None if path is None else self._machines.find(node, path)
+            if path is not None and file is not None and not file.is_directory:
                 return await self._content(node, path)
         return f"\nlog not found for {service}\n".encode()
 
@@ -150,8 +148,7 @@ class NodeLogs:
             errors.append(f"query: Invalid value: {_array(files)}: cannot specify more than one file")
         elif files and query.has_options:
             errors.append(f"query: Invalid value: {_array(files)}: cannot specify file with options")
-        elif files and (path := _clean(files[0]), self._machines.find(node, path or ""))[1] is None:
-            reason = "no such file or directory" if path else "path escapes from parent"
+        elif files and (reason := self._file_problem(node, files[0])):
             errors.append(f"query: Invalid value: {_array(files)}: statat {files[0]}: {reason}")
         if query.since and query.until and query.since > query.until:
             errors.append(
@@ -169,6 +166,13 @@ class NodeLogs:
         except (RegexpError, PerlPatternError) as error:
             errors.append(f"pattern: Invalid value: {go_quote(query.pattern)}: {error}")
         return errors
+
+    def _file_problem(self, node: str, file: str) -> str:
+        """Return why a file below the folder of logs cannot be read; "" if it can."""
+        path = _clean(file)
+        if path is None:
+            return "path escapes from parent"
+        return "" if self._machines.find(node, path) is not None else "no such file or directory"
 
 
 class LogQuery:

@@ -639,7 +639,7 @@ class FileSystem:
                 return
             raise FileError("File exists")
         missing = [path]
-        while parents and (parent := dirname(missing[-1])) != "/" and self._lookup(parent) is None:
+        while parents and len(parent := dirname(missing[-1])) > 1 and self._lookup(parent) is None:
             if not self._guessed_folder(parent).is_guess or self._is_of_unknown_image(parent):
                 self._make_parents(missing[-1])
                 break
@@ -734,7 +734,7 @@ class FileSystem:
 
     def _require_search(self, path: str) -> None:
         parent = dirname(path)
-        while parent != "/":
+        while len(parent) > 1:  # also that of a relative path ends
             entry = self._lookup(parent)
             if entry is not None and entry.is_directory and not self._may(entry, SEARCH):
                 raise AccessDenied
@@ -823,7 +823,7 @@ class FileSystem:
     def file_system(self, path: str) -> str:
         """Return the type of the file system of a path; "" for the container's own."""
         self.entry(path)
-        while path != "/":
+        while len(path) > 1:
             entry = self._entries.get(path)
             if entry is not None and entry.file_system:
                 return entry.file_system
@@ -870,7 +870,7 @@ class FileSystem:
 
     def _is_below_file(self, path: str) -> bool:
         parent = dirname(path)
-        while parent != "/":
+        while len(parent) > 1:  # also that of a relative path ends
             entry = self._entries.get(parent)
             if entry is not None:
                 return not entry.is_directory

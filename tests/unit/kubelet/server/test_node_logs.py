@@ -27,6 +27,7 @@ class Machines:
         pass
 
     def find(self, _, path):
+        assert path.startswith("/")
         if path not in FILES:
             return None
         return NodeFile(FILES[path] is None, FILES[path] or b"", 0.0, 0o644)
@@ -144,6 +145,10 @@ async def test_service_without_a_journal_has_files():
 async def test_wrong_query_is_refused(query, code, message):
     refused = await refusal(f"/logs/?{query}")
     assert (refused[0], message in refused[1]) == (code, True), refused
+
+
+async def test_service_whose_name_leads_out_of_the_folder_has_no_log():
+    assert await text_of("/logs/?query=..") == "\nlog not found for ..\n"
 
 
 async def test_query_has_no_path():

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.simulated.shell.access import ContainerUser
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem, NoSuchFile
 from mockube.container_runtime.simulated.shell.process import Host
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from tests.support.shell_scripts import NOW, run
@@ -208,3 +208,11 @@ def test_programs_of_debian_have_the_words_of_coreutils(text, words, code):
     host = container()
     host.installed = programs_of_image("debian")
     assert script(text, host) == ("", f"{words}\n", code)
+
+
+@pytest.mark.parametrize("path", ["", "box/secret", "nosuch"])
+@pytest.mark.parametrize("user", [0, 1000])
+def test_relative_path_is_no_file(user, path):
+    files = FileSystem(FILES, user=ContainerUser(user, user, ()))
+    with pytest.raises(NoSuchFile):
+        files.entry(path)
