@@ -12,6 +12,7 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.mirror_pods import kubelet_uid
 from mockube.apimachinery.tree import ReadOnlyTree
 
 _T = TypeVar("_T")
@@ -214,7 +215,7 @@ class Facts:
 
 
 def _events_about(obj: ReadOnlyTree) -> EventsOf:
-    return EventsOf(meta.namespace(obj) or "default", meta.uid(obj))
+    return EventsOf(meta.namespace(obj) or "default", kubelet_uid(obj))
 
 
 def event_time(event: ReadOnlyTree) -> str:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.images import InvalidImage, parse_image
+from mockube.apimachinery.mirror_pods import kubelet_uid
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.kinds import CONFIG_MAPS, SECRETS
@@ -119,7 +120,7 @@ class StartFailure(Struct, frozen=True, kw_only=True):
 
 def pod_reference(pod: ReadOnlyTree) -> str:
     """Return a pod as a kubelet's messages name it: NAME_NAMESPACE(UID)."""
-    return f"{meta.name(pod)}_{meta.namespace(pod)}({meta.uid(pod)})"
+    return f"{meta.name(pod)}_{meta.namespace(pod)}({kubelet_uid(pod)})"
 
 
 # --- the volumes of a pod

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta, randomness
+from mockube.apimachinery.mirror_pods import kubelet_uid
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import ApiError, NotFound
@@ -213,7 +214,8 @@ class Recorder:
         self, host: str, about: ReadOnlyTree, type_: str, reason: str, message: str, *, part: str = ""
     ) -> None:
         """Record an Event of a component on a host; `part` is a field of the object, such as `spec.containers{web}`."""
-        occurrence = self._occurrence(reference(about, part), type_, reason, message)
+        subject = {**reference(about, part), "uid": kubelet_uid(about)}
+        occurrence = self._occurrence(subject, type_, reason, message)
         self._writer.enqueue(self._component, replace(occurrence, host=host))
 
     def _occurrence(self, about: ReadOnlyTree, type_: str, reason: str, message: str) -> Occurrence:

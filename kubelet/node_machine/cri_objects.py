@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.mirror_pods import kubelet_uid
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -30,7 +31,7 @@ def _labels(pod: ReadOnlyTree) -> dict[str, str]:
     return {
         "io.kubernetes.pod.name": meta.name(pod),
         "io.kubernetes.pod.namespace": meta.namespace(pod),
-        "io.kubernetes.pod.uid": meta.uid(pod),
+        "io.kubernetes.pod.uid": kubelet_uid(pod),
     }
 
 
@@ -41,7 +42,7 @@ def sandboxes(pods: Sequence[ReadOnlyTree]) -> list[dict[str, Any]]:
             "id": sandbox_id(pod),
             "metadata": {
                 "name": meta.name(pod),
-                "uid": meta.uid(pod),
+                "uid": kubelet_uid(pod),
                 "namespace": meta.namespace(pod),
                 "attempt": 0,
             },
@@ -134,7 +135,7 @@ def status_of_container(item: Mapping[str, Any], pod: ReadOnlyTree, log_path: st
             "mounts": [
                 {
                     "containerPath": mount["mountPath"],
-                    "hostPath": f"/var/lib/kubelet/pods/{meta.uid(pod)}/volumes/{mount['name']}",
+                    "hostPath": f"/var/lib/kubelet/pods/{kubelet_uid(pod)}/volumes/{mount['name']}",
                     "readonly": bool(mount.get("readOnly")),
                 }
                 for mount in spec.get("volumeMounts") or ()

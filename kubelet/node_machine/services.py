@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.mirror_pods import kubelet_uid
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -184,7 +185,7 @@ class MachineServices:
         """Return the journal of a node in the order of time."""
         pods = self.pods(meta.name(node))
         listed = await self._client.list(EVENTS, field_selector="source=kubelet", limit=MAX_EVENTS)
-        by_uid = {meta.uid(pod): pod for pod in pods}
+        by_uid = {kubelet_uid(pod): pod for pod in pods}
         entries = [
             *journal.node_start_entries(node),
             *journal.pod_entries(pods),
@@ -224,7 +225,7 @@ class MachineServices:
                     return cri_objects.status_of_sandbox(sandbox, pod)
         pod, item = self._find(node, arguments["id"])
         name, attempt = item["metadata"]["name"], item["metadata"]["attempt"]
-        folder = f"{meta.namespace(pod)}_{meta.name(pod)}_{meta.uid(pod)}"
+        folder = f"{meta.namespace(pod)}_{meta.name(pod)}_{kubelet_uid(pod)}"
         return cri_objects.status_of_container(item, pod, f"/var/log/pods/{folder}/{name}/{attempt}.log")
 
     async def _list_images(self, node: ReadOnlyTree, _: Mapping[str, Any]) -> Any:
@@ -279,7 +280,7 @@ class MachineServices:
         texts: dict[str, str] = {}
         paths = set(arguments["paths"])
         for pod in self.pods(meta.name(node)):
-            folder = f"/var/log/pods/{meta.namespace(pod)}_{meta.name(pod)}_{meta.uid(pod)}"
+            folder = f"/var/log/pods/{meta.namespace(pod)}_{meta.name(pod)}_{kubelet_uid(pod)}"
             for item in cri_objects.containers([pod]):
                 name, attempt = item["metadata"]["name"], item["metadata"]["attempt"]
                 path = f"{folder}/{name}/{attempt}.log"

@@ -10,6 +10,7 @@ import orjson
 from aiohttp import web
 
 from mockube.apimachinery import meta, quantity
+from mockube.apimachinery.mirror_pods import kubelet_uid
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.usage import running_containers
@@ -187,7 +188,7 @@ def _volumes_by_pod(measurement: Measurement, at: datetime) -> dict[str, list[di
 def _pod_stats(measurement: Measurement, pod: ReadOnlyTree, at: datetime) -> dict[str, Any]:
     started = (pod.get("status") or {}).get("startTime")
     return {
-        "podRef": {"name": meta.name(pod), "namespace": meta.namespace(pod), "uid": meta.uid(pod)},
+        "podRef": {"name": meta.name(pod), "namespace": meta.namespace(pod), "uid": kubelet_uid(pod)},
         "startTime": started,
         "containers": list(_containers(measurement, pod, at)),
         "cpu": _cpu(measurement, pod, at),

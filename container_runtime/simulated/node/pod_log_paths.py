@@ -4,6 +4,7 @@ import re
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.mirror_pods import kubelet_uid
 from mockube.apimachinery.tree import ReadOnlyTree
 
 LOGS: Final = "/var/log/pods"
@@ -21,7 +22,7 @@ class LogPlace(NamedTuple):
 
 
 def pod_folder(pod: ReadOnlyTree) -> str:
-    return f"{meta.namespace(pod)}_{meta.name(pod)}_{meta.uid(pod)}"
+    return f"{meta.namespace(pod)}_{meta.name(pod)}_{kubelet_uid(pod)}"
 
 
 def log_path(pod: ReadOnlyTree, container: str, restarts: int) -> str:

@@ -8,6 +8,7 @@ from posixpath import normpath
 from typing import Any, Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.mirror_pods import kubelet_uid
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.etcd_snapshots import DATABASE, DEFAULT_FOLDER
@@ -284,8 +285,7 @@ def _network_configuration(node: ReadOnlyTree) -> str:
 
 def _pod_files(pod: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
     """Yield the folders and the logs of a pod, and the folders that the kubelet has created for its host paths."""
-    uid = meta.uid(pod)
-    folder = f"/var/lib/kubelet/pods/{uid}"
+    folder = f"/var/lib/kubelet/pods/{kubelet_uid(pod)}"
     yield f"/var/log/pods/{pod_folder(pod)}", FileEntry(mode=0o755)
     for part in ("containers", "plugins", "volumes"):
         yield f"{folder}/{part}", FileEntry(mode=0o750)
@@ -302,7 +302,7 @@ def _pod_files(pod: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
 
 def _container_files(pod: ReadOnlyTree, status: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
     name, restarts = status["name"], status.get("restartCount") or 0
-    yield f"/var/lib/kubelet/pods/{meta.uid(pod)}/containers/{name}", FileEntry(mode=0o750)
+    yield f"/var/lib/kubelet/pods/{kubelet_uid(pod)}/containers/{name}", FileEntry(mode=0o750)
     state, last = status.get("state") or {}, status.get("lastState") or {}
     has_run = "running" in state or "terminated" in state
     runs = [(restarts, state)] if has_run else []

@@ -179,3 +179,12 @@ async def test_scheduler_writes_events_v1(running_writer, writer, client, clock)
     clock.advance(360)
     await until(lambda: len(client.calls) == 3)
     assert client.calls[2][-1][-1]["series"]["count"] == 3
+
+
+async def test_event_of_a_kubelet_about_a_mirror_pod_has_the_uid_of_the_static_pod(
+    running_writer, recorder, client
+):
+    mirror = {"annotations": {"kubernetes.io/config.mirror": "hash"}}
+    recorder.record_on("node-1", {**WEB, "metadata": {**WEB["metadata"], **mirror}}, "Normal", "Started", "a")
+    await until(lambda: client.calls)
+    assert client.calls[0][-1]["involvedObject"]["uid"] == "hash"
