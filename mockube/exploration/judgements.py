@@ -276,14 +276,18 @@ def _is_of_spec(path: str) -> bool:
 
 
 def _is_sent_back(change: Change, path: str) -> bool:
-    """Return whether a Go client changes a field by sending back what it has read: it adds empty structs, and writes 2000m as 2."""
+    """Return whether a Go client changes a field by sending back what it has read: it adds empty structs, and writes 2000m and the number 2 as "2"."""
     before, after = (_found_at(tree or {}, path) for tree in (change.before, change.after))
     if before is None:
         return after is None or after in _ZERO_VALUES
     try:
-        return isinstance(before, str) and isinstance(after, str) and parse(before) == parse(after)
+        return _is_quantity(before) and isinstance(after, str) and parse(str(before)) == parse(after)
     except QuantityError:
         return False
+
+
+def _is_quantity(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def _is_person(user: str) -> bool:

@@ -244,6 +244,9 @@ def test_write_to_a_spec_that_its_user_owns():
     [
         *(pytest.param({}, {"a": value}, 0) for value in ({}, None, "", 0, False, [])),
         pytest.param({"a": "2000m"}, {"a": "2"}, 0, id="the same quantity"),
+        pytest.param({"a": 2}, {"a": "2"}, 0, id="the same number as text"),
+        pytest.param({"a": 2}, {"a": "3"}, 1, id="another number"),
+        pytest.param({"a": True}, {"a": "1"}, 1, id="no number"),
         pytest.param({"a": "2000m"}, {"a": "3"}, 1, id="another quantity"),
         pytest.param({"a": "x"}, {"a": "y"}, 1, id="another text"),
         pytest.param({}, {"a": {"cpu": 1}}, 1, id="a value"),
