@@ -135,6 +135,9 @@ class InformerView:
         slices = self._informers.of(kinds.ENDPOINT_SLICES).lister.by_index(_BY_ADDRESS, _canonical(address))
         return [(meta.namespace(tree), meta.labels(tree).get(_SERVICE_NAME, "")) for tree in slices]
 
+    def all_pods(self) -> Iterable[ReadOnlyTree]:
+        return (pod.object for pod in self._informers.of(kinds.PODS).lister.all())
+
     def pod_at(self, address: str) -> ReadOnlyTree | None:
         pods = self._informers.of(kinds.PODS).lister.by_index(_BY_ADDRESS, _canonical(address))
         return pods[-1].object if pods else None
@@ -218,6 +221,9 @@ class RulesOfNode:
 
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
         return self._present.namespace_labels(name)
+
+    def all_pods(self) -> Iterable[ReadOnlyTree]:
+        return self._present.all_pods()
 
     def pod_at(self, address: str) -> ReadOnlyTree | None:
         return self._present.pod_at(address)

@@ -101,6 +101,9 @@ class NetworkCluster:
             and any(declared.get("hostPort") == port for declared in pod["spec"]["containers"][0]["ports"])
         ]
 
+    def all_pods(self):
+        return self.pods
+
     def pod_at(self, address):
         own = (pod for pod in self.pods if not pod["spec"].get("hostNetwork"))
         addresses = ((pod, pod["status"].get("podIPs") or [{"ip": pod["status"]["podIP"]}]) for pod in own)

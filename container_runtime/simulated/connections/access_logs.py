@@ -91,7 +91,7 @@ def _texts(
         case "python":
             yield _STDERR, f'{address} - - [{now:%d/%b/%Y %H:%M:%S}] "{line}" {answer.status} -'
         case kind:
-            if answer.status == _NOT_FOUND and behavior.root:
+            if answer.status == _NOT_FOUND and behavior.root and not behavior.server.startswith("Apache"):
                 path = f"{behavior.root}{request.path.partition('?')[0]}"[:MAX_PATH]
                 yield (
                     _STDERR,

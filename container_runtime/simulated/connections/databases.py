@@ -1,7 +1,7 @@
-"""The databases in containers: whose credentials they accept, by their variables and arguments, and the keys of Redis."""
+"""The databases in containers: whose credentials they accept, by their variables and arguments, and the keys of Redis and its replicas."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -9,20 +9,25 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.config.environment import environment_of
+from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.runs import container_status
-from mockube.container_runtime.simulated.network.calls import Login
+from mockube.container_runtime.simulated.network.calls import Login, NetworkCaller
+from mockube.container_runtime.simulated.network.view import ClusterView
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.servers.redis_parameters import (
     parameters_of_file,
     parameters_of_options,
+    parameters_of_variables,
+    words_of_server,
 )
 from mockube.container_runtime.simulated.servers.redis_server import RedisServer
 from mockube.container_runtime.simulated.shell.filesystem import FileError
+from mockube.container_runtime.simulated.shell.network_programs.redis_protocol import commands_in
 
-from .port_answers import OpenPort
+from .port_answers import OpenPort, running_containers
+from .redis_client import REDIS, ask_redis, redis_host
 
-REDIS: Final = "redis"
 _MAX_SERVERS: Final = 200
 """The servers of Redis whose keys are in memory; the least recently used one is dropped first."""
 _ACCOUNTS: Final = {
@@ -38,14 +43,25 @@ _ACCOUNTS: Final = {
     ),
 }
 """The accounts of each protocol: the name, or the variable that has it, and the variables of the password."""
+_SEARCH_SECONDS: Final = 1.0
+"""How long the writes of servers do not look for new replicas, of which each write informs those that are known."""
+_SHOWS_REPLICAS: Final = frozenset({"INFO", "ROLE"})
 _TRUSTED: Final = "POSTGRES_HOST_AUTH_METHOD"
 _PASSWORDS_OF_REDIS: Final = ("REDIS_PASSWORD", "VALKEY_PASSWORD")
 
 
 class Databases:
-    def __init__(self, files: PodFiles, clock: Clock) -> None:
+    def __init__(self, files: PodFiles, clock: Clock, view: ClusterView) -> None:
+        """`view` has the pods of the cluster, of which some may be replicas."""
         self._files = files
         self._clock = clock
+        self._view = view
+        self._server_count = 0
+        """The servers of Redis that were made, also those that were dropped."""
+        self._found_at = -_SEARCH_SECONDS
+        """When all replicas of the cluster were found."""
+        self.network: Callable[[ReadOnlyTree], NetworkCaller]
+        """Returns what answers the calls of a pod; set by the run-time, whose network needs the databases."""
         self._servers: OrderedDict[tuple[str, str, int], RedisServer] = OrderedDict()
 
     async def denies(self, pod: ReadOnlyTree | None, opened: OpenPort, login: Login) -> bool:
@@ -66,22 +82,85 @@ class Databases:
         return bool(passwords) and login.password not in passwords
 
     async def reply(self, pod: ReadOnlyTree, container: ReadOnlyTree, data: bytes) -> bytes:
-        """Return the replies of a server of Redis."""
-        restarts = (container_status(pod, container["name"]) or {}).get("restartCount") or 0
-        key = (meta.uid(pod), container["name"], restarts)
+        """Return the replies of a server of Redis; one that has the keys of another server asks it for them first."""
+        server = await self._server_of_redis(pod, container)
+        await self._synchronize(pod, container, server)
+        if _asks_for_replicas(data):
+            await self._find_replicas(server)
+        password = await self._password_of_redis(pod, container)
+        before = server.replication.offset
+        replies = server.reply(data, password, self._clock.now().timestamp())
+        if server.replication.offset != before:
+            await self._update_replicas(server)
+        return replies
+
+    async def _server_of_redis(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> RedisServer:
+        key = _run_of(pod, container)
         parameters = {} if key in self._servers else await self._parameters_of_redis(pod, container)
-        server = self._servers.pop(key, None) or RedisServer(parameters)
+        server = self._servers.pop(key, None)
+        if server is None:
+            self._server_count += 1
+            server = RedisServer(parameters, seed="/".join(map(str, (*key, self._server_count))))
         self._servers[key] = server
         if len(self._servers) > _MAX_SERVERS:
             self._servers.popitem(last=False)
-        password = await self._password_of_redis(pod, container)
-        return server.reply(data, password, self._clock.now().timestamp())
+        return server
+
+    async def _synchronize(self, pod: ReadOnlyTree, container: ReadOnlyTree, server: RedisServer) -> None:
+        """Ask the leader of a server for its keys, over the network of the pod. Without an answer, the server has what it had."""
+        if server.leader is None:
+            return
+        files = await self._files.file_system(pod, container)
+        address = (pod.get("status") or {}).get("podIP") or ""
+        answer = await ask_redis(self.network(pod), files, *server.leader, server.sync_request(address))
+        server.synchronize(answer.data, self._clock.now().timestamp())
+
+    async def _find_replicas(self, server: RedisServer) -> None:
+        """Let all replicas of the cluster ask their leaders for keys, so that this server knows its own."""
+        self._found_at = self._clock.monotonic()
+        server.replication.replicas.clear()
+        for pod in self._view.all_pods():
+            await self._synchronize_pod(pod, server)
+
+    async def _update_replicas(self, server: RedisServer) -> None:
+        """Let the replicas of a server ask for the keys that it has since a write, also new ones from time to time."""
+        if self._clock.monotonic() - self._found_at >= _SEARCH_SECONDS:
+            await self._find_replicas(server)
+            return
+        for address, _ in tuple(server.replication.replicas):
+            pod = self._view.pod_at(address)
+            if pod is not None:
+                await self._synchronize_pod(pod, server)
+
+    async def _synchronize_pod(self, pod: ReadOnlyTree, leader: RedisServer) -> None:
+        for container in running_containers(pod):
+            image = behavior_of(container)
+            if image is None or not any(port.speaks == REDIS for port in image.ports.values()):
+                continue
+            server = await self._known_server(pod, container)
+            if server is not None and server is not leader:
+                await self._synchronize(pod, container, server)
+
+    async def _known_server(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> RedisServer | None:
+        """Return the server of a container if it is in memory, or a replica."""
+        if _run_of(pod, container) in self._servers or "replicaof" in await self._parameters_of_redis(
+            pod, container
+        ):
+            return await self._server_of_redis(pod, container)
+        return None
 
     async def _parameters_of_redis(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, str]:
-        """Return what the configuration file and the options of a server set."""
-        words = [*(container.get("command") or ()), *(container.get("args") or ())]
+        """Return what the image, the configuration file and the options of a server set."""
+        command = [*(container.get("command") or ()), *(container.get("args") or ())]
+        leader = "" if command else _leader_of_image(container)
+        reads_variables = _reads_variables(container)
+        if not (command or leader or reads_variables):
+            return {}
+        variables = await self._variables(pod, container)
+        found = {"replicaof": f"{redis_host(leader, variables)} 6379"} if leader else {}
+        found |= parameters_of_variables(variables) if reads_variables else {}
+        words = words_of_server(expand_references(command, variables), variables)
         paths = [word for word in words if word.endswith(".conf")]
-        found: dict[str, str] = {}
         if paths:
             files = await self._files.file_system(pod, container)
             with suppress(FileError):
@@ -96,11 +175,7 @@ class Databases:
         """Return the password of a server: an option, or a variable of the images that read it."""
         words = " ".join((*(container.get("command") or ()), *(container.get("args") or ())))
         _, has_option, rest = words.partition("--requirepass")
-        image = behavior_of(container)
-        reads_variables = image is not None and any(
-            "PASSWORD" in name for each in image.requires for name in each.one_of
-        )
-        if not has_option and not reads_variables:
+        if not has_option and not _reads_variables(container):
             return ""
         variables = await self._variables(pod, container)
         if has_option:
@@ -112,3 +187,25 @@ class Databases:
     async def _variables(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> dict[str, str]:
         references = await self._files.references_of(pod, container)
         return dict(environment_of(pod, container, references))
+
+
+def _run_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, str, int]:
+    restarts = (container_status(pod, container["name"]) or {}).get("restartCount") or 0
+    return meta.uid(pod), container["name"], restarts
+
+
+def _reads_variables(container: ReadOnlyTree) -> bool:
+    """Return whether the image of a server of Redis has an entrypoint that configures it by variables."""
+    image = behavior_of(container)
+    return image is not None and any("PASSWORD" in name for each in image.requires for name in each.one_of)
+
+
+def _leader_of_image(container: ReadOnlyTree) -> str:
+    """Return the host whose keys the server of an image has by default; "" if it has its own."""
+    image = behavior_of(container)
+    ports = () if image is None else image.ports.values()
+    return next((host for port in ports for host in port.redis_hosts), "")
+
+
+def _asks_for_replicas(data: bytes) -> bool:
+    return any(words[0].upper() in _SHOWS_REPLICAS for words in commands_in(data))

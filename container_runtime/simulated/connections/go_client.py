@@ -6,14 +6,13 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from mockube.apimachinery.gotext import quote
-from mockube.apimachinery.hosts import is_address, join_host_port
+from mockube.apimachinery.hosts import join_host_port
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
 from mockube.container_runtime.simulated.network.calls import (
     Call,
     Connect,
     HttpRequest,
-    Lookup,
     NetworkCaller,
     Reply,
     decode_reply,
@@ -21,8 +20,8 @@ from mockube.container_runtime.simulated.network.calls import (
 )
 from mockube.container_runtime.simulated.network.services import Outcome
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
-from mockube.container_runtime.simulated.shell.network_programs.network import hosts_in, resolver_settings_in
 
+from .name_lookup import find_address
 from .port_answers import CLIENT_PORT
 
 MAX_CALLS: Final = 5000
@@ -59,21 +58,13 @@ class GoClient:
         host = host.strip("[]")
         if not host:
             return "127.0.0.1"
-        if is_address(host):
-            return host
-        for address, names in hosts_in(self._files):
-            if host.lower() in names:
-                return address
-        settings = resolver_settings_in(self._files)
-        for name in settings.queries(host):
-            reply = await self._call(Lookup(server=settings.server, name=name))
-            if reply.outcome == Outcome.TIMEOUT.value:
-                await self._clock.sleep(_TIMEOUT)
-                raise Failed(f"lookup {host} on {settings.server}:53: i/o timeout")
-            addresses = [value for _, record_type, value in reply.records if record_type == "A"]
-            if addresses:
-                return addresses[0]
-        raise Failed(f"lookup {host} on {settings.server}:53: no such host")
+        found = await find_address(host, self._files, self._call)
+        if found.has_timed_out:
+            await self._clock.sleep(_TIMEOUT)
+            raise Failed(f"lookup {host} on {found.server}:53: i/o timeout")
+        if not found.address:
+            raise Failed(f"lookup {host} on {found.server}:53: no such host")
+        return found.address
 
     async def get(self, url: str) -> str:
         """Return the body of a response, whatever its status; redirects are followed."""

@@ -1,7 +1,8 @@
 """The parameters of Redis that `CONFIG GET` shows: by its configuration file and its options, or its defaults. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 DEFAULTS: Final[Mapping[str, str]] = {
@@ -19,11 +20,25 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "requirepass": "",
     "loglevel": "notice",
     "tcp-keepalive": "300",
+    "replicaof": "",
+    "masterauth": "",
+    "replica-read-only": "yes",
 }
+_OLD_NAMES: Final = {"slaveof": "replicaof", "slave-read-only": "replica-read-only"}
 _SIZES: Final = frozenset({"maxmemory"})
 _SIZE: Final = re.compile(r"(\d{1,15})([kmg]b?)?", re.IGNORECASE)
 _UNITS: Final = {"k": 1000, "kb": 1 << 10, "m": 10**6, "mb": 1 << 20, "g": 10**9, "gb": 1 << 30}
 _MAX_LINES: Final = 10_000
+_SERVER: Final = re.compile(r"(?:redis|valkey)-server\b([^;&|\n]*)")
+_REFERENCE: Final = re.compile(r"\$\{(\w+)\}|\$(\w+)")
+_REPLICAS: Final = frozenset({"slave", "replica"})
+_VARIABLES: Final = (("REDIS", "MASTER"), ("VALKEY", "PRIMARY"))
+"""The beginnings of the variables with which Bitnami's images make a server a replica: those of the server, and of its leader."""
+
+
+def current_name(name: str) -> str:
+    """Return the name of a parameter in lower case; the present one of a parameter with an old name."""
+    return _OLD_NAMES.get(name.lower(), name.lower())
 
 
 def parameter(name: str, value: str) -> str:
@@ -39,8 +54,9 @@ def parameters_of_file(text: str) -> dict[str, str]:
     found = {}
     for line in text.splitlines()[:_MAX_LINES]:
         name, _, value = line.strip().partition(" ")
-        if name.lower() in DEFAULTS:
-            found[name.lower()] = parameter(name.lower(), value.strip().strip("\"'"))
+        name = current_name(name)
+        if name in DEFAULTS:
+            found[name] = parameter(name, value.strip().strip("\"'"))
     return found
 
 
@@ -50,8 +66,32 @@ def parameters_of_options(words: Iterable[str]) -> dict[str, str]:
     name = ""
     for word in words:
         if word.startswith("--"):
-            name = word[2:].lower()
+            name = current_name(word[2:])
             found[name] = ""
         elif name in found:
             found[name] = f"{found[name]} {word}".strip()
     return {name: parameter(name, value) for name, value in found.items() if name in DEFAULTS}
+
+
+def words_of_server(words: Sequence[str], variables: Mapping[str, str]) -> Sequence[str]:
+    """Return the command line of a server that a script of a shell starts, if it starts one; or else the same words."""
+    scripts = [word for word in words if any(map(str.isspace, word)) and _SERVER.search(word)]
+    found = [match[1] for script in scripts for match in _SERVER.finditer(script.replace("\\\n", " "))]
+    if len(found) != 1:
+        return words
+    text = _REFERENCE.sub(lambda match: variables.get(match[1] or match[2], ""), found[0])
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quotation that does not end
+        return ()
+
+
+def parameters_of_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters that Bitnami's images take from variables: those of a replica."""
+    for server, leader in _VARIABLES:
+        host = variables.get(f"{server}_{leader}_HOST", "")
+        if host and variables.get(f"{server}_REPLICATION_MODE") in _REPLICAS:
+            port = variables.get(f"{server}_{leader}_PORT_NUMBER") or DEFAULTS["port"]
+            password = variables.get(f"{server}_{leader}_PASSWORD", "")
+            return {"replicaof": f"{host} {port}", "masterauth": password}
+    return {}

@@ -4,7 +4,7 @@ Queries of data in SQL, and those of MongoDB, are not simulated.
 """
 
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator
 from typing import Final
 
 from msgspec import Struct
@@ -28,6 +28,7 @@ from mockube.container_runtime.simulated.shell.process import (
 from mockube.container_runtime.simulated.shell.programs.inputs import read_standard_input
 
 from . import network
+from .redis_protocol import ErrorReply, RedisReply, encode_command, replies_in
 
 _LOCAL: Final = "127.0.0.1"
 _MONGO_URL: Final = re.compile(r"(?:mongodb://)?(?:[^@/]*@)?([^:/?,]+)(?::([0-9]+))?(?:[/?,].*)?")
@@ -163,10 +164,10 @@ def redis_cli(process: Process) -> Run:
     host, port = options.get("host", _LOCAL), _port(options, 6379)
     password = options.get("password") or process.environment.get("REDISCLI_AUTH", "")
     data = (
-        _redis_command(options.arguments) if options.arguments else (yield from read_standard_input(process))
+        encode_command(options.arguments) if options.arguments else (yield from read_standard_input(process))
     )
     if password:
-        data = _redis_command(["AUTH", *filter(None, [options.get("user", "")]), password]) + data
+        data = encode_command(["AUTH", *filter(None, [options.get("user", "")]), password]) + data
     resolution = yield from network.resolve(process, host)
     address = next(iter(resolution.addresses), "")
     reply = (
@@ -194,7 +195,7 @@ def redis_cli(process: Process) -> Run:
 
 
 def _print_replies(process: Process, options: ProgramOptions, data: bytes, *, has_password: bool) -> Run:
-    texts = [*_redis_texts(data)]
+    texts = [*map(_text_of, replies_in(data))]
     if has_password:
         warning = "Warning: Using a password with '-a' or '-u' option on the command line interface may not be safe."
         if "password" in options and "ignored" not in options:
@@ -209,23 +210,17 @@ def _print_replies(process: Process, options: ProgramOptions, data: bytes, *, ha
     return 0
 
 
-def _redis_command(words: Sequence[str]) -> bytes:
-    pieces = [word.encode("utf-8", "surrogateescape") for word in words]
-    return b"*%d\r\n" % len(pieces) + b"".join(b"$%d\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
-
-
-def _redis_texts(data: bytes) -> Iterator[str]:
-    """Yield the text of each reply as redis-cli prints it without a terminal."""
-    lines = data.decode("utf-8", "surrogateescape").split("\r\n")
-    while lines and lines[0]:
-        line = lines.pop(0)
-        match line[0]:
-            case "$":
-                yield "" if line == "$-1" else lines.pop(0)
-            case "*":
-                yield "\n".join([lines.pop(0) for _ in range(2 * int(line[1:]))][1::2])
-            case _:
-                yield line[1:]
+def _text_of(reply: RedisReply) -> str:
+    """Return a reply as redis-cli prints it without a terminal: of an array each element on a line."""
+    match reply:
+        case None:
+            return ""
+        case list():
+            return "\n".join(map(_text_of, reply))
+        case ErrorReply(text):
+            return text
+        case _:
+            return str(reply)
 
 
 def mysql(process: Process) -> Run:
