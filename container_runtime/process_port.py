@@ -14,8 +14,11 @@ LOOPBACK: Final = "127.0.0.1"
 class ProcessPort(Struct, frozen=True):
     host: str
     port: int
-    open_socket: Callable[[str, str], Awaitable[socket.socket]] | None = None
-    """Opens a socket in a network in which an address belongs to the process, for a source address; None if that is this machine's."""
+    open_socket: Callable[[str, str, int], Awaitable[socket.socket]] | None = None
+    """Opens a socket in a network in which an address belongs to the process, for a source address, of a kind such as `SOCK_STREAM`.
+
+    None if the network is this machine's.
+    """
     find_loopback: Callable[[], str] = lambda: ""
     """Returns the loopback address on which alone the process listens; "" if it listens on others, too."""
 
@@ -35,9 +38,13 @@ class ProcessPort(Struct, frozen=True):
         """Return the port as a client with an address reaches it."""
         return replace(self, source=source)
 
-    async def open_own_socket(self, host: str) -> socket.socket | None:
+    def at_address(self, host: str) -> "ProcessPort":
+        """Return the port at another address of the same pod."""
+        return replace(self, host=host) if self.has_own_network else self
+
+    async def open_own_socket(self, host: str, kind: int = socket.SOCK_STREAM) -> socket.socket | None:
         """Open a socket in the network of the process; return None if that is this machine's."""
-        return None if self.open_socket is None else await self.open_socket(host, self.source)
+        return None if self.open_socket is None else await self.open_socket(host, self.source, kind)
 
     async def connect(self, **options: Any) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Open a connection, with the options of `asyncio.open_connection`."""

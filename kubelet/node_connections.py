@@ -49,7 +49,7 @@ class NodeConnections:
         tree = self._nodes.get("", node)
         return tree is not None and is_disconnected(tree)
 
-    async def _open_socket(self, node: str, host: str, _source: str) -> socket.socket:
+    async def _open_socket(self, node: str, host: str, _source: str, _kind: int) -> socket.socket:
         """Open a socket with an address by which the listener knows the node."""
         opened = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         opened.setblocking(False)  # noqa: FBT003 - of the library

@@ -68,6 +68,8 @@ class Names(Struct, frozen=True, kw_only=True):
     """Name, type and value of each record."""
     is_outside: bool = False
     """Whether name servers of the machine know the answer."""
+    target: str = ""
+    """The name outside to which the records, aliases, lead; "" if the name itself is outside."""
     is_dropped: bool = False
     """Whether nothing answers."""
 

@@ -83,9 +83,15 @@ class _Holder:
         self.drop(link)
 
     def add(
-        self, name: str, addresses: Sequence[str], settings: Mapping[str, str], balancers: str = ""
+        self,
+        name: str,
+        addresses: Sequence[str],
+        settings: Mapping[str, str],
+        balancers: str = "",
+        *,
+        is_node: bool = False,
     ) -> tuple[int, list[int]]:
-        """Make the network of a pod; return the index of its link, and the namespace.
+        """Make the network of a pod, or of a node; return the index of its link, and the namespace.
 
         `balancers` is a range of loopback addresses that are not the pod's own, but those of load balancers.
         """
@@ -107,6 +113,8 @@ class _Holder:
             if balancers and 4 in versions:
                 texts.append(netlink.add_route_before_own_addresses(_ETHERNET, balancers, GATEWAYS[4]))
             netlink.send(pod.messages, *texts)
+            if is_node:
+                self._lead_to_ports_of_node(pod, addresses)
             texts = [netlink.link_up(link)]
             texts += [netlink.add_neighbour(link, address, _POD_MAC) for address in addresses]
             texts += [netlink.add_route(link, destination=address) for address in addresses]
@@ -116,6 +124,16 @@ class _Holder:
             raise
         self._pods[link] = pod
         return link, [pod.file]
+
+    def _lead_to_ports_of_node(self, node: _Namespace, addresses: Sequence[str]) -> None:
+        """Let what a node sends to its own addresses leave it: its node ports and host ports lead to pods."""
+        for version, gateway in GATEWAYS.items():
+            address = next((one for one in addresses if (":" in one) is (version == 6)), "")
+            if address:
+                with suppress(OSError):  # a kernel without rules for routes
+                    texts = self._netlink.send_to_own_address_by_gateway(_ETHERNET, address, gateway)
+                    for text in texts:
+                        self._netlink.send(node.messages, text)
 
     def _pod_settings(self) -> dict[str, str]:
         """Return the settings as of containerd: each user may listen on any port, and send echo requests."""

@@ -1,7 +1,7 @@
 """Queries of name servers and their answers, as on the wire (RFC 1035). Pure."""
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import ip_address
 from typing import Final
 
@@ -20,6 +20,7 @@ _RESPONSE, _AUTHORITATIVE, _TRUNCATED, _RECURSION_DESIRED, _RECURSION_AVAILABLE 
     0x80,
 )
 _OPCODE: Final = 0x7800
+_CODE: Final = 0xF
 _NO_SUCH_NAME, _NOT_IMPLEMENTED, SERVER_FAILURE = 3, 4, 2
 _INTERNET: Final = 1
 _OPT: Final = 41
@@ -27,11 +28,20 @@ _SECONDS: Final = 30
 """The time to live of a record, as in the Corefile of kubeadm."""
 MAX_DATAGRAM: Final = 512
 _MAX_LABEL: Final = 63
+_MAX_NAME: Final = 255
+_POINTER: Final = 0xC0
+_RECORD: Final = struct.Struct("!HHIH")
+_NAMES_IN_VALUES: Final = {2: (0, 1), 5: (0, 1), 6: (0, 2), 12: (0, 1), 15: (2, 1), 33: (6, 1)}
+"""The bytes before the names in the value of a record, and how many names it has, by the type: NS, CNAME, SOA, PTR, MX and SRV."""
 _SRV_FIELDS: Final = 4
 
 
 class InvalidQuery(Exception):
     """A message is not a query."""
+
+
+class InvalidAnswer(Exception):
+    """A message is not the answer of a name server."""
 
 
 class NameQuery(Struct, frozen=True, kw_only=True):
@@ -85,14 +95,81 @@ def encode_answer(query: NameQuery, names: Names, *, is_datagram: bool = False) 
             _HEADER.pack(query.number, flags | query.flags & _OPCODE | _NOT_IMPLEMENTED, 1, 0, 0, 0)
             + query.question
         )
-    records = [*_encode_records(names.records)]
     code = 0 if names.exists else _NO_SUCH_NAME
-    text = (
-        _HEADER.pack(query.number, flags | code, 1, len(records), 0, 0) + query.question + b"".join(records)
-    )
+    return _encode_records_of(query, flags | code, [*_encode_records(names.records)], is_datagram=is_datagram)
+
+
+def encode_target_query(query: NameQuery, target: str) -> bytes:
+    """Return the query for the records of the same type of another name."""
+    header = _HEADER.pack(query.number, _RECURSION_DESIRED, 1, 0, 0, 0)
+    return header + _encode_name(target) + query.question[-4:]
+
+
+def encode_answer_of_target(
+    query: NameQuery, aliases: Sequence[tuple[str, str, str]], answer: bytes, *, is_datagram: bool = False
+) -> bytes:
+    """Return the aliases of a name, and what another server answers about the one to which they lead."""
+    try:
+        _, answer_flags, *_ = _HEADER.unpack_from(answer)
+        records = [*_encode_records(aliases), *_read_records(answer)]
+    except (IndexError, struct.error) as error:
+        raise InvalidAnswer from error
+    flags = _RESPONSE | _AUTHORITATIVE | _RECURSION_AVAILABLE | query.flags & _RECURSION_DESIRED
+    flags |= answer_flags & (_CODE | _TRUNCATED)
+    return _encode_records_of(query, flags, records, is_datagram=is_datagram)
+
+
+def _encode_records_of(query: NameQuery, flags: int, records: Sequence[bytes], *, is_datagram: bool) -> bytes:
+    header = _HEADER.pack(query.number, flags, 1, len(records), 0, 0)
+    text = header + query.question + b"".join(records)
     if is_datagram and len(text) > query.size:
-        return _HEADER.pack(query.number, flags | _TRUNCATED, 1, 0, 0, 0) + query.question
+        return _HEADER.pack(query.number, flags & ~_CODE | _TRUNCATED, 1, 0, 0, 0) + query.question
     return text
+
+
+def _read_records(data: bytes) -> Iterator[bytes]:
+    """Yield the records of an answer, with whole names in place of references to other parts of the message."""
+    _, _, questions, answers, _, _ = _HEADER.unpack_from(data)
+    offset = _HEADER.size
+    for _ in range(questions):
+        offset = _read_name(data, offset)[1] + 4
+    for _ in range(answers):
+        name, offset = _read_name(data, offset)
+        kind, number, seconds, length = _RECORD.unpack_from(data, offset)
+        start = offset + _RECORD.size
+        offset = start + length
+        if offset > len(data):
+            raise InvalidAnswer
+        value = _read_value(data[:offset], start, kind)
+        yield name + _RECORD.pack(kind, number, seconds, len(value)) + value
+
+
+def _read_value(data: bytes, start: int, kind: int) -> bytes:
+    """Return the value of a record, which the data ends with."""
+    size, names = _NAMES_IN_VALUES.get(kind, (0, 0))
+    parts, offset = [data[start : start + size]], start + size
+    for _ in range(names):
+        name, offset = _read_name(data, offset)
+        parts.append(name)
+    return b"".join(parts) + data[offset:]
+
+
+def _read_name(data: bytes, offset: int) -> tuple[bytes, int]:
+    """Return the whole name at a place of a message, and where it ends there."""
+    name, end = b"", 0
+    while length := data[offset]:
+        if length >= _POINTER:
+            (place,) = struct.unpack_from("!H", data, offset)
+            end = end or offset + 2
+            if place & 0x3FFF >= offset:
+                raise InvalidAnswer
+            offset = place & 0x3FFF
+        elif length > _MAX_LABEL or len(name) + length > _MAX_NAME:
+            raise InvalidAnswer
+        else:
+            name += data[offset : offset + 1 + length]
+            offset += 1 + length
+    return name + b"\0", end or offset + 1
 
 
 def encode_failure(query: NameQuery) -> bytes:
@@ -104,7 +181,7 @@ def _encode_records(records: Sequence[tuple[str, str, str]]) -> Iterable[bytes]:
     for name, record_type, value in records:
         data = _encode_value(record_type, value)
         if data is not None:
-            fields = struct.pack("!HHIH", TYPES[record_type], _INTERNET, _SECONDS, len(data))
+            fields = _RECORD.pack(TYPES[record_type], _INTERNET, _SECONDS, len(data))
             yield _encode_name(name) + fields + data
 
 

@@ -14,7 +14,16 @@ from mockube.container_runtime.streams import ClientConnection, StreamsClosed
 
 from .datagrams import Receiver
 from .decisions import Names
-from .name_messages import InvalidQuery, NameQuery, encode_answer, encode_failure, parse_query
+from .name_messages import (
+    InvalidAnswer,
+    InvalidQuery,
+    NameQuery,
+    encode_answer,
+    encode_answer_of_target,
+    encode_failure,
+    encode_target_query,
+    parse_query,
+)
 
 RESOLVER_FILE: Final = Path("/etc/resolv.conf")
 _PORT: Final = 53
@@ -59,17 +68,32 @@ async def _answer(data: bytes, look_up: LookUp, clock: Clock, *, is_datagram: bo
     if names.is_dropped:
         return b""
     if names.is_outside:
-        return await _ask_machine(data, query, clock, is_datagram=is_datagram)
+        answer = await _ask_outside(data, query, names, clock, is_datagram=is_datagram)
+        return answer or encode_failure(query)
     return encode_answer(query, names, is_datagram=is_datagram)
 
 
-async def _ask_machine(data: bytes, query: NameQuery, clock: Clock, *, is_datagram: bool) -> bytes:
-    """Return the answer of the machine's name servers, or that there is none."""
+async def _ask_outside(
+    data: bytes, query: NameQuery, names: Names, clock: Clock, *, is_datagram: bool
+) -> bytes:
+    """Return the machine's answer to a query, or the aliases with its answer about their target; b"" for none."""
+    if not names.target:
+        return await _ask_machine(data, clock, is_datagram=is_datagram)
+    question = encode_target_query(query, names.target)
+    answer = await _ask_machine(question, clock, is_datagram=is_datagram)
+    try:
+        return encode_answer_of_target(query, names.records, answer, is_datagram=is_datagram)
+    except InvalidAnswer:
+        return b""
+
+
+async def _ask_machine(data: bytes, clock: Clock, *, is_datagram: bool) -> bytes:
+    """Return the answer of the machine's name servers; b"" if there is none."""
     for server in machine_servers(RESOLVER_FILE):
         with suppress(OSError, TimeoutError, EOFError):
             async with timeout(clock.real, _SECONDS):
                 return await (_ask_by_datagram if is_datagram else _ask_by_stream)(server, data)
-    return encode_failure(query)
+    return b""
 
 
 def machine_servers(path: Path) -> list[str]:

@@ -66,9 +66,17 @@ class Namespaces:
         self._user_namespace = files[0] if files else None
 
     async def add(
-        self, addresses: Sequence[str], settings: Mapping[str, str], balancers: str = ""
+        self,
+        addresses: Sequence[str],
+        settings: Mapping[str, str],
+        balancers: str = "",
+        *,
+        is_node: bool = False,
     ) -> PodNamespace:
-        """Make a namespace; in it the addresses of `balancers`, a range of loopback addresses, are those of load balancers."""
+        """Make a namespace; in it the addresses of `balancers`, a range of loopback addresses, are those of load balancers.
+
+        What a node sends to its own addresses gets a verdict, too, since its ports lead to pods.
+        """
         self._count += 1
         answer, files = await self._request(
             do="add",
@@ -76,6 +84,7 @@ class Namespaces:
             addresses=addresses,
             settings=settings,
             balancers=balancers,
+            is_node=is_node,
         )
         owner = () if self._user_namespace is None else (self._user_namespace,)
         return PodNamespace(link=answer["link"], files=(*owner, *files))

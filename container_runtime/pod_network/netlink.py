@@ -14,7 +14,7 @@ NETLINK_ROUTE, NETLINK_NETFILTER = 0, 12
 RTMGRP_LINK: Final = 1
 REQUEST, ACK, EXCL, CREATE = 0x1, 0x4, 0x200, 0x400
 NEW_LINK, DELETE_LINK = 16, 17
-_SET_LINK, _NEW_ADDRESS, _NEW_ROUTE, _NEW_NEIGHBOUR = 19, 20, 24, 28
+_SET_LINK, _NEW_ADDRESS, _NEW_ROUTE, _NEW_NEIGHBOUR, _NEW_RULE, _DELETE_RULE = 19, 20, 24, 28, 32, 33
 _ERROR: Final = 2
 _NESTED: Final = 0x8000
 _HEADER: Final = struct.Struct("=IHHII")
@@ -25,6 +25,9 @@ _INFO_KIND, _INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _IFA_ADDRESS, _IFA_LOCAL, _IFA_NO_DAD = 1, 2, 0x02
 _RTA_DESTINATION, _RTA_OIF, _RTA_GATEWAY, _RTN_UNICAST, _RT_TABLE_MAIN, _RT_TABLE_LOCAL = 1, 4, 5, 1, 254, 255
 _RTNH_ONLINK: Final = 4
+_FRA_DESTINATION, _FRA_IIFNAME, _FRA_PRIORITY, _FRA_TABLE, _TO_TABLE = 1, 3, 6, 15, 1
+_RULE: Final = struct.Struct("=BBBBBxxBI")
+_TABLE_OF_GATEWAY: Final = 100
 _NDA_ADDRESS, _NDA_LINK_ADDRESS, _NUD_PERMANENT = 1, 2, 0x80
 _IFF_UP: Final = 1
 RECEIVE: Final = 1 << 16
@@ -122,15 +125,13 @@ def add_address(index: int, address: str) -> bytes:
     return message(_NEW_ADDRESS, body, flags=REQUEST | ACK | CREATE | EXCL)
 
 
-def add_route(index: int, *, destination: str = "", gateway: str = "") -> bytes:
+def add_route(index: int, *, destination: str = "", gateway: str = "", table: int = _RT_TABLE_MAIN) -> bytes:
     """Return the message for a route to one address, or to all, over a link."""
     one = ip_address(destination or gateway)
     length = one.max_prefixlen if destination else 0
     flags = _RTNH_ONLINK if gateway else 0
     scope = 0 if gateway or one.version == 6 else 253
-    body = struct.pack(
-        "=BBBBBBBBI", _family(str(one)), length, 0, 0, _RT_TABLE_MAIN, 4, scope, _RTN_UNICAST, flags
-    )
+    body = struct.pack("=BBBBBBBBI", _family(str(one)), length, 0, 0, table, 4, scope, _RTN_UNICAST, flags)
     body += attribute(_RTA_OIF, struct.pack("=i", index))
     if destination:
         body += attribute(_RTA_DESTINATION, one.packed)
@@ -149,6 +150,30 @@ def add_route_before_own_addresses(index: int, destination: str, gateway: str) -
     body += attribute(_RTA_DESTINATION, ip_address(address).packed)
     body += attribute(_RTA_GATEWAY, ip_address(gateway).packed)
     return message(_NEW_ROUTE, body, flags=REQUEST | ACK | CREATE | EXCL)
+
+
+def send_to_own_address_by_gateway(index: int, address: str, gateway: str) -> list[bytes]:
+    """Return the messages by which what this machine sends to its own address goes to a gateway, and what comes from there arrives.
+
+    The kernel looks for own addresses before all other rules, so this rule comes later then.
+    """
+    create = REQUEST | ACK | CREATE | EXCL
+    by_gateway = attribute(_FRA_DESTINATION, ip_address(address).packed) + attribute(_FRA_IIFNAME, b"lo\0")
+    length = ip_address(address).max_prefixlen
+    return [
+        add_route(index, gateway=gateway, table=_TABLE_OF_GATEWAY),
+        _rule(_NEW_RULE, address, 1, _TABLE_OF_GATEWAY, by_gateway, length=length, flags=create),
+        _rule(_NEW_RULE, address, 2, _RT_TABLE_LOCAL, flags=create),
+        _rule(_DELETE_RULE, address, 0, _RT_TABLE_LOCAL, flags=REQUEST | ACK),
+    ]
+
+
+def _rule(  # noqa: PLR0913 - the fields of the message
+    kind: int, address: str, priority: int, table: int, condition: bytes = b"", *, length: int = 0, flags: int
+) -> bytes:
+    body = _RULE.pack(_family(address), length, 0, 0, table, _TO_TABLE, 0) + condition
+    body += attribute(_FRA_PRIORITY, struct.pack("=I", priority))
+    return message(kind, body + attribute(_FRA_TABLE, struct.pack("=I", table)), flags=flags)
 
 
 def add_neighbour(index: int, address: str, link_address: bytes) -> bytes:

@@ -52,9 +52,10 @@ _BACKLOG: Final = 4096
 class _Attachment:
     """A namespace, and the pods in it: one, or those in the network of their node."""
 
-    def __init__(self, namespace: PodNamespace, addresses: Sequence[str]) -> None:
+    def __init__(self, namespace: PodNamespace, addresses: Sequence[str], *, is_node: bool) -> None:
         self.namespace = namespace
         self.addresses = tuple(addresses)
+        self.is_node = is_node
         self.pods: dict[str, ReadOnlyTree] = {}
         """By uid."""
 
@@ -111,7 +112,9 @@ class PodNetwork:
             if self._live is not None:
                 await self._live.release(pod)
 
-    async def open_socket(self, pod: ReadOnlyTree, host: str, source: str = "") -> socket.socket:
+    async def open_socket(
+        self, pod: ReadOnlyTree, host: str, source: str = "", kind: int = socket.SOCK_STREAM
+    ) -> socket.socket:
         """Open a socket that can connect to an address of a pod, also to its loopback address.
 
         The pod sees `source` as the address of its client, if it can be that of another machine; otherwise that of its gateway.
@@ -121,7 +124,7 @@ class PodNetwork:
             raise NetworkProblem("the pod has no network")
         link = attachment.namespace.link if is_loopback(host) else 0
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        opened = await self._live.namespaces.open_socket(family, link=link)
+        opened = await self._live.namespaces.open_socket(family, kind, link=link)
         is_of_machine = bool(source) and not is_loopback(source) and not is_link_local(source)
         try:
             if not link and is_of_machine and _version(source) == _version(host):
@@ -271,8 +274,11 @@ class _LiveNetwork:
             if not addresses:
                 raise NetworkProblem("the pod has no address")
             supported = [address for address in addresses if _version(address) in self.namespaces.versions]
-            namespace = await self.namespaces.add(supported, network_settings(pod), self._balancers)
-            attachment = _Attachment(namespace, supported)
+            is_node = bool(pod["spec"].get("hostNetwork"))
+            namespace = await self.namespaces.add(
+                supported, network_settings(pod), self._balancers, is_node=is_node
+            )
+            attachment = _Attachment(namespace, supported, is_node=is_node)
             self._by_key[_key_of(pod)] = self.by_link[namespace.link] = attachment
             for address in supported:
                 self.by_address[address] = attachment
@@ -361,7 +367,9 @@ class _LiveNetwork:
             case Refusal.UNREACHABLE:
                 return nftables.UNREACHABLE
             case Direct(address, port):
-                hairpin = nftables.HAIRPIN if address in attachment.addresses else 0
+                # What a node sends to itself comes back this way without another source.
+                is_hairpin = address in attachment.addresses and not attachment.is_node
+                hairpin = nftables.HAIRPIN if is_hairpin else 0
                 if (address, port) == (packet.address, packet.port):
                     return hairpin
                 return self._targets.number_of(address, port) | hairpin

@@ -67,6 +67,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 http.server.HTTPServer(("", 8080), Handler).serve_forever()
 """
 
+SIX_SERVER = CLIENT_ADDRESS.replace(
+    "http.server.HTTPServer(",
+    "import socket\nhttp.server.HTTPServer.address_family = socket.AF_INET6\nhttp.server.HTTPServer(",
+)
+
 
 @pytest.fixture(scope="module")
 def cluster():
@@ -227,18 +232,58 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as connection:
     assert pods.read_namespaced_pod_log(client, "default").split() == [name, "again"]
 
 
-def test_network_policies_hold(cluster, pods):
-    _, address = serve(cluster, pods, labels={"app": "guarded"})
+def test_process_answers_datagrams_of_simulated_pods(cluster, pods):
+    name, address = serve(cluster, pods, labels={"app": "udp"})
+    expose(cluster, "udp", "udp", protocol="UDP")
+    wait_for_endpoints(cluster, "udp", 1)
+    guard(cluster, "udp", {"may": "send"})
+    script = f"for host in '{address} 8080' 'udp 80'; do echo x | nc -u -w 1 $host; echo; done; echo x | nc -u -w 1 {address} 99"
+    answers = [f"{name} by UDP"] * 2
+    for labels, expected in (({"may": "send"}, answers), ({}, [])):
+        container = {"name": "c", "image": "busybox", "command": ["sh", "-c", script]}
+        client = create(pods, container, policy="Never", labels=labels)
+        cluster.wait("Pod", client, is_over)
+        log = pods.read_namespaced_pod_log(client, "default").splitlines()
+        assert [line for line in log if line.endswith("by UDP")] == expected
+
+
+def test_process_sees_the_address_of_a_simulated_client_that_sends_a_datagram(cluster, pods):
+    script = """
+import socket
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+    server.bind(("", 8080))
+    while True:
+        data, client = server.recvfrom(99)
+        server.sendto(client[0].encode(), client)
+"""
+    ready = {"exec": {"command": [*RUN, "import socket; socket.socket(type=2).connect(('127.0.0.1', 8080))"]}}
+    server = create(
+        pods, python(script, readinessProbe=ready, ports=[{"containerPort": 8080, "protocol": "UDP"}])
+    )
+    address = cluster.wait("Pod", server, "Ready")["status"]["podIP"]
+    script = f"until echo x | nc -u -w 1 {address} 8080 | grep .; do true; done"
+    client = create(pods, {"name": "c", "image": "busybox", "command": ["sh", "-c", script]}, policy="Never")
+    own = cluster.wait("Pod", client, is_over)["status"]["podIP"]
+    assert pods.read_namespaced_pod_log(client, "default").split() == [own]
+
+
+def guard(cluster, app, labels):
+    """Let only pods with labels reach an app."""
     policy = {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": {"name": "guarded"},
+        "metadata": {"name": app},
         "spec": {
-            "podSelector": {"matchLabels": {"app": "guarded"}},
-            "ingress": [{"from": [{"podSelector": {"matchLabels": {"may": "enter"}}}]}],
+            "podSelector": {"matchLabels": {"app": app}},
+            "ingress": [{"from": [{"podSelector": {"matchLabels": labels}}]}],
         },
     }
     cluster.apply(policy)
+
+
+def test_network_policies_hold(cluster, pods):
+    _, address = serve(cluster, pods, labels={"app": "guarded"})
+    guard(cluster, "guarded", {"may": "enter"})
     expression = f'[tcp("{address}", 8080, 1) == "TimeoutError", udp("{address}", 8080, 1) == "TimeoutError"]'
     assert run(cluster, pods, expression) == [True, True]
     assert run(cluster, pods, expression, labels={"may": "enter"}) == [False, False]
@@ -256,8 +301,24 @@ def test_nodes_map_ports_to_pods(cluster, pods):
     expression = f"""
         [tcp("{host}", 9090).split()[0], tcp("{node}", 7070).split()[0], tcp("{node}", {port}).split()[0], tcp("{node}", 7071)]
     """
-    found = run(cluster, pods, expression)
-    assert found == [mapped, "node-2", name, "ConnectionRefusedError"]
+    expected = [mapped, "node-2", name, "ConnectionRefusedError"]
+    assert run(cluster, pods, expression) == expected
+    for hosted in ("node-1", "node-2"):
+        assert run(cluster, pods, expression, hostNetwork=True, nodeName=hosted) == expected
+    expression = f'[tcp("{node}", 7070).split()[1], tcp("127.0.0.1", 7070).split()[1]]'
+    assert run(cluster, pods, expression, hostNetwork=True, nodeName="node-2") == [node, "127.0.0.1"]
+
+
+def test_kubelet_answers_processes_in_the_network_of_its_node(cluster, pods):
+    expression = """
+        (lambda connection: (connection.request("GET", "/healthz"), connection.getresponse().status)[1])(
+            __import__("http.client").client.HTTPSConnection(os.environ["HOST"], 10250, context=ssl._create_unverified_context()))
+    """
+    script = f"{PREAMBLE}\nprint(json.dumps({textwrap.dedent(expression).strip()}))"
+    field = {"name": "HOST", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}
+    name = create(pods, python(script, env=[field]), policy="Never", hostNetwork=True, nodeName="node-1")
+    cluster.wait("Pod", name, is_over)
+    assert pods.read_namespaced_pod_log(name, "default") == "401\n"
 
 
 def test_pod_gets_another_network_when_its_own_is_removed(cluster, pods):
@@ -318,6 +379,21 @@ def test_services_are_reached_at_addresses_of_both_families_and_of_load_balancer
             refused,
             2,
         ]
+        expose(cluster, "six", "dual", ipFamilies=["IPv6"])
+        wait_for_endpoints(cluster, "six", 1)
+        container = python(SIX_SERVER, ports=[{"containerPort": 8080}])
+        seen = create(pods, container, labels={"app": "seen"})
+        cluster.wait("Pod", seen, "Ready")
+        expose(cluster, "seen", "seen", ipFamilies=["IPv6"])
+        wait_for_endpoints(cluster, "seen", 1)
+        script = "nc -zv six 80; until wget -qO- http://seen; do sleep 1; done"
+        client = create(
+            pods, {"name": "c", "image": "busybox", "command": ["sh", "-c", script]}, policy="Never"
+        )
+        addresses = cluster.wait("Pod", client, is_over)["status"]["podIPs"]
+        log = pods.read_namespaced_pod_log(client, "default")
+        assert " open\n" in log
+        assert log.endswith(addresses[1]["ip"])
 
 
 def test_hook_reaches_another_pod(cluster, pods):

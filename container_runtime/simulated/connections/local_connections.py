@@ -1,5 +1,7 @@
 """Connections of programs in simulated containers to containers that run as processes of this machine."""
 
+import asyncio
+import socket
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
@@ -26,6 +28,7 @@ from mockube.container_runtime.simulated.network.services import Outcome
 
 _SECONDS: Final = 60.0
 _REPLY_SECONDS: Final = 5.0
+_DATAGRAM_SECONDS: Final = 1.0
 _SKIPPED: Final = frozenset({"connection", "content-length", "transfer-encoding"})
 _DECODED: Final = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 REFUSED: Final = Reply(outcome=Outcome.REFUSED.value)
@@ -48,6 +51,24 @@ async def connect_locally(port: ProcessPort, data: bytes, clock: Clock) -> Reply
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
+    return Reply(outcome=Outcome.OPEN.value, body=body)
+
+
+async def send_datagram_locally(port: ProcessPort, data: bytes, clock: Clock) -> Reply:
+    """Send a datagram to a port of a process in a network of its own, and return what comes back first."""
+    body = b""
+    try:
+        opened = await port.open_own_socket(port.host, socket.SOCK_DGRAM)
+        assert opened is not None
+        with opened:
+            opened.connect((port.host, port.port))
+            opened.send(data)
+            async with timeout(clock.real, _DATAGRAM_SECONDS):
+                body = await asyncio.get_running_loop().sock_recv(opened, 1 << 16)
+    except ConnectionRefusedError:
+        return REFUSED
+    except (OSError, TimeoutError):  # nothing answers, as with most datagrams of logs and metrics
+        pass
     return Reply(outcome=Outcome.OPEN.value, body=body)
 
 

@@ -3,11 +3,10 @@
 import errno
 from collections.abc import Callable
 from functools import partial
-from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import ip_addresses, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
@@ -26,10 +25,11 @@ from mockube.container_runtime.pod_network.decisions import (
 from mockube.container_runtime.pod_network.packet_queue import ICMP, NewConnection
 from mockube.container_runtime.port_connections import relay
 from mockube.container_runtime.process_port import ProcessPort
+from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import Lookup, Reply, decode_reply, encode_call
 from mockube.container_runtime.simulated.network.policies import is_allowed
-from mockube.container_runtime.simulated.network.services import Outcome, RouteTarget
-from mockube.container_runtime.simulated.network.view import Peer, SyncedView, parse_address, peer_of
+from mockube.container_runtime.simulated.network.services import Outcome, RouteTarget, address_of
+from mockube.container_runtime.simulated.network.view import Address, Peer, SyncedView, parse_address, peer_of
 from mockube.container_runtime.streams import ClientConnection
 
 from .pod_connections import PodConnections
@@ -44,6 +44,12 @@ MAX_ATTEMPTS: Final = 512
 """The connections to addresses outside that are attempted at the same time."""
 _UNREACHABLE: Final = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL})
 _NO_TYPE: Final = "NONE"
+_ALIAS: Final = "CNAME"
+
+
+def _is_of_machine(address: Address) -> bool:
+    """Return whether connections to an address stay on the machine that opens them, or go to many."""
+    return address.is_loopback or address.is_unspecified or address.is_multicast
 
 
 class ProcessConnections:
@@ -72,7 +78,7 @@ class ProcessConnections:
         self._clock = clock
         self._attempts = 0
 
-    async def decide(self, pod: ReadOnlyTree, connection: NewConnection) -> Decision:  # noqa: PLR0911 - one for each case
+    async def decide(self, pod: ReadOnlyTree, connection: NewConnection) -> Decision:
         await self._view.wait_synced()
         source, address = peer_of(self._pods.latest(pod) or pod), connection.address
         if connection.protocol == ICMP:
@@ -80,21 +86,32 @@ class ProcessConnections:
         is_query = address == self._network.cluster_dns and connection.port == _DNS_PORT
         if is_query and not self._view.services_at(address):
             return ClusterNames()
-        opened = self._network.open(source, address, connection.port, connection.protocol)
-        if isinstance(opened, Reply):
-            return await self._closed(source, connection, Outcome(opened.outcome))
-        target, port = opened
-        component = await self._connect_to_component(target)
-        if component is not None:
-            return component
+        found = self._network.find(source, address, connection.port, connection.protocol)
+        if isinstance(found, Reply):
+            return await self._closed(source, connection, Outcome(found.outcome))
+        component = await self._connect_to_component(found[0])
+        return component or await self._connect_to_target(source, connection, *found, is_query=is_query)
+
+    async def _connect_to_target(
+        self,
+        source: Peer,
+        connection: NewConnection,
+        target: RouteTarget,
+        port: OpenPort | None,
+        *,
+        is_query: bool,
+    ) -> Decision:
+        """Connect to a pod, or to an endpoint of a Service that is none."""
         process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
         if process_port is not None and process_port.has_own_network:
-            direct = self._address_of(target, address)
+            direct = address_of(target, connection.address)
             return Direct(direct, process_port.port) if direct else Refusal.REFUSED
-        if is_query:
+        if is_query and port is not None:
             return ClusterNames()
         if target.pod is None:
-            return Refusal.DROPPED
+            return await self._connect_to_endpoint(source, connection, target)
+        if port is None:
+            return await self._closed(source, connection, Outcome.REFUSED)
         if process_port is not None:
             return await self._connect(process_port) if connection.protocol == "TCP" else Refusal.DROPPED
         return self._connect_to_simulated(source, connection, target.pod, target.port, port)
@@ -126,10 +143,12 @@ class ProcessConnections:
         )
         reply = decode_reply(await self._network.caller(pod)(call))
         outcome = Outcome(reply.outcome)
+        target = "" if record_type == _ALIAS or reply.code else dns.outside_target(reply.records)
         return Names(
             exists=reply.exists,
             records=reply.records,
-            is_outside=outcome is Outcome.OUTSIDE,
+            is_outside=outcome is Outcome.OUTSIDE or bool(target),
+            target=target,
             is_dropped=outcome is Outcome.TIMEOUT,
         )
 
@@ -143,6 +162,18 @@ class ProcessConnections:
         if not is_allowed(self._view, source, target, 0, ICMP):
             return Refusal.DROPPED
         return Direct(address, 0) if self._has_address(address) else Echoed()
+
+    async def _connect_to_endpoint(
+        self, source: Peer, connection: NewConnection, target: RouteTarget
+    ) -> Decision:
+        """Connect to an endpoint of a Service that is no pod, as if the client used its address: kube-proxy translates addresses once."""
+        address = parse_address(target.peer.address)
+        if address is None or self._view.services_at(str(address)):
+            return Refusal.DROPPED
+        translated = connection._replace(address=str(address), port=target.port)
+        if self._view.node_at(str(address)) is not None:
+            return await self._closed(source, translated, Outcome.REFUSED)
+        return await self._outside(source, translated)
 
     async def _closed(self, source: Peer, connection: NewConnection, outcome: Outcome) -> Decision:
         match outcome:
@@ -158,8 +189,8 @@ class ProcessConnections:
     async def _outside(self, source: Peer, connection: NewConnection) -> Decision:
         """Connect to an address that is not one of the cluster, as this machine can."""
         address, port = connection.address, connection.port
-        parsed = ip_address(address)
-        if parsed.is_multicast or parsed.is_unspecified or address == source.address:
+        parsed = ip_addresses.parse(address)
+        if parsed is None or _is_of_machine(parsed) or address in (source.address, *source.addresses):
             return Refusal.DROPPED
         if not is_allowed(self._view, source, Peer(address=address), port, connection.protocol):
             return Refusal.DROPPED
@@ -192,12 +223,3 @@ class ProcessConnections:
     async def _serve(self, pod: ReadOnlyTree, port: int, source: str, client: ClientConnection) -> str:
         await serve_port(pod, port, self._responses, client, source)
         return ""
-
-    def _address_of(self, target: RouteTarget, address: str) -> str:
-        """Return the target's address of the family that a client uses; "" if it has none."""
-        status = (target.pod or {}).get("status") or {}
-        is_hosted = target.peer.pod is None
-        entries = status.get("hostIPs" if is_hosted else "podIPs") or [{"ip": target.peer.address}]
-        is_six = ":" in address
-        found = next((entry["ip"] for entry in entries if (":" in entry["ip"]) is is_six), "")
-        return str(parse_address(found)) if found else ""

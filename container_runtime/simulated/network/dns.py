@@ -4,7 +4,7 @@ A name is absolute here: resolvers in the containers apply search lists.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from ipaddress import ip_address
 from typing import Final
 
@@ -18,6 +18,7 @@ from .view import ClusterView, parse_address
 
 ZONE: Final = "cluster.local"
 DNS_VERSION: Final = "1.1.0"
+_REVERSE_ZONES: Final = (".in-addr.arpa", ".ip6.arpa")
 _MAX_ALIASES: Final = 8
 _INTERNET: Final = re.compile(
     "com|org|net|io|dev|app|cloud|ai|sh|co|edu|gov|mil|info|biz|xyz|tech|online|site|me|tv|us|uk|de|fr|eu|cn|jp|in"
@@ -66,11 +67,19 @@ def resolve_with(
     if not aliases:
         return answer
     records = dict.fromkeys((*aliases, *answer.records))
-    return Answer(records=tuple(records), exists=True, is_outside=answer.is_outside)
+    return Answer(records=tuple(records), exists=True, is_outside=answer.is_outside, code=answer.code)
+
+
+def outside_target(records: Sequence[tuple[str, str, str]]) -> str:
+    """Return the name to which the last record of an answer, an alias, leads outside of the cluster; "" if there is none."""
+    if not records or records[-1][1] != "CNAME":
+        return ""
+    target = records[-1][2].rstrip(".").lower()
+    return "" if f".{target}".endswith((f".{ZONE}", *_REVERSE_ZONES)) else target
 
 
 def _query(view: ClusterView, name: str, record_type: str) -> Answer:
-    if name.endswith((".in-addr.arpa", ".ip6.arpa")):
+    if name.endswith(_REVERSE_ZONES):
         return _reverse(view, name, record_type)
     if name == ZONE:
         return Answer()

@@ -55,6 +55,14 @@ class RouteTarget(Struct, frozen=True, kw_only=True):
     """The Service whose `healthCheckNodePort` it is: kube-proxy answers how many of its endpoints are on the node."""
 
 
+def address_of(target: RouteTarget, address: str) -> str:
+    """Return the address of a target that has the version of IP of a client's; "" if it has none."""
+    status = (target.pod or {}).get("status") or {}
+    entries = status.get("hostIPs" if target.peer.pod is None else "podIPs") or [{"ip": target.peer.address}]
+    found = next((entry["ip"] for entry in entries if (":" in entry["ip"]) is (":" in address)), "")
+    return str(parse_address(found)) if found else ""
+
+
 class Route(Struct, frozen=True, kw_only=True):
     """The targets among which a connection is balanced, or why there are none."""
 
@@ -93,7 +101,7 @@ def _local_route(view: ClusterView, source: Peer, address: str, port: int, proto
     node = view.node_at(source.address)
     if node is None:
         return _host_route(view, source.node, address, port, protocol)
-    if protocol == TCP and port == KUBELET_HEALTH_PORT:
+    if protocol == TCP and port == KUBELET_HEALTH_PORT and address != source.address:
         peer = Peer(address=address, node=meta.name(node))
         return Route(targets=(RouteTarget(peer=peer, port=port, kubelet=meta.name(node)),))
     return _node_route(view, source, node, address, port, protocol)
@@ -129,7 +137,10 @@ def _node_route(
                 # kube-proxy leads what pods and the node itself send as from inside of the cluster.
                 is_inside = source.pod is not None or source.node == name
                 is_local = service["spec"].get("externalTrafficPolicy") == "Local" and not is_inside
-                return _service_route(view, source, service, service_port, name, is_local=is_local)
+                version = _version(address)
+                return _service_route(
+                    view, source, service, service_port, name, is_local=is_local, version=version
+                )
         if protocol == TCP and service["spec"].get("healthCheckNodePort") == port:
             peer = Peer(address=address, node=meta.name(node))
             return Route(targets=(RouteTarget(peer=peer, port=port, checked=service),))
@@ -160,25 +171,28 @@ def _address_route(
     cluster_ips = [spec.get("clusterIP"), *(spec.get("clusterIPs") or ())]
     if address in map(parse_address, filter(None, cluster_ips)):
         is_local = spec.get("internalTrafficPolicy") == "Local"
-        return _service_route(view, source, service, service_port, source.node, is_local=is_local)
+        return _service_route(
+            view, source, service, service_port, source.node, is_local=is_local, version=address.version
+        )
     is_balanced = address not in map(parse_address, spec.get("externalIPs") or ())
     if is_balanced and not is_in_source_ranges(service, source.address):
         return Route(outcome=Outcome.TIMEOUT)
-    return _service_route(view, source, service, service_port, source.node)
+    return _service_route(view, source, service, service_port, source.node, version=address.version)
 
 
-def _service_route(
+def _service_route(  # noqa: PLR0913 - each argument is a condition of the rules
     view: ClusterView,
     source: Peer,
     service: ReadOnlyTree,
     service_port: ReadOnlyTree,
     node: str,
     *,
+    version: int,
     is_local: bool = False,
 ) -> Route:
-    """Return the route to a Service's port by the rules of a node; `is_local` restricts it to the endpoints there."""
-    targets = [*endpoints(view, service, service_port, node, is_local=is_local)]
-    if not targets and is_local and [*endpoints(view, service, service_port)]:
+    """Return the route to a Service's port by the rules of a node for a version of IP; `is_local` restricts it to the endpoints there."""
+    targets = [*endpoints(view, service, service_port, node, is_local=is_local, version=version)]
+    if not targets and is_local and [*endpoints(view, service, service_port, version=version)]:
         return Route(outcome=Outcome.TIMEOUT)
     if not targets and (meta.namespace(service), meta.name(service)) == _API_SERVER:
         # An API server that serves this machine only has no endpoint.
@@ -250,17 +264,19 @@ def endpoints(
     node: str = "",
     *,
     is_local: bool = False,
+    version: int = 0,
 ) -> Iterator[RouteTarget]:
     """Yield the endpoints that get the traffic of a Service's port: the ready ones, or else those that end and still serve.
 
-    By the rules of a node these are the ready ones that are hinted for it; `is_local` restricts them to those on it.
+    By the rules of a node these are the ready ones that are hinted for it; `is_local` restricts them to those on it, and `version` to
+    those with addresses of a version of IP.
     """
     namespace, name = meta.namespace(service), meta.name(service)
     is_api_server = (namespace, name) == _API_SERVER
     found = [
         endpoint
         for endpoint in _slice_endpoints(view.slices(namespace, name), service_port)
-        if not is_local or endpoint.node == node
+        if (not is_local or endpoint.node == node) and version in (0, _version(endpoint.address))
     ]
     ready = [endpoint for endpoint in found if has_condition(endpoint.tree, "ready")]
     if ready and not is_local:
@@ -273,6 +289,10 @@ def endpoints(
             pod = _host_pod(view, meta.name(hosted), port) if hosted is not None else None
         peer = peer_of(pod) if pod is not None else Peer(address=address, node=endpoint.node)
         yield RouteTarget(peer=peer, port=port, pod=pod, is_api_server=is_api_server and pod is None)
+
+
+def _version(address: str) -> int:
+    return 6 if ":" in address else 4
 
 
 class _Endpoint(Struct, frozen=True):

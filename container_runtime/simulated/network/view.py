@@ -1,6 +1,6 @@
 """The objects of the API that the network reads, and the two ends of a connection."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Protocol
 
@@ -33,6 +33,8 @@ class ClusterView(Protocol):
 
     def rules_on(self, node: str) -> "ClusterView":
         """Return the view by which kube-proxy has written the rules of a node: an earlier one if it does not run there any more."""
+
+    def all_pods(self) -> Iterable[ReadOnlyTree]: ...
 
     def pod_at(self, address: str) -> ReadOnlyTree | None:
         """Return the pod with the address that has a network of its own, and has not ended."""
@@ -76,6 +78,12 @@ class Peer(Struct, frozen=True, kw_only=True):
     pod: ReadOnlyTree | None = None
     """None for a node, for a pod in the network of its node, and outside of the cluster."""
     node: str = ""
+    addresses: tuple[str, ...] = ()
+    """The addresses of a pod, or of the node whose network it is in, if it has several."""
+
+    def address_like(self, other: str) -> str:
+        """Return the address of the same version of IP as another one; the first address if there is none."""
+        return next((one for one in self.addresses if (":" in one) is (":" in other)), self.address)
 
     @property
     def namespace(self) -> str:
@@ -87,8 +95,14 @@ def peer_of(pod: ReadOnlyTree) -> Peer:
     status, spec = pod.get("status") or {}, pod["spec"]
     node = spec.get("nodeName") or ""
     if spec.get("hostNetwork"):
-        return Peer(address=status.get("hostIP") or status.get("podIP") or "", node=node)
-    return Peer(address=status.get("podIP") or "", pod=pod, node=node)
+        addresses = _several(status.get("hostIPs"))
+        return Peer(address=status.get("hostIP") or status.get("podIP") or "", node=node, addresses=addresses)
+    addresses = _several(status.get("podIPs"))
+    return Peer(address=status.get("podIP") or "", pod=pod, node=node, addresses=addresses)
+
+
+def _several(entries: Sequence[ReadOnlyTree] | None) -> tuple[str, ...]:
+    return tuple(entry["ip"] for entry in entries) if entries and len(entries) > 1 else ()
 
 
 def parse_address(text: str) -> Address | None:

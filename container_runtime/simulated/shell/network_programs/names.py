@@ -150,6 +150,8 @@ def getent(process: Process) -> Run:
         else:
             resolution = yield from network.resolve(process, name)
             addresses, owner = resolution.addresses, resolution.name
+            if database == "ahostsv4":
+                addresses = [address for address in addresses if ":" not in address]
         if not addresses:
             code = _NOT_FOUND
         for address in addresses:

@@ -5,6 +5,7 @@ from posixpath import join
 from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.hosts import join_host_port
 from mockube.container_runtime.simulated.network.calls import HttpRequest, Reply
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import (
@@ -124,7 +125,9 @@ def _request(process: Process, options: ProgramOptions, url: Url) -> Generator[E
         raise _Failed(f"bad address '{url.authority}'")
     address = resolution.addresses[0]
     if "quiet" not in options:
-        yield Output(2, f"Connecting to {url.host}:{url.port} ({address}:{url.port})\n".encode())
+        yield Output(
+            2, f"Connecting to {url.host}:{url.port} ({join_host_port(address, url.port)})\n".encode()
+        )
     request = HttpRequest(
         address=address,
         port=url.port,

@@ -168,6 +168,108 @@ async def test_port_of_node_leads_to_the_pod_that_declares_it(cluster, decide):
     assert await decide("172.18.0.1", 9091) is Refusal.REFUSED
 
 
+@pytest.fixture
+def outside(connections, monkeypatch):
+    """Record the addresses outside to which this machine connects."""
+    attempts = []
+
+    async def connect(port):
+        attempts.append((port.host, port.port))
+        return Served(None)
+
+    monkeypatch.setattr(connections, "_connect", connect)
+    return attempts
+
+
+async def test_endpoint_outside_is_reached_as_by_its_address(cluster, decide, outside):
+    ports = [{"port": 80, "to": 8080}, {"name": "udp", "port": 53, "protocol": "UDP"}]
+    cluster.add_service("out", endpoints=[OUTSIDE], ports=ports, clusterIP="10.0.0.5")
+    assert isinstance(await decide("10.0.0.5"), Served)
+    assert outside == [(OUTSIDE, 8080)]
+    assert await decide("10.0.0.5", 53, "UDP") == Forwarded(OUTSIDE, 53)
+
+
+@pytest.mark.parametrize("node", ["", "node-1"], ids=["no node", "the node of the client"])
+async def test_policy_closes_endpoint_outside_by_its_own_address(cluster, decide, outside, node):
+    cluster.pods[0]["spec"]["nodeName"] = "node-1"
+    endpoint = {"addresses": [OUTSIDE]} | ({"nodeName": node} if node else {})
+    cluster.add_service("out", endpoints=[endpoint], clusterIP="10.0.0.5")
+    rule = {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}
+    cluster.network_policies.append(
+        {
+            "metadata": {"name": "closed", "namespace": "default"},
+            "spec": {"podSelector": {}, "policyTypes": ["Egress"], "egress": [rule]},
+        }
+    )
+    assert await decide("10.0.0.5") is Refusal.DROPPED
+    rule["to"][0]["ipBlock"]["cidr"] = f"{OUTSIDE}/32"
+    assert isinstance(await decide("10.0.0.5"), Served)
+    assert outside == [(OUTSIDE, 80)]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "0.0.0.0", "224.0.0.1", OWN, "10.0.0.6", "example.com"],
+)
+async def test_endpoint_that_the_client_does_not_reach_gets_nothing(cluster, decide, outside, address):
+    cluster.add_service("out", endpoints=[address], clusterIP="10.0.0.5")
+    cluster.add_service("other", endpoints=[OUTSIDE], clusterIP="10.0.0.6")
+    cluster.pods[0]["spec"]["hostNetwork"] = True
+    cluster.pods[0]["status"]["hostIP"] = OWN
+    assert await decide("10.0.0.5") in (Refusal.DROPPED, Refusal.REFUSED)
+    assert not outside
+
+
+@pytest.mark.parametrize("address", ["::1", "::ffff:127.0.0.1", "::", "ff02::1", "::ffff:0.0.0.0"])
+async def test_addresses_of_this_machine_are_not_outside(cluster, decide, outside, address):
+    cluster.add_service("out", endpoints=[address], clusterIP="fd00:10::5")
+    assert await decide("fd00:10::5") is Refusal.DROPPED
+    assert not outside
+
+
+async def test_endpoint_at_a_node_leads_to_the_network_of_the_node(cluster, decide, outside):
+    address = {"type": "InternalIP", "address": PROCESS}
+    cluster.pods.pop(1)
+    cluster.nodes.append({"metadata": {"name": "node-1"}, "status": {"addresses": [address]}})
+    cluster.add_service("out", endpoints=[PROCESS], ports=[{"port": 80, "to": 9100}], clusterIP="10.0.0.5")
+    assert await decide("10.0.0.5") == Direct(PROCESS, 9100)
+    assert not outside
+
+
+async def test_service_leads_to_endpoints_of_the_version_of_its_address(cluster, decide):
+    cluster.add_service(
+        "dual",
+        endpoints=[PROCESS, "fd00::3"],
+        clusterIP="10.0.0.5",
+        clusterIPs=["10.0.0.5", "fd00:10::5"],
+    )
+    assert {(await decide("10.0.0.5")).address for _ in range(4)} == {PROCESS}
+    assert {(await decide("fd00:10::5")).address for _ in range(4)} == {"fd00::3"}
+
+
+@pytest.mark.parametrize(
+    ("external_name", "record_type", "target"),
+    [
+        ("db.example.com", "A", "db.example.com"),
+        ("db.example.com", "AAAA", "db.example.com"),
+        ("db.example.com", "", "db.example.com"),
+        ("db.corp", "A", "db.corp"),
+        ("db.example.com", "CNAME", ""),
+        ("chain.default.svc.cluster.local", "A", "db.example.org"),
+        ("web.default.svc.cluster.local", "A", ""),
+        ("absent.default.svc.cluster.local", "A", ""),
+        ("ext.default.svc.cluster.local", "A", ""),
+    ],
+)
+async def test_alias_leads_to_a_name_outside(cluster, connections, external_name, record_type, target):
+    cluster.add_service("ext", type="ExternalName", externalName=external_name)
+    cluster.add_service("chain", type="ExternalName", externalName="db.example.org")
+    cluster.add_service("web", clusterIP="10.0.0.5")
+    names = await connections.look_up(cluster.pods[0], "ext.default.svc.cluster.local", record_type)
+    assert (names.target, names.is_outside, names.exists) == (target, bool(target), True)
+    assert names.records[0][1:] == ("CNAME", f"{external_name}.")
+
+
 async def test_outside_answers_before_the_pod(connections):
     has_left = asyncio.Event()
 

@@ -181,6 +181,18 @@ def test_health_of_a_kubelet_is_for_its_node_alone(cluster):
     (target,) = route(cluster, host, "127.0.0.1", 10248).targets
     assert target.kubelet == "node-1"
     assert route(cluster, CLIENT, "172.18.0.1", 10248).outcome is Outcome.REFUSED
+    assert route(cluster, host, "172.18.0.1", 10248).outcome is Outcome.REFUSED
+
+
+def test_service_of_both_versions_leads_to_endpoints_of_the_version_of_its_address(cluster):
+    cluster.add_service(
+        "dual",
+        clusterIP="10.0.0.9",
+        clusterIPs=["10.0.0.9", "fd00:10::9"],
+        endpoints=["192.0.2.1", "2001:db8::1"],
+    )
+    assert targets(cluster, "10.0.0.9", 80) == [("192.0.2.1", 80)]
+    assert targets(cluster, "fd00:10::9", 80) == [("2001:db8::1", 80)]
 
 
 def test_address_leads_to_its_pod_or_nowhere(cluster):
