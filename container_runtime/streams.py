@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -29,6 +30,16 @@ class InputStream:
         self._is_ended = False
         self._readable = asyncio.Event()
         self._writable = asyncio.Event()
+        self._on_arrival: Callable[[], None] = lambda: None
+
+    def observe(self, on_arrival: Callable[[], None]) -> None:
+        """Set what is called when there is more to read, or the input has ended."""
+        self._on_arrival = on_arrival
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a read does not wait."""
+        return bool(self._chunks) or self._is_ended
 
     async def feed(self, data: bytes) -> None:
         while self._unread >= limits.MAX_UNREAD:
@@ -38,11 +49,13 @@ class InputStream:
             self._chunks.append(data)
             self._unread += len(data)
             self._readable.set()
+            self._on_arrival()
 
     async def end(self) -> None:
         """End the input after what was fed; what follows is dropped."""
         self._is_ended = True
         self._readable.set()
+        self._on_arrival()
 
     def discard(self) -> None:
         """Drop what is unread and what follows, because the reader reads no more."""

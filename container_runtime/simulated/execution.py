@@ -13,6 +13,7 @@ from mockube.container_runtime.streams import InputStream, ProgramStreams, Strea
 
 from .client_pace import CLIENT, ClientPace
 from .network.calls import NetworkCaller
+from .network.open_sockets import OPEN_SOCKETS, OpenSockets
 from .programs.program import MAX_COMMANDS
 from .shell.filesystem import FileSystem
 from .shell.process import CommandStart, Effect, Host, Input, NetworkCall, Output, Run, Sleep, UnknownProgram
@@ -109,13 +110,32 @@ async def run_to_end(  # noqa: PLR0913 - each argument is a dependency
     sleep: Callable[[float, Clock], Awaitable[float | None]] = _sleep,
     *,
     on_work: Callable[[], None] = lambda: None,
+    wake: Callable[[], None] | None = None,
 ) -> int:
     """Execute a command to its end; return its exit code. `network` answers its use of the network.
 
     `sleep` sleeps by a clock, and returns the time after which a signal has ended it, or None. `on_work` is called while a command
-    works on and on.
+    works on and on. `wake` ends a sleep when something has happened on a socket, if `sleep` may not be cancelled for that.
     """
     CLIENT.set(pace)
+    woken = _WokenSleep(sleep, wake, streams.stdin)
+    token = OPEN_SOCKETS.set(woken.sockets)
+    try:
+        return await _run_to_end(execution, streams, pace, network, after_sleep, woken, on_work)
+    finally:
+        woken.sockets.close_all()
+        OPEN_SOCKETS.reset(token)
+
+
+async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
+    execution: Run,
+    streams: CommandStreams,
+    pace: ClientPace,
+    network: NetworkCaller,
+    after_sleep: Callable[[], Awaitable[None]] | None,
+    sleep: Callable[[float, Clock], Awaitable[float | None]],
+    on_work: Callable[[], None],
+) -> int:
     reply: bytes | None = None
     commands = 0
     short_sleeps = 0.0
@@ -156,6 +176,36 @@ async def run_to_end(  # noqa: PLR0913 - each argument is a dependency
         return code
     finally:
         execution.close()
+
+
+class _WokenSleep:
+    """The sleeps of a command, which end when something happens on one of its sockets."""
+
+    def __init__(
+        self,
+        sleep: Callable[[float, Clock], Awaitable[float | None]],
+        wake: Callable[[], None] | None,
+        stdin: InputStream | None,
+    ) -> None:
+        self._sleep = sleep
+        self._news = asyncio.Event()
+        self._is_cancelled = wake is None
+        self.sockets = OpenSockets(wake or self._news.set, lambda: stdin is None or stdin.is_ready)
+        if stdin is not None:
+            stdin.observe(self.sockets.note_input)
+
+    async def __call__(self, seconds: float, clock: Clock) -> float | None:
+        if self.sockets.take_news():
+            return 0.0
+        if not (self.sockets.is_used() and self._is_cancelled):
+            return await self._sleep(seconds, clock)
+        begin = clock.monotonic()
+        self._news.clear()
+        ended = await run_until(self._news.wait(), self._sleep_to_end(seconds, clock))
+        return clock.monotonic() - begin if ended is None else ended[0]
+
+    async def _sleep_to_end(self, seconds: float, clock: Clock) -> tuple[float | None]:
+        return (await self._sleep(seconds, clock),)
 
 
 async def _apply_effect(effect: Effect, streams: CommandStreams) -> bytes | None:

@@ -125,9 +125,9 @@ class InteractiveRun:
         if self.task is None or self.state.exit is not None:
             return
         send(number)
-        self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
         """Let the processes of the command see what has happened while all of them sleep."""
         if self.task is not None and self._is_sleeping and not self._is_signalled:
             self._is_signalled = True
@@ -145,7 +145,7 @@ class InteractiveRun:
         if self.task is None or self.state.exit is not None:
             return False
         self.send_interrupt()
-        self._wake()
+        self.wake()
         return self._is_sleeping
 
     def kill(self, reason: str = "") -> None:

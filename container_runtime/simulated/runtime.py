@@ -234,6 +234,9 @@ class SimulatedRuntime:
         self._responses.metrics = self._network.metrics_of_names
         self._responses.configured.network = self._network.caller
         self._responses.configured.write_log = self._write_log
+        self._responses.databases.network = self._network.caller
+        self._responses.php_guestbook.network = self._network.caller
+        self._responses.php_guestbook.write_log = self._write_log
         self._configured = ConfiguredContainers(
             self._servers, self._responses, self._write_log, self._note_unknown
         )
@@ -716,7 +719,7 @@ class SimulatedRuntime:
         run.send_interrupt = lambda: host.interrupt()  # noqa: PLW0108 - the command sets it when it starts
         run.pause()  # for its input
         pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
-        run.end(await run_to_end(execution, run, pace, network, sleep=run.sleep))
+        run.end(await run_to_end(execution, run, pace, network, sleep=run.sleep, wake=run.wake))
 
     async def _execute_main(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
         """Run a container's command from its start."""
@@ -788,6 +791,7 @@ class SimulatedRuntime:
                 after_sleep=self._refresher(pod, run),
                 sleep=run.sleep,
                 on_work=run.show_work,
+                wake=run.wake,
             )
         except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
             await run.write(1, commands.not_simulated_line(pod, container, error))

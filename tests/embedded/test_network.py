@@ -5,7 +5,7 @@ from contextlib import closing
 import orjson
 import pytest
 from kubernetes import client as official
-from kubernetes.stream import stream
+from kubernetes.stream import portforward, stream
 
 from mockube import Cluster
 from mockube.apiserver.control.matching import CONTROLLERS
@@ -215,6 +215,22 @@ def test_nginx_serves_files_of_its_volumes(cluster, shell):
     assert shell(f"curl -s -o /dev/null -w '%{{http_code}}' {address}/none")[1] == "404"
     proxy = official.CoreV1Api(cluster.kubernetes()).connect_get_namespaced_pod_proxy_with_path
     assert proxy("nginx:80", "default", path="index.html") == "from a volume\n"
+
+
+def test_clients_of_nc_get_its_input_and_its_log_has_what_they_send(cluster, shell):
+    listening = pod("listening", "sh", "-c", "while true; do echo hello | nc -l -p 9000; done")
+    cluster.apply(orjson.dumps(listening).decode())
+    address = cluster.wait("Pod", "listening", "Ready")["status"]["podIP"]
+    assert shell(f"echo one | nc {address} 9000; nc {address} 9000 </dev/null") == (0, "hello\nhello\n")
+    api = official.CoreV1Api(cluster.kubernetes())
+    forward = portforward(api.connect_get_namespaced_pod_portforward, "listening", "default", ports="9000")
+    with closing(forward.socket(9000)) as connection:
+        connection.sendall(b"two\n")
+        assert connection.recv(100) == b"hello\n"
+    sent = "one\ntwo\n"
+    until(
+        lambda: api.read_namespaced_pod_log("listening", "default") == sent, "what the clients sent is logged"
+    )
 
 
 def test_database_answers_its_clients_only(cluster, shell):

@@ -4,8 +4,10 @@ from datetime import UTC, datetime
 
 from mockube.container_runtime.simulated.network.calls import (
     Connect,
+    Exchange,
     HttpRequest,
     Lookup,
+    Open,
     Reply,
     decode_call,
     encode_reply,
@@ -18,7 +20,8 @@ from mockube.container_runtime.simulated.shell.programs.all_programs import PROG
 RESOLVER = b"search default.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.0.0.10\noptions ndots:5\n"
 HOSTS = b"127.0.0.1\tlocalhost\n10.244.0.9\tme\n10.9.9.9\talias other # comment\n"
 ADDRESSES = {"web.default.svc.cluster.local": "10.0.0.7", "db.prod.svc.cluster.local": "10.0.0.8"}
-SERVED = {("10.0.0.7", 80), ("10.0.0.7", 443), ("10.0.0.8", 6379), ("127.0.0.1", 5432)}
+ADDRESSES_OF_IPV6 = {"six.default.svc.cluster.local": "fd00:10::7"}
+SERVED = {("fd00:10::7", 80), ("10.0.0.7", 80), ("10.0.0.7", 443), ("10.0.0.8", 6379), ("127.0.0.1", 5432)}
 AUTHORITY = b"-----BEGIN CERTIFICATE-----"
 
 
@@ -32,6 +35,8 @@ class ShellNetwork:
         self.speaks = {("10.0.0.8", 6379): "redis"}
         self.replies = {}
         """What ends of connections send back, by address and port."""
+        self.is_silent = False
+        """Whether servers keep connections open, and send nothing more."""
         self.dns_outcome = "open"
         self.occupied_ports = frozenset()
 
@@ -44,6 +49,13 @@ class ShellNetwork:
                 return Reply(outcome="open" if call.address == "10.244.0.9" else "timeout")
             case Connect():
                 return self._open(call)
+            case Open():
+                reply = self._open(call)
+                return Reply(outcome=reply.outcome, socket=int(reply.is_open))
+            case Exchange():
+                opened = next(each for each in self.calls if isinstance(each, Open))
+                body = b"" if self.is_silent else self._open(opened).body
+                return Reply(outcome="open", body=body, is_ended=not self.is_silent)
             case HttpRequest():
                 opened = self._open(call)
                 return self._respond(call) if opened.is_open else opened
@@ -51,9 +63,11 @@ class ShellNetwork:
     def _look_up(self, call):
         if call.name == "example.com":
             return Reply(outcome="outside")
-        address = ADDRESSES.get(call.name) if call.record_type == "A" else None
-        records = ((call.name, "A", address),) if address else ()
-        return Reply(outcome=self.dns_outcome, exists=call.name in ADDRESSES, records=records)
+        addresses = {"A": ADDRESSES, "AAAA": ADDRESSES_OF_IPV6}.get(call.record_type, {})
+        address = addresses.get(call.name)
+        records = ((call.name, call.record_type, address),) if address else ()
+        exists = call.name in ADDRESSES | ADDRESSES_OF_IPV6
+        return Reply(outcome=self.dns_outcome, exists=exists, records=records)
 
     def _open(self, call):
         target = call.address, call.port

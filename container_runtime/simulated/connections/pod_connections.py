@@ -25,14 +25,20 @@ from mockube.container_runtime.process_port import ProcessPort
 from mockube.container_runtime.simulated.client_pace import CLIENT, Backend
 from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import (
+    Accept,
+    ClusterCall,
     Connect,
+    Exchange,
     HttpRequest,
+    ListenOn,
     ListSockets,
     Lookup,
     NetworkCaller,
     NodeRequest,
+    Open,
     Reply,
     ServeNames,
+    TakeReply,
     decode_call,
     encode_reply,
 )
@@ -42,18 +48,27 @@ from mockube.container_runtime.simulated.network.services import (
     KUBELET_HEALTH_PORT,
     Outcome,
     RouteTarget,
+    address_of,
     local_endpoints,
     route,
 )
-from mockube.container_runtime.simulated.network.view import Peer, SyncedView, peer_of
+from mockube.container_runtime.simulated.network.view import Peer, SyncedView, parse_address, peer_of
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
 from mockube.container_runtime.streams import ClientConnection, StreamsClosed
 
-from .local_connections import REFUSED, connect_locally, send_locally
+from .local_connections import REFUSED, connect_locally, send_datagram_locally, send_locally
 from .name_servers import NameServers
 from .port_answers import CLIENT_PORT, OpenPort, ReceivedRequest, greeting_of
 from .port_responses import PortResponses
 from .ports import serve_port
+from .program_sockets import (
+    answer_about_socket,
+    connect_to_process,
+    connect_to_program,
+    reply_later,
+    send_to_program,
+    serve_program,
+)
 
 _ADMIN_CHECK_SECONDS: Final = 60.0
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
@@ -84,6 +99,18 @@ def _is_api_server(pod: ReadOnlyTree, port: int) -> bool:
     return any(f"--secure-port={port}" in (each.get("command") or ()) for each in pod["spec"]["containers"])
 
 
+def _outside(address: str) -> Reply:
+    return Reply(outcome=Outcome.OUTSIDE.value, problem=f"{address}, which is outside of the cluster,")
+
+
+def _closed_port(target: RouteTarget) -> Reply:
+    """Return the failure of a connection to a port on which nothing is known to listen; an endpoint of a Service may be outside."""
+    parsed = parse_address(target.peer.address) if target.pod is None else None
+    if parsed is not None and parsed.is_global:
+        return _outside(target.peer.address)
+    return REFUSED
+
+
 def _health_of_kubelet(request: HttpRequest) -> Reply:
     """Answer a request to the port of health of a kubelet that runs."""
     if request.path.partition("?")[0] == "/healthz":
@@ -101,6 +128,13 @@ def _plain_reply(request: HttpRequest, status: int, body: bytes, content_type: s
         headers=(("Content-Type", content_type), ("Content-Length", str(len(body)))),
         body=body,
     )
+
+
+def _report_unknown(target: RouteTarget, port: OpenPort, on_unknown: Callable[[str, str], None]) -> None:
+    """Report a server that is not simulated, and in whose place something answers."""
+    if port.unknown and target.pod is not None:
+        name = meta.namespaced_name(target.pod)
+        on_unknown(port.unknown, f"mockube answers on port {target.port} of pod {name} in its place")
 
 
 class _BytesClient:
@@ -173,11 +207,19 @@ class PodConnections:
     async def _answer(
         self, pod: ReadOnlyTree, request: bytes, on_unknown: Callable[[str, str], None]
     ) -> Reply:
-        call = decode_call(request)
-        if isinstance(call, NodeRequest):
-            return await self._ask_node(pod, call)
-        if isinstance(call, ListSockets):
-            return Reply(outcome=Outcome.OPEN.value, body=self._responses.sockets(pod))
+        match decode_call(request):
+            case NodeRequest() as node_request:
+                return await self._ask_node(pod, node_request)
+            case ListSockets():
+                return Reply(outcome=Outcome.OPEN.value, body=self._responses.sockets(pod))
+            case ListenOn() | Accept() | Exchange() | TakeReply() as about_socket:
+                return answer_about_socket(pod, about_socket, self._responses.listeners)
+            case call:
+                return await self._answer_from_cluster(pod, call, on_unknown)
+
+    async def _answer_from_cluster(
+        self, pod: ReadOnlyTree, call: ClusterCall, on_unknown: Callable[[str, str], None]
+    ) -> Reply:
         await self._view.wait_synced()
         policy = await self._find_admin_policy()
         if policy:
@@ -191,6 +233,8 @@ class PodConnections:
                 return Reply(outcome=Outcome.OPEN.value)
             case Connect(protocol="ICMP") as connect:
                 return self._echo(source, connect)
+            case Open() as connection:
+                return await self._keep_open(source, connection, on_unknown)
             case Connect() as connect:
                 return await self._connect(source, connect, on_unknown)
             case HttpRequest() as http:
@@ -240,6 +284,27 @@ class PodConnections:
         allowed = is_allowed(self._view, source, target, 0, "ICMP")
         return Reply(outcome=(Outcome.OPEN if allowed else Outcome.TIMEOUT).value)
 
+    async def _keep_open(
+        self, source: Peer, connection: Open, on_unknown: Callable[[str, str], None]
+    ) -> Reply:
+        """Open a connection over which a program sends and receives until it closes it."""
+        opened = self.open(source, connection.address, connection.port)
+        if isinstance(opened, Reply):
+            return opened
+        target, port = opened
+        if target.is_api_server or target.kubelet or target.checked is not None or target.pod is None:
+            return Reply(outcome=Outcome.OPEN.value)
+        process_port = self._port_of_process(source, target, connection.address)
+        if process_port is not None:
+            return await connect_to_process(process_port, self._clock)
+        if port.is_accepted:
+            return await connect_to_program(self._responses.listeners, meta.uid(target.pod), target.port)
+        _report_unknown(target, port, on_unknown)
+        client = connection.address if is_loopback(connection.address) else source.address
+        return serve_program(
+            lambda stream: serve_port(target.pod or {}, target.port, self._responses, stream, client)
+        )
+
     async def _connect(self, source: Peer, connect: Connect, on_unknown: Callable[[str, str], None]) -> Reply:
         opened = self.open(source, connect.address, connect.port, connect.protocol)
         if isinstance(opened, Reply):
@@ -249,9 +314,12 @@ class PodConnections:
             return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=bool(port.uses_tls))
         if connect.protocol != "TCP":
             return await self._send_datagram(source, connect, opened, on_unknown)
-        process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
+        process_port = self._port_of_process(source, target, connect.address)
         if process_port is not None:
-            return await connect_locally(process_port.seen_from(source.address), connect.data, self._clock)
+            return await connect_locally(process_port, connect.data, self._clock)
+        if port.is_accepted and target.pod is not None:
+            address = connect.address if is_loopback(connect.address) else source.address
+            return await reply_later(self._send_to_program(target, port, connect.data, address))
         connections, is_full = self._responses.connections, False
         if target.pod is not None:
             is_full = bool(connections.refusal(target.pod, port))
@@ -280,6 +348,9 @@ class PodConnections:
     ) -> Reply:
         """Send a datagram; the reply is empty if nothing answers it, or nobody knows what does."""
         target, port = opened
+        process_port = self._port_of_process(source, target, connect.address)
+        if process_port is not None and process_port.has_own_network and connect.data:
+            return await send_datagram_locally(process_port, connect.data, self._clock)
         body = b""
         if target.pod is not None and connect.data:
             if port.unknown:
@@ -291,6 +362,26 @@ class PodConnections:
                 target.pod, target.port, port, connect.data, f"{address}:{CLIENT_PORT}"
             )
         return Reply(outcome=Outcome.OPEN.value, body=body)
+
+    async def _send_to_program(self, target: RouteTarget, port: OpenPort, data: bytes, source: str) -> Reply:
+        """Connect to a program that listens, send some data, and return all that it sends if there are any."""
+        if data:
+            return Reply(outcome=Outcome.OPEN.value, body=await self._first_reply(target, port, data, source))
+        assert target.pod is not None
+        flows = await self._responses.listeners.connect(meta.uid(target.pod), target.port)
+        if flows is None:
+            return REFUSED
+        flows[0].end()
+        flows[1].leave()
+        return Reply(outcome=Outcome.OPEN.value)
+
+    def _port_of_process(self, source: Peer, target: RouteTarget, address: str) -> ProcessPort | None:
+        """Return the port of a process as a client reaches it by an address: both ends have one of that version of IP."""
+        process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
+        if process_port is None or is_loopback(address):
+            return None if process_port is None else process_port.seen_from(source.address)
+        host = address_of(target, address)
+        return process_port.at_address(host or process_port.host).seen_from(source.address_like(address))
 
     async def _first_reply(self, target: RouteTarget, port: OpenPort, data: bytes, source: str) -> bytes:
         """Return what a server sends to a client that has connected and sends some data."""
@@ -306,10 +397,19 @@ class PodConnections:
         self, source: Peer, address: str, number: int, protocol: str = "TCP"
     ) -> tuple[RouteTarget, OpenPort] | Reply:
         """Open a connection; return its target with the port, or the failure."""
+        found = self.find(source, address, number, protocol)
+        if isinstance(found, Reply):
+            return found
+        target, port = found
+        return (target, port) if port is not None else _closed_port(target)
+
+    def find(
+        self, source: Peer, address: str, number: int, protocol: str
+    ) -> tuple[RouteTarget, OpenPort | None] | Reply:
+        """Return where a connection leads, with the port if it is known to be open, or why it leads nowhere."""
         pod_route = route(self._view, source, address, number, protocol)
         if pod_route.outcome is Outcome.OUTSIDE:
-            problem = f"{address}, which is outside of the cluster,"
-            return Reply(outcome=pod_route.outcome.value, problem=problem)
+            return _outside(address)
         if not pod_route.targets:
             return Reply(outcome=pod_route.outcome.value)
         target, port = self._choose(pod_route.targets, address, number, protocol)
@@ -328,7 +428,7 @@ class PodConnections:
         process_port = self._process_port(target.pod, target.port) if target.pod is not None else None
         if process_port is not None and (protocol == "TCP" or process_port.has_own_network):
             return target, OpenPort(uses_tls=None)
-        return (target, port) if port is not None else Reply(outcome=Outcome.REFUSED.value)
+        return target, port
 
     def _choose(
         self, targets: tuple[RouteTarget, ...], address: str, number: int, protocol: str
@@ -361,9 +461,25 @@ class PodConnections:
         if target.kubelet or target.checked is not None:
             return await self._send_to_node(target, request)
         assert target.pod is not None
-        process_port = self._process_port(target.pod, target.port)
+        process_port = self._port_of_process(source, target, request.address)
         if process_port is not None:
-            return await send_locally(process_port.seen_from(source.address), request)
+            return await send_locally(process_port, request)
+        return await self._send_to_simulated(source, request, target, port, on_unknown)
+
+    async def _send_to_simulated(
+        self,
+        source: Peer,
+        request: HttpRequest,
+        target: RouteTarget,
+        port: OpenPort,
+        on_unknown: Callable[[str, str], None],
+    ) -> Reply:
+        assert target.pod is not None
+        if port.is_accepted:
+            if request.uses_tls:
+                return Reply(outcome=Outcome.OPEN.value)
+            uid = meta.uid(target.pod)
+            return await reply_later(send_to_program(self._responses.listeners, uid, target.port, request))
         uses_tls = request.uses_tls if port.uses_tls is None else port.uses_tls
         if port.speaks not in ("", HTTP) or uses_tls is not request.uses_tls:
             return Reply(outcome=Outcome.OPEN.value, speaks=port.speaks, uses_tls=uses_tls)
@@ -374,9 +490,7 @@ class PodConnections:
             client=f"{request.address if is_loopback(request.address) else source.address}:{CLIENT_PORT}",
             body=request.body,
         )
-        if port.unknown:
-            name = meta.namespaced_name(target.pod)
-            on_unknown(port.unknown, f"mockube answers on port {target.port} of pod {name} in its place")
+        _report_unknown(target, port, on_unknown)
         answer = await self._responses.respond(target.pod, target.port, port, received)
         if not answer.status:
             return Reply(outcome=Outcome.OPEN.value, uses_tls=uses_tls)

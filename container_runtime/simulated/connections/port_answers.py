@@ -85,6 +85,8 @@ class OpenPort(Struct, frozen=True, kw_only=True):
     """What is not simulated, if the behavior is unknown."""
     configured: RunningServer | None = None
     """The server that answers by its configuration; None for any other."""
+    is_accepted: bool = False
+    """Whether a program of the pod accepts the connections itself."""
 
 
 def open_port(
@@ -159,8 +161,7 @@ def fixed_answer(
         return HttpAnswer(body=configured_text.encode())
     behavior = opened.behavior
     if behavior is None:
-        name = meta.namespaced_name(pod)
-        text = f"mockube: pod {name} is simulated, but not {opened.unknown}: {request.method} {request.path[:MAX_PATH]} on port {port}\n"
+        text = f"{unknown_line(pod, opened)}: {request.method} {request.path[:MAX_PATH]} on port {port}\n"
         return HttpAnswer(body=text.encode())
     route = route_of(behavior, request.path, request.elapsed)
     if route is None:
@@ -173,6 +174,11 @@ def fixed_answer(
         location=location_of(route, request.path),
         body=body.encode(),
     )
+
+
+def unknown_line(pod: ReadOnlyTree, opened: OpenPort) -> str:
+    """Return what says that the server of a pod is not simulated."""
+    return f"mockube: pod {meta.namespaced_name(pod)} is simulated, but not {opened.unknown}"
 
 
 def placeholder_text(text: str, pod: ReadOnlyTree, request: ReceivedRequest) -> str:

@@ -32,10 +32,14 @@ from .access_logs import AccessLogs
 from .agnhost_responses import AgnhostResponses
 from .configured_responses import ConfiguredResponses
 from .connection_limits import OpenConnections
-from .databases import REDIS, Databases
+from .databases import Databases
 from .listening_sockets import listening_sockets
+from .php_guestbook import SCRIPT, PhpGuestbook
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest
+from .port_listeners import PortListeners
+from .redis_client import REDIS
 
+PHP_GUESTBOOK: Final = "php-guestbook"
 _MAX_FORWARDS: Final = 4
 """The number of Ingress controllers behind each other."""
 
@@ -61,12 +65,18 @@ class PortResponses:
         """Returns what a pod shows to Prometheus; set by the run-time, whose network needs the responses."""
         self.configured = ConfiguredResponses(files, clock)
         self.agnhost = AgnhostResponses(files, clock)
-        self.databases = Databases(files, clock)
+        self.php_guestbook = PhpGuestbook(files, clock)
+        self.databases = Databases(files, clock, view)
         self.connections = OpenConnections(clock)
+        self.listeners = PortListeners(clock)
 
     def open_port(self, pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
         """Return what listens on a port of a pod; None if nothing does."""
-        return port_answers.open_port(pod, port, protocol, self._servers)
+        opened = port_answers.open_port(pod, port, protocol, self._servers)
+        is_known = opened is not None and not opened.unknown
+        if protocol == "TCP" and not is_known and self.listeners.knows(meta.uid(pod), port):
+            return OpenPort(container=opened.container if opened is not None else None, is_accepted=True)
+        return opened
 
     def sockets(self, pod: ReadOnlyTree) -> bytes:
         """Return what listens in a pod, as JSON."""
@@ -133,15 +143,26 @@ class PortResponses:
             time=f"{now:%Y-%m-%d %H:%M:%S.%f} +0000 UTC",
             metrics=self.metrics(pod),
         )
-        if behavior.handled_by:
+        if behavior.handled_by and behavior.handled_by != PHP_GUESTBOOK:
             restarts = (container_status(pod, container["name"]) or {}).get("restartCount") or 0
             request = replace(request, run=(meta.uid(pod), container["name"], restarts))
             return await self.agnhost.respond(pod, container, behavior, port, request)
-        answer = port_answers.fixed_answer(pod, port, opened, request)
-        if answer is None:
-            answer = await self._answer(pod, opened, request, forwards)
+        answer = await self._php_answer(pod, opened, request)
+        answer = answer or port_answers.fixed_answer(pod, port, opened, request)
+        answer = answer or await self._answer(pod, opened, request, forwards)
         self._access_logs.note(pod, container, behavior, request, answer)
         return answer
+
+    async def _php_answer(
+        self, pod: ReadOnlyTree, opened: OpenPort, request: ReceivedRequest
+    ) -> HttpAnswer | None:
+        """Return the answer of a script of PHP; None if the request is for something else."""
+        behavior, container = opened.behavior, opened.container
+        if behavior is None or container is None or behavior.handled_by != PHP_GUESTBOOK:
+            return None
+        if request.path.partition("?")[0] != SCRIPT:
+            return None
+        return await self.php_guestbook.respond(pod, container, behavior, request)
 
     async def _answer(
         self, pod: ReadOnlyTree, opened: OpenPort, request: ReceivedRequest, forwards: int

@@ -5,6 +5,7 @@ import ssl
 from contextlib import suppress
 from typing import Final
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.http1 import heads
 from mockube.component_base.http1.heads import IncompleteMessage, MessageTooLong, ProtocolError, RequestHead
@@ -14,9 +15,17 @@ from mockube.component_base.http1.writing import encode_response
 from mockube.component_base.tls_stream import ByteStream, TlsStream
 from mockube.container_runtime.simulated.servers.http_paths import HTTP
 from mockube.container_runtime.simulated.shell.limits import MAX_SENT
+from mockube.container_runtime.streams import ClientConnection
 
 from .connection_limits import SPEAKS_FIRST
-from .port_answers import CLIENT_PORT, HttpAnswer, OpenPort, ReceivedRequest, greeting_of
+from .port_answers import (
+    CLIENT_PORT,
+    HttpAnswer,
+    OpenPort,
+    ReceivedRequest,
+    greeting_of,
+    unknown_line,
+)
 from .port_responses import PortResponses
 
 READ: Final = 16 * 1024
@@ -35,7 +44,7 @@ async def serve_port(
     pod: ReadOnlyTree,
     port: int,
     responses: PortResponses,
-    stream: ByteStream,
+    client: ClientConnection,
     source: str = "127.0.0.1",
 ) -> None:
     """Respond to requests one after the other, until the client disconnects or sends what the server does not understand.
@@ -43,19 +52,34 @@ async def serve_port(
     `source` is the address of the client.
     """
     opened = responses.open_port(pod, port)
-    if opened is not None and opened.speaks not in ("", HTTP):
+    if opened is None:
+        return
+    if opened.is_accepted:
+        await responses.listeners.serve(meta.uid(pod), port, client)
+    elif opened.speaks not in ("", HTTP):
         with responses.connections.hold(pod, opened) as refusal:
             if refusal:
-                await _refuse(opened, stream, refusal)
+                await _refuse(opened, client, refusal)
             else:
-                await _serve_protocol(pod, opened, responses, stream)
-        return
+                await _serve_protocol(pod, opened, responses, client)
+    else:
+        await _serve_http(pod, port, opened, responses, client, source)
+
+
+async def _serve_http(
+    pod: ReadOnlyTree,
+    port: int,
+    opened: OpenPort,
+    responses: PortResponses,
+    client: ByteStream,
+    source: str,
+) -> None:
     reader = RequestReader()
-    secured = None if opened is None else await _accept_tls(pod, opened, responses, stream)
-    if secured is None:
+    stream = await _accept_tls(pod, opened, responses, client)
+    if stream is None:
         return
-    stream = secured
-    while opened is not None and (head := await _read_head(stream, reader)) is not None:
+    line = f"{unknown_line(pod, opened)}\n".encode() if opened.unknown else b""
+    while (head := await _read_head(stream, reader, line)) is not None:
         body = await _read_body(stream, reader)
         headers = {name.lower(): value for name, value in heads.pairs(head)}
         closes_connection = headers.get("connection", "").lower() == "close"
@@ -126,8 +150,11 @@ async def _accept_tls(
     return secure
 
 
-async def _read_head(stream: ByteStream, reader: RequestReader) -> RequestHead | None:
-    """Return the next request; None if there is none, or one that the server does not understand."""
+async def _read_head(stream: ByteStream, reader: RequestReader, line: bytes = b"") -> RequestHead | None:
+    """Return the next request; None if there is none, or one that the server does not understand.
+
+    `line` is what a client gets that sends something else than HTTP to a server of which nobody knows what it speaks.
+    """
     begin = b""
     try:
         while (event := reader.next_event()) is NEED_DATA:
@@ -136,15 +163,18 @@ async def _read_head(stream: ByteStream, reader: RequestReader) -> RequestHead |
                 return None  # the server does not speak TLS
             begin += data[: READ - len(begin)]
             if b"\n" in begin and not _REQUEST_LINE.match(begin):
-                await stream.write(_BAD_REQUEST)  # without waiting for the headers
+                await stream.write(line or _BAD_REQUEST)  # without waiting for the headers
                 return None
             reader.receive(data)
     except (IncompleteMessage, MessageTooLong):
+        if line and begin and not _REQUEST_LINE.match(begin):
+            await stream.write(line)
         return None
     except ProtocolError:
         event = None
     if not isinstance(event, RequestHead) or event.method not in _METHODS:
-        await stream.write(_BAD_REQUEST)
+        is_http = _REQUEST_LINE.match(begin) is not None
+        await stream.write(_BAD_REQUEST if is_http or not line else line)
         return None
     return event
 

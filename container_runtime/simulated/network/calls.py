@@ -39,6 +39,40 @@ class Connect(Struct, frozen=True, kw_only=True, tag=True):
     """How long the client of a database keeps the connection open."""
 
 
+class Open(Struct, frozen=True, kw_only=True, tag=True):
+    """A connection of TCP that stays open; the reply has its socket, or none if nobody knows what the server does."""
+
+    address: str
+    port: int
+
+
+class ListenOn(Struct, frozen=True, kw_only=True, tag=True):
+    """A socket that listens on a port of the pod."""
+
+    port: int
+
+
+class Accept(Struct, frozen=True, kw_only=True, tag=True):
+    """A look at a socket that listens; the reply has the socket of the next client, or none if there is none yet."""
+
+    socket: int
+
+
+class Exchange(Struct, frozen=True, kw_only=True, tag=True):
+    """Data that is sent over a connection; the reply has what has arrived."""
+
+    socket: int
+    data: bytes = b""
+    is_last: bool = False
+    """Whether nothing more is sent."""
+
+
+class TakeReply(Struct, frozen=True, kw_only=True, tag=True):
+    """A look whether a call has its reply that waits for a program."""
+
+    socket: int
+
+
 class HttpRequest(Struct, frozen=True, kw_only=True, tag=True):
     """A request over a connection to a port."""
 
@@ -73,14 +107,22 @@ class NodeRequest(Struct, frozen=True, kw_only=True, tag=True):
     """The arguments as JSON."""
 
 
-Call = Lookup | Connect | HttpRequest | ServeNames | ListSockets | NodeRequest
+SocketCall = ListenOn | Accept | Exchange | TakeReply
+"""The calls about sockets of the program itself."""
+ClusterCall = Lookup | Connect | Open | HttpRequest | ServeNames
+"""The calls that others in the cluster answer."""
+Call = ClusterCall | ListSockets | NodeRequest | SocketCall
+
+
+WAITING = "waiting"
+"""The outcome of a call whose reply comes later."""
 
 
 class Reply(Struct, frozen=True, kw_only=True):
     """The reply to any call; only the fields that belong to the call are set."""
 
     outcome: str
-    """The value of a `services.Outcome`; of a service of a node "open" or "failed", whose message is the body."""
+    """The value of a `services.Outcome`; of a service of a node "open" or "failed", whose message is the body; or WAITING."""
     problem: str = ""
     """What the network does not simulate, if that is why there is no other reply."""
     exists: bool = False
@@ -106,6 +148,12 @@ class Reply(Struct, frozen=True, kw_only=True):
     reason: str = ""
     headers: tuple[Header, ...] = ()
     body: bytes = b""
+    socket: int = 0
+    """The socket that was opened, or that has the reply to a call which waits for a program; 0 without one."""
+    has_room: bool = True
+    """Whether more may be sent over a connection now."""
+    is_ended: bool = False
+    """Whether nothing more arrives over a connection."""
 
     @property
     def is_open(self) -> bool:

@@ -312,6 +312,11 @@ class ProcessTable(Protocol):
         ...
 
     @property
+    def wakes(self) -> int:
+        """The number of times that something from outside has ended a sleep of all processes."""
+        ...
+
+    @property
     def busy_seconds(self) -> float:
         """The seconds of CPU that all processes have used."""
         ...

@@ -171,6 +171,7 @@ class ProcessScheduler:
         self._change_memory = change_memory
         self._memory = 0
         """The memory of the processes themselves."""
+        self.wakes = 0
         self.busy_seconds = 0.0
         self._processes: list[SimulatedProcess] = []
         self._next_pid = first_pid + _GAP
@@ -368,6 +369,7 @@ class ProcessScheduler:
         watches = any(process.condition is not None and process.condition.watches_files for process in alive)
         is_routine = wake_time < inf and all(each.is_routine for each in alive if each.wake_time < inf)
         slept = yield Sleep(wake_time - self.time, cores, watches, is_routine)
+        self.wakes += bool(slept)
         begin, self.time = self.time, wake_time if not slept else self.time + float(slept)
         if cores:
             self.busy_seconds += cores * (self.time - begin)

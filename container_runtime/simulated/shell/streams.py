@@ -4,6 +4,8 @@ from collections.abc import Generator, Mapping
 from contextlib import suppress
 from typing import Final
 
+from mockube.container_runtime.simulated.network import open_sockets
+
 from . import limits
 from .filesystem import FileEntry, FileError, NoSpace, NoSuchFile
 from .messages import message_of, usage
@@ -87,6 +89,9 @@ class ContainerStream:
         self._host = host
         self._number = number
         self._unread = b""
+
+    def is_ready(self) -> bool:
+        return bool(self._unread) or open_sockets.has_input()
 
     def read(self, limit: int) -> Data:
         if self._number:
@@ -245,12 +250,16 @@ class PipeReader(_ReadOnly):
     def __init__(self, pipe: "ShellPipe") -> None:
         self._pipe = pipe
 
+    def is_ready(self) -> bool:
+        """Return whether a read does not wait."""
+        return bool(self._pipe.buffer) or not self._pipe.has_writer()
+
     def read(self, limit: int) -> Data:
         pipe = self._pipe
         while not pipe.buffer:
             if not pipe.has_writer():
                 return b""
-            yield WaitUntil(lambda: bool(pipe.buffer) or not pipe.has_writer())
+            yield WaitUntil(self.is_ready)
         data = bytes(pipe.buffer[:limit])
         del pipe.buffer[:limit]
         pipe.host.changes += 1
@@ -273,6 +282,12 @@ class PipeWriter(_WriteOnly):
                 break
             yield WaitUntil(lambda: len(pipe.buffer) < PIPE_SIZE or not pipe.has_reader())
         pipe.buffer += data
+
+
+def has_input(process: Process) -> bool:
+    """Return whether a program that reads its input need not wait, as far as that is known."""
+    stream = process.descriptors.get(0)
+    return not isinstance(stream, (ContainerStream, PipeReader)) or stream.is_ready()
 
 
 def is_read_by_program(process: Process) -> bool:

@@ -1,38 +1,20 @@
-"""nc and ping."""
+"""ping."""
 
-import re
-from collections.abc import Generator
-from math import inf
 from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
 from mockube.container_runtime.simulated.network.calls import Connect
-from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.options import has_letter, simulated_options
+from mockube.container_runtime.simulated.shell.options import simulated_options
 from mockube.container_runtime.simulated.shell.process import (
-    Effect,
-    Output,
     Process,
     Run,
     Sleep,
     UnknownProgram,
-    read_input,
     write_text,
 )
 
 from . import network
 
-_NC: Final = {
-    "-z": "scan",
-    "-v": "verbose",
-    "-w": "timeout=",
-    "-u": "udp",
-    "-n": "numeric",
-    "-q": "quit=",
-    "-N": "shutdown",
-    "-4": "ignored",
-    "-t": "ignored",
-}
 _PING: Final = {
     "-c": "count=",
     "-W": "wait=",
@@ -44,81 +26,6 @@ _PING: Final = {
     "-s": "size=",
 }
 _NO_LIMIT: Final = 1e9
-
-
-def nc(process: Process) -> Run:
-    """Connect to a port; one that listens waits for clients, which `listeners` knows by its arguments."""
-    if any(argument == "--listen" or has_letter(argument, "l") for argument in process.arguments):
-        numbers = {
-            int(digits) for argument in process.arguments for digits in re.findall(r"\d{1,5}", argument)
-        }
-        if numbers & process.host.occupied_ports:
-            yield process.error("bind: Address already in use")
-            return 1
-        yield Sleep(inf)
-        return 0
-    options = simulated_options(process, _NC)
-    if len(options.arguments) != 2:
-        raise UnknownProgram(" ".join(process.argv))
-    name, port_text = options.arguments
-    first, _, last = port_text.partition("-")
-    ports = [int_or_none(first), int_or_none(last or first)]
-    if (
-        None in ports
-        or not 0 < (ports[0] or 0) <= (ports[1] or 0) < 65536
-        or (last and "scan" not in options)
-    ):
-        yield process.error(f"bad port '{port_text}'")
-        return 1
-    limit = float(int_or_none(options.get("timeout", "")) or 0) or _NO_LIMIT
-    resolution = yield from network.resolve(process, name, limit=limit)
-    if not resolution.addresses:
-        yield process.error(f"bad address '{name}'")
-        return 1
-    code = 1
-    for port in range(ports[0] or 0, (ports[1] or 0) + 1):
-        code = yield from _connect(
-            process, (name, resolution.addresses[0], port), limit, "UDP" if "udp" in options else "TCP",
-            scans="scan" in options, is_verbose="verbose" in options,
-        )  # fmt: skip
-    return code
-
-
-def _connect(
-    process: Process,
-    target: tuple[str, str, int],
-    limit: float,
-    protocol: str,
-    *,
-    scans: bool,
-    is_verbose: bool,
-) -> Run:
-    name, address, port = target
-    data = b"" if scans else (yield from _input())
-    reply = yield from network.call(
-        process, Connect(address=address, port=port, protocol=protocol, data=data)
-    )
-    if not reply.is_open and not (protocol == "UDP" and reply.outcome != "refused"):
-        if (yield from network.wait_for_failure(reply, limit)):
-            yield process.error("timed out")
-            return 1
-        if is_verbose or not scans:
-            yield process.error(f"can't connect to remote host ({address}): {network.REASONS[reply.outcome]}")
-        return 1
-    if is_verbose:
-        yield Output(2, f"{name} ({address}:{port}) open\n".encode())
-    if reply.body:
-        yield Output(1, reply.body)
-    if protocol == "UDP" and data and limit < _NO_LIMIT:
-        yield Sleep(limit)  # Datagrams have no end: the client waits for another one.
-    return 0
-
-
-def _input() -> Generator[Effect, bytes | None, bytes]:
-    content = bytearray()
-    while len(content) < limits.MAX_SENT and (data := (yield from read_input(65536))):
-        content += data
-    return bytes(content)
 
 
 def ping(process: Process) -> Run:

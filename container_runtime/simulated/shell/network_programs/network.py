@@ -1,12 +1,22 @@
 """Calls of the network by a program, and the resolver of its C library: `/etc/hosts`, and the search list of `/etc/resolv.conf`."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from math import inf
 from typing import Final
 
 from msgspec import Struct
 
 from mockube.apimachinery.hosts import is_address
-from mockube.container_runtime.simulated.network.calls import Call, Lookup, Reply, decode_reply, encode_call
+from mockube.container_runtime.simulated.network.calls import (
+    WAITING,
+    Call,
+    Lookup,
+    Reply,
+    TakeReply,
+    decode_reply,
+    encode_call,
+)
+from mockube.container_runtime.simulated.network.open_sockets import close_socket
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
@@ -14,6 +24,10 @@ from mockube.container_runtime.simulated.shell.process import (
     Process,
     Sleep,
     UnknownProgram,
+    WaitUntil,
+)
+from mockube.container_runtime.simulated.shell.process import (
+    Steps as Wait,
 )
 
 Steps = Generator[Effect, bytes | None, "Reply"]
@@ -40,6 +54,33 @@ class Resolution(Struct, frozen=True, kw_only=True):
 def call(process: Process, request: Call) -> Steps:
     """Use the network; raise `UnknownProgram` if it is not simulated here, or not what the call needs."""
     yield Sleep(ROUND_TRIP)
+    reply = yield from _call_once(process, request)
+    if reply.outcome == WAITING and reply.socket:
+        return (yield from _wait_for_reply(process, reply.socket))
+    return reply
+
+
+def _wait_for_reply(process: Process, socket: int) -> Steps:
+    """Wait for the reply of another program, which may run in the same container."""
+    try:
+        while True:
+            wakes = process.processes.wakes
+            reply = yield from _call_once(process, TakeReply(socket=socket))
+            if reply.outcome != WAITING:
+                return reply
+            yield from wait_for_news(process, wakes)
+    finally:
+        close_socket(socket)
+
+
+def wait_for_news(
+    process: Process, wakes: int, seconds: float = inf, has_input: Callable[[], bool] = lambda: False
+) -> Wait:
+    """Wait until something happens on a socket, or there is input; `wakes` is the number of wakes before the last look."""
+    yield WaitUntil(lambda: process.processes.wakes != wakes or has_input(), seconds)
+
+
+def _call_once(process: Process, request: Call) -> Steps:
     data = yield NetworkCall(encode_call(request))
     if not data:
         raise UnknownProgram(process.name)
@@ -50,25 +91,24 @@ def call(process: Process, request: Call) -> Steps:
 
 
 def resolve(
-    process: Process, name: str, *, record_type: str = "A", limit: float = QUERY_SECONDS * ATTEMPTS
+    process: Process, name: str, *, limit: float = QUERY_SECONDS * ATTEMPTS
 ) -> Generator[Effect, bytes | None, Resolution]:
-    """Look a name up as getaddrinfo does; `limit` is the time after which the program gives up."""
+    """Look a name up as getaddrinfo does, IPv4 addresses first; `limit` is the time after which the program gives up."""
     if is_address(name.strip("[]")):
         return Resolution(addresses=(name.strip("[]"),), name=name)
     addresses = [address for address, names in hosts(process) if name.lower() in names]
-    addresses = [address for address in addresses if (":" in address) == (record_type == "AAAA")] or addresses
+    addresses = [address for address in addresses if ":" not in address] or addresses
     if addresses:
         return Resolution(addresses=(addresses[0],), name=name)
     settings = resolver_settings(process)
     query, is_outside = name, False
     for query in settings.queries(name):
-        reply = yield from call(process, Lookup(server=settings.server, name=query, record_type=record_type))
+        reply, records = yield from _look_up_addresses(process, settings.server, query)
         if not reply.is_open and reply.outcome != "outside":
             yield Sleep(min(limit, QUERY_SECONDS * ATTEMPTS))
             return Resolution(has_timed_out=True, last_query=query)
         if reply.code:
             return Resolution(has_timed_out=True, last_query=query)
-        records = [record for record in reply.records if record[1] == record_type]
         if records:
             addresses = [value for _, _, value in records]
             return Resolution(addresses=tuple(addresses), name=records[0][0], last_query=query)
@@ -76,6 +116,18 @@ def resolve(
     if is_outside:
         raise UnknownProgram(f"{process.name} of {name}, which is outside of the cluster,")
     return Resolution(last_query=query)
+
+
+def _look_up_addresses(
+    process: Process, server: str, name: str
+) -> Generator[Effect, bytes | None, tuple[Reply, list[tuple[str, str, str]]]]:
+    """Return the last reply about a name, and its records of addresses; those of IPv6 if there are none of IPv4."""
+    reply = yield from call(process, Lookup(server=server, name=name))
+    records = [record for record in reply.records if record[1] == "A"]
+    if not records and reply.is_open and reply.exists and not reply.code:
+        reply = yield from call(process, Lookup(server=server, name=name, record_type="AAAA"))
+        records = [record for record in reply.records if record[1] == "AAAA"]
+    return reply, records
 
 
 def hosts(process: Process) -> Iterator[tuple[str, list[str]]]:

@@ -6,8 +6,9 @@ from typing import Final
 from mockube.container_runtime.simulated.shell.process import Output, Process, Program, Run, UnknownProgram
 
 from . import databases, names, sockets
-from .connections import nc, ping
+from .connections import ping
 from .curl import curl
+from .netcat import nc
 from .servers import registry as servers
 from .wget import wget
 

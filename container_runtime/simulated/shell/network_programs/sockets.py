@@ -25,6 +25,8 @@ _LONG: Final = {
 }
 _LETTERS: Final = {"TCP": "t", "UDP": "u", "SCTP": "S"}
 _PROGRAM_WIDTH: Final = 19
+_COMMAND_WIDTH: Final = 15
+"""The characters of a process's command that the kernel keeps."""
 
 
 class Socket(Struct, frozen=True, kw_only=True):
@@ -103,7 +105,7 @@ def ss(process: Process, find: FindSockets = _sockets) -> Run:
         state, queue = ("LISTEN", 4096) if each.protocol == "TCP" else ("UNCONN", 0)
         local, peer = (each.address, "0.0.0.0:*") if each.is_old else ("*", "*:*")
         kind = f"{each.protocol.lower():<6}" if shows_protocol else ""
-        program = each.program.partition(":")[0]
+        program = each.program.partition(":")[0][:_COMMAND_WIDTH]
         users = f' users:(("{program}",pid={each.pid},fd=9))' if "p" in options and program else ""
         rows.append(f"{kind}{state:<6} 0      {queue:<6} {f'{local}:{each.port}':>22} {peer:>18}{users}")
     yield write_text("".join(f"{row}\n" for row in rows))

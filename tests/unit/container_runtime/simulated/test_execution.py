@@ -13,6 +13,10 @@ from tests.support.event_loop import yield_to_loop
 HOUR = 3600.0
 
 
+class NoInput:
+    stdin = None
+
+
 @pytest.mark.parametrize(
     ("is_routine", "checks"),
     [
@@ -28,7 +32,7 @@ async def test_advance_leaps_over_the_interval_of_a_check(is_routine, checks):
             seen.append(clock.monotonic())
             yield Sleep(30.0, is_routine=is_routine)
 
-    checking = asyncio.create_task(run_to_end(check(), None, ClientPace(clock), None))
+    checking = asyncio.create_task(run_to_end(check(), NoInput(), ClientPace(clock), None))
     await yield_to_loop(5)
     await advance_in_steps(clock, HOUR, QuietTurns(lambda: False), lambda: True)
     assert (len(seen), seen[-1]) == (checks, HOUR)

@@ -127,10 +127,16 @@ async def test_endless_head_ends_connection():
 
 
 async def test_line_that_is_no_request_is_refused_before_the_headers():
-    requests, received = await served(b"hostName\n")
+    requests, received = await served(b"hostName\n", tree=database("nginx"))
     assert not requests
     assert received.startswith(b"HTTP/1.1 400 Bad Request\r\n")
     assert received.endswith(b"400 Bad Request")
+
+
+@pytest.mark.parametrize("sent", [b"hostName\n", b"hostName", b"\0\1\2\n"])
+async def test_client_that_speaks_no_http_gets_the_line_that_says_what_does_not_run(sent):
+    line = b"mockube: pod default/web is simulated, but not the image example/web\n"
+    assert await served(sent) == ([], line)
 
 
 class TlsClient:

@@ -37,6 +37,28 @@ def test_nc_waits_for_another_datagram_until_its_limit():
 
 
 @pytest.mark.parametrize(
+    ("script", "seconds"),
+    [("echo hi | nc -w 3 web 80", 3), ("nc -w 3 web 80 </dev/null", 3), ("echo hi | nc -q 2 web 80", 2)],
+)
+def test_nc_ends_a_connection_on_which_nothing_happens_after_its_limit(script, seconds):
+    network = ShellNetwork()
+    network.is_silent = True
+    result = run_script(script, network)
+    assert (result.code, result.out) == (0, "")
+    assert seconds <= result.seconds < seconds + 1
+
+
+def test_nc_without_input_prints_what_the_server_sends_first():
+    assert run_script("nc db.prod 6379 </dev/null").out == "+PONG\r\n"
+
+
+@pytest.mark.parametrize("arguments", ["-l -p 80 -e cat", "-lu -p 80", "-l -c 'date' 80", "-l", "-l -p x"])
+def test_server_of_nc_with_more_than_is_simulated_is_refused(arguments):
+    with pytest.raises(UnknownProgram):
+        run_script(f"nc {arguments}")
+
+
+@pytest.mark.parametrize(
     ("arguments", "code", "err", "seconds"),
     [
         ("web:80", 0, "", 0),

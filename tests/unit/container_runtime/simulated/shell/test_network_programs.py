@@ -27,6 +27,21 @@ def test_names_are_looked_up_by_search_list(name, queries):
     assert bool(queries) is any(isinstance(call, Lookup) for call in network.calls)
 
 
+@pytest.mark.parametrize(
+    "command", ["wget -qO- six", "curl -s six", "nc -z six 80", "agnhost connect six:80"]
+)
+def test_name_with_an_ipv6_address_alone_is_reached(command):
+    network = ShellNetwork()
+    assert run_script(command, network).code == 0
+    types = [call.record_type for call in network.calls if isinstance(call, Lookup)]
+    assert types == ["A", "AAAA"]
+    assert network.calls[-1].address == "fd00:10::7"
+
+
+def test_wget_names_ipv6_address_in_brackets():
+    assert run_script("wget six").err.startswith("Connecting to six:80 ([fd00:10::7]:80)\n")
+
+
 def test_name_outside_of_the_cluster_is_not_simulated():
     with pytest.raises(UnknownProgram, match=r"example\.com, which is outside of the cluster"):
         run_script("curl -s http://example.com/x")
@@ -78,6 +93,8 @@ def test_nslookup_gives_up_after_its_timeout():
         ("getent hosts web", 0, "10.0.0.7        web.default.svc.cluster.local\n"),
         ("getent hosts alias", 0, "10.9.9.9        alias\n"),
         ("getent hosts none", 2, ""),
+        ("getent hosts six", 0, "fd00:10::7      six.default.svc.cluster.local\n"),
+        ("getent ahostsv4 six", 2, ""),
         ("dig +short web.default.svc.cluster.local", 0, "10.0.0.7\n"),
         ("dig +short +search web", 0, "10.0.0.7\n"),
         ("dig +short web", 0, ""),
@@ -305,6 +322,8 @@ class Database(ShellNetwork):
         ("redis-cli -h db.prod get a", b"$-1\r\n", "\n", b"*2\r\n$3\r\nget\r\n$1\r\na\r\n"),
         ("redis-cli -h db.prod keys '*'", b"*2\r\n$1\r\na\r\n$1\r\nb\r\n", "a\nb\n", b"*2\r\n$4\r\nkeys\r\n$1\r\n*\r\n"),
         ("echo PING | redis-cli -h db.prod", b"+PONG\r\n", "PONG\n", b"PING\n"),
+        ("redis-cli -h db.prod info", b"$10\r\n# A\r\nb:1\r\n\r\n", "# A\r\nb:1\r\n\n", b"*1\r\n$4\r\ninfo\r\n"),
+        ("redis-cli -h db.prod role", b"*2\r\n:3\r\n*2\r\n$1\r\na\r\n$-1\r\n", "3\na\n\n", b"*1\r\n$4\r\nrole\r\n"),
         ("redis-cli -h db.prod incr a", b"-ERR no\r\n", "ERR no\n", b"*2\r\n$4\r\nincr\r\n$1\r\na\r\n"),
         ("redis-cli -h db.prod --no-auth-warning -a p ping", b"+OK\r\n+PONG\r\n", "PONG\n",
          b"*2\r\n$4\r\nAUTH\r\n$1\r\np\r\n*1\r\n$4\r\nping\r\n"),
