@@ -33,7 +33,7 @@ def test_node_port_is_that_of_all_nodes():
         ("127.10.0.5", "192.0.2.1", "192.0.2.1"),  # others reach it
     ],
 )
-def test_load_balancer_has_own_address_if_nobody_else_reaches_it(ip, address, expected):
+def test_load_balancer_without_outside_clients_has_its_own_address(ip, address, expected):
     found = endpoints(service("LoadBalancer", {"port": 80}, ip=ip), address)
     assert found == [(expected, (80, 8080, 0))]
 
