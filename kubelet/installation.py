@@ -5,8 +5,9 @@
     {"controlPlanes": 1, "files": {"control-plane-1": {"/etc/kubernetes/manifests/etcd.yaml": "..."}}, "logs": {"etcd": "/..."}}
 """
 
+import re
 from argparse import ArgumentTypeError
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -20,9 +21,29 @@ CONTROL_PLANE: Final = "control-plane"
 DEFAULT_PORT: Final = 6443
 NODE_ADDRESS: Final = "$(NODE_IP)"
 """Stands for the address of its node in a file."""
+_PEER: Final = re.compile(r"\$\(NODE_IP:([^)]+)\)")
+"""Stands for the address of the node of a name."""
+_PEER_MEMBER: Final = re.compile(r"[^=,\s]+=https://\$\(NODE_IP:[^)]+\):[0-9]+,?")
+"""A member of an etcd cluster on a node whose address is not known."""
 MAX_CONTROL_PLANES: Final = 15
 LABEL_CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
 _NO_LOAD_BALANCER: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
+
+
+def address_of_peer(node: str) -> str:
+    """Return what stands for the address of another node in a file."""
+    return f"$(NODE_IP:{node})"
+
+
+def peers_of(texts: Iterable[str]) -> set[str]:
+    """Return the names of the other nodes whose addresses files need."""
+    return {name for text in texts for name in _PEER.findall(text)}
+
+
+def with_addresses(text: str, own: str, others: Mapping[str, str]) -> str:
+    """Return a file with the addresses of nodes; a member of an etcd cluster that is on none of the `others` is left out."""
+    text = _PEER.sub(lambda match: others.get(match[1]) or match[0], text)
+    return _PEER_MEMBER.sub("", text).replace(NODE_ADDRESS, own)
 
 
 class Installation(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -36,6 +57,8 @@ class Installation(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """The paths of files of this machine by the name of the static pod's container whose log they are."""
     certificates: Mapping[str, str] = {}
     """The paths of the API server's certificates on this machine by their paths on control-plane nodes."""
+    authority: tuple[str, str] | None = None
+    """The paths of the CA's certificate and key on this machine, which signs the certificates of control-plane nodes."""
     administrator: tuple[str, str] | None = None
     """The paths of the certificate and the key of the administrator on this machine, whose kubeconfig control-plane nodes have."""
 

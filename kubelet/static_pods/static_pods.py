@@ -25,7 +25,7 @@ from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
 from mockube.container_runtime.runtime import ContainerRuntime
 from mockube.container_runtime.volume_contents import OF_NODE
-from mockube.kubelet.installation import NODE_ADDRESS
+from mockube.kubelet.installation import peers_of, with_addresses
 from mockube.kubelet.kept_contents import KeptContents
 from mockube.kubelet.node_objects import has_active_kubelet, internal_ip
 from mockube.kubelet.running_programs import program_of, programs_of, running_programs
@@ -39,6 +39,9 @@ FAILED: Final = "FailedStaticPod"
 """The reason of the event on a node whose manifest cannot be run, which a real kubelet only logs."""
 _RETRY: Final = timedelta(seconds=10)
 """The time after which a pod that the API server refuses is tried again."""
+_PEERS: Final = timedelta(seconds=10)
+"""How long after the start the files of a node wait for the addresses of other nodes."""
+_RETRY_PEERS: Final = timedelta(milliseconds=50)
 _RAN_BEFORE: Final = timedelta(seconds=30)
 """How long the static pods of an installation have run when the API server shows them."""
 _QUIET: Final = timedelta(milliseconds=100)
@@ -65,6 +68,7 @@ class StaticPods:
         contents: KeptContents,
     ) -> None:
         self._client, self._clock = context.client, context.clock
+        self._created = context.clock.now()
         self._runtime = runtime
         self._nodes = context.informers.of(kinds.NODES)
         self._pods = context.informers.of(kinds.PODS)
@@ -162,7 +166,8 @@ class StaticPods:
         if not has_active_kubelet(node):
             self._note_programs_before(key.name)
             return None
-        self._write_installed_files(node)
+        if not self._write_installed_files(node):
+            return _RETRY_PEERS
         files = self._runtime.node_files(key.name, FOLDER)
         if files is None:
             return None  # Nobody has written files on the node, whose pods another cluster's kubelet may have run.
@@ -202,15 +207,28 @@ class StaticPods:
         is_installed = hash_of(pod) in self._installed
         return ((program_of(each), 0) for each in pod["spec"]["containers"] if is_installed)
 
-    def _write_installed_files(self, node: ReadOnlyTree) -> None:
-        """Write the files that a node has from its installation, unless an earlier manager has kept later ones."""
-        texts = self._files.pop(meta.name(node), {})
-        if texts and not self._contents.is_kept((OF_NODE, meta.name(node))):
+    def _write_installed_files(self, node: ReadOnlyTree) -> bool:
+        """Write the files that a node has from its installation, unless an earlier manager has kept later ones.
+
+        Return False while they need the address of another node, which may be registered soon.
+        """
+        is_kept = self._contents.is_kept((OF_NODE, meta.name(node)))
+        texts = {} if is_kept else self._files.get(meta.name(node), {})
+        peers = self._addresses(peers_of(texts.values()))
+        if not all(peers.values()) and self._clock.now() - self._created < _PEERS:
+            return False
+        self._files.pop(meta.name(node), None)
+        if texts:
             address = internal_ip(node)
-            files = {path: text.replace(NODE_ADDRESS, address).encode() for path, text in texts.items()}
+            files = {path: with_addresses(text, address, peers).encode() for path, text in texts.items()}
             self._runtime.add_node_files(meta.name(node), files)
             manifests = {path.removeprefix(f"{FOLDER}/"): data for path, data in files.items()}
             self._installed |= {hash_of(static.pod) for static in self._read(node, manifests).values()}
+        return True
+
+    def _addresses(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the addresses of nodes by name; "" for a node that is not there."""
+        return {name: internal_ip(self._nodes.lister.get("", name) or {}) for name in names}
 
     def _read(self, node: ReadOnlyTree, files: Mapping[str, bytes]) -> dict[Key, StaticPod]:
         """Return the static pods of a node's manifests; those that cannot be read are reported, and are none."""

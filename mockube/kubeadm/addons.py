@@ -44,6 +44,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     token: tuple[str, str]
     """The id and the secret of the first bootstrap token."""
     now: datetime
+    endpoint: str = ""
+    """The address of a control plane of several nodes."""
 
 
 def objects(facts: ClusterFacts, *, has_storage_class: bool = True) -> Iterator[Tree]:
@@ -85,6 +87,7 @@ def _values(facts: ClusterFacts) -> Mapping[str, str]:
         "CACHE": cache if new.limits_cache else "",
         "CA_VALIDITY": validity if is_new else "",
         "COREDNS": VERSIONS[facts.minor].coredns,
+        "CONTROL_PLANE_ENDPOINT": f"controlPlaneEndpoint: {facts.endpoint}\n    " if facts.endpoint else "",
         "CRASH_LOOP": "crashLoopBackOff: {}\n    " if new.has_scheduler_readiness else "",
         "DNS": dns,
         "ENCRYPTION": "encryptionAlgorithm: RSA-2048\n    " if is_new else "",

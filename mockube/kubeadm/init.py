@@ -21,6 +21,7 @@ from mockube.client.resources import Key
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import start_in
+from mockube.kubelet.addresses import node_address
 from mockube.kubelet.installation import Installation
 from mockube.launch import MINIMAL, LaunchOptions, dns_address, service_network, values_of
 
@@ -35,6 +36,7 @@ _STORAGE_CLASS_CREATOR: Final = "simulated-storage-class"
 """What creates the storage class in a cluster of another profile, and what a user disables who wants none."""
 _NAMESPACE: Final = Key("", CONFIGURATION.namespace)
 POD_NETWORK: Final = "10.128.0.0/9"
+_SEVERAL: Final = 2
 _AT_ONCE: Final = 2
 """The requests that are sent at the same time: each takes a connection, whose TLS costs more than a request."""
 _TOKEN: Final = (6, 16)
@@ -70,10 +72,11 @@ def write_installation(
     )
     installation = Installation(
         control_planes=len(names),
-        files={name: manifests(flags, name) for name in names},
+        files={name: manifests(flags, name, names[:index]) for index, name in enumerate(names)},
         logs=dict(zip(_PROGRAMS, (server, manager, manager, str(note)), strict=True)),
         certificates=_certificates(options.flags),
-        administrator=_administrator(options.flags),
+        authority=_pair(options.flags, "ca"),
+        administrator=_pair(options.flags, "admin"),
         port=api_server_port(options.flags),
     )
     path.write_bytes(msgspec.json.encode(installation))
@@ -90,9 +93,10 @@ def _certificates(flags: Sequence[str]) -> Mapping[str, str]:
     return {f"{PKI}/{name}.crt": path for name, path in paths.items()}
 
 
-def _administrator(flags: Sequence[str]) -> tuple[str, str] | None:
+def _pair(flags: Sequence[str], name: str) -> tuple[str, str] | None:
+    """Return the paths of a certificate and its key on this machine."""
     folder = values_of(flags).get("cert-dir")
-    return (str(Path(folder, "admin.crt")), str(Path(folder, "admin.key"))) if folder else None
+    return (str(Path(folder, f"{name}.crt")), str(Path(folder, f"{name}.key"))) if folder else None
 
 
 def _etcd_note(store: str) -> bytes:
@@ -141,6 +145,7 @@ async def init(
         pod_network=_pod_network(options.manager_flags),
         token=(_token(random, _TOKEN[0]), _token(random, _TOKEN[1])),
         now=clock.now(),
+        endpoint=_control_plane_endpoint(options),
     )
     has_class = _creates_storage_class(options.controllers)
     first, *others = objects(facts, has_storage_class=has_class)
@@ -170,6 +175,13 @@ async def update_server(client: Client, server: str) -> None:
         new = _LOOPBACK_SERVER.sub(f"server: {server}", text)
         if new != text:
             await client.patch(CONFIG_MAPS, key, {"data": {name: new}})
+
+
+def _control_plane_endpoint(options: LaunchOptions) -> str:
+    """Return the address by which nodes reach the control plane if it has several nodes: that of the first one, as it gets it in a new cluster."""
+    if options.control_planes < _SEVERAL:
+        return ""
+    return f"{node_address(options.nodes.count + 1)}:{api_server_port(options.flags)}"
 
 
 def _creates_storage_class(controllers: Sequence[str]) -> bool:

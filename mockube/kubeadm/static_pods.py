@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mockube.component_base.version import version
 from mockube.container_runtime.control_plane_flags import FLAGS
-from mockube.kubelet.installation import CONTROL_PLANE, DEFAULT_PORT, NODE_ADDRESS
+from mockube.kubelet.installation import CONTROL_PLANE, DEFAULT_PORT, NODE_ADDRESS, address_of_peer
 from mockube.kubelet.node_pools.pool import node_name
 from mockube.launch import values_of
 
@@ -36,9 +36,17 @@ class ControlPlaneFlags(Struct, frozen=True, kw_only=True):
     pod_network: str = "10.128.0.0/9"
 
 
-def manifests(flags: ControlPlaneFlags, node: str) -> Mapping[str, str]:
-    """Return the manifests of a control-plane node by path. The address of the node is not known yet."""
-    pods = (_etcd(flags, node), _api_server(flags), _controller_manager(flags), _scheduler(flags))
+def manifests(flags: ControlPlaneFlags, node: str, names_before: Sequence[str] = ()) -> Mapping[str, str]:
+    """Return the manifests of a control-plane node by path. The addresses of nodes are not known yet.
+
+    `names_before` are those of the control-plane nodes that were there when it joined.
+    """
+    pods = (
+        _etcd(flags, node, names_before),
+        _api_server(flags),
+        _controller_manager(flags),
+        _scheduler(flags),
+    )
     return {f"{FOLDER}/{pod['metadata']['name']}.yaml": _text(pod) for pod in pods}
 
 
@@ -138,7 +146,15 @@ _CERTIFICATES: Final = (
 )
 
 
-def _etcd(flags: ControlPlaneFlags, node: str) -> dict[str, Any]:
+def _initial_cluster(node: str, names_before: Sequence[str]) -> Mapping[str, str]:
+    """Return the flags about the members of etcd: a member that joins others names them, too."""
+    members = [f"{name}=https://{address_of_peer(name)}:2380" for name in names_before]
+    members.append(f"{node}=https://{NODE_ADDRESS}:2380")
+    state = {"initial-cluster-state": "existing"} if names_before else {}
+    return {"initial-cluster": ",".join(members), **state}
+
+
+def _etcd(flags: ControlPlaneFlags, node: str, names_before: Sequence[str]) -> dict[str, Any]:
     new = differences(flags.minor)
     prefix = "" if new.has_etcd_features else "experimental-"
     client, peer = f"https://{NODE_ADDRESS}:2379", f"https://{NODE_ADDRESS}:2380"
@@ -153,7 +169,7 @@ def _etcd(flags: ControlPlaneFlags, node: str) -> dict[str, Any]:
         "client-cert-auth": "true",
         "data-dir": _DATA,
         "initial-advertise-peer-urls": peer,
-        "initial-cluster": f"{node}={peer}",
+        **_initial_cluster(node, names_before),
         "key-file": f"{PKI}/etcd/server.key",
         "listen-client-urls": f"https://127.0.0.1:2379,{client}",
         "listen-metrics-urls": "http://127.0.0.1:2381",

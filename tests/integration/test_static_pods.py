@@ -8,7 +8,7 @@ from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.components import SIMULATED_NODES, SIMULATED_PODS
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.control.runnable import Runnable
-from mockube.kubelet.installation import Installation
+from mockube.kubelet.installation import NODE_ADDRESS, Installation, address_of_peer
 from mockube.kubelet.node_pools.pool import plain_nodes
 from mockube.kubelet.running_programs import running_programs
 from tests.support.controllers.running_manager import running_cluster, running_manager
@@ -154,6 +154,20 @@ async def test_installed_manifest_runs_until_it_is_removed(server_alone):
     async with manager_of(server_alone, config) as server_alone.manager:
         await server_alone.manager.settle()
         assert await server_alone.pod("web-node-1") is None
+
+
+async def test_installed_manifest_has_the_addresses_of_the_nodes_that_are_there(server_alone):
+    members = ",".join(f"{name}=https://{address_of_peer(name)}:2380" for name in ("node-2", "node-9"))
+    command = f"[sleep, infinity, '{members},node-1=https://{NODE_ADDRESS}:2380']"
+    manifest = MANIFEST.replace("image: nginx", f"image: busybox, command: {command}")
+    installed = Installation(files={"node-1": {f"{FOLDER}/web.yaml": manifest}})
+    config = Config(simulation=Simulation(simulate_nodes=plain_nodes(2), installation=installed))
+    async with manager_of(server_alone, config) as server_alone.manager:
+        await server_alone.manager.step(5)
+        assert await server_alone.pod("web-node-1") is None  # node-9 may be registered soon
+        await server_alone.manager.step(6)
+        [container] = (await server_alone.pod("web-node-1"))["spec"]["containers"]
+        assert container["command"][2] == "node-2=https://172.18.0.2:2380,node-1=https://172.18.0.1:2380"
 
 
 async def test_mirror_pods_of_a_node_without_files_are_left_alone(cluster):

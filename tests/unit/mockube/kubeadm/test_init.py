@@ -7,10 +7,16 @@ import pytest
 
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.status import not_found
+from mockube.apimachinery.yaml_decode import load
 from mockube.client.kinds import CONFIG_MAPS, NAMESPACES
 from mockube.client.kubeconfig import Access
 from mockube.kubeadm.init import ANNOTATION_MINOR, CONFIGURATION, init
+from mockube.kubelet.node_pools.pool import plain_nodes
 from mockube.launch import KUBEADM, LaunchOptions
+
+
+def read_configuration(client):
+    return load(client.data["kubeadm-config"]["ClusterConfiguration"].encode()).tree
 
 
 class Client:
@@ -37,6 +43,8 @@ class Client:
     async def raw(self, _method, path, body):
         tree = msgspec.json.decode(body)
         self.created.append((tree["kind"], tree["metadata"]["name"]))
+        if tree["kind"] == "ConfigMap":
+            self.data[tree["metadata"]["name"]] = tree["data"]
         assert path.rpartition("?")[0].rpartition("/")[2] == plural(tree["kind"])
 
 
@@ -49,9 +57,9 @@ def plural(kind):
     return {"APIService": "apiservices", "StorageClass": "storageclasses"}.get(kind, f"{kind.lower()}s")
 
 
-async def run(client, *manager_flags):
+async def run(client, *manager_flags, **options):
     access = Access(server="https://127.0.0.1:6443", authority=b"ca")
-    options = LaunchOptions(profile=KUBEADM, manager_flags=manager_flags)
+    options = LaunchOptions(profile=KUBEADM, manager_flags=manager_flags, **options)
     return await init(client, access, options, clock=Clock(), random=SystemRandom())
 
 
@@ -108,3 +116,13 @@ async def test_storage_class_is_left_out_where_flags_exclude_what_creates_it(fla
     client = Client()
     await run(client, flag)
     assert ("StorageClass", "standard") not in client.created
+
+
+@pytest.mark.parametrize(
+    ("control_planes", "flags", "endpoint"),
+    [(1, (), None), (3, (), "172.18.0.6:6443"), (2, ("--secure-port=7443",), "172.18.0.6:7443")],
+)
+async def test_control_plane_of_several_nodes_has_an_endpoint(control_planes, flags, endpoint):
+    client = Client()
+    await run(client, control_planes=control_planes, flags=flags, nodes=plain_nodes(5))
+    assert read_configuration(client).get("controlPlaneEndpoint") == endpoint

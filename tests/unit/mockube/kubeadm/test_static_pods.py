@@ -33,6 +33,31 @@ def test_command_has_the_flags_in_use_and_none_of_mockube():
     assert not [word for word in command if "packs" in word or "data-dir" in word]
 
 
+def members_of_etcd(node, names_before):
+    """Return the flags about the members of etcd."""
+    texts = manifests(ControlPlaneFlags(minor=minors.NEWEST), node, names_before)
+    command = load(texts["/etc/kubernetes/manifests/etcd.yaml"].encode()).tree["spec"]["containers"][0][
+        "command"
+    ]
+    return [word for word in command if word.startswith("--initial-cluster")]
+
+
+def test_etcd_of_the_first_node_begins_a_cluster():
+    assert members_of_etcd("control-plane-1", ()) == [
+        "--initial-cluster=control-plane-1=https://$(NODE_IP):2380"
+    ]
+
+
+def test_etcd_of_a_later_node_joins_the_members_that_are_there():
+    assert members_of_etcd("control-plane-3", ("control-plane-1", "control-plane-2")) == [
+        (
+            "--initial-cluster=control-plane-1=https://$(NODE_IP:control-plane-1):2380,"
+            "control-plane-2=https://$(NODE_IP:control-plane-2):2380,control-plane-3=https://$(NODE_IP):2380"
+        ),
+        "--initial-cluster-state=existing",
+    ]
+
+
 def test_free_port_is_shown_as_the_default_one():
     assert container("kube-apiserver", server=("--secure-port", "0"))["ports"][0]["containerPort"] == 6443
 
