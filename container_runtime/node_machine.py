@@ -79,8 +79,8 @@ class NodeServices(Protocol):
     def cluster_dns(self) -> str:
         """Return the address of the cluster's name server."""
 
-    def credentials(self) -> "NodeCredentials":
-        """Return the credentials that control-plane nodes have."""
+    def credentials(self, node: ReadOnlyTree) -> "NodeCredentials":
+        """Return the credentials that a node has if it is one of the control plane."""
 
     async def wait_ready(self) -> None:
         """Wait until what the other functions return is known."""
@@ -111,7 +111,7 @@ class _NoServices:
     def cluster_dns(self) -> str:
         return CLUSTER_DNS
 
-    def credentials(self) -> "NodeCredentials":
+    def credentials(self, _: ReadOnlyTree) -> "NodeCredentials":
         return NO_CREDENTIALS
 
     async def wait_ready(self) -> None: ...

@@ -466,7 +466,7 @@ class PodFiles:
             server=services.api_server(),
             authority=services.authority(),
             cluster_dns=services.cluster_dns(),
-            credentials=services.credentials(),
+            credentials=services.credentials(node),
         )
 
     def find_node_files(self, name: str) -> FileSystem | None:

@@ -12,6 +12,7 @@ from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.image_service import StoredImage
 from mockube.container_runtime.runs import container_spec
+from mockube.container_runtime.volume_paths import mount_source
 
 _NANO: Final = 1_000_000_000
 _STATUSES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
@@ -114,8 +115,10 @@ def _container(
     }
 
 
-def status_of_container(item: Mapping[str, Any], pod: ReadOnlyTree, log_path: str) -> dict[str, Any]:
-    """Return what `crictl inspect` prints of a container."""
+def status_of_container(
+    item: Mapping[str, Any], pod: ReadOnlyTree, log_path: str, bound: Mapping[str, ReadOnlyTree]
+) -> dict[str, Any]:
+    """Return what `crictl inspect` prints of a container; `bound` has the pod's PersistentVolumes by the names of its volumes."""
     spec = container_spec(pod, item["metadata"]["name"]) or {}
     run = _run_of(item, pod)
     terminated = run if "exitCode" in run else {}
@@ -135,10 +138,10 @@ def status_of_container(item: Mapping[str, Any], pod: ReadOnlyTree, log_path: st
             "mounts": [
                 {
                     "containerPath": mount["mountPath"],
-                    "hostPath": f"/var/lib/kubelet/pods/{kubelet_uid(pod)}/volumes/{mount['name']}",
+                    "hostPath": mount_source(pod, kubelet_uid(pod), spec, number, bound),
                     "readonly": bool(mount.get("readOnly")),
                 }
-                for mount in spec.get("volumeMounts") or ()
+                for number, mount in enumerate(spec.get("volumeMounts") or ())
             ],
             "resources": {"linux": _resources(spec)},
         },

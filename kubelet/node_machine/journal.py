@@ -10,9 +10,8 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.node_journal import ERROR_PRIORITY, JournalEntry
+from mockube.container_runtime.node_processes import CONTAINERD_PID, KUBELET_PID
 
-KUBELET_PID: Final = 742
-CONTAINERD_PID: Final = 503
 _PROBE: Final = re.compile(r"(Liveness|Readiness|Startup) probe (failed|errored)[^:]*: (.*)", re.DOTALL)
 _BACK_OFF: Final = re.compile(r"Back-off restarting failed container (\S+) in pod (\S+)")
 _PULL: Final = re.compile(r"(?:Pulling|Successfully pulled|Failed to pull) image \"([^\"]+)\"(.*)", re.DOTALL)

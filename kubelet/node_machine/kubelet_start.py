@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -58,8 +58,10 @@ class StartResult(Struct, frozen=True, kw_only=True):
         return "failed" if self.problem else "cut-off" if self.unreachable else "running"
 
 
-def start_kubelet(read: ReadFile, texts: Sequence[str], *, server: str, has_runtime: bool) -> StartResult:
-    """Start a kubelet. `texts` are those of its unit and its drop-ins, `server` is the URL of the API server."""
+def start_kubelet(
+    read: ReadFile, texts: Sequence[str], *, servers: Collection[str], has_runtime: bool
+) -> StartResult:
+    """Start a kubelet. `texts` are those of its unit and its drop-ins, `servers` are the URLs of the API servers."""
     argv = _command(texts, read)
     command = " ".join(argv)
     binary = argv[0] if argv else ""
@@ -70,7 +72,7 @@ def start_kubelet(read: ReadFile, texts: Sequence[str], *, server: str, has_runt
     problem = next(_problems(argv, read, has_runtime=has_runtime), "")
     if problem:
         return StartResult(command=command, problem=f'"command failed" err={_quote(problem)}')
-    return StartResult(command=command, unreachable=_unreachable(_flags(argv), read, server))
+    return StartResult(command=command, unreachable=_unreachable(_flags(argv), read, servers))
 
 
 def _quote(text: str) -> str:
@@ -233,10 +235,10 @@ def _kubeconfig_problem(content: bytes) -> str:
     return "" if _cluster_server(tree) else "invalid configuration: no server found for cluster"
 
 
-def _unreachable(flags: Mapping[str, str], read: ReadFile, server: str) -> str:
-    """Return the address in the kubeconfig if it is not that of the API server, because nothing answers there."""
+def _unreachable(flags: Mapping[str, str], read: ReadFile, servers: Collection[str]) -> str:
+    """Return the address in the kubeconfig if it is not that of an API server, because nothing answers there."""
     address = _cluster_server(_kubeconfig(read(flags.get("kubeconfig", "")) or b""))
-    if not flags.get("kubeconfig") or _address(address) == _address(server):
+    if not flags.get("kubeconfig") or _address(address) in map(_address, servers):
         return ""
     return address
 

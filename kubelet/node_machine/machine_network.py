@@ -1,51 +1,78 @@
 """The network of a node's machine: what listens, its interfaces and its routes. Pure."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import ip_network
+from posixpath import basename
 from typing import Any, Final
 
-from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.node_processes import CONTAINERD_PID, KUBELET_PID, container_processes
 from mockube.kubelet.node_objects import internal_ip
 
-_FIRST_PID: Final = 1200
 _KUBELET: Final = (("127.0.0.1", 10248), ("*", 10250))
 _ANY: Final = "0.0.0.0"  # noqa: S104 - in the output of a simulated program
-_PORT_FLAGS: Final = frozenset({"--secure-port", "--listen-client-urls", "--listen-peer-urls"})
+_PROXY: Final = "kube-proxy"
+_PROXY_SOCKETS: Final = (("127.0.0.1", 10249), ("*", 10256))
+"""Where kube-proxy serves its metrics and its health by default, which its configuration can change."""
+_SSHD_PID: Final = 610
+_PORTS: Final = range(1, 1 << 16)
+_ETCD: Final = "etcd"
+_URL_FLAGS: Final = ("listen-client-urls", "listen-peer-urls", "listen-metrics-urls")
+_SECURE_PORTS: Final[Mapping[str, str]] = {
+    "kube-apiserver": "6443",
+    "kube-controller-manager": "10257",
+    "kube-scheduler": "10259",
+}
+"""The default ports of programs with the flags --bind-address and --secure-port."""
 
 
 def sockets(pods: Sequence[ReadOnlyTree], stopped: Collection[str]) -> list[dict[str, Any]]:
     """Return the TCP sockets that listen on a node: those of its units, and of pods in its network."""
-    found: list[dict[str, Any]] = []
-    if "containerd" not in stopped:
-        found.append({"address": "127.0.0.1", "port": 40041, "program": "containerd", "pid": 503})
+    found = [_socket("127.0.0.1", 40041, "containerd", CONTAINERD_PID)] if "containerd" not in stopped else []
     if "kubelet" not in stopped:
-        found += [
-            {"address": address, "port": port, "program": "kubelet", "pid": 742} for address, port in _KUBELET
-        ]
-    pid = _FIRST_PID
-    for pod in pods:
-        for container in every_container(pod["spec"]):
-            pid += 40
-            for port in _ports(pod, container):
-                found.append({"address": "*", "port": port, "program": container["name"], "pid": pid})
-    found.append({"address": _ANY, "port": 22, "program": "sshd", "pid": 610})
+        found += [_socket(address, port, "kubelet", KUBELET_PID) for address, port in _KUBELET]
+    for process in container_processes(pods):
+        name = process.container["name"]
+        addresses = sorted({*_addresses(process.pod, process.container)})
+        found += [_socket(address, port, name, process.pid) for address, port in addresses]
+    found.append(_socket(_ANY, 22, "sshd", _SSHD_PID))
     return sorted(found, key=lambda each: (each["port"], each["address"]))
 
 
-def _ports(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[int]:
-    """Yield the ports of a node on which a container listens: those of the network of its node, by its ports and its flags."""
-    ports = set()
+def _socket(address: str, port: int, program: str, pid: int) -> dict[str, Any]:
+    return {"address": address, "port": port, "program": program, "pid": pid}
+
+
+def _addresses(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, int]]:
+    """Yield where a container listens on a node: a program of the control plane by its flags, another one by its ports."""
+    command = container.get("command") or ()
+    program = basename(str(command[0])) if command and pod["spec"].get("hostNetwork") else ""
+    flags = {name: value for name, _, value in (str(word)[2:].partition("=") for word in command[1:])}
+    if program == _PROXY:
+        yield from _PROXY_SOCKETS
+    elif program == _ETCD:
+        for name in _URL_FLAGS:
+            yield from _url_addresses(flags.get(name, ""))
+    elif program in _SECURE_PORTS:
+        port = flags.get("secure-port", _SECURE_PORTS[program])
+        yield from _url_addresses(f"//{flags.get('bind-address', _ANY)}:{port}")
+    else:
+        yield from _declared_ports(pod, container)
+
+
+def _url_addresses(urls: str) -> Iterator[tuple[str, int]]:
+    """Yield the addresses and ports of URLs; what is none is left out."""
+    for url in urls.split(","):
+        host, _, port = url.rpartition("//")[2].rpartition(":")
+        if port.isdecimal() and int(port) in _PORTS:
+            yield ("*" if host in (_ANY, "::", "[::]", "") else host), int(port)
+
+
+def _declared_ports(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, int]]:
+    field = "containerPort" if pod["spec"].get("hostNetwork") else "hostPort"
     for port in container.get("ports") or ():
-        number = port.get("containerPort") if pod["spec"].get("hostNetwork") else port.get("hostPort")
-        if number:
-            ports.add(int(number))
-    for word in container.get("command") or () if pod["spec"].get("hostNetwork") else ():
-        name, _, value = str(word).partition("=")
-        digits = value.rpartition(":")[2]
-        if name in _PORT_FLAGS and digits.isdecimal():
-            ports.add(int(digits))
-    yield from sorted(ports)
+        if port.get(field):
+            yield "*", int(port[field])
 
 
 def interfaces(node: ReadOnlyTree) -> list[tuple[str, str, str, str, str]]:

@@ -5,6 +5,7 @@ from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.mirror_pods import kubelet_uid
@@ -12,7 +13,14 @@ from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.component_helpers.indexes import BY_NODE
-from mockube.client.kinds import CONFIG_MAPS, EVENTS, NODES, PODS
+from mockube.client.kinds import (
+    CONFIG_MAPS,
+    EVENTS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+)
 from mockube.client.resources import Key
 from mockube.client.wire import NoResponse
 from mockube.container_runtime.image_service import ImageService, PullFailed
@@ -30,6 +38,7 @@ from . import cri_objects, journal, machine_network
 from .etcd_store import EtcdStore
 from .exec_sessions import ExecSessions
 from .log_readers import LogReader, LogReaders
+from .node_certificates import NodeCertificates
 from .tokens import BootstrapTokens, authority_hash
 from .units import NodeUnits
 
@@ -56,8 +65,7 @@ class MachineServices:
         self._nodes = context.informers.of(NODES)
         self._pods = context.informers.of(PODS)
         self._authority = b""
-        self._certificates: dict[str, str] = {}
-        """The certificates that were read, by their paths on control-plane nodes."""
+        self._certificates = NodeCertificates(context.settings.installation)
         self._administrator: tuple[str, str] | None = None
         self._authority_due = 0.0
         """When the CA certificates are requested again, if they were not there."""
@@ -102,7 +110,7 @@ class MachineServices:
         self._runtime = runtime
         self._images = images
         self._machines = machines
-        self._units = NodeUnits(self._context, machines, self.api_server)
+        self._units = NodeUnits(self._context, machines, self._api_servers)
         self._etcd = EtcdStore(self._context, machines, self._find_administrator, self.pods)
 
     @property
@@ -121,12 +129,10 @@ class MachineServices:
     def cluster_dns(self) -> str:
         return self._settings.cluster_dns
 
-    def credentials(self) -> NodeCredentials:
-        paths = self._settings.installation.certificates
-        for place in paths.keys() - self._certificates.keys():
-            with suppress(OSError, UnicodeDecodeError):
-                self._certificates[place] = Path(paths[place]).read_text(encoding="ascii")
-        return NodeCredentials(self._certificates, self._find_administrator())
+    def credentials(self, node: ReadOnlyTree) -> NodeCredentials:
+        endpoint = urlsplit(self.api_server()).hostname or ""
+        certificates = self._certificates.of_node(meta.name(node), (internal_ip(node), endpoint))
+        return NodeCredentials(certificates, self._find_administrator())
 
     def _find_administrator(self) -> tuple[str, str] | None:
         paths = self._settings.installation.administrator
@@ -137,10 +143,15 @@ class MachineServices:
         return self._administrator
 
     def api_server(self) -> str:
-        for node in self._nodes.lister.all():
-            if CONTROL_PLANE in meta.labels(node) and (address := internal_ip(node)):
-                return f"https://{address}:{self._settings.installation.port}"
-        return self._settings.server or f"https://127.0.0.1:{self._settings.installation.port}"
+        return self._api_servers()[0]
+
+    def _api_servers(self) -> Sequence[str]:
+        """Return the URLs of the API servers of all control-plane nodes, that of the first one first."""
+        port = self._settings.installation.port
+        nodes = [node for node in self._nodes.lister.all() if CONTROL_PLANE in meta.labels(node)]
+        nodes.sort(key=lambda node: (len(meta.name(node)), meta.name(node)))
+        servers = [f"https://{address}:{port}" for node in nodes if (address := internal_ip(node))]
+        return servers or [self._settings.server or f"https://127.0.0.1:{port}"]
 
     def authority(self) -> bytes:
         return self._authority
@@ -226,7 +237,23 @@ class MachineServices:
         pod, item = self._find(node, arguments["id"])
         name, attempt = item["metadata"]["name"], item["metadata"]["attempt"]
         folder = f"{meta.namespace(pod)}_{meta.name(pod)}_{kubelet_uid(pod)}"
-        return cri_objects.status_of_container(item, pod, f"/var/log/pods/{folder}/{name}/{attempt}.log")
+        log = f"/var/log/pods/{folder}/{name}/{attempt}.log"
+        return cri_objects.status_of_container(item, pod, log, await self._bound_volumes(pod))
+
+    async def _bound_volumes(self, pod: ReadOnlyTree) -> dict[str, ReadOnlyTree]:
+        """Return the PersistentVolumes of a pod's claims by the names of its volumes."""
+        bound = dict[str, ReadOnlyTree]()
+        for volume in pod["spec"].get("volumes") or ():
+            claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+            if volume.get("ephemeral"):
+                claim = f"{meta.name(pod)}-{volume['name']}"
+            with suppress(NotFound):
+                if claim:
+                    found = await self._client.get(PERSISTENT_VOLUME_CLAIMS, Key(meta.namespace(pod), claim))
+                    key = Key("", found["spec"].get("volumeName") or "")
+                    if key.name:
+                        bound[volume["name"]] = await self._client.get(PERSISTENT_VOLUMES, key)
+        return bound
 
     async def _list_images(self, node: ReadOnlyTree, _: Mapping[str, Any]) -> Any:
         name = meta.name(node)
@@ -419,7 +446,9 @@ class MachineServices:
         return await self._tokens.list()
 
     async def _create_token(self, _: ReadOnlyTree, arguments: Mapping[str, Any]) -> Any:
-        token = await self._tokens.create(arguments["token"], arguments["ttl"], arguments["description"])
+        token = await self._tokens.create(
+            arguments["token"], arguments["ttl"], arguments["description"], usages=arguments["usages"], groups=arguments["groups"]
+        )  # fmt: skip
         await self.wait_ready()
         digest = authority_hash(self._authority) if self._authority else ""
         return {"token": token, "server": self.api_server().rpartition("//")[2], "hash": digest}

@@ -2,6 +2,7 @@
 
 import re
 from base64 import b64decode
+from collections.abc import Sequence
 from datetime import timedelta
 from hashlib import sha256
 from typing import Any, Final
@@ -19,7 +20,6 @@ from mockube.container_runtime.node_machine import ServiceFailed
 
 _TYPE: Final = "bootstrap.kubernetes.io/token"
 _TOKEN: Final = re.compile(r"([a-z0-9]{6})\.([a-z0-9]{16})")
-_GROUP: Final = "system:bootstrappers:kubeadm:default-node-token"
 _MAX_SECONDS: Final = 3.2e9
 
 
@@ -29,11 +29,11 @@ class BootstrapTokens:
         self._clock = clock
         self._random = random
 
-    async def list(self) -> list[dict[str, str]]:
+    async def list(self) -> list[dict[str, Any]]:
         secrets = await self._client.list(SECRETS, NAMESPACE_SYSTEM, field_selector=f"type={_TYPE}")
         return [self._entry(secret.get("data") or {}) for secret in secrets.items]
 
-    def _entry(self, data: Any) -> dict[str, str]:
+    def _entry(self, data: Any) -> dict[str, Any]:
         fields = {name: b64decode(value).decode("utf-8", "replace") for name, value in data.items()}
         usages = [
             name[len("usage-bootstrap-") :]
@@ -43,15 +43,17 @@ class BootstrapTokens:
         return {
             "token": f"{fields.get('token-id', '')}.{fields.get('token-secret', '')}",
             "expires": fields.get("expiration", ""),
-            "usages": ",".join(sorted(usages)) or "<none>",
+            "usages": sorted(usages),
             "description": fields.get("description", ""),
-            "groups": fields.get("auth-extra-groups") or "<none>",
+            "groups": [group for group in fields.get("auth-extra-groups", "").split(",") if group],
         }
 
     def generate(self) -> str:
         return f"{randomness.suffix(self._random, 6)}.{randomness.suffix(self._random, 16)}"
 
-    async def create(self, token: str, seconds: float, description: str) -> str:
+    async def create(
+        self, token: str, seconds: float, description: str, *, usages: Sequence[str], groups: Sequence[str]
+    ) -> str:
         token = token or self.generate()
         match = _TOKEN.fullmatch(token)
         if match is None:
@@ -59,8 +61,8 @@ class BootstrapTokens:
                 f'the bootstrap token "{token}" was not of the form "\\\\A([a-z0-9]{{6}})\\\\.([a-z0-9]{{16}})\\\\z"'
             )
         data = {
-            "token-id": match[1], "token-secret": match[2], "usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true",
-            "auth-extra-groups": _GROUP, **({"description": description} if description else {}),
+            "token-id": match[1], "token-secret": match[2], **{f"usage-bootstrap-{usage}": "true" for usage in usages},
+            "auth-extra-groups": ",".join(groups), **({"description": description} if description else {}),
         }  # fmt: skip
         if seconds:
             data["expiration"] = format_time(

@@ -4,7 +4,7 @@ The annotation `mockube.dev/stopped-units` of the node has what does not run, so
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
 from mockube.container_runtime.node_journal import JournalEntry
 from mockube.container_runtime.node_machine import NodeMachines, ServiceFailed
+from mockube.container_runtime.node_processes import CONTAINERD_PID, KUBELET_PID
 from mockube.kubelet.node_objects import StoppedUnit, runs_kubelet, stopped_units
 from mockube.kubelet.settings import KubeletContext
 
@@ -36,15 +37,17 @@ _DESCRIPTIONS: Final = {
     "kubelet": "kubelet.service - kubelet: The Kubernetes Node Agent",
     "containerd": "containerd.service - containerd container runtime",
 }
-_PIDS: Final = {"kubelet": journal.KUBELET_PID, "containerd": journal.CONTAINERD_PID}
+_PIDS: Final = {"kubelet": KUBELET_PID, "containerd": CONTAINERD_PID}
 
 
 class NodeUnits:
-    def __init__(self, context: KubeletContext, machines: NodeMachines, server: Callable[[], str]) -> None:
+    def __init__(
+        self, context: KubeletContext, machines: NodeMachines, servers: Callable[[], Sequence[str]]
+    ) -> None:
         self._client, self._clock = context.client, context.clock
         self._nodes = context.informers.of(NODES)
         self._machines = machines
-        self._server = server
+        self._servers = servers
         self._written: dict[str, tuple[int, dict[str, StoppedUnit]]] = {}
         """The units that were written last, with the resourceVersion, by node: the cache may not have them yet."""
         self._seen: dict[str, datetime] = {}
@@ -182,7 +185,7 @@ class NodeUnits:
         read = _reader(self._machines, name)
         runs_runtime = "containerd" not in self.stopped(node) if has_runtime is None else has_runtime
         return start_kubelet(
-            read, [*self._texts(name, read)], server=self._server(), has_runtime=runs_runtime
+            read, [*self._texts(name, read)], servers=self._servers(), has_runtime=runs_runtime
         )
 
     def _texts(self, name: str, read: ReadFile) -> list[str]:

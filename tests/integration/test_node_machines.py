@@ -155,6 +155,25 @@ async def test_tokens_are_secrets(cluster, machine):
     assert "was not of the form" in await machine.output("kubeadm token create x")
 
 
+async def test_claimed_volume_is_mounted_from_the_path_of_its_persistent_volume(cluster, machine):
+    amounts = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
+    spec = {**amounts, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/data"}}
+    await cluster.server.post("/api/v1/persistentvolumes", {"metadata": {"name": "pv-1"}, "spec": spec})
+    requests = {"resources": {"requests": {"storage": "1Gi"}}, "volumeName": "pv-1"}
+    claim = {"metadata": {"name": "claimed"}, "spec": {**amounts, **requests}}
+    claims = "/api/v1/namespaces/default/persistentvolumeclaims"
+    await cluster.server.post(claims, claim)
+    bound = {"status": {"phase": "Bound"}}
+    await cluster.server.patch(f"{claims}/claimed/status", bound)
+    await cluster.server.patch("/api/v1/persistentvolumes/pv-1/status", bound)
+    mounts = [{"name": "v", "mountPath": "/mnt"}]
+    container = {"name": "c", "image": "busybox", "command": ["sleep", "100"], "volumeMounts": mounts}
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "claimed"}}]
+    await cluster.run(containers=[container], volumes=volumes)
+    await cluster.manager.step(3)
+    assert '"hostPath": "/data"' in await machine.output("crictl inspect $(crictl ps -q)")
+
+
 async def test_folder_of_a_volume_is_no_way_to_the_node(cluster, machine):
     names = {"empty": "/empty", "part": "/part", "claimed": "/claimed"}
     volumes = [

@@ -5,12 +5,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.quantity import scaled_value_or
-from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import STOPPED_UNITS
-from mockube.container_runtime.runs import container_status
+from mockube.container_runtime.config.environment import known_environment
+from mockube.container_runtime.node_processes import CONTAINERD_PID, KUBELET_PID, container_processes
 from mockube.container_runtime.simulated.files.users import identity_of
 from mockube.container_runtime.simulated.programs.other_processes import first_argv
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
@@ -24,10 +23,6 @@ from .root_files import address_of, is_control_plane
 from .services import update_logs
 
 _NAMES: Final = {0: "root", 65534: "nobody"}
-KUBELET_PID: Final = 742
-CONTAINERD_PID: Final = 503
-_FIRST_CONTAINER_PID: Final = 1200
-_PIDS_OF_CONTAINER: Final = 40
 KUBELET_ARGV: Final = (
     "/usr/bin/kubelet",
     "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf",
@@ -79,12 +74,7 @@ def _processes(node: ReadOnlyTree, pods: Sequence[ReadOnlyTree]) -> Iterator[Oth
     for pid, command in _SYSTEM:
         if command.partition(" ")[0].rpartition("/")[2] not in stopped:
             yield OtherProcess(pid, tuple(command.split()), 0, started)
-    pid = _FIRST_CONTAINER_PID
-    for pod in pods:
-        for container in every_container(pod["spec"]):
-            state = (container_status(pod, container["name"]) or {}).get("state") or {}
-            at = (state.get("running") or {}).get("startedAt")
-            if at:
-                argv, user = first_argv(pod, container, {}), identity_of(pod, container).user
-                yield OtherProcess(pid, argv, user, parse_time(at))
-                pid += _PIDS_OF_CONTAINER
+    for process in container_processes(pods):
+        pod, container = process.pod, process.container
+        argv = first_argv(pod, container, known_environment(pod, container))
+        yield OtherProcess(process.pid, argv, identity_of(pod, container).user, process.started)

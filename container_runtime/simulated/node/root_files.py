@@ -18,6 +18,7 @@ from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.connection import NOT_SIMULATED
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.output import to_yaml
 from mockube.container_runtime.simulation_values import CLUSTER_DNS
+from mockube.container_runtime.volume_paths import PODS, volume_folders
 
 from .installed_programs import ETCD_PROGRAMS, NODE_PROGRAM_NAMES
 from .pod_log_paths import log_path, pod_folder
@@ -135,6 +136,10 @@ state = "/run/containerd"
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
   SystemdCgroup = true
 """
+_VOLUME_NOTE: Final = "NOT-SIMULATED"
+_VOLUME_TEXT: Final = (
+    "The contents of this volume are in the containers of the pod: mockube does not show them here.\n"
+)
 _NSS_TEXT: Final = "passwd:         files\ngroup:          files\nhosts:          files dns\n"
 
 
@@ -175,7 +180,7 @@ def root_files(
     files |= {path: _text_file(path, text) for path, text in _texts(node, server, authority, cluster_dns)}
     if is_control_plane(node):
         files[f"{DEFAULT_FOLDER}/{DATABASE}"] = _text_file(DATABASE, "# The objects are in the API server.\n")
-        kubeconfigs = _kubeconfigs_of_control_plane(server, authority, credentials.administrator)
+        kubeconfigs = _kubeconfigs_of_control_plane(node, server, authority, credentials.administrator)
         files |= {path: _text_file(path, text) for path, text in kubeconfigs}
         files |= {
             path: _text_file(path, credentials.certificates.get(path, _UNKNOWN))
@@ -252,19 +257,30 @@ def _texts(node: ReadOnlyTree, server: str, authority: bytes, cluster_dns: str) 
     yield "/var/lib/kubelet/pki/kubelet.key", _UNKNOWN
     current = "/var/lib/kubelet/pki/kubelet-client-current.pem"
     credentials = {"client-certificate": current, "client-key": current}
-    yield KUBELET_KUBECONFIG, _kubeconfig(server, authority, "default-auth", credentials)
+    local = _local_server(node, server)
+    yield KUBELET_KUBECONFIG, _kubeconfig(local, authority, "default-auth", credentials)
+
+
+def _local_server(node: ReadOnlyTree, server: str) -> str:
+    """Return the URL of a node's own API server; that of the cluster's for a worker."""
+    address = address_of(node)
+    if not is_control_plane(node) or not address:
+        return server
+    host = f"[{address}]" if ":" in address else address
+    return f"https://{host}:{server.rpartition(':')[2]}"
 
 
 def _kubeconfigs_of_control_plane(
-    server: str, authority: bytes, administrator: tuple[str, str] | None
+    node: ReadOnlyTree, server: str, authority: bytes, administrator: tuple[str, str] | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield the kubeconfigs that kubeadm writes; those of administrators have the credentials of the cluster's."""
+    """Yield the kubeconfigs that kubeadm writes; those of administrators have the credentials and the server of the cluster's."""
     unknown = (_UNKNOWN, _UNKNOWN)
     for file, user in _USERS.items():
         pair = administrator if user.endswith("admin") else None
         certificate, key = (b64encode(each.encode()).decode() for each in pair or unknown)
         fields = {"client-certificate-data": certificate, "client-key-data": key}
-        yield f"/etc/kubernetes/{file}.conf", _kubeconfig(server, authority, user, fields)
+        url = server if user.endswith("admin") else _local_server(node, server)
+        yield f"/etc/kubernetes/{file}.conf", _kubeconfig(url, authority, user, fields)
 
 
 def _kubeconfig(server: str, authority: bytes, user: str, credentials: Mapping[str, str]) -> str:
@@ -285,11 +301,13 @@ def _network_configuration(node: ReadOnlyTree) -> str:
 
 def _pod_files(pod: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
     """Yield the folders and the logs of a pod, and the folders that the kubelet has created for its host paths."""
-    folder = f"/var/lib/kubelet/pods/{kubelet_uid(pod)}"
+    folder = f"{PODS}/{kubelet_uid(pod)}"
     yield f"/var/log/pods/{pod_folder(pod)}", FileEntry(mode=0o755)
     for part in ("containers", "plugins", "volumes"):
         yield f"{folder}/{part}", FileEntry(mode=0o750)
     yield f"{folder}/etc-hosts", FileEntry(data=b"")
+    for path in volume_folders(pod, kubelet_uid(pod)):
+        yield f"{path}/{_VOLUME_NOTE}", _text_file(_VOLUME_NOTE, _VOLUME_TEXT)
     for volume in pod["spec"].get("volumes") or ():
         source = volume.get("hostPath") or {}
         if source.get("type") == "DirectoryOrCreate":
@@ -302,7 +320,7 @@ def _pod_files(pod: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
 
 def _container_files(pod: ReadOnlyTree, status: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
     name, restarts = status["name"], status.get("restartCount") or 0
-    yield f"/var/lib/kubelet/pods/{kubelet_uid(pod)}/containers/{name}", FileEntry(mode=0o750)
+    yield f"{PODS}/{kubelet_uid(pod)}/containers/{name}", FileEntry(mode=0o750)
     state, last = status.get("state") or {}, status.get("lastState") or {}
     has_run = "running" in state or "terminated" in state
     runs = [(restarts, state)] if has_run else []

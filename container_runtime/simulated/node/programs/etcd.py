@@ -1,5 +1,6 @@
 """etcdctl and etcdutl on control-plane nodes: the health of etcd, and snapshots of the cluster's store."""
 
+import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from posixpath import basename, dirname, join
 from typing import Any, Final
@@ -31,7 +32,10 @@ from .tables import boxed_table, decimal_size
 
 Work = Generator[Effect, bytes | None, Any]
 Command = Callable[[Process, ProgramOptions, Sequence[str]], Work]
-VERSION: Final = "3.6.5"
+NEWEST_VERSION: Final = "3.7.0"
+"""The version of the newest kubeadm's etcd, without its manifest."""
+MANIFEST: Final = "/etc/kubernetes/manifests/etcd.yaml"
+_IMAGE: Final = re.compile(rb"image: \S*\betcd:v?([0-9]+\.[0-9]+\.[0-9]+)")
 _OPTIONS: Final = {
     "--endpoints": "endpoints=", "--cacert": "cacert=", "--cert": "cert=", "--key": "key=", "-w": "write-out=",
     "--write-out": "write-out=", "--data-dir": "data-dir=", "--wal-dir": "ignored=", "--name": "name=", "--cluster": "cluster",
@@ -80,6 +84,19 @@ def _run(process: Process, commands: Mapping[str, Command]) -> Run:
 # --- the servers
 
 
+def _version_of(process: Process) -> str:
+    """Return the version of etcd: that of the image in its manifest."""
+    try:
+        match = _IMAGE.search(process.host.files.read(MANIFEST))
+    except FileError:
+        return NEWEST_VERSION
+    return NEWEST_VERSION if match is None else match[1].decode()
+
+
+def _minor_of(version: str) -> str:
+    return version.rpartition(".")[0]
+
+
 def _setting(process: Process, options: ProgramOptions, name: str) -> str:
     return options.get(name) or process.environment.get(f"ETCDCTL_{name.upper()}", "")
 
@@ -120,11 +137,11 @@ def _is_of_etcd(process: Process, path: str) -> bool:
         raise EtcdError(f"open {path}: no such file or directory") from None
 
 
-def _report_failure(endpoint: str, problem: str) -> Work:
+def _report_failure(process: Process, endpoint: str, problem: str) -> Work:
     """Log, after the time that a request may take, why an endpoint does not answer."""
     yield Sleep(_TIMEOUT)
     warning = {
-        "level": "warn", "logger": "client", "caller": f"v3@v{VERSION}/retry_interceptor.go:65", "msg": "retrying of unary invoker failed",
+        "level": "warn", "logger": "client", "caller": f"v3@v{_version_of(process)}/retry_interceptor.go:65", "msg": "retrying of unary invoker failed",
         "target": f"etcd-endpoints://{endpoint}", "attempt": 0,
         "error": f'rpc error: code = DeadlineExceeded desc = latest balancer error: last connection error: connection error: desc = "transport: {problem}"',
     }  # fmt: skip
@@ -137,7 +154,7 @@ def _connect(process: Process, options: ProgramOptions) -> Work:
     endpoint = _endpoints(process, options, status)[0]
     problem = _problem_of(process, options, endpoint, status)
     if problem:
-        yield from _report_failure(endpoint, problem)
+        yield from _report_failure(process, endpoint, problem)
         raise EtcdError("context deadline exceeded")
     return status
 
@@ -165,7 +182,7 @@ def _health(process: Process, options: ProgramOptions, _: Sequence[str]) -> Work
     for endpoint in _endpoints(process, options, status):
         problem = _problem_of(process, options, endpoint, status)
         if problem:
-            yield from _report_failure(endpoint, problem)
+            yield from _report_failure(process, endpoint, problem)
             is_healthy = False
         rows.append(
             (
@@ -193,13 +210,13 @@ def _health(process: Process, options: ProgramOptions, _: Sequence[str]) -> Work
 def _status(process: Process, options: ProgramOptions, _: Sequence[str]) -> Work:
     status = yield from _read_status(process)
     leader = next((each["name"] for each in status["members"] if each["runs"]), "")
-    rows, objects, failed = [], [], False
+    rows, objects, failed, version = [], [], False, _version_of(process)
     for endpoint in _endpoints(process, options, status):
         problem = _problem_of(process, options, endpoint, status)
         host = endpoint.rpartition("://")[2].rpartition(":")[0]
         member = _member_at(process, host, status)
         if problem or member is None:
-            yield from _report_failure(endpoint, problem)
+            yield from _report_failure(process, endpoint, problem)
             yield Output(
                 2, f"Failed to get the status of endpoint {endpoint} (context deadline exceeded)\n".encode()
             )
@@ -208,7 +225,7 @@ def _status(process: Process, options: ProgramOptions, _: Sequence[str]) -> Work
         size, index = decimal_size(status["size"]), str(status["revision"])
         is_leader = str(member["name"] == leader).lower()
         rows.append((
-            endpoint, _identifier(member["name"]), VERSION, "3.6.0", size, size, "0%", _QUOTA, is_leader, "false", "2", index, index, "",
+            endpoint, _identifier(member["name"]), version, f"{_minor_of(version)}.0", size, size, "0%", _QUOTA, is_leader, "false", "2", index, index, "",
             "", "false",
         ))  # fmt: skip
         header = {
@@ -217,7 +234,7 @@ def _status(process: Process, options: ProgramOptions, _: Sequence[str]) -> Work
             "raft_term": 2,
         }
         objects.append(
-            {"Endpoint": endpoint, "Status": {"header": header, "version": VERSION, "dbSize": status["size"]}}
+            {"Endpoint": endpoint, "Status": {"header": header, "version": version, "dbSize": status["size"]}}
         )
     header_row = (
         "ENDPOINT", "ID", "VERSION", "STORAGE VERSION", "DB SIZE", "IN USE", "PERCENTAGE NOT IN USE", "QUOTA", "IS LEADER", "IS LEARNER",
@@ -262,15 +279,19 @@ def _save(process: Process, options: ProgramOptions, words: Sequence[str]) -> Wo
         raise EtcdError("snapshot save expects one argument")
     path = process.path(words[0])
     status = yield from _connect(process, options)
+    version = _version_of(process)
     snapshot = EtcdSnapshot(
-        revision=status["revision"], keys=status["keys"], size=status["size"], version="3.6.0"
+        revision=status["revision"],
+        keys=status["keys"],
+        size=status["size"],
+        version=f"{_minor_of(version)}.0",
     )
     try:
         process.host.files.write(path, encode(snapshot), mode=0o600)
     except FileError as error:
         raise EtcdError(f"could not open {words[0]}.part ({str(error).lower()})") from None
     yield Output(2, _log("saved", path=words[0]))
-    yield write_text(f"Snapshot saved at {words[0]}\nServer version {VERSION}\n")
+    yield write_text(f"Snapshot saved at {words[0]}\nServer version {version}\n")
 
 
 def _log(message: str, **fields: str) -> bytes:
@@ -334,7 +355,8 @@ def _deprecated(process: Process, command: str) -> Work:
 
 
 def _version(process: Process, _: ProgramOptions, __: Sequence[str]) -> Work:
-    yield write_text(f"{basename(process.name)} version: {VERSION}\nAPI version: 3.6\n")
+    version = _version_of(process)
+    yield write_text(f"{basename(process.name)} version: {version}\nAPI version: {_minor_of(version)}\n")
 
 
 _UTL: Final[Mapping[str, Command]] = {

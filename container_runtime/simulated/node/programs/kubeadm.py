@@ -20,12 +20,12 @@ from mockube.container_runtime.simulated.shell.process import (
     Run,
     write_text,
 )
-from mockube.container_runtime.simulated.shell.programs.durations import seconds_of
 
+from . import kubeadm_tokens
+from .kubeadm_tokens import KubeadmError, require_admin, split_command
 from .tables import human_duration, table
 
 Work = Generator[Effect, bytes | None, Any]
-_ADMIN: Final = "/etc/kubernetes/admin.conf"
 _YEAR: Final = timedelta(days=365)
 _CERTIFICATES: Final = (
     ("admin.conf", "ca"), ("apiserver", "ca"), ("apiserver-etcd-client", "etcd-ca"), ("apiserver-kubelet-client", "ca"),
@@ -35,46 +35,50 @@ _CERTIFICATES: Final = (
 _CONFIGURATIONS: Final = frozenset(
     (f"kubeadm.k8s.io/{version}", "ClusterConfiguration") for version in ("v1beta3", "v1beta4")
 )
-_DEFAULT_TTL: Final = "24h"
 _LONG: Final = {
-    "output": "o", "print-join-command": "P", "ttl": "t", "description": "d", "kubeconfig": "k", "config": "c", "component-configs": "C",
-    "usages": "U", "groups": "G", "v": "v", "cert-dir": "D", "dry-run": "Y",
+    "output": "o", "kubeconfig": "k", "config": "c", "component-configs": "C", "v": "v", "cert-dir": "D", "dry-run": "Y",
 }  # fmt: skip
 
 
 def kubeadm(process: Process) -> Run:
-    options = parse_options(process.arguments, "o:Pt:d:k:c:C:U:G:v:D:Yh", long=_LONG)
+    try:
+        return (yield from _run(process))
+    except (KubeadmError, ServiceError) as error:
+        yield process.report(
+            f"error: {error}\nTo see the stack trace of this error execute with --v=5 or higher"
+        )
+        return 1
+
+
+def _run(process: Process) -> Run:
+    name, arguments = split_command(process.arguments)
+    if name == "token":
+        yield from kubeadm_tokens.run(process, arguments)
+        return 0
+    if name in _REFUSED:
+        raise KubeadmError(
+            f"kubeadm {name} is not simulated: `mockube up` and `mockube nodes` make the nodes of a cluster"
+        )
+    options = parse_options(process.arguments, "o:k:c:C:v:D:Yh", long=_LONG)
     words = list(options.arguments)
     for length in (2, 1):
         run = _COMMANDS.get(" ".join(words[:length]))
-        if run is None:
-            continue
-        try:
-            return (yield from run(process, words[length:], options.values)) or 0
-        except ServiceError as error:
-            yield process.report(str(error))
-            return 1
+        if run is not None:
+            yield from run(process, words[length:], options.values)
+            return 0
     if not words:
         yield write_text("Usage:\n  kubeadm [command]\n\nAvailable Commands:\n  certs config token version\n")
         return 0
     if words[:2] == ["certs", "renew"]:
-        yield process.report(
-            "error: kubeadm certs renew is not simulated: `mockube up` renews the certificates of a cluster when it starts, 30 days before they expire"
+        raise KubeadmError(
+            "kubeadm certs renew is not simulated: `mockube up` renews the certificates of a cluster when it starts, 30 days before they expire"
         )
-    elif words[0] in _REFUSED:
-        yield process.report(
-            f"error: kubeadm {words[0]} is not simulated: `mockube up` and `mockube nodes` make the nodes of a cluster"
-        )
-    else:
-        yield process.report(
-            f'unknown command "{" ".join(words)}" for "kubeadm"\nTo see the stack trace of this error execute with --v=5 or higher'
-        )
-    return 1
+    if words[0] in ("certs", "config"):
+        raise KubeadmError(f"kubeadm {' '.join(words[:2])} is not simulated")
+    raise KubeadmError(f'unknown command "{words[0]}" for "kubeadm"')
 
 
-_REFUSED: Final = frozenset(
-    {"init", "join", "reset", "upgrade", "kubeconfig", "certs", "config", "token", "completion"}
-)
+_REFUSED: Final = frozenset({"init", "join", "reset", "upgrade", "kubeconfig", "completion"})
 Options = Mapping[str, Sequence[str]]
 
 
@@ -99,63 +103,8 @@ def _version(process: Process, _: Sequence[str], options: Options) -> Work:
         )
 
 
-def _require_admin(process: Process) -> None:
-    if not process.host.files.exists(_ADMIN):
-        raise ServiceError(
-            "failed to load admin kubeconfig: open /root/.kube/config: no such file or directory\n"
-            "To see the stack trace of this error execute with --v=5 or higher"
-        )
-
-
-def _token_list(process: Process, _: Sequence[str], __: Options) -> Work:
-    _require_admin(process)
-    tokens = yield from ask(process, "tokens")
-    now = process.host.now_running(is_shown=True)
-    rows = [("TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS")]
-    for each in tokens:
-        left, expires = "<forever>", each["expires"] or "<never>"
-        if each["expires"]:
-            seconds = (datetime.fromisoformat(each["expires"]) - now).total_seconds()
-            left = f"{int(seconds // 3600)}h" if seconds > 0 else "<invalid>"
-        rows.append(
-            (each["token"], left, expires, each["usages"], each["description"] or "<none>", each["groups"])
-        )
-    if tokens:
-        yield write_text(table(rows, width=0))
-
-
-def _token_create(process: Process, words: Sequence[str], options: Options) -> Work:
-    _require_admin(process)
-    text = _last(options, "t", _DEFAULT_TTL)
-    seconds = seconds_of([text.removesuffix("0m0s")])
-    if seconds is None:
-        raise ServiceError(f'invalid argument "{text}" for "--ttl" flag: time: invalid duration "{text}"')
-    request = {"token": words[0] if words else "", "ttl": seconds, "description": _last(options, "d")}
-    created = yield from ask(process, "token.create", request)
-    if "P" in options:
-        yield write_text(
-            f"kubeadm join {created['server']} --token {created['token']} --discovery-token-ca-cert-hash {created['hash']} \n"
-        )
-    else:
-        yield write_text(f"{created['token']}\n")
-
-
-def _token_delete(process: Process, words: Sequence[str], _: Options) -> Work:
-    _require_admin(process)
-    if not words:
-        raise ServiceError("missing argument; 'token delete' is missing token of form [\"^([a-z0-9]{6})$\"]")
-    for word in words:
-        yield from ask(process, "token.delete", {"token": word})
-        yield write_text(f'bootstrap token "{word.partition(".")[0]}" deleted\n')
-
-
-def _token_generate(process: Process, _: Sequence[str], __: Options) -> Work:
-    token = yield from ask(process, "token.generate")
-    yield write_text(f"{token}\n")
-
-
 def _check_expiration(process: Process, _: Sequence[str], __: Options) -> Work:
-    _require_admin(process)
+    require_admin(process)
     if not _is_configuration((yield from ask(process, "kubeadm.configuration"))):
         yield write_text(
             "[check-expiration] Error reading configuration from the Cluster. Falling back to default configuration\n\n"
@@ -216,10 +165,6 @@ def _print_defaults(process: Process, _: Sequence[str], options: Options) -> Wor
 
 _COMMANDS: Final[Mapping[str, Callable[[Process, Sequence[str], Options], Work]]] = {
     "version": _version,
-    "token list": _token_list,
-    "token create": _token_create,
-    "token delete": _token_delete,
-    "token generate": _token_generate,
     "certs check-expiration": _check_expiration,
     "config print": _print_defaults,
 }

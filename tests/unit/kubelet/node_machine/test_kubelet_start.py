@@ -8,6 +8,8 @@ from tests.support.node_machine import NODE, SERVER
 
 CONFIG = "/var/lib/kubelet/config.yaml"
 KUBECONFIG = "/etc/kubernetes/kubelet.conf"
+OTHER = "https://172.18.0.9:6443"
+"""The API server of another control-plane node."""
 FLAGS = "/var/lib/kubelet/kubeadm-flags.env"
 
 
@@ -27,7 +29,7 @@ def files():
 
 def start(files, *, has_runtime=True, server=SERVER):
     texts = [files[path].decode() for path in (KUBELET_UNIT, KUBELET_DROP_IN) if path in files]
-    return start_kubelet(files.get, texts, server=server, has_runtime=has_runtime)
+    return start_kubelet(files.get, texts, servers=[server, OTHER], has_runtime=has_runtime)
 
 
 def test_kubelet_of_kubeadm_runs(files):
@@ -35,6 +37,11 @@ def test_kubelet_of_kubeadm_runs(files):
     assert (result.state, result.problem, result.unreachable) == ("running", "", "")
     assert result.command.split()[0] == BINARY
     assert "--container-runtime-endpoint=unix:///run/containerd/containerd.sock" in result.command
+
+
+def test_kubelet_reaches_the_api_server_of_any_control_plane_node(files):
+    files.replace(KUBECONFIG, SERVER, OTHER)
+    assert start(files).unreachable == ""
 
 
 def test_wrong_binary_cannot_be_executed(files):
@@ -99,4 +106,4 @@ def test_unreadable_settings_are_none(files, text):
     "unit", [[], ["ExecStart="], ["ExecStart='"], ['Environment="\nExecStart=/usr/bin/kubelet $X ${Y}']]
 )
 def test_unit_of_nonsense_leads_to_a_result(files, unit):
-    assert start_kubelet(files.get, unit, server=SERVER, has_runtime=True).state in ("failed", "running")
+    assert start_kubelet(files.get, unit, servers=[SERVER], has_runtime=True).state in ("failed", "running")

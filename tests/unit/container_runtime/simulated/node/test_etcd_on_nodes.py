@@ -3,8 +3,11 @@
 import orjson
 import pytest
 
+from mockube.apimachinery.schema import minors
 from mockube.container_runtime.etcd_snapshots import DATABASE, EtcdSnapshot, data_folder, decode, encode
 from mockube.container_runtime.node_machine import ServiceFailed
+from mockube.container_runtime.simulated.node.programs.etcd import MANIFEST, NEWEST_VERSION
+from mockube.kubeadm.releases import VERSIONS
 from tests.support.node_machine import NODE, Machine
 
 CONTROL_PLANE = {
@@ -96,7 +99,7 @@ def test_variables_of_the_environment_are_read(machine):
 def test_snapshot_is_saved_shown_and_restored(machine):
     assert "Snapshot saved at backup.db\n" in etcdctl(machine, "snapshot", "save", "backup.db")[1]
     shown = machine.run("etcdutl", "snapshot", "status", "backup.db")[1].strip().split(", ")
-    assert shown[1:] == ["1234", "400", "2.1 MB", "3.6.0"]
+    assert shown[1:] == ["1234", "400", "2.1 MB", "3.7.0"]
     restore = ("snapshot", "restore", "backup.db")
     assert (
         'data-dir "/var/lib/etcd" not empty'
@@ -158,3 +161,25 @@ def test_other_files_are_no_snapshots():
     assert decode(encode(snapshot)) == snapshot
     assert decode(encode(snapshot)[:-5]) is None
     assert decode(b"SQLite") is None
+
+
+@pytest.mark.parametrize(
+    ("image", "version", "api", "storage"),
+    [
+        ("registry.k8s.io/etcd:3.6.8-0", "3.6.8", "3.6", "3.6.0"),
+        ("quay.io/coreos/etcd:v3.5.24", "3.5.24", "3.5", "3.5.0"),
+    ],
+)
+def test_version_is_that_of_the_image_in_the_manifest(machine, image, version, api, storage):
+    machine.files.write(MANIFEST, f"spec:\n  containers:\n  - image: {image}\n".encode())
+    assert machine.run("etcdctl", "version")[1] == f"etcdctl version: {version}\nAPI version: {api}\n"
+    assert machine.run("etcdutl", "version")[1] == f"etcdutl version: {version}\nAPI version: {api}\n"
+    status = etcdctl(machine, "endpoint", "status")[1].split(", ")
+    assert status[2:4] == [version, storage]
+    assert f"Server version {version}\n" in etcdctl(machine, "snapshot", "save", "/tmp/s")[1]
+    assert f", {storage}\n" in machine.run("etcdutl", "snapshot", "status", "/tmp/s")[1]
+
+
+def test_version_without_a_manifest_is_that_of_the_newest_release(machine):
+    assert machine.run("etcdctl", "version")[1].startswith(f"etcdctl version: {NEWEST_VERSION}\n")
+    assert VERSIONS[minors.NEWEST].etcd.startswith(f"{NEWEST_VERSION}-")

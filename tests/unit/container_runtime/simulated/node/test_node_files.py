@@ -109,6 +109,24 @@ def test_control_plane_has_a_kubeconfig_of_the_administrator():
     assert admin not in system()
 
 
+@pytest.mark.parametrize(
+    ("file", "server"),
+    [
+        ("admin", SERVER),
+        ("super-admin", SERVER),
+        ("kubelet", "https://172.18.0.1:6443"),
+        ("controller-manager", "https://172.18.0.1:6443"),
+        ("scheduler", "https://172.18.0.1:6443"),
+    ],
+)
+def test_components_of_a_control_plane_node_use_its_own_api_server(file, server):
+    labels = {"node-role.kubernetes.io/control-plane": ""}
+    node = {**NODE, "metadata": {**NODE["metadata"], "labels": labels}}
+    files = root_files(node, (), server=SERVER, authority=b"CA")
+    assert f"server: {server}\n" in files[f"/etc/kubernetes/{file}.conf"].data.decode()
+    assert f"server: {SERVER}\n" in system()["/etc/kubernetes/kubelet.conf"].data.decode()
+
+
 def test_kubelet_and_node_name_the_name_server_of_the_cluster():
     files = root_files(NODE, (), server=SERVER, authority=b"CA", cluster_dns="10.7.0.10")
     assert files["/etc/resolv.conf"].data.startswith(b"nameserver 10.7.0.10\n")

@@ -281,9 +281,9 @@ def test_kubeadm_on_a_control_plane():
             {
                 "token": "abcdef.0123456789abcdef",
                 "expires": "",
-                "usages": "signing",
+                "usages": ["signing"],
                 "description": "",
-                "groups": "g",
+                "groups": ["g"],
             }
         ],
         "token.create": {"token": "abcdef.0123456789abcdef", "server": "10.0.0.9:6443", "hash": "sha256:00"},
@@ -317,7 +317,7 @@ def test_kubeadm_says_that_it_cannot_read_the_configuration_of_the_cluster(confi
 
 @pytest.mark.parametrize("command", ["init", "join", "reset", "upgrade"])
 def test_kubeadm_refuses_by_name(machine, command):
-    code, _, errors = machine.run("kubeadm", command)
+    code, _, errors = machine.run("kubeadm", command, "--token=x")
     assert (code, f"kubeadm {command} is not simulated" in errors) == (1, True)
 
 
@@ -338,6 +338,24 @@ def test_processes_of_the_node_are_listed(machine, option, title):
     assert output.startswith(title)
     assert "/usr/bin/kubelet --bootstrap-kubeconfig=" in output
     assert output.splitlines()[-1].endswith(f"ps {option}".strip())
+
+
+def test_command_line_of_a_container_has_the_values_of_its_variables():
+    variable = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+    command = ["/usr/local/bin/kube-proxy", "--hostname-override=$(NODE_NAME)"]
+    running = {"name": "c", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
+    pod = {
+        "metadata": {"name": "kube-proxy", "namespace": "d", "uid": "u"},
+        "spec": {"nodeName": "node-1", "containers": [{"name": "c", "command": command, "env": [variable]}]},
+        "status": {"containerStatuses": [running]},
+    }
+    assert "/usr/local/bin/kube-proxy --hostname-override=node-1\n" in Machine(pods=[pod]).run("ps", "-ef")[1]
+
+
+def test_ss_shows_the_beginning_of_a_long_command(machine):
+    socket = {"address": "127.0.0.1", "port": 10257, "program": "kube-controller-manager", "pid": 1240}
+    machine.services["machine"] = {"sockets": [socket]}
+    assert 'users:(("kube-controller",pid=1240,' in machine.run("ss", "-tlnp")[1]
 
 
 def test_root_is_a_disk(machine):
@@ -376,6 +394,21 @@ def test_logs_of_containers_are_read_before_a_program_reads_them():
     for command in (f"cat {path}", "cat /var/log/containers/*", "cd /var/log/pods; grep -rh line ."):
         assert machine.run("sh", "-c", command)[1] == "2026 stdout F line\n"
     assert machine.requests[0] == ("logs", {"paths": [path]})
+
+
+def test_folders_of_volumes_say_that_they_have_no_contents():
+    pod = {
+        "metadata": {"name": "web", "namespace": "d", "uid": "u"},
+        "spec": {
+            "containers": [{"name": "c"}],
+            "volumes": [{"name": "v", "configMap": {"name": "x"}}, {"name": "w", "hostPath": {"path": "/w"}}],
+        },
+    }
+    machine, folder = Machine(pods=[pod]), "/var/lib/kubelet/pods/u/volumes"
+    assert machine.run("ls", folder)[1] == "kubernetes.io~configmap\n"
+    assert (
+        "does not show them here" in machine.run("sh", "-c", f"cat {folder}/kubernetes.io~configmap/v/*")[1]
+    )
 
 
 def test_followed_journal_prints_only_new_entries(machine):
