@@ -28,8 +28,8 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
 
 def remove_abandoned_folders(prefix: str) -> None:
     """Remove the temporary folders with this prefix whose processes were killed: nobody holds their locks."""
-    for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        lock = _locked(path)
+    for path in Path(tempfile.gettempdir()).iterdir():
+        lock = _locked(path) if path.name.startswith(prefix) else None
         if lock is not None:
             shutil.rmtree(path, ignore_errors=True)
             os.close(lock)

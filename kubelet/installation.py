@@ -21,9 +21,9 @@ CONTROL_PLANE: Final = "control-plane"
 DEFAULT_PORT: Final = 6443
 NODE_ADDRESS: Final = "$(NODE_IP)"
 """Stands for the address of its node in a file."""
-_PEER: Final = re.compile(r"\$\(NODE_IP:([^)]+)\)")
+_PEER: Final = re.compile(r"\$\(NODE_IP:([^()$]+)\)")
 """Stands for the address of the node of a name."""
-_PEER_MEMBER: Final = re.compile(r"[^=,\s]+=https://\$\(NODE_IP:[^)]+\):[0-9]+,?")
+_PEER_MEMBER: Final = re.compile(r"[^=,\s]{1,253}=https://\$\(NODE_IP:[^()$]{1,253}\):[0-9]{1,5},?")
 """A member of an etcd cluster on a node whose address is not known."""
 MAX_CONTROL_PLANES: Final = 15
 LABEL_CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
