@@ -77,10 +77,12 @@ async def skew_clock(run: OperatorRun, _: Disturbance) -> None:
 
 async def evict_pod(run: OperatorRun, _: Disturbance) -> None:
     """Evict a pod of the run, as a drain of its node does."""
-    pods = {each.identity for each in run.trace.changes if each.resource == PODS.plural}
-    pods &= {*run.trace.objects}
+    objects = run.trace.objects
+    written = {each.identity for each in run.trace.changes if each.resource == PODS.plural}
+    # Nobody replaces a pod that has ended.
+    pods = {each for each in written if each in objects and not _has_ended(objects[each])}
     if not pods:
-        raise ObjectMissing("there is no pod")
+        raise ObjectMissing("there is no pod that runs")
     namespace, name = min(pods)[1:]
     eviction = {
         "apiVersion": "policy/v1",
@@ -92,6 +94,10 @@ async def evict_pod(run: OperatorRun, _: Disturbance) -> None:
     except ApiError as error:  # such as that of a PodDisruptionBudget
         raise ObjectMissing(f"Pod {name}: {error.message}") from error
     run.trace.note(f"Pod {name} in {namespace} is evicted")
+
+
+def _has_ended(pod: ReadOnlyTree) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 async def start_second(run: OperatorRun, _: Disturbance) -> None:

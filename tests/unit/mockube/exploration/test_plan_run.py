@@ -727,6 +727,29 @@ async def test_eviction_needs_a_pod():
     assert not run.outcome.is_applied
 
 
+@pytest.mark.parametrize(
+    ("phases", "evicted"),
+    [
+        pytest.param({"a": "Succeeded", "b": "Failed"}, [], id="all have ended"),
+        pytest.param({"a": "Succeeded", "b": "Running"}, ["b"], id="one runs"),
+    ],
+)
+async def test_pod_that_has_ended_is_not_evicted(phases, evicted):
+    run, trace, _ = new_run()
+    created = []
+
+    async def create(_resource, tree, **_):
+        created.append(tree["metadata"]["name"])
+
+    run.client.create = create
+    for name, phase in phases.items():
+        identity = ("Pod", "default", name)
+        trace.changes.append(replace(change_of("pods", 1), identity=identity))
+        trace.objects[identity] = {"status": {"phase": phase}}
+    await apply(run, Disturbance(action=EVICT, step=0))
+    assert (created, run.outcome.is_applied) == (evicted, bool(evicted))
+
+
 async def test_end_has_the_values_of_secrets_that_were_written_until_then():
     run, trace, _ = new_run(act=[], expect=[])
     about = {"apiVersion": "v1", "kind": "Secret", "name": "a", "namespace": "default"}
