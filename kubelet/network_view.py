@@ -15,6 +15,7 @@ from mockube.client.cache.informer import Informers
 from mockube.client.cache.store import Change
 from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
 from mockube.client.podview import PodView
+from mockube.container_runtime.images.table import protocols_of
 
 _WATCHED: Final = (
     kinds.NAMESPACES,
@@ -32,6 +33,7 @@ _SERVICE_NAME: Final = "kubernetes.io/service-name"
 _DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
 _BY_ADDRESS: Final = "network-address"
 _BY_HOST_PORT: Final = "network-host-port"
+_BY_PROTOCOL: Final = "network-protocol"
 _BY_NODE_PORT: Final = "network-node-port"
 _BY_SERVICE: Final = "network-service"
 _CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
@@ -57,6 +59,7 @@ class InformerView:
             of(kinds.PODS).add_index(BY_NODE, node_of_pod)
             of(kinds.PODS).add_index(_BY_ADDRESS, _addresses_of_pod)
             of(kinds.PODS).add_index(_BY_HOST_PORT, _host_ports_of_pod)
+            of(kinds.PODS).add_index(_BY_PROTOCOL, _protocols_of_pod)
             of(kinds.NODES).add_index(_BY_ADDRESS, _addresses_of_node)
             of(kinds.NODES).add_index(_CONTROL_PLANE, _roles_of_node)
             of(kinds.SERVICES).add_index(_BY_ADDRESS, _addresses_of_service)
@@ -135,8 +138,9 @@ class InformerView:
         slices = self._informers.of(kinds.ENDPOINT_SLICES).lister.by_index(_BY_ADDRESS, _canonical(address))
         return [(meta.namespace(tree), meta.labels(tree).get(_SERVICE_NAME, "")) for tree in slices]
 
-    def all_pods(self) -> Iterable[ReadOnlyTree]:
-        return (pod.object for pod in self._informers.of(kinds.PODS).lister.all())
+    def pods_that_speak(self, protocol: str) -> Sequence[ReadOnlyTree]:
+        pods = self._informers.of(kinds.PODS).lister.by_index(_BY_PROTOCOL, protocol)
+        return [pod.object for pod in pods]
 
     def pod_at(self, address: str) -> ReadOnlyTree | None:
         pods = self._informers.of(kinds.PODS).lister.by_index(_BY_ADDRESS, _canonical(address))
@@ -222,8 +226,8 @@ class RulesOfNode:
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
         return self._present.namespace_labels(name)
 
-    def all_pods(self) -> Iterable[ReadOnlyTree]:
-        return self._present.all_pods()
+    def pods_that_speak(self, protocol: str) -> Sequence[ReadOnlyTree]:
+        return self._present.pods_that_speak(protocol)
 
     def pod_at(self, address: str) -> ReadOnlyTree | None:
         return self._present.pod_at(address)
@@ -293,6 +297,14 @@ def _host_ports_of_pod(pod: PodView) -> Iterable[str]:
         for port in container.get("ports") or ():
             if port.get("hostPort"):
                 yield f"{spec.get('nodeName')}/{port['hostPort']}"
+
+
+def _protocols_of_pod(pod: PodView) -> Iterable[str]:
+    if pod.is_terminal:
+        return ()
+    return {
+        protocol for container in every_container(pod.object["spec"]) for protocol in protocols_of(container)
+    }
 
 
 def _addresses_of_node(node: ReadOnlyTree) -> Iterable[str]:

@@ -27,6 +27,7 @@ _FAMILIES: Final = Path(__file__).with_name("catalogue")
 MAX_BYTES: Final = 1 << 20
 MAX_PORT: Final = 65535
 MAX_EXIT_CODE: Final = 255
+HTTP: Final = "http"
 
 
 class ImageTableError(ValueError):
@@ -58,7 +59,7 @@ class HttpRoute(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknow
 class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What a server does on a port."""
 
-    speaks: str = "http"
+    speaks: str = HTTP
     """The protocol: http, redis, postgres, mysql, mongodb, or another name, which no other client understands."""
     tls: bool = False
     server: str = ""
@@ -508,6 +509,12 @@ def behavior_of_image(image: str) -> Image | None:
 
 def behavior_of(container: Mapping[str, Any]) -> Image | None:
     return behavior_of_image(container.get("image") or "")
+
+
+def protocols_of(container: Mapping[str, Any]) -> set[str]:
+    """Return the protocols, besides HTTP, that the server of a container's image speaks."""
+    image = behavior_of(container)
+    return set() if image is None else {port.speaks for port in image.ports.values() if port.speaks != HTTP}
 
 
 def runs_server(container: Mapping[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 from ipaddress import ip_address
 
 from mockube.apimachinery import meta
+from mockube.container_runtime.images.table import protocols_of
 
 
 class NetworkCluster:
@@ -101,8 +102,12 @@ class NetworkCluster:
             and any(declared.get("hostPort") == port for declared in pod["spec"]["containers"][0]["ports"])
         ]
 
-    def all_pods(self):
-        return self.pods
+    def pods_that_speak(self, protocol):
+        return [
+            pod
+            for pod in self.pods
+            if any(protocol in protocols_of(each) for each in pod["spec"]["containers"])
+        ]
 
     def pod_at(self, address):
         own = (pod for pod in self.pods if not pod["spec"].get("hostNetwork"))

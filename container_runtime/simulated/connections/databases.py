@@ -10,7 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.config.environment import environment_of
 from mockube.container_runtime.config.variables import expand_references
-from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.images.table import behavior_of, protocols_of
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.simulated.network.calls import Login, NetworkCaller
 from mockube.container_runtime.simulated.network.view import ClusterView
@@ -119,7 +119,7 @@ class Databases:
         """Let all replicas of the cluster ask their leaders for keys, so that this server knows its own."""
         self._found_at = self._clock.monotonic()
         server.replication.replicas.clear()
-        for pod in self._view.all_pods():
+        for pod in self._view.pods_that_speak(REDIS):
             await self._synchronize_pod(pod, server)
 
     async def _update_replicas(self, server: RedisServer) -> None:
@@ -134,8 +134,7 @@ class Databases:
 
     async def _synchronize_pod(self, pod: ReadOnlyTree, leader: RedisServer) -> None:
         for container in running_containers(pod):
-            image = behavior_of(container)
-            if image is None or not any(port.speaks == REDIS for port in image.ports.values()):
+            if REDIS not in protocols_of(container):
                 continue
             server = await self._known_server(pod, container)
             if server is not None and server is not leader:

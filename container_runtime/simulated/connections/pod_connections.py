@@ -18,6 +18,7 @@ from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.component_base.clock import Clock
 from mockube.component_base.http1.writing import encode_response
 from mockube.container_runtime.api_server import ApiServer
+from mockube.container_runtime.images.table import HTTP
 from mockube.container_runtime.kubelets import NO_KUBELETS, Kubelets
 from mockube.container_runtime.node_machine import NO_SERVICES, NodeServices, ServiceFailed
 from mockube.container_runtime.objects import PodVersions
@@ -53,7 +54,6 @@ from mockube.container_runtime.simulated.network.services import (
     route,
 )
 from mockube.container_runtime.simulated.network.view import Peer, SyncedView, parse_address, peer_of
-from mockube.container_runtime.simulated.servers.http_paths import HTTP
 from mockube.container_runtime.streams import ClientConnection, StreamsClosed
 
 from .local_connections import REFUSED, connect_locally, send_datagram_locally, send_locally

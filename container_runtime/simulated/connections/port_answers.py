@@ -10,12 +10,11 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import hostname_of
-from mockube.container_runtime.images.table import PortBehavior
+from mockube.container_runtime.images.table import HTTP, PortBehavior
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_spec, container_status
 from mockube.container_runtime.simulated.configured.contract import RunningServer
 from mockube.container_runtime.simulated.servers.http_paths import (
-    HTTP,
     PLACEHOLDER,
     location_of,
     route_of,

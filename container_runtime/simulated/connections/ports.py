@@ -13,7 +13,7 @@ from mockube.component_base.http1.reading import END, NEED_DATA, RequestReader
 from mockube.component_base.http1.states import State
 from mockube.component_base.http1.writing import encode_response
 from mockube.component_base.tls_stream import ByteStream, TlsStream
-from mockube.container_runtime.simulated.servers.http_paths import HTTP
+from mockube.container_runtime.images.table import HTTP
 from mockube.container_runtime.simulated.shell.limits import MAX_SENT
 from mockube.container_runtime.streams import ClientConnection
 

@@ -14,6 +14,7 @@ from mockube.component_base.http1.heads import ProtocolError, ResponseHead
 from mockube.component_base.http1.reading import END, NEED_DATA, ResponseReader
 from mockube.component_base.http1.writing import encode_request
 from mockube.container_runtime import limits
+from mockube.container_runtime.images.table import HTTP
 from mockube.container_runtime.port_connections import relay
 from mockube.container_runtime.process_port import ProcessPort
 from mockube.container_runtime.simulated.network.calls import (
@@ -28,7 +29,6 @@ from mockube.container_runtime.simulated.network.calls import (
 )
 from mockube.container_runtime.simulated.network.open_sockets import OPEN_SOCKETS, OpenSockets
 from mockube.container_runtime.simulated.network.services import Outcome
-from mockube.container_runtime.simulated.servers.http_paths import HTTP
 from mockube.container_runtime.streams import ClientConnection, StreamsClosed
 
 from .flows import Flow, FlowClient, ProgramConnection

@@ -1,6 +1,6 @@
 """The objects of the API that the network reads, and the two ends of a connection."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Protocol
 
@@ -34,7 +34,8 @@ class ClusterView(Protocol):
     def rules_on(self, node: str) -> "ClusterView":
         """Return the view by which kube-proxy has written the rules of a node: an earlier one if it does not run there any more."""
 
-    def all_pods(self) -> Iterable[ReadOnlyTree]: ...
+    def pods_that_speak(self, protocol: str) -> Sequence[ReadOnlyTree]:
+        """Return the pods that have not ended and have an image whose server speaks a protocol, such as redis."""
 
     def pod_at(self, address: str) -> ReadOnlyTree | None:
         """Return the pod with the address that has a network of its own, and has not ended."""

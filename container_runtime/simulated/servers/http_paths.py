@@ -11,7 +11,6 @@ from msgspec import Struct
 from mockube.apimachinery.gotext import int_or_none
 from mockube.container_runtime.images.table import HttpRoute, PortBehavior
 
-HTTP: Final = "http"
 PLACEHOLDER: Final = re.compile(r"\$\(([a-z]+)\)")
 
 

@@ -18,6 +18,7 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.images.table import (
     ENTRYPOINT,
+    HTTP,
     IMAGES,
     Image,
     PortBehavior,
@@ -39,7 +40,6 @@ from mockube.container_runtime.simulated.shell.network_programs.servers.registry
 from mockube.container_runtime.simulated.shell.options import has_letter
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
-from .http_paths import HTTP
 from .server_programs import DATAGRAM_SERVERS, SERVERS, Behaviors, port_number
 
 _SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})

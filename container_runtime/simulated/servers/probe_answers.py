@@ -6,11 +6,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.images.table import PortBehavior, behavior_of
+from mockube.container_runtime.images.table import HTTP, PortBehavior, behavior_of
 from mockube.container_runtime.pod_script import Script
 from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
 
-from .http_paths import HTTP, KindOfFile, location_of, route_of, served_file, status_of
+from .http_paths import KindOfFile, location_of, route_of, served_file, status_of
 from .listeners import listeners_of, overlaps
 from .server_programs import ACTIONS
 

@@ -6,6 +6,7 @@ from mockube.container_runtime.images.table import (
     ImageTableError,
     behavior_of_image,
     load_table,
+    protocols_of,
     read_table,
     runs_server,
 )
@@ -164,3 +165,11 @@ def test_arguments_that_begin_with_a_program_replace_a_wrapping_entrypoint():
 )
 def test_server_runs_with_options_for_it(fields, expected):
     assert runs_server({"name": "c", **fields}) is expected
+
+
+@pytest.mark.parametrize(
+    ("image", "protocols"),
+    [("redis:7", {"redis"}), ("nginx", set()), ("example/unknown", set()), ("", set())],
+)
+def test_protocols_of_an_image_are_those_besides_http(image, protocols):
+    assert protocols_of({"image": image}) == protocols

@@ -34,7 +34,8 @@ class View:
     def __init__(self):
         self.pods = []
 
-    def all_pods(self):
+    def pods_that_speak(self, protocol):
+        assert protocol == "redis"
         return self.pods
 
     def pod_at(self, address):
