@@ -44,10 +44,14 @@ def messages(url):
     return {get(f"{url}/guestbook.php?cmd=get&key=guestbook")[1] for _ in range(4)}
 
 
+def pods_of(cluster, app):
+    return cluster.list("Pod", labels={"app": app})
+
+
 def redis_cli(cluster, app, *words):
     """Return the output of the first pod with a label."""
     api = official.CoreV1Api(cluster.kubernetes())
-    name = api.list_namespaced_pod("default", label_selector=f"app={app}").items[0].metadata.name
+    name = pods_of(cluster, app)[0]["metadata"]["name"]
     return stream(
         api.connect_get_namespaced_pod_exec, name, "default", command=["redis-cli", *words], stdout=True
     )
@@ -106,6 +110,11 @@ def leader_that_goes_away(cluster, url):
 
     yield lambda: scale(0)
     scale(1)
+    until(lambda: len(pods_of(cluster, "redis-leader")) == 1, "the leader that has ended is gone")
+    until(
+        lambda: "Updated" in get(f"{url}/guestbook.php?cmd=set&key=guestbook&value=")[1],
+        "the new one is reached",
+    )
 
 
 def test_followers_keep_messages_while_the_leader_is_away(leader_that_goes_away, url):
