@@ -15,6 +15,8 @@ from .flows import Flow
 
 _LISTEN_SECONDS: Final = 1.0
 """How long a client waits for a program that is not listening at the moment: a loop starts it again."""
+_BACKLOG: Final = 128
+"""How many clients wait for a program to accept them; more are refused."""
 _READ: Final = 16 * 1024
 _Key = tuple[str, int]
 
@@ -92,7 +94,7 @@ class PortListeners:
                 while opened.listener is None:
                     opened.listening.clear()
                     await opened.listening.wait()
-        if opened.listener is None:
+        if opened.listener is None or len(opened.waiting) >= _BACKLOG:
             return None
         sent, received = Flow(), Flow()
         opened.waiting.append((sent, received))

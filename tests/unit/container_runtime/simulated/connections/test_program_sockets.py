@@ -244,3 +244,11 @@ async def test_server_sees_the_end_of_nc_that_was_killed(pods):
     killed = asyncio.create_task(pods.run(f"timeout 0.5 nc {ADDRESS} {SERVED_PORT}; sleep 9000"))
     await until(ended.is_set)
     killed.cancel()
+
+
+async def test_clients_that_nobody_accepts_are_refused_beyond_a_number():
+    listeners = PortListeners(SteppedClock())
+    listeners.open("uid-1", PORT)
+    listeners.listen("uid-1", PORT, lambda: None)
+    connections = [await listeners.connect("uid-1", PORT) for _ in range(130)]
+    assert [number for number, flows in enumerate(connections) if flows is None] == [128, 129]
