@@ -60,9 +60,12 @@ class PhpGuestbook:
         container: ReadOnlyTree,
         behavior: PortBehavior,
         request: ReceivedRequest,
-    ) -> HttpAnswer:
-        """Return the response of the script."""
-        query = dict(parse_qsl(request.path.partition("?")[2], keep_blank_values=True))
+    ) -> HttpAnswer | None:
+        """Return the response of the script; None for another path, which is that of a file."""
+        path, _, text = request.path.partition("?")
+        if path != SCRIPT:
+            return None
+        query = dict(parse_qsl(text, keep_blank_values=True))
         if "cmd" not in query:
             missing = b"mockube: the page of phpinfo() is not simulated\n"
             return HttpAnswer(status=HTTPStatus.NOT_IMPLEMENTED, server=behavior.server, body=missing)

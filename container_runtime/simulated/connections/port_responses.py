@@ -34,7 +34,7 @@ from .configured_responses import ConfiguredResponses
 from .connection_limits import OpenConnections
 from .databases import Databases
 from .listening_sockets import listening_sockets
-from .php_guestbook import SCRIPT, PhpGuestbook
+from .php_guestbook import PhpGuestbook
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest
 from .port_listeners import PortListeners
 from .redis_client import REDIS
@@ -143,26 +143,17 @@ class PortResponses:
             time=f"{now:%Y-%m-%d %H:%M:%S.%f} +0000 UTC",
             metrics=self.metrics(pod),
         )
-        if behavior.handled_by and behavior.handled_by != PHP_GUESTBOOK:
+        answer = None
+        if behavior.handled_by == PHP_GUESTBOOK:
+            answer = await self.php_guestbook.respond(pod, container, behavior, request)
+        elif behavior.handled_by:
             restarts = (container_status(pod, container["name"]) or {}).get("restartCount") or 0
             request = replace(request, run=(meta.uid(pod), container["name"], restarts))
             return await self.agnhost.respond(pod, container, behavior, port, request)
-        answer = await self._php_answer(pod, opened, request)
         answer = answer or port_answers.fixed_answer(pod, port, opened, request)
         answer = answer or await self._answer(pod, opened, request, forwards)
         self._access_logs.note(pod, container, behavior, request, answer)
         return answer
-
-    async def _php_answer(
-        self, pod: ReadOnlyTree, opened: OpenPort, request: ReceivedRequest
-    ) -> HttpAnswer | None:
-        """Return the answer of a script of PHP; None if the request is for something else."""
-        behavior, container = opened.behavior, opened.container
-        if behavior is None or container is None or behavior.handled_by != PHP_GUESTBOOK:
-            return None
-        if request.path.partition("?")[0] != SCRIPT:
-            return None
-        return await self.php_guestbook.respond(pod, container, behavior, request)
 
     async def _answer(
         self, pod: ReadOnlyTree, opened: OpenPort, request: ReceivedRequest, forwards: int
