@@ -14,6 +14,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.etcd_snapshots import DATABASE, DEFAULT_FOLDER
 from mockube.container_runtime.node_machine import NO_CREDENTIALS, NodeCredentials
 from mockube.container_runtime.node_paths import DIRECTORY, NODE_PATHS, SOCKET
+from mockube.container_runtime.pod_log_paths import log_path, pod_folder
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.connection import NOT_SIMULATED
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.output import to_yaml
@@ -21,7 +22,6 @@ from mockube.container_runtime.simulation_values import CLUSTER_DNS
 from mockube.container_runtime.volume_paths import PODS, volume_folders
 
 from .installed_programs import ETCD_PROGRAMS, NODE_PROGRAM_NAMES
-from .pod_log_paths import log_path, pod_folder
 
 CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
 KUBELET_UNIT: Final = "/usr/lib/systemd/system/kubelet.service"

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import orjson
 
+from mockube.container_runtime.pod_log_paths import LOGS, place_of_log
 from mockube.container_runtime.simulated.network.calls import NodeRequest, decode_reply, encode_call
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import (
@@ -17,7 +18,6 @@ from mockube.container_runtime.simulated.shell.process import (
 )
 
 from .node_files import SystemFiles
-from .pod_log_paths import LOGS, place_of_log
 
 Answer = Generator[Effect, bytes | None, Any]
 _LOG_FOLDER: Final = "/var/log"

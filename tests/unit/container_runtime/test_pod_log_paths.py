@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.node.pod_log_paths import log_path
+from mockube.container_runtime.pod_log_paths import log_path
 
 
 @pytest.mark.parametrize(
