@@ -28,6 +28,7 @@ from mockube.container_runtime.images.resolution import full_name
 from mockube.container_runtime.logs import LogLine, LogSource
 from mockube.container_runtime.node_journal import JournalEntry
 from mockube.container_runtime.node_machine import NodeCredentials, NodeMachines, ServiceFailed
+from mockube.container_runtime.pod_log_paths import log_path
 from mockube.container_runtime.runs import ContainerNotFound, ContainerRun, NoLogs, run_of
 from mockube.container_runtime.runtime import ContainerRuntime, ExecRequest, RuntimeProblem
 from mockube.kubelet.node_objects import internal_ip
@@ -236,8 +237,7 @@ class MachineServices:
                     return cri_objects.status_of_sandbox(sandbox, pod)
         pod, item = self._find(node, arguments["id"])
         name, attempt = item["metadata"]["name"], item["metadata"]["attempt"]
-        folder = f"{meta.namespace(pod)}_{meta.name(pod)}_{kubelet_uid(pod)}"
-        log = f"/var/log/pods/{folder}/{name}/{attempt}.log"
+        log = log_path(pod, name, attempt)
         return cri_objects.status_of_container(item, pod, log, await self._bound_volumes(pod))
 
     async def _bound_volumes(self, pod: ReadOnlyTree) -> dict[str, ReadOnlyTree]:
@@ -307,10 +307,9 @@ class MachineServices:
         texts: dict[str, str] = {}
         paths = set(arguments["paths"])
         for pod in self.pods(meta.name(node)):
-            folder = f"/var/log/pods/{meta.namespace(pod)}_{meta.name(pod)}_{kubelet_uid(pod)}"
             for item in cri_objects.containers([pod]):
                 name, attempt = item["metadata"]["name"], item["metadata"]["attempt"]
-                path = f"{folder}/{name}/{attempt}.log"
+                path = log_path(pod, name, attempt)
                 if path in paths:
                     run = self._run(pod, item)
                     reader = LogReader(await self._open_log(pod, name, run), pod, name, run, tail=_MAX_LINES)
