@@ -246,7 +246,7 @@ async def test_server_sees_the_end_of_nc_that_was_killed(pods):
     killed.cancel()
 
 
-async def test_clients_that_nobody_accepts_are_refused_beyond_a_number():
+async def test_listener_refuses_clients_beyond_its_backlog():
     listeners = PortListeners(SteppedClock())
     listeners.open("uid-1", PORT)
     listeners.listen("uid-1", PORT, lambda: None)
