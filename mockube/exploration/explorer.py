@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from errno import EADDRINUSE
 from itertools import chain, count
 from typing import Any, Final
@@ -45,13 +46,15 @@ from .plans import (
     smallest,
 )
 from .received_events import learn_events
-from .run_outcome import RunLimits, RunOutcome
+from .run_outcome import GoesOn, RunLimits, RunOutcome
 from .run_places import WAITING, RunPlaces, cores
 from .run_recording import runs_by_name
 from .trace import Trace
 from .webhooks import has_webhook
 
 REPETITIONS: Final = 3
+_SLOWER: Final = 2
+"""How much longer a run may take in which a plan is repeated: other runs may have made the first one late."""
 FIRST_LIMITS: Final = RunLimits(settle=1.5, patience=0.0, max_seconds=60.0)
 """Those of the undisturbed runs, from which the others are learned."""
 LATE_SECONDS: Final = 35.0
@@ -152,6 +155,8 @@ class _Suspicion(Struct, frozen=True, kw_only=True):
     """The keys of those that the operator may repair when it tries again."""
     seconds: float
     """How long after the undisturbed runs they were seen."""
+    late: asyncio.Task[RunOutcome] | None = None
+    """The run that has shown them, if it goes on for an operator that tries again late."""
 
 
 class ScenarioFails(Failure):
@@ -183,6 +188,9 @@ class Explorer:
         self._references: dict[str, UndisturbedRuns] = {}
         self._limits = FIRST_LIMITS
         self._seen: set[tuple[str, ...]] = set()
+        """The keys of problems that are found, or that are being confirmed."""
+        self._others: dict[tuple[str, ...], dict[str, tuple[Plan, Sequence[OperatorProblem]]]] = {}
+        """By key and action: plans that have shown the same problem while it was confirmed."""
         self._without = self._scenario.without
         self._began = self._clock.monotonic()
         """When the first plan began."""
@@ -468,41 +476,90 @@ class Explorer:
         return not is_late and self.result.runs < self._options.plans
 
     async def _try(self, plan: Plan) -> None:
-        outcome = await self._run(plan)
+        """Run a plan, and report what is wrong. A run whose operator may repair that goes on, while the plan is repeated."""
+        shown: asyncio.Future[_Suspicion] = asyncio.get_running_loop().create_future()
+
+        async def goes_on(outcome: RunOutcome) -> float:
+            if outcome.failed_steps or len(plan.disturbances) > 1:
+                return 0.0  # a step that has failed is done again, and a pair may have a smaller plan
+            if not self._may_be_repaired(new := self._new_of(self.problems(outcome))):
+                return 0.0
+            shown.set_result(self._suspicion(plan, new))
+            return LATE_SECONDS
+
+        run = start("the run of a plan", self._run(plan, goes_on=goes_on), group=self._group)
+        either: Sequence[asyncio.Future[Any]] = (run, shown)
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if shown.done():
+            self._count_covered(plan)
+            await self._report_each(replace(shown.result(), late=run))
+        elif suspicion := self._judge(await run):
+            await self._report_each(suspicion)
+
+    def _judge(self, outcome: RunOutcome) -> _Suspicion | None:
+        """Count a run that has ended, and return what may be a finding."""
         if outcome.problem:
             self.result.not_judged[outcome.problem] += 1
-        elif not outcome.is_applied:
+            return None
+        if outcome.is_applied:
+            self._count_covered(outcome.plan)
+        else:
             self.result.not_applied += 1
-        elif len(plan.disturbances) == 1:
-            self.result.covered[_area(plan.disturbances[0])] += 1
-        if outcome.problem:
-            return
         problems = self.problems(outcome)
-        new = [problem for problem in problems if problem.key not in self._seen]
-        if not new:
-            self._count_again(frozenset(problem.key for problem in problems))
-            return
-        suspicion = _Suspicion(
+        if new := self._new_of(problems):
+            return self._suspicion(outcome.plan, new)
+        self._note_other_plan(outcome.plan, problems)
+        return None
+
+    def _new_of(self, problems: Iterable[OperatorProblem]) -> Sequence[OperatorProblem]:
+        return [problem for problem in problems if problem.key not in self._seen]
+
+    def _may_be_repaired(self, problems: Iterable[OperatorProblem]) -> bool:
+        """Return whether an operator may repair some problems, unless the user has said how long that may take."""
+        return self._options.patience is None and any(each.type in REPAIRABLE for each in problems)
+
+    def _suspicion(self, plan: Plan, new: Sequence[OperatorProblem]) -> _Suspicion:
+        keys = frozenset(problem.key for problem in new)
+        self._seen |= keys  # so that no other plan reports them meanwhile
+        return _Suspicion(
             plan=plan,
-            keys=frozenset(problem.key for problem in new),
-            repairable=frozenset(problem.key for problem in new if problem.type in REPAIRABLE),
+            keys=keys,
+            repairable=frozenset(each.key for each in new if self._may_be_repaired([each])),
             seconds=self._clock.monotonic() - self._began,
         )
-        await self._report_each(suspicion)
 
     async def _report_each(self, suspicion: _Suspicion) -> None:
         """Report problems with their smallest plans, which differ if the disturbances of a plan cause different ones."""
         keys = suspicion.keys
-        self._seen |= keys  # so that no other plan reports them meanwhile
         while keys and (reported := await self._add_finding(suspicion, keys)):
             keys -= reported
-        self._seen -= keys  # a later plan may show them again
+        await self._report_others(keys)
 
-    def _count_again(self, keys: frozenset[tuple[str, ...]]) -> None:
+    async def _report_others(self, keys: frozenset[tuple[str, ...]]) -> None:
+        """Report what is not confirmed by the next other plan that has shown it; without one, a later plan may."""
+        self._seen -= keys
+        for key in keys:
+            others = self._others.pop(key, {})
+            for action in [*others]:
+                plan, problems = others.pop(action)
+                if new := self._new_of(problems):
+                    self._others[key] = others
+                    await self._report_each(self._suspicion(plan, new))
+                    break
+
+    def _count_covered(self, plan: Plan) -> None:
+        if len(plan.disturbances) == 1:
+            self.result.covered[_area(plan.disturbances[0])] += 1
+
+    def _note_other_plan(self, plan: Plan, problems: Sequence[OperatorProblem]) -> None:
+        """Count a plan that shows a finding again, or keep one for each action in case the first one is not confirmed."""
+        keys = {problem.key for problem in problems}
         for index, finding in enumerate(self.result.findings):
             if finding.key & keys:
                 self.result.findings[index] = replace(finding, others=finding.others + 1)
                 return
+        for key in keys:
+            self._others.setdefault(key, {}).setdefault(plan.disturbances[0].action, (plan, problems))
 
     async def _add_finding(
         self, suspicion: _Suspicion, keys: frozenset[tuple[str, ...]]
@@ -513,12 +570,8 @@ class Explorer:
             return bool(keys & {problem.key for problem in self.problems(await self._run(smaller))})
 
         least = await smallest(suspicion.plan, shows)
-        late: asyncio.Task[RunOutcome] | None = None
-        if keys & suspicion.repairable and self._options.patience is None:
-            late = start(
-                "a longer run", self._run(least, slow=2, late=LATE_SECONDS), group=self._group
-            )  # at the same time as the repetitions, because it takes longest
-        repetitions = await asyncio.gather(*(self._run(least, slow=2) for _ in range(REPETITIONS)))
+        late = self._longer_run(suspicion, least) if keys & suspicion.repairable else None
+        repetitions = await asyncio.gather(*(self._run_again(least) for _ in range(REPETITIONS)))
         confirmed = [each for each in repetitions if keys & {problem.key for problem in self.problems(each)}]
         problems = [each for run in confirmed[:1] for each in self.problems(run) if each.key in keys]
         if late is not None and not any(each.type in REPAIRABLE for each in problems):
@@ -546,6 +599,13 @@ class Explorer:
             self._add(finding)
         return finding.key
 
+    def _longer_run(self, suspicion: _Suspicion, plan: Plan) -> asyncio.Task[RunOutcome]:
+        """Return a run that goes on for an operator that tries again late: the one that goes on already, or another one."""
+        late = suspicion.late
+        if late is not None and not late.cancelled() and plan == suspicion.plan:
+            return late
+        return start("a longer run", self._run_again(plan, late=LATE_SECONDS), group=self._group)
+
     async def _later(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something while other plans are tried."""
         if self._group is None:
@@ -565,10 +625,11 @@ class Explorer:
         self.result.repaired_later += len(repairable)
         self._show_progress(SuspicionProgress(finding=finding, is_repaired=True))
         self._repairs.update(repairable)
+        remaining = [problem for problem in finding.problems if problem.key not in repairable]
+        if remaining:
+            self._add(replace(finding, problems=remaining))
         # Another plan may show the same for good, but to look at all of them takes long.
-        self._seen -= {key for key in repairable if self._repairs[key] < MAX_REPAIRS}
-        if others := [problem for problem in finding.problems if problem.key not in repairable]:
-            self._add(replace(finding, problems=others))
+        await self._report_others(frozenset(key for key in repairable if self._repairs[key] < MAX_REPAIRS))
 
     def _compared_runs(self, outcome: RunOutcome) -> Mapping[str, RecordedRun]:
         if outcome.recording is None:
@@ -585,7 +646,7 @@ class Explorer:
             raise UsageError(f"the scenario has nothing that can be deleted in this way: {plan}")
         await self.learn()
         began = self._clock.monotonic()
-        outcome = await self._run(plan, slow=2)
+        outcome = await self._run_again(plan, late=_SLOWER * self._limits.patience)
         self.result.runs, self.result.seconds = 1, self._clock.monotonic() - began
         if not plan.disturbances:  # what is wrong undisturbed is no difference from the undisturbed runs
             return outcome, next((each for each in self.result.findings if each.plan == plan), None)
@@ -601,20 +662,30 @@ class Explorer:
         )
         return outcome, finding
 
-    async def _run(self, plan: Plan, slow: int = 1, late: float = 0.0) -> RunOutcome:
-        """Run a plan; more slowly to confirm what it shows, and so many seconds more for an operator that tries again late."""
+    async def _run(self, plan: Plan, goes_on: GoesOn | None = None) -> RunOutcome:
+        """Run a plan, as one of the plans if it may go on, or before them to see whether it shows what another one has shown."""
+        return await self._run_judged(self._places, plan, self._limits, goes_on)
+
+    async def _run_again(self, plan: Plan, late: float = 0.0) -> RunOutcome:
+        """Run a plan more slowly to confirm what it shows, and so many seconds more for an operator that tries again late."""
+        limits, is_given = self._limits, self._options.patience is not None
+        slower = replace(
+            limits,
+            # A longer run says what the operator repairs, unless the user has said how long to wait.
+            patience=late or limits.patience * (_SLOWER if is_given else 1),
+            pause=max(limits.pause * _SLOWER, late),
+            max_seconds=limits.max_seconds * _SLOWER + late,
+            is_recorded=self._options.has_reports,
+        )
+        return await self._run_judged(self._waiting_places if late else self._places, plan, slower)
+
+    async def _run_judged(
+        self, places: RunPlaces, plan: Plan, limits: RunLimits, goes_on: GoesOn | None = None
+    ) -> RunOutcome:
         reference = self._references[plan.ending]
-        limits = self._limits
-        if slow > 1:
-            limits = replace(
-                limits,
-                patience=max(limits.patience * slow, late),
-                pause=max(limits.pause * slow, late),
-                max_seconds=limits.max_seconds * slow + late,
-                is_recorded=self._options.has_reports,
-            )
-        places = self._waiting_places if late else self._places
-        return await self._run_in(places, plan, limits, lambda trace: not end_differences(trace, reference))
+        return await self._run_in(
+            places, plan, limits, lambda trace: not end_differences(trace, reference), goes_on
+        )
 
     async def _run_in(
         self,
@@ -622,10 +693,21 @@ class Explorer:
         plan: Plan,
         limits: RunLimits,
         is_as_expected: Callable[[Trace], bool],
+        goes_on: GoesOn | None = None,
     ) -> RunOutcome:
         """Run a plan when fewer runs are in progress than may be."""
-        async with places:
-            return await self._runner.run(plan, limits, is_as_expected)
+        async with AsyncExitStack() as held:
+            await held.enter_async_context(places.place(is_urgent=goes_on is None))
+
+            async def goes_on_elsewhere(outcome: RunOutcome) -> float:
+                """Leave the place if the run goes on: it mostly waits then."""
+                seconds = 0.0 if goes_on is None else await goes_on(outcome)
+                if seconds and self._waiting_places is not places:
+                    await held.aclose()
+                    await held.enter_async_context(self._waiting_places.place())
+                return seconds
+
+            return await self._runner.run(plan, limits, is_as_expected, goes_on_elsewhere)
 
     def problems(self, outcome: RunOutcome) -> Sequence[OperatorProblem]:
         if outcome.problem:

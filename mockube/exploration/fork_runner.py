@@ -33,7 +33,7 @@ from .operator_identity import identity_of_operator
 from .operator_run import newest_revision
 from .plan_run import PlanRun
 from .plans import Plan
-from .run_outcome import RunLimits, RunOutcome, RunSetting
+from .run_outcome import GoesOn, RunLimits, RunOutcome, RunSetting, ends_now
 from .run_recording import record_run
 from .scenario import InvalidScenario, Scenario
 from .secret_values import digested
@@ -173,7 +173,13 @@ class ForkRunner:
         self._root, self._resources, self._arranged = root, resources, arranged
         self._number = 0
 
-    async def run(self, plan: Plan, limits: RunLimits, is_as_expected: Callable[[Trace], bool]) -> RunOutcome:
+    async def run(
+        self,
+        plan: Plan,
+        limits: RunLimits,
+        is_as_expected: Callable[[Trace], bool],
+        goes_on: GoesOn = ends_now,
+    ) -> RunOutcome:
         """Run a plan. An outcome with a problem says nothing about the operator: a machine without free processes is one, too."""
         clock, user = self.setting.clock, self.setting.identity.user
         try:
@@ -183,7 +189,7 @@ class ForkRunner:
                 own_setting = replace(setting, names=setting.names.with_client(client))
                 async with following(client, clock, arranged, revision, user, own_setting.names) as trace:
                     plan_run = PlanRun(own_setting, limits, plan, client, trace, self._new_folder())
-                    outcome = await plan_run.run(is_as_expected)
+                    outcome = await plan_run.run(is_as_expected, goes_on)
                     if limits.is_recorded and not outcome.problem:
                         outcome.recording = await record_run(client, outcome, revision)
                     return outcome

@@ -20,7 +20,7 @@ from . import plans
 from .disturbances import apply, end_subject, start_again
 from .moments import AT_MOMENT, arm
 from .operator_run import END_POLL_SECONDS, POLL_SECONDS, NeverQuiet, OperatorRun, newest_revision
-from .run_outcome import RunOutcome
+from .run_outcome import GoesOn, RunOutcome
 from .scenario import GONE, Expectation, StepOperation
 from .steps import StepFailed, do_operation, wait_for
 from .trace import Trace
@@ -31,8 +31,8 @@ _STEP_ERRORS: Final = (ApiError, KindNotServed, WaitFailed)
 
 
 class PlanRun(OperatorRun):
-    async def run(self, is_as_expected: Callable[[Trace], bool]) -> RunOutcome:
-        """Run the scenario with the disturbances, and wait until the end is as expected, for a limited time."""
+    async def run(self, is_as_expected: Callable[[Trace], bool], goes_on: GoesOn) -> RunOutcome:
+        """Run the scenario with the disturbances, and wait until the end is as expected, for a limited time; longer if it goes on then."""
         write_kubeconfig(
             self.kubeconfig, self.access, self.setting.identity.token, self.setting.identity.namespace
         )
@@ -44,7 +44,7 @@ class PlanRun(OperatorRun):
                 self.outcome.problem = await self.start_operator()
             if not self.outcome.problem:
                 await self._act()
-                await self._end(is_as_expected)
+                await self._end(is_as_expected, goes_on)
         except NeverQuiet:
             self.outcome.is_quiet = False
         finally:
@@ -173,22 +173,27 @@ class PlanRun(OperatorRun):
             return False
         return True
 
-    async def _end(self, is_as_expected: Callable[[Trace], bool]) -> None:
+    async def _end(self, is_as_expected: Callable[[Trace], bool], goes_on: GoesOn) -> None:
         await self.quiet()
         await self.release_all()
+        is_end = await self._wait_for_end(is_as_expected, self.limits.patience)
+        if not is_end and not self.armed and (seconds := await goes_on(self.outcome)):
+            self.deadline += self.limits.max_seconds
+            await self._wait_for_end(is_as_expected, seconds - self.outcome.waited)
+
+    async def _wait_for_end(self, is_as_expected: Callable[[Trace], bool], seconds: float) -> bool:
+        """Wait for a quiet end, and return whether it is as expected."""
         await self.quiet()
+        began = self.clock.monotonic()
         with self.not_counted():
-            await self._wait_for_end(is_as_expected)
+            while not (is_end := await self._is_end(is_as_expected) and await self._expectations_hold()):
+                if self.clock.monotonic() >= began + seconds or not self._can_go_on():
+                    break
+                await self.pause(self.limits.settle)
+        self.outcome.waited += self.clock.monotonic() - began
         await self.quiet()
         await self._read_secrets()
-
-    async def _wait_for_end(self, is_as_expected: Callable[[Trace], bool]) -> None:
-        began = self.clock.monotonic()
-        while not (await self._is_end(is_as_expected) and await self._expectations_hold()):
-            if self.clock.monotonic() >= began + self.limits.patience or not self._can_go_on():
-                break
-            await self.pause(self.limits.settle)
-        self.outcome.waited = self.clock.monotonic() - began
+        return is_end
 
     async def _is_end(self, is_as_expected: Callable[[Trace], bool]) -> bool:
         await self._read_secrets()

@@ -1,5 +1,6 @@
 """What runs of plans share, how long one waits, and what it was."""
 
+from collections.abc import Awaitable, Callable
 from math import inf
 from pathlib import Path
 
@@ -68,3 +69,11 @@ class RunOutcome(Struct, kw_only=True):
     """How many seconds the quiet run went on until its end was as expected, or until it was given up."""
     recording: RecordedRun | None = None
     """What a report of the run contains, if one is written."""
+
+
+GoesOn = Callable[[RunOutcome], Awaitable[float]]
+"""Says how long a run goes on that has not ended as expected, since it was quiet for the first time; 0 if it ends now."""
+
+
+async def ends_now(_: RunOutcome) -> float:
+    return 0.0

@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -51,25 +52,34 @@ class Machine(NamedTuple):
 
 
 class RunPlaces:
-    """The places of runs: `async with places:` waits for one."""
+    """The places of runs: `async with places.place():` waits for one."""
 
     def __init__(self, jobs: int, clock: Clock) -> None:
         self._cores = cores()
         self._fewest, self._most = jobs or FEWEST * self._cores, jobs or MOST * self._cores
         self._clock = clock
-        self._free = asyncio.Semaphore(self._fewest)
-        self._surplus = 0
-        """How many of those that are taken are no places any more when they are free."""
+        self._taken = self._urgent = 0
+        """How many places are taken, and how many urgent runs wait for one."""
+        self._changed = asyncio.Event()
         self.count = self._fewest
 
-    async def __aenter__(self) -> None:
-        await self._free.acquire()
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._surplus:
-            self._surplus -= 1
-        else:
-            self._free.release()
+    @asynccontextmanager
+    async def place(self, *, is_urgent: bool = False) -> AsyncIterator[None]:
+        """Hold a place. An urgent run, of what may be a finding, gets one before the others."""
+        self._urgent += is_urgent
+        try:
+            while self._taken >= self.count or (self._urgent and not is_urgent):
+                self._changed.clear()
+                await self._changed.wait()
+        finally:
+            self._urgent -= is_urgent
+            self._changed.set()
+        self._taken += 1
+        try:
+            yield
+        finally:
+            self._taken -= 1
+            self._changed.set()
 
     async def adapt_to_machine(self, on_new_place: Callable[[], None]) -> None:
         """Adapt the number of places each second, unless it is fixed or the system does not say how busy it is."""
@@ -85,15 +95,8 @@ class RunPlaces:
     def adapt(self, idle: float, free_memory: float, on_new_place: Callable[[], None]) -> None:
         if idle > _IDLE and free_memory > _FREE_MEMORY:
             for _ in range(min(self._cores, self._most - self.count)):
-                self._add()
+                self.count += 1
                 on_new_place()
+            self._changed.set()
         elif (idle < _BUSY or free_memory < _FREE_MEMORY) and self.count > self._fewest:
-            self.count -= 1
-            self._surplus += 1
-
-    def _add(self) -> None:
-        self.count += 1
-        if self._surplus:
-            self._surplus -= 1
-        else:
-            self._free.release()
+            self.count -= 1  # if it is taken, until that run ends

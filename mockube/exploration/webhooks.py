@@ -6,6 +6,7 @@ from typing import Any, Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.packs import LABEL
 from mockube.objects.errors import KindNotServed
 
 from .operator_run import ObjectMissing, OperatorRun
@@ -46,7 +47,9 @@ async def stop_webhooks(run: OperatorRun, _: Disturbance) -> None:
 
 
 def _client_configs(tree: ReadOnlyTree) -> Iterator[tuple[str, ReadOnlyTree]]:
-    """Yield each `clientConfig` of an object, with its path as a JSON pointer."""
+    """Yield each `clientConfig` of an object, with its path as a JSON pointer; none of a pack, whose objects functions convert."""
+    if LABEL in meta.labels(tree):
+        return
     for number, webhook in enumerate(tree.get("webhooks") or ()):
         yield f"/webhooks/{number}/clientConfig", webhook["clientConfig"]
     conversion = ((tree.get("spec") or {}).get("conversion") or {}).get("webhook") or {}

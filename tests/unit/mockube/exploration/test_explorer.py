@@ -12,7 +12,7 @@ from mockube.client.kinds import CONFIG_MAPS
 from mockube.client.verbs import ObjectList
 from mockube.component_base.clock import SteppedClock
 from mockube.exploration import run_places
-from mockube.exploration.explorer import FIRST_LIMITS, MAX_REPAIRS, Explorer, Options
+from mockube.exploration.explorer import FIRST_LIMITS, MAX_REPAIRS, REPETITIONS, Explorer, Options
 from mockube.exploration.fork_runner import ForkRunner
 from mockube.exploration.judgements import OperatorProblem
 from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
@@ -67,16 +67,23 @@ class ExplorerOfNames(Explorer):
         super().__init__(FakeForkRunner(), Options(jobs=1, patience=patience), **arguments)
         self._shown, self._repairs_after = shown, repairs_after
 
-    async def _run(self, plan, slow=1, late=0.0):
-        outcome = outcome_of(plan)
-        outcome.waited = min(self._repairs_after, late or slow * self._limits.patience)
-        return outcome
+    async def _run(self, plan, goes_on=None):
+        outcome = self._waited(plan, self._limits.patience)
+        seconds = 0.0 if goes_on is None else await goes_on(outcome)
+        await yield_to_loop()  # the run is looked at before it ends
+        return replace(outcome, waited=min(self._repairs_after, seconds)) if seconds else outcome
+
+    async def _run_again(self, plan, late=0.0):
+        return self._waited(plan, late or self._limits.patience)
+
+    def _waited(self, plan, seconds):
+        return outcome_of(plan, exits=self._shown(plan), waited=min(self._repairs_after, seconds))
 
     def problems(self, outcome):
         is_repaired = outcome.waited >= self._repairs_after
         return [
             OperatorProblem(type=key, text=key, key=(key,))
-            for key in self._shown(outcome.plan)
+            for key in outcome.exits
             if not (is_repaired and key == "end")
         ]
 
@@ -125,6 +132,25 @@ async def test_problem_that_was_not_seen_again_is_reported_by_a_later_plan():
     assert len(explorer.result.findings) == 1
 
 
+@pytest.mark.parametrize("shows_again", [True, False])
+async def test_plan_that_shows_the_same_meanwhile_is_repeated_if_the_first_one_shows_it_no_more(shows_again):
+    explorer = ExplorerOfNames(lambda _: ["a"])
+    repeated = []
+
+    async def run_again(plan, **_):
+        if not repeated:
+            await explorer._try(plan_of([RESTART]))  # it is not repeated now
+        repeated.append(plan.disturbances[0].action)
+        is_first = plan.disturbances[0].action == CRASH.action
+        return outcome_of(plan, exits=["a"] if shows_again and not is_first else [])
+
+    explorer._run_again = run_again
+    await explorer._try(plan_of([CRASH]))
+    assert repeated == [CRASH.action] * REPETITIONS + [RESTART.action] * REPETITIONS
+    assert [each.plan.disturbances for each in explorer.result.findings] == [[RESTART]] * shows_again
+    assert explorer.result.not_seen_again == (1 if shows_again else 2)
+
+
 @pytest.mark.parametrize(
     ("repairs_after", "shown", "found"),
     [
@@ -166,10 +192,16 @@ async def test_problem_that_the_operator_always_repairs_is_looked_at_a_few_times
 class ExplorerOfEndlessRuns(ExplorerOfNames):
     """An explorer in which a run that gives the operator time to repair goes on until it is cancelled."""
 
-    async def _run(self, plan, slow=1, late=0.0):
+    async def _run(self, plan, goes_on=None):
+        outcome = self._waited(plan, self._limits.patience)
+        if goes_on is not None and await goes_on(outcome):
+            await asyncio.Event().wait()
+        return outcome
+
+    async def _run_again(self, plan, late=0.0):
         if late:
             await asyncio.Event().wait()
-        return await super()._run(plan, slow)
+        return await super()._run_again(plan)
 
 
 @pytest.mark.parametrize(
@@ -185,6 +217,35 @@ async def test_longer_run_ends_if_the_repetitions_leave_nothing_to_repair(shown,
     await asyncio.wait_for(explorer._try(plan_of([CRASH])), 5)
     assert [[problem.text for problem in each.problems] for each in explorer.result.findings] == found
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+class RunnerOfLateRepairs(FakeForkRunner):
+    """Runs of plans never end as expected, and go on as long as they may; notes when runs begin and end."""
+
+    def __init__(self):
+        super().__init__()
+        self.notes = []
+
+    async def run(self, plan, _limits, _is_as_expected, goes_on):
+        self.notes.append("begins")
+        outcome = outcome_of(plan, failed_expectations=["configmap/a exists"])
+        if await goes_on(outcome):
+            self.notes.append("goes on")
+            await yield_to_loop(100)
+        self.notes.append("ends")
+        return outcome
+
+
+async def test_run_that_shows_a_problem_goes_on_beside_its_repetitions():
+    explorer = Explorer(RunnerOfLateRepairs(), Options(jobs=2))
+    explorer._references[""] = SimpleNamespace(problems=(), trace=outcome_of(UNDISTURBED).trace)
+    explorer.problems = lambda _: [OperatorProblem(type="end", text="a", key=("a",))]
+    await explorer._try(plan_of([CRASH]))
+    again = ["begins", "ends"] * REPETITIONS
+    assert sorted(explorer._runner.notes) == sorted(["begins", "goes on", *again, "ends"])
+    assert explorer._runner.notes[-1] == "ends"
+    assert explorer._runner.notes.index("goes on") < explorer._runner.notes.index("ends")
+    assert len(explorer.result.findings) == 1
 
 
 class CrowdedForkRunner(FakeForkRunner):

@@ -37,7 +37,7 @@ from mockube.exploration.plans import (
     OperatorWrite,
     plan_of,
 )
-from mockube.exploration.run_outcome import RunLimits
+from mockube.exploration.run_outcome import RunLimits, ends_now
 from mockube.exploration.scenario import Expectation, ObjectRef, ScenarioStep, StepOperation
 from mockube.exploration.steps import StepFailed
 from mockube.exploration.trace import OperatorRequest, Trace
@@ -764,10 +764,34 @@ async def test_end_has_the_values_of_secrets_that_were_written_until_then():
         seen.append(trace.objects["Secret", "default", "a"]["data"])
         return True
 
-    await run._end(is_as_expected)
+    await run._end(is_as_expected, ends_now)
     assert len(seen) == 1
     assert trace.objects["Secret", "default", "a"]["data"] != seen[0]  # the newest value, as a digest
     assert "dHdv" not in str(trace.objects)
+
+
+@pytest.mark.parametrize(
+    ("right_after", "longer", "waited", "asked"),
+    [
+        pytest.param(0, 35, (0, 1), 0, id="as expected"),
+        pytest.param(5, 35, (3, 5), 1, id="later"),
+        pytest.param(inf, 35, (35, 37), 1, id="never"),
+        pytest.param(inf, 0, (0, 0), 1, id="it ends"),
+    ],
+)
+async def test_run_goes_on_if_its_end_is_not_as_expected(right_after, longer, waited, asked):
+    clock = SteppedClock()
+    run, _, _ = new_run(type_=RunOfStepped, clock=clock, act=[], expect=[], settle=1.0)
+    run.operators = [FakeOperator(None)]
+    began, outcomes = clock.monotonic(), []
+
+    async def goes_on(outcome):
+        outcomes.append(outcome.waited)
+        return longer
+
+    await run._end(lambda _: clock.monotonic() - began >= right_after, goes_on)
+    assert waited[0] <= run.outcome.waited <= waited[1]
+    assert len(outcomes) == asked
 
 
 def listing(objects):

@@ -40,18 +40,60 @@ def test_number_stays_while_processors_are_partly_idle(places):
     assert adapted(places, idle=0.3, times=5) == (FEWEST * CORES, 0)
 
 
+class Runs:
+    """Runs that hold places until a test ends them, the oldest first."""
+
+    def __init__(self, places):
+        self._places, self._ends = places, []
+        self.begun, self._tasks = [], []
+
+    async def begin(self, name, *, is_urgent=False):
+        self._tasks.append(asyncio.create_task(self._run(name, is_urgent)))
+        await yield_to_loop(3)
+        return self._tasks[-1]
+
+    async def _run(self, name, is_urgent):
+        async with self._places.place(is_urgent=is_urgent):
+            self.begun.append(name)
+            end = asyncio.Event()
+            self._ends.append(end)
+            await end.wait()
+
+    async def end(self, count):
+        for _ in range(count):
+            self._ends.pop(0).set()
+            await yield_to_loop(3)
+
+
 async def test_place_that_is_no_more_is_taken_until_its_run_ends(places):
     adapted(places, idle=0.9)
-    for _ in range(places.count):
-        await places.__aenter__()
+    runs = Runs(places)
+    for number in range(places.count):
+        await runs.begin(number)
     adapted(places, idle=0.0, times=CORES)
-    waiting = asyncio.create_task(places.__aenter__())
-    for _ in range(CORES):
-        await places.__aexit__()
-        await yield_to_loop()
-        assert not waiting.done()
-    await places.__aexit__()
-    await asyncio.wait_for(waiting, 1)
+    await runs.begin("next")
+    await runs.end(CORES)
+    assert "next" not in runs.begun
+    await runs.end(1)
+    assert "next" in runs.begun
+    await runs.end(places.count)
+
+
+async def test_urgent_runs_get_a_place_before_those_that_wait_longer():
+    runs = Runs(RunPlaces(1, InstantClock()))
+    await runs.begin("first")
+    await runs.begin("plan")
+    cancelled = await runs.begin("cancelled", is_urgent=True)
+    for name in ("urgent", "urgent too"):
+        await runs.begin(name, is_urgent=True)
+    cancelled.cancel()
+    await runs.end(1)
+    await runs.end(1)
+    await runs.begin("next plan")
+    await runs.end(1)
+    await runs.end(1)
+    assert runs.begun == ["first", "urgent", "urgent too", "plan", "next plan"]
+    await runs.end(1)
 
 
 async def test_given_number_of_jobs_stays():

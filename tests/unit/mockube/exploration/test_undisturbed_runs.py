@@ -34,7 +34,7 @@ class FakeForkRunner:
     async def prepare(self, objects):
         self.prepared = [*objects]
 
-    async def run(self, plan, _limits, _is_as_expected):
+    async def run(self, plan, *_):
         objects = {IDENTITY: SITE} if plan.ending in self._objects else {}
         trace = Trace(clock=self.setting.clock, operator="operator", objects=objects)
         return RunOutcome(plan=plan, trace=trace, **(self._of_deletion if plan.ending else {}))
@@ -102,8 +102,8 @@ async def test_step_that_fails_undisturbed_has_the_log(tmp_path):
 class RunnerOfOwnObjects(FakeForkRunner):
     """Each operator makes its configuration when it starts, and a page for its site."""
 
-    async def run(self, plan, limits, is_as_expected):
-        outcome = await super().run(plan, limits, is_as_expected)
+    async def run(self, plan, *arguments):
+        outcome = await super().run(plan, *arguments)
         for name in ("config", *(["page"] if plan.has_steps else [])):
             tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
             about = {"apiVersion": "v1", "kind": "ConfigMap", "name": name}

@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.apimachinery.status import NotFound
+from mockube.component_base.packs import LABEL
 from mockube.exploration.disturbances import apply
 from mockube.exploration.plans import WEBHOOKS, Disturbance
 from mockube.exploration.webhooks import has_webhook
@@ -18,6 +19,7 @@ DEFINITION = {
     "metadata": {"name": "shops.example.com"},
     "spec": {"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": SERVICE}}},
 }
+OF_PACK = {**DEFINITION, "metadata": {"name": "shops.example.com", "labels": {LABEL: "shops"}}}
 WITHOUT = {"metadata": {"name": "sites.example.com"}, "spec": {"conversion": {"strategy": "None"}}}
 CLOSED = "https://127.0.0.1:1/closed"
 
@@ -95,12 +97,13 @@ async def test_webhook_that_was_changed_meanwhile_is_left_as_it_is():
 
 
 async def test_disturbance_without_a_webhook_does_not_take_place():
-    run, _ = await stopped(customresourcedefinitions=[WITHOUT])
+    run, _ = await stopped(customresourcedefinitions=[WITHOUT, OF_PACK])
     assert not run.outcome.is_applied
 
 
 @pytest.mark.parametrize(
-    ("tree", "has_one"), [(CONFIGURATION, True), (DEFINITION, True), (WITHOUT, False), ({}, False)]
+    ("tree", "has_one"),
+    [(CONFIGURATION, True), (DEFINITION, True), (OF_PACK, False), (WITHOUT, False), ({}, False)],
 )
 def test_webhook_is_seen_in_an_object(tree, has_one):
     assert has_webhook(tree) == has_one
