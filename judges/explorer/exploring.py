@@ -21,7 +21,7 @@ def main() -> None:
     if arguments.mutation:
         install(read_mutations()[arguments.mutation])
 
-    from mockube.exploration.explorer import Options  # noqa: PLC0415 - after the module of the mutation is known
+    from mockube.exploration.exploration import Options  # noqa: PLC0415 - after the module of the mutation is known
 
     from .running import explore  # noqa: PLC0415 - as above
 

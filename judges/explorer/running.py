@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from mockube.component_base.clock import RealClock
 from mockube.controller_manager import __main__ as manager
-from mockube.exploration.explorer import Explorer, Options
+from mockube.exploration.exploration import Options
+from mockube.exploration.explorer import Explorer
 from mockube.exploration.findings import OperatorFinding
 from mockube.exploration.fork_runner import fork_runner
 from mockube.exploration.scenario import Scenario, read_scenario

@@ -19,7 +19,7 @@ from .parsing import CommandParser
 from .progress import ERASE, print_line
 
 if TYPE_CHECKING:
-    from mockube.exploration.explorer import Options, Progress, SuspicionProgress
+    from mockube.exploration.exploration import Options, Progress, SuspicionProgress
     from mockube.exploration.findings import OperatorFinding
     from mockube.exploration.run_outcome import RunOutcome
 
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(explore: Callable[[], int]) -> int:
-    from mockube.exploration.explorer import ScenarioFails  # noqa: PLC0415 - as below
+    from mockube.exploration.learning import ScenarioFails  # noqa: PLC0415 - as below
 
     try:
         with interrupted_by_sigterm():
@@ -188,7 +188,7 @@ def print_replay(outcome: "RunOutcome", finding: "OperatorFinding | None") -> in
 
 
 def _options(options: argparse.Namespace) -> "Options":
-    from mockube.exploration.explorer import Options  # noqa: PLC0415 - as above
+    from mockube.exploration.exploration import Options  # noqa: PLC0415 - as above
 
     return Options(
         seconds=options.budget,
@@ -202,7 +202,7 @@ def _options(options: argparse.Namespace) -> "Options":
 
 def print_progress(progress: "Progress") -> None:
     """Print what was learned and what may be a finding, and at a terminal how many runs have ended, in a line that the next one replaces."""
-    from mockube.exploration.explorer import LearningProgress, SuspicionProgress  # noqa: PLC0415 - as above
+    from mockube.exploration.exploration import LearningProgress, SuspicionProgress  # noqa: PLC0415 - as above
 
     if isinstance(progress, SuspicionProgress):
         _erase()

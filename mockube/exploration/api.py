@@ -13,7 +13,8 @@ from mockube.component_base.printable import printable
 from mockube.failure import Failure
 from mockube.objects.arguments import read_count, read_seconds
 
-from .explorer import Exploration, Explorer, Options, ShowFinding, ShowProgress
+from .exploration import Exploration, Options, ShowFinding, ShowProgress
+from .explorer import Explorer
 from .finding_files import FindingFolder, FindingPaths
 from .findings import ExplorationCall, OperatorFinding, read_finding, report
 from .fork_runner import fork_runner

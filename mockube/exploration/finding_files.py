@@ -14,7 +14,7 @@ from mockube.report.page import comparison_page
 from .findings import TYPE, ExplorationCall, OperatorFinding, report, write_finding
 
 if TYPE_CHECKING:
-    from .explorer import Exploration
+    from .exploration import Exploration
 
 INDEX: Final = "findings.json"
 INDEX_TYPE: Final = "Findings of mockube explore"

@@ -58,8 +58,8 @@ class RunPlaces:
         self._cores = cores()
         self._fewest, self._most = jobs or FEWEST * self._cores, jobs or MOST * self._cores
         self._clock = clock
-        self._taken = self._urgent = 0
-        """How many places are taken, and how many urgent runs wait for one."""
+        self._in_progress = self._urgent = 0
+        """How many runs have a place, and how many urgent ones wait for one."""
         self._changed = asyncio.Event()
         self.count = self._fewest
 
@@ -68,17 +68,17 @@ class RunPlaces:
         """Hold a place. An urgent run, of what may be a finding, gets one before the others."""
         self._urgent += is_urgent
         try:
-            while self._taken >= self.count or (self._urgent and not is_urgent):
+            while self._in_progress >= self.count or (self._urgent and not is_urgent):
                 self._changed.clear()
                 await self._changed.wait()
         finally:
             self._urgent -= is_urgent
             self._changed.set()
-        self._taken += 1
+        self._in_progress += 1
         try:
             yield
         finally:
-            self._taken -= 1
+            self._in_progress -= 1
             self._changed.set()
 
     async def adapt_to_machine(self, on_new_place: Callable[[], None]) -> None:

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from mockube.cli import explore
-from mockube.exploration.explorer import LearningProgress, PlanProgress, SuspicionProgress
+from mockube.exploration.exploration import LearningProgress, PlanProgress, SuspicionProgress
 from mockube.exploration.findings import OperatorFinding, read_finding
 from mockube.exploration.judgements import OperatorProblem
 from mockube.exploration.plans import RESTART, UNDISTURBED, Disturbance, plan_of

@@ -12,12 +12,15 @@ from mockube.client.kinds import CONFIG_MAPS
 from mockube.client.verbs import ObjectList
 from mockube.component_base.clock import SteppedClock
 from mockube.exploration import run_places
-from mockube.exploration.explorer import FIRST_LIMITS, MAX_REPAIRS, REPETITIONS, Explorer, Options
+from mockube.exploration.exploration import Options
+from mockube.exploration.explorer import Explorer
 from mockube.exploration.fork_runner import ForkRunner
+from mockube.exploration.judged_runs import FIRST_LIMITS, JudgedRuns
 from mockube.exploration.judgements import OperatorProblem
 from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
 from mockube.exploration.run_outcome import RunOutcome
 from mockube.exploration.run_places import FEWEST, Machine
+from mockube.exploration.suspicions import MAX_REPAIRS, REPETITIONS
 from mockube.exploration.trace import ArrangedObjects, Trace
 from mockube.failure import Failure
 from tests.support.event_loop import yield_to_loop
@@ -60,32 +63,39 @@ class FakeForkRunner:
         return outcome_of(plan, problem=self._problem)
 
 
-class ExplorerOfNames(Explorer):
-    """An explorer to which each plan shows the problems that a test has named; without a cluster."""
+class RunsOfNames(JudgedRuns):
+    """Runs without a cluster, in which each plan shows the problems that a test has named."""
 
-    def __init__(self, shown, patience=2.0, repairs_after=inf, **arguments):
-        super().__init__(FakeForkRunner(), Options(jobs=1, patience=patience), **arguments)
-        self._shown, self._repairs_after = shown, repairs_after
+    def __init__(self, shown, options, repairs_after):
+        super().__init__(FakeForkRunner(), options)
+        self.shown, self.repairs_after = shown, repairs_after
+        self.limits = replace(self.limits, patience=2.0)
 
-    async def _run(self, plan, goes_on=None):
-        outcome = self._waited(plan, self._limits.patience)
+    async def run(self, plan, goes_on=None):
+        outcome = self.waited(plan, self.limits.patience)
         seconds = 0.0 if goes_on is None else await goes_on(outcome)
         await yield_to_loop()  # the run is looked at before it ends
-        return replace(outcome, waited=min(self._repairs_after, seconds)) if seconds else outcome
+        return replace(outcome, waited=min(self.repairs_after, seconds)) if seconds else outcome
 
-    async def _run_again(self, plan, late=0.0):
-        return self._waited(plan, late or self._limits.patience)
+    async def run_again(self, plan, late=0.0):
+        return self.waited(plan, late or self.limits.patience)
 
-    def _waited(self, plan, seconds):
-        return outcome_of(plan, exits=self._shown(plan), waited=min(self._repairs_after, seconds))
+    def waited(self, plan, seconds):
+        return outcome_of(plan, exits=self.shown(plan), waited=min(self.repairs_after, seconds))
 
     def problems(self, outcome):
-        is_repaired = outcome.waited >= self._repairs_after
+        is_repaired = outcome.waited >= self.repairs_after
         return [
             OperatorProblem(type=key, text=key, key=(key,))
             for key in outcome.exits
             if not (is_repaired and key == "end")
         ]
+
+
+def explorer_of(shown, patience=2.0, repairs_after=inf, type_=RunsOfNames, **arguments):
+    options = Options(jobs=1, patience=patience)
+    runs = type_(shown, options, repairs_after)
+    return Explorer(runs.runner, options, runs=runs, **arguments), runs
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -112,7 +122,7 @@ async def test_port_in_use_is_reported_with_the_flags_that_avoid_it():
 async def test_both_problems_of_a_pair_are_reported_with_their_own_plans():
     texts = {CRASH.action: "a", RESTART.action: "b"}
     reported = []
-    explorer = ExplorerOfNames(
+    explorer, _ = explorer_of(
         lambda plan: [texts[each.action] for each in plan.disturbances], show_finding=reported.append
     )
     await explorer._try(PAIR)
@@ -125,7 +135,7 @@ async def test_both_problems_of_a_pair_are_reported_with_their_own_plans():
 
 async def test_problem_that_was_not_seen_again_is_reported_by_a_later_plan():
     shown = iter([["a"], [], [], [], ["a"], ["a"], ["a"], ["a"], ["a"]])
-    explorer = ExplorerOfNames(lambda _: next(shown))
+    explorer, _ = explorer_of(lambda _: next(shown))
     await explorer._try(plan_of([CRASH]))
     assert (explorer.result.findings, explorer.result.not_seen_again) == ([], 1)
     await explorer._try(plan_of([RESTART]))
@@ -134,7 +144,7 @@ async def test_problem_that_was_not_seen_again_is_reported_by_a_later_plan():
 
 @pytest.mark.parametrize("shows_again", [True, False])
 async def test_plan_that_shows_the_same_meanwhile_is_repeated_if_the_first_one_shows_it_no_more(shows_again):
-    explorer = ExplorerOfNames(lambda _: ["a"])
+    explorer, runs = explorer_of(lambda _: ["a"])
     repeated = []
 
     async def run_again(plan, **_):
@@ -144,7 +154,7 @@ async def test_plan_that_shows_the_same_meanwhile_is_repeated_if_the_first_one_s
         is_first = plan.disturbances[0].action == CRASH.action
         return outcome_of(plan, exits=["a"] if shows_again and not is_first else [])
 
-    explorer._run_again = run_again
+    runs.run_again = run_again
     await explorer._try(plan_of([CRASH]))
     assert repeated == [CRASH.action] * REPETITIONS + [RESTART.action] * REPETITIONS
     assert [each.plan.disturbances for each in explorer.result.findings] == [[RESTART]] * shows_again
@@ -161,10 +171,9 @@ async def test_plan_that_shows_the_same_meanwhile_is_repeated_if_the_first_one_s
 )
 async def test_problem_that_the_operator_repairs_later_is_left_out(repairs_after, shown, found):
     progress = []
-    explorer = ExplorerOfNames(
+    explorer, _ = explorer_of(
         lambda _: shown, patience=None, repairs_after=repairs_after, show_progress=progress.append
     )
-    explorer._limits = replace(explorer._limits, patience=2.0)
     await explorer._try(plan_of([CRASH]))
     assert [[problem.text for problem in each.problems] for each in explorer.result.findings] == found
     assert explorer.result.repaired_later == (0 if repairs_after == inf else 1)
@@ -173,35 +182,33 @@ async def test_problem_that_the_operator_repairs_later_is_left_out(repairs_after
 
 
 async def test_problem_that_the_operator_repairs_may_be_one_of_a_later_plan():
-    explorer = ExplorerOfNames(lambda _: ["end"], patience=None, repairs_after=30.0)
-    explorer._limits = replace(explorer._limits, patience=2.0)
+    explorer, runs = explorer_of(lambda _: ["end"], patience=None, repairs_after=30.0)
     await explorer._try(plan_of([CRASH]))
-    explorer._repairs_after = inf
+    runs.repairs_after = inf
     await explorer._try(plan_of([RESTART]))
     assert [each.plan.disturbances for each in explorer.result.findings] == [[RESTART]]
 
 
 async def test_problem_that_the_operator_always_repairs_is_looked_at_a_few_times():
-    explorer = ExplorerOfNames(lambda _: ["end"], patience=None, repairs_after=30.0)
-    explorer._limits = replace(explorer._limits, patience=2.0)
+    explorer, _ = explorer_of(lambda _: ["end"], patience=None, repairs_after=30.0)
     for _ in range(MAX_REPAIRS + 2):
         await explorer._try(plan_of([CRASH]))
     assert explorer.result.repaired_later == MAX_REPAIRS
 
 
-class ExplorerOfEndlessRuns(ExplorerOfNames):
-    """An explorer in which a run that gives the operator time to repair goes on until it is cancelled."""
+class EndlessRuns(RunsOfNames):
+    """A run that gives the operator time to repair goes on until it is cancelled."""
 
-    async def _run(self, plan, goes_on=None):
-        outcome = self._waited(plan, self._limits.patience)
+    async def run(self, plan, goes_on=None):
+        outcome = self.waited(plan, self.limits.patience)
         if goes_on is not None and await goes_on(outcome):
             await asyncio.Event().wait()
         return outcome
 
-    async def _run_again(self, plan, late=0.0):
+    async def run_again(self, plan, late=0.0):
         if late:
             await asyncio.Event().wait()
-        return await super()._run_again(plan)
+        return await super().run_again(plan)
 
 
 @pytest.mark.parametrize(
@@ -213,10 +220,26 @@ class ExplorerOfEndlessRuns(ExplorerOfNames):
 )
 async def test_longer_run_ends_if_the_repetitions_leave_nothing_to_repair(shown, shown_again, found):
     remaining = chain([shown], repeat(shown_again))
-    explorer = ExplorerOfEndlessRuns(lambda _: next(remaining), patience=None)
+    explorer, _ = explorer_of(lambda _: next(remaining), patience=None, type_=EndlessRuns)
     await asyncio.wait_for(explorer._try(plan_of([CRASH])), 5)
     assert [[problem.text for problem in each.problems] for each in explorer.result.findings] == found
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+class RunsThatAreNeverQuiet(RunsOfNames):
+    """A run that gives the operator time to repair is not quiet any more, so that its end is not looked at."""
+
+    async def run(self, plan, goes_on=None):
+        outcome = self.waited(plan, self.limits.patience)
+        is_longer = goes_on is not None and await goes_on(outcome)
+        await yield_to_loop()
+        return replace(outcome, is_quiet=False, exits=[]) if is_longer else outcome
+
+
+async def test_problem_stays_if_the_longer_run_is_never_quiet():
+    explorer, _ = explorer_of(lambda _: ["end"], patience=None, type_=RunsThatAreNeverQuiet)
+    await explorer._try(plan_of([CRASH]))
+    assert [each.problems[0].text for each in explorer.result.findings] == ["end"]
 
 
 class RunnerOfLateRepairs(FakeForkRunner):
@@ -237,14 +260,15 @@ class RunnerOfLateRepairs(FakeForkRunner):
 
 
 async def test_run_that_shows_a_problem_goes_on_beside_its_repetitions():
-    explorer = Explorer(RunnerOfLateRepairs(), Options(jobs=2))
-    explorer._references[""] = SimpleNamespace(problems=(), trace=outcome_of(UNDISTURBED).trace)
-    explorer.problems = lambda _: [OperatorProblem(type="end", text="a", key=("a",))]
+    runner = RunnerOfLateRepairs()
+    explorer = Explorer(runner, Options(jobs=2))
+    explorer._runs.references[""] = SimpleNamespace(problems=(), trace=outcome_of(UNDISTURBED).trace)
+    explorer._runs.problems = lambda _: [OperatorProblem(type="end", text="a", key=("a",))]
     await explorer._try(plan_of([CRASH]))
     again = ["begins", "ends"] * REPETITIONS
-    assert sorted(explorer._runner.notes) == sorted(["begins", "goes on", *again, "ends"])
-    assert explorer._runner.notes[-1] == "ends"
-    assert explorer._runner.notes.index("goes on") < explorer._runner.notes.index("ends")
+    assert sorted(runner.notes) == sorted(["begins", "goes on", *again, "ends"])
+    assert runner.notes[-1] == "ends"
+    assert runner.notes.index("goes on") < runner.notes.index("ends")
     assert len(explorer.result.findings) == 1
 
 
@@ -268,14 +292,14 @@ async def test_more_plans_run_while_the_processors_are_idle(monkeypatch):
     idle_seconds = count()
     monkeypatch.setattr(Machine, "read", lambda: Machine(next(idle_seconds), 0.9))
     explorer = Explorer(CrowdedForkRunner(), Options(plans=20))
-    explorer._references[""] = None
+    explorer._runs.references[""] = None
     await asyncio.wait_for(explorer._run_all(repeat(UNDISTURBED)), 5)
     assert explorer.result.runs == 20
 
 
 async def test_run_with_a_problem_is_counted_as_not_judged():
     explorer = Explorer(FakeForkRunner(problem="requests cannot be followed"), Options(jobs=1))
-    explorer._references[""] = None
+    explorer._runs.references[""] = None
     await explorer._try(UNDISTURBED)
     assert explorer.result.not_judged == {"requests cannot be followed": 1}
     assert explorer.result.not_applied == 0
@@ -361,7 +385,7 @@ async def test_finding_that_cannot_be_written_ends_the_exploration_with_its_erro
     def write(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    explorer = ExplorerOfNames(lambda _: ["a"], show_finding=write)
+    explorer, _ = explorer_of(lambda _: ["a"], show_finding=write)
     with pytest.raises(OSError, match="No space left on device"):
         await explorer._run_all(iter([plan_of([CRASH])]))
 
@@ -370,5 +394,5 @@ async def test_finding_that_cannot_be_written_ends_the_exploration_with_its_erro
 def test_disturbed_run_may_take_longer_than_an_undisturbed_one(seconds, most):
     outcome = outcome_of(UNDISTURBED)
     outcome.trace.last_activity = seconds
-    limits = Explorer(FakeForkRunner(), Options())._learn_limits([outcome])
+    limits = Explorer(FakeForkRunner(), Options())._learner._learn_limits([outcome])
     assert limits.max_seconds == most

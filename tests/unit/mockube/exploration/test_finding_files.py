@@ -5,7 +5,7 @@ import orjson
 import pytest
 from msgspec.structs import replace
 
-from mockube.exploration.explorer import Exploration
+from mockube.exploration.exploration import Exploration
 from mockube.exploration.finding_files import FindingFolder, remove_findings
 from mockube.exploration.findings import ExplorationCall, OperatorFinding, read_finding
 from mockube.exploration.judgements import OperatorProblem

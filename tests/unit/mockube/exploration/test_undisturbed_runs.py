@@ -2,7 +2,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from mockube.exploration.explorer import Explorer, LearningProgress, Options, ScenarioFails
+from mockube.exploration.exploration import LearningProgress, Options
+from mockube.exploration.explorer import Explorer
+from mockube.exploration.judged_runs import JudgedRuns
+from mockube.exploration.learning import ScenarioFails
 from mockube.exploration.plans import DELETE, Disturbance, Plan, plan_of
 from mockube.exploration.run_outcome import RunOutcome
 from mockube.exploration.scenario import read_scenario
@@ -40,9 +43,9 @@ class FakeForkRunner:
         return RunOutcome(plan=plan, trace=trace, **(self._of_deletion if plan.ending else {}))
 
 
-def explorer(tmp_path, objects, *, without=(), **of_deletion):
+def explorer(tmp_path, objects, *, without=(), show_progress=lambda _: None, **of_deletion):
     scenario = read_scenario({"act": [{"apply": SITE}], "without": [*without]}, tmp_path)
-    return Explorer(FakeForkRunner(scenario, objects, **of_deletion), Options())
+    return Explorer(FakeForkRunner(scenario, objects, **of_deletion), Options(), show_progress)
 
 
 async def test_resource_that_an_undisturbed_deletion_does_not_end_is_reported(tmp_path):
@@ -69,14 +72,15 @@ async def test_deletion_that_ends_is_no_finding(tmp_path):
     learned = await exploring.learn()
     assert exploring.result.findings == []
     assert (learned.subject, [*learned.without]) == ("Site.example.com/blog", [])
-    assert {ending: each.ending for ending, each in exploring._references.items()} == {"": "", DELETE: DELETE}
+    assert {ending: each.ending for ending, each in exploring._runs.references.items()} == {
+        "": "",
+        DELETE: DELETE,
+    }
 
 
 async def test_undisturbed_runs_are_counted_while_they_end(tmp_path):
-    exploring = explorer(tmp_path, {""})
     shown = []
-    exploring._show_progress = shown.append
-    await exploring.learn()
+    await explorer(tmp_path, {""}, show_progress=shown.append).learn()
     assert shown == [LearningProgress(done=number, total=5) for number in range(1, 6)]
 
 
@@ -115,9 +119,9 @@ class RunnerOfOwnObjects(FakeForkRunner):
 
 async def test_run_without_steps_shows_what_an_operator_makes_for_itself(tmp_path):
     scenario = read_scenario({"act": [{"apply": SITE}]}, tmp_path)
-    exploring = Explorer(RunnerOfOwnObjects(scenario, {""}), Options())
-    await exploring.learn()
-    outcome = await exploring._run(plan_of([Disturbance(action="delete the resource", step=0)]))
-    assert [each.text for each in exploring.problems(outcome)] == [
+    runs = JudgedRuns(RunnerOfOwnObjects(scenario, {""}), Options())
+    await Explorer(runs.runner, Options(), runs=runs).learn()
+    outcome = await runs.run(plan_of([Disturbance(action="delete the resource", step=0)]))
+    assert [each.text for each in runs.problems(outcome)] == [
         "ConfigMap page stays when its resource is deleted"
     ]

@@ -1,0 +1,88 @@
+"""Runs of plans in places, as many as there may be at a time, and what is wrong with each, compared with the undisturbed ones."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Final
+
+from msgspec.structs import replace
+
+from .exploration import Options
+from .fork_runner import ForkRunner
+from .judgements import OperatorProblem, UndisturbedRuns, end_differences, find_problems
+from .plans import Plan
+from .run_outcome import GoesOn, RunLimits, RunOutcome
+from .run_places import WAITING, RunPlaces, cores
+from .trace import Trace
+
+FIRST_LIMITS: Final = RunLimits(settle=1.5, patience=0.0, max_seconds=60.0)
+"""Those of the undisturbed runs, from which the others are learned."""
+SLOWER: Final = 2
+"""How much longer a run may take in which a plan is repeated: other runs may have made the first one late."""
+
+
+class JudgedRuns:
+    def __init__(self, runner: ForkRunner, options: Options) -> None:
+        self.runner, self._options = runner, options
+        clock = runner.setting.clock
+        self.places = RunPlaces(options.jobs, clock)
+        self._waiting_places = (
+            self.places if options.jobs == 1 else RunPlaces(options.jobs or WAITING * cores(), clock)
+        )
+        """Those of runs that wait until the operator tries again, which take no processor time."""
+        self.references: dict[str, UndisturbedRuns] = {}
+        """By ending. They and the limits are learned from undisturbed runs."""
+        self.limits = FIRST_LIMITS
+
+    async def run(self, plan: Plan, goes_on: GoesOn | None = None) -> RunOutcome:
+        """Run a plan, as one of the plans if it may go on, or before them to see whether it shows what another one has shown."""
+        return await self._run_judged(self.places, plan, self.limits, goes_on)
+
+    async def run_again(self, plan: Plan, late: float = 0.0) -> RunOutcome:
+        """Run a plan more slowly to confirm what it shows, and so many seconds more for an operator that tries again late."""
+        limits, is_given = self.limits, self._options.patience is not None
+        slower = replace(
+            limits,
+            # A longer run says what the operator repairs, unless the user has said how long to wait.
+            patience=late or limits.patience * (SLOWER if is_given else 1),
+            pause=max(limits.pause * SLOWER, late),
+            max_seconds=limits.max_seconds * SLOWER + late,
+            is_recorded=self._options.has_reports,
+        )
+        return await self._run_judged(self._waiting_places if late else self.places, plan, slower)
+
+    async def _run_judged(
+        self, places: RunPlaces, plan: Plan, limits: RunLimits, goes_on: GoesOn | None = None
+    ) -> RunOutcome:
+        reference = self.references[plan.ending]
+        return await self.run_in(
+            places, plan, limits, lambda trace: not end_differences(trace, reference), goes_on
+        )
+
+    async def run_in(
+        self,
+        places: RunPlaces,
+        plan: Plan,
+        limits: RunLimits,
+        is_as_expected: Callable[[Trace], bool],
+        goes_on: GoesOn | None = None,
+    ) -> RunOutcome:
+        """Run a plan when fewer runs are in progress than may be."""
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(places.place(is_urgent=goes_on is None))
+
+            async def goes_on_elsewhere(outcome: RunOutcome) -> float:
+                """Leave the place if the run goes on: it mostly waits then."""
+                seconds = 0.0 if goes_on is None else await goes_on(outcome)
+                if seconds and self._waiting_places is not places:
+                    await stack.aclose()
+                    await stack.enter_async_context(self._waiting_places.place())
+                return seconds
+
+            return await self.runner.run(plan, limits, is_as_expected, goes_on_elsewhere)
+
+    def problems(self, outcome: RunOutcome) -> Sequence[OperatorProblem]:
+        if outcome.problem:
+            return ()
+        return find_problems(
+            outcome, self.references[outcome.plan.ending], self.runner.setting.scenario.invariants
+        )
