@@ -112,6 +112,8 @@ def seconds(text: str) -> float:
         span = parse_duration(text)
     except DurationError as error:
         hint = ": the largest unit is h, so that 30 days are 720h" if text.endswith("d") else ""
+        if text.isdecimal():
+            hint = f": use {text}s for seconds"
         raise ArgumentTypeError(f"{error}{hint}") from error
     if span < 0:
         raise ArgumentTypeError(f"{text} is negative: use 0s or more")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mockube.component_base.flags import non_negative_int, positive_int, seconds
 from mockube.component_base.printable import printable
-from mockube.failure import UsageError
+from mockube.failure import Failure, UsageError
 
 from .interruption import interrupted_by_sigterm
 from .output import Code
@@ -28,7 +28,7 @@ FOLDER = "findings"
 
 def add_flags(parser: CommandParser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...] SCENARIO -- CMD [ARG ...]"
-    parser.epilog = "The exit code is 1 if something was found, or if a plan to replay did not take place. docs/guides/explore.md describes scenarios and findings."
+    parser.epilog = "The exit code is 1 if something was found, or if a plan to replay did not take place, and 2 if there was no exploration. docs/guides/explore.md describes scenarios and findings."
     parser.add_argument(
         "--budget", type=seconds, metavar="TIME", help="begin no plan after this time, such as 60s or 10m"
     )
@@ -93,7 +93,12 @@ def _run(explore: Callable[[], int]) -> int:
     except ScenarioFails as failure:
         for line in str(failure).splitlines():
             print_line(line)
-        return Code.ERROR
+        return Code.USAGE
+    except UsageError:
+        raise
+    except Failure as failure:
+        print_line(printable(str(failure)))
+        return Code.USAGE
 
 
 def _check_file(path: Path) -> None:
@@ -135,12 +140,16 @@ def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str])
     read = read_scenario_file(Path(scenario))
     call = ExplorationCall(scenario=Path(scenario), command=command, seed=options.seed)
     folder = FindingFolder(options.output, call, options.tests)
+
+    def add(finding: "OperatorFinding") -> None:
+        folder.add(finding)
+        _erase()
+        print_line(f"{folder.paths[-1].finding}: {printable(finding.problems[0].text)}")
+
     with closing(CommandStarter(command)) as starter:
         print_line("the scenario runs undisturbed first, each time until the operator is quiet")
         try:
-            exploration = asyncio.run(
-                run_exploration(read, starter, _options(options), print_progress, folder.add)
-            )
+            exploration = asyncio.run(run_exploration(read, starter, _options(options), print_progress, add))
         except BaseException:
             if folder.paths:
                 paths = ", ".join(str(each.finding) for each in folder.paths)

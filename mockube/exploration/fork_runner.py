@@ -2,8 +2,9 @@
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -68,7 +69,8 @@ async def fork_runner(scenario: Scenario, starter: Starter, clock: Clock) -> Asy
             # Without the certificate: a token is enough, and a context with a certificate takes longer to make.
             access = dataclasses.replace(kubeconfig.read(cluster.kubeconfig), certificate=b"", key=b"")
             setting = await _arrange(scenario, starter, clock, access, folder)
-            root = await asyncio.to_thread(cluster.fork)  # it has one thread, so that its forks are safe
+            with _only_errors():
+                root = await asyncio.to_thread(cluster.fork)  # it has one thread, so that its forks are safe
             async with open_client(dataclasses.replace(access, server=root.url), clock) as client:
                 resources = await _listed_resources(setting.names)
                 revision = await newest_revision(client)
@@ -77,6 +79,18 @@ async def fork_runner(scenario: Scenario, starter: Starter, clock: Clock) -> Asy
             yield ForkRunner(setting, root, resources, arranged)
         finally:
             await asyncio.to_thread(cluster.stop)
+
+
+@contextmanager
+def _only_errors() -> Iterator[None]:
+    """Let a fork that is made now log only errors of its own: what its controllers warn of looks as if the operator had printed it."""
+    logger = logging.getLogger("mockube")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 async def _arrange(

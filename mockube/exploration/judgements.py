@@ -1,5 +1,6 @@
 """What is wrong with a run: its end, compared with that of an undisturbed one, and the way to it."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -44,6 +45,7 @@ STAYS: Final = "stays"
 REPAIRABLE: Final = frozenset({"end", "step", "expectation", STAYS})
 """The types of problems that are gone when an operator tries again later."""
 _FORBIDDEN: Final = 403
+_NUMBERS: Final = re.compile("[0-9]+")
 _ZERO_VALUES: Final[Sequence[Any]] = ({}, [], "", 0, False)
 
 
@@ -145,13 +147,22 @@ def _at_end(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[Operato
             type="never quiet", text=f"it never becomes quiet{most}", key=("never quiet", verb, resource)
         )
         return
-    for difference in end_differences(outcome.trace, reference):
+    made = _roles_made(outcome.trace, reference) | _roles_made(reference.trace, reference)
+    found = end_differences(outcome.trace, reference)
+    # What the operator has made is the cause of what controllers make for it.
+    for difference in sorted(found, key=lambda each: each.role not in made):
         yield OperatorProblem(
             type="end",
             text=str(difference),
             key=("end", *difference.key),
             shown_by=_changes_of(outcome.trace, difference.role),
         )
+
+
+def _roles_made(trace: Trace, reference: UndisturbedRuns) -> frozenset[Role]:
+    """Return the roles of what the operator has made in a run."""
+    objects = trace.objects_made_by(reference.user)
+    return frozenset(end_state(objects, reference.varying).labels.values())
 
 
 def _what_stays(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[OperatorProblem]:
@@ -182,6 +193,9 @@ def _ends_by_itself(tree: ReadOnlyTree) -> bool:
 
 
 def _of_operator(outcome: RunOutcome) -> Iterator[OperatorProblem]:
+    for crash in outcome.crashes:
+        key = ("crash", _NUMBERS.sub("*", crash))
+        yield OperatorProblem(type="exits", text=f"it crashes: {crash}", key=key)
     if len(outcome.exits) >= MAX_EXITS:
         yield OperatorProblem(
             type="exits", text=f"it exits again and again: {outcome.exits[-1]}", key=("exits",)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
+from mockube.component_base.suggestions import did_you_mean
 from mockube.component_base.supervision import run_until
 from mockube.failure import Failure
 from mockube.operators.end_state import Identity, end_state, label_of, learn_varying
@@ -26,6 +27,7 @@ from .plans import WITHOUT_STEPS, Learned, Plan, count_writes, rank_writes
 from .received_events import learn_events
 from .run_outcome import RunLimits, RunOutcome
 from .run_recording import runs_by_name
+from .scenario import InvalidScenario
 from .trace import Trace
 from .webhooks import has_webhook
 
@@ -199,14 +201,13 @@ class Learner:
         gap = max((gap for trace in traces for gap in trace.gaps[1:]), default=0.0)
         settle = _within(3 * gap + 0.1, _SETTLE)
         max_seconds = max(trace.last_activity - trace.began for trace in traces)
-        patience = self._options.patience
-        if patience is None:
-            patience = _within(8 * settle, _PATIENCE)
+        given = self._options.patience or 0.0
+        patience = _within(8 * settle, _PATIENCE) if self._options.patience is None else given
         return RunLimits(
             settle=settle,
             patience=patience,
             pause=max(_PAUSES * gap, patience),
-            max_seconds=max(_within(10 * max_seconds + 5 * settle, _LONGEST), 2 * max_seconds),
+            max_seconds=max(_within(10 * max_seconds + 5 * settle, _LONGEST), 2 * max_seconds) + given,
         )
 
     def _learned(self, first: RunOutcome, second: RunOutcome) -> Learned:
@@ -236,8 +237,10 @@ class Learner:
         subject = self._scenario.subject
         identity = subject.find({*first.trace.touched, *first.trace.objects}) if subject is not None else None
         if subject is not None and identity is None:
-            self._result.notes.append(
-                f"there is no {subject} in an undisturbed run, so that it is not disturbed"
+            kind, _, name = subject.target.partition("/")
+            others = (each[2] for each in first.trace.touched if each[0] == kind)
+            raise InvalidScenario(
+                f"subject: there is no {subject} in an undisturbed run{did_you_mean(name, others)}"
             )
         kind, namespace, name = identity or ("", "", "")
         return Learned(

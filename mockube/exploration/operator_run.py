@@ -17,6 +17,7 @@ from mockube.control_objects import CLOCK, CLOCKS, FAULTS, object_of
 from mockube.failure import Failure
 from mockube.objects.errors import KindNotServed
 from mockube.objects.requests import ObjectRequests
+from mockube.operators.crashes import crash_of
 from mockube.operators.process import RunningOperator, is_working
 from mockube.operators.writes import LEASES
 
@@ -252,6 +253,8 @@ class OperatorRun:
         line = operator.log.last_line()
         text = f"the operator exits with code {operator.code}{f': {line}' if line else ''}"
         self.outcome.exits.append(text)
+        if crash := crash_of(operator.code, operator.log.text()):
+            self.outcome.crashes.append(crash)
         async with self.replacing:
             await self.replace_operator(grace=0, text=text)
             await self.pause(_EXIT_DELAY * 2 ** len(self.outcome.exits))

@@ -12,7 +12,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.component_base.supervision import run_until, start, timeout
 from mockube.objects.conditions import read_condition
-from mockube.objects.errors import KindNotServed, WaitFailed
+from mockube.objects.errors import InvalidValue, KindNotServed, WaitFailed
 from mockube.operators.account import write_kubeconfig
 from mockube.operators.end_state import kind_of
 
@@ -101,8 +101,6 @@ class PlanRun(OperatorRun):
                 if self.is_subject_deleted:
                     self.trace.note(f"it is not possible any more: {error}")
                     continue
-                if not self.plan.disturbances:
-                    raise
                 return str(error)
         return ""
 
@@ -122,7 +120,8 @@ class PlanRun(OperatorRun):
             await self._is_met(expectation, self.limits.settle)
             return True
         if self.plan.disturbances:  # how long such a run may take is learned from the undisturbed ones
-            seconds = min(seconds, max(self.deadline - self.clock.monotonic(), 0.1))
+            remaining = max(self.deadline - self.clock.monotonic(), 0.1)
+            seconds = min(max(seconds, self.limits.patience), remaining)
         if self.later_releases:
             await run_until(self._nothing_happens(), self._is_met(expectation, seconds))
             return True
@@ -168,7 +167,7 @@ class PlanRun(OperatorRun):
     async def _is_met(self, expectation: Expectation, seconds: float) -> bool:
         try:
             await wait_for(self.requests, expectation, seconds)
-        except (WaitFailed, KindNotServed) as error:
+        except (WaitFailed, KindNotServed, InvalidValue) as error:
             self.outcome.detail = str(error)
             return False
         return True

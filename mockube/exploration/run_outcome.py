@@ -59,6 +59,8 @@ class RunOutcome(Struct, kw_only=True):
     failed_expectations: list[str] = field(default_factory=list)
     exits: list[str] = field(default_factory=list)
     """The messages of the exits that nothing caused."""
+    crashes: list[str] = field(default_factory=list)
+    """What was printed at those that were crashes."""
     log: str = ""
     is_applied: bool = True
     """Whether all disturbances took place."""

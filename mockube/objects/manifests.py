@@ -103,7 +103,7 @@ def _path(value: "str | os.PathLike[str]") -> Path:
         raise InvalidValue(f'"{str(value)[:80]}" is not a path: {error.strerror}') from error
     if not exists:
         place = "" if path.is_absolute() else f" in {Path.cwd()}"
-        hint = 'a text contains a line break, "{" or ": "'
+        hint = 'a manifest that is no file has a line break, "{" or ": "'
         if str(value).count("/") == 1 and not path.suffix:
             hint = f'a method takes "{value}" alone as the kind and the name of an object, but not in a list'
         raise NoSuchFile(f'there is no file or folder "{value}"{place}; {hint}')

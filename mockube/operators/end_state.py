@@ -17,7 +17,12 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.secrets import MASK
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM, PREFIXES_OF_CONTENTS
+from mockube.apimachinery.wellknown import (
+    ANNOTATION_REVISION,
+    ANNOTATION_REVISION_HISTORY,
+    NAMESPACE_SYSTEM,
+    PREFIXES_OF_CONTENTS,
+)
 from mockube.apiserver.admission.service_account import VOLUME_PREFIX
 from mockube.history.field_values import ABSENT, FieldChange, changes_of, is_below, only_fields
 
@@ -27,13 +32,22 @@ Role = tuple[str, str, str]
 """An Identity whose name has a star in place of what is random."""
 
 NOISE: Final = frozenset(
-    {"Event", "Event.events.k8s.io", "Lease.coordination.k8s.io", "Node", "CSINode.storage.k8s.io"}
+    {
+        *("Event", "Event.events.k8s.io", "Lease.coordination.k8s.io", "Node", "CSINode.storage.k8s.io"),
+        "IPAddress.networking.k8s.io",
+    }
 )
-"""Kinds whose objects change without an operator. They are not compared."""
+"""Kinds whose objects change without an operator, or with the Service that has the address. They are not compared."""
 _PLACE_OF_CONTENTS: Final = ("Secret", NAMESPACE_SYSTEM)
 _CONTENTS_OF_VOLUMES: Final = tuple(f"{prefix}-" for prefix in PREFIXES_OF_CONTENTS.values())
 _METADATA: Final = frozenset(
-    {"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"}
+    {
+        *("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"),
+        *(
+            ANNOTATION_REVISION,
+            ANNOTATION_REVISION_HISTORY,
+        ),  # how often a Deployment was changed and changed back
+    }
 )
 _PLACES: Final = frozenset(
     {
@@ -307,7 +321,6 @@ def _prefix_of_volume(tree: ReadOnlyTree) -> str | None:
 
 
 _PREFIXES_OF_KINDS: Final[Mapping[str, Callable[[ReadOnlyTree], str | None]]] = {
-    "IPAddress.networking.k8s.io": lambda _: "",
     "Job.batch": _prefix_of_job,
     "PersistentVolume": _prefix_of_volume,
     "VolumeAttachment.storage.k8s.io": lambda _: "csi-",
@@ -344,6 +357,8 @@ def _cleaned_part(
 ) -> Any:
     if name == "metadata":
         fields = {field: value for field, value in part.items() if field not in _METADATA}
+        if annotations := fields.get("annotations"):
+            fields["annotations"] = {key: text for key, text in annotations.items() if key not in _METADATA}
         return _clean(fields, texts, _NO_NAMES)
     if name == "status":
         return _clean(_with_ages(part, generation), texts, _OMITTED_OF_STATUS)
@@ -353,16 +368,30 @@ def _cleaned_part(
 def _clean(value: Any, texts: Mapping[str, str], omitted: AbstractSet[str]) -> Any:
     if isinstance(value, Mapping):
         is_reference = "kind" in value and "name" in value
-        return {
-            name: _clean(member, texts, omitted)
+        members = [
+            (_clean_text(name, texts), _clean(member, texts, omitted))
             for name, member in value.items()
             if not (name == "resourceVersion" if is_reference else name in omitted)
-        }
+        ]
+        cleaned = dict(members)
+        return cleaned if len(cleaned) == len(members) else _with_all(members)
     if isinstance(value, list):
         return [_clean(member, texts, omitted) for member in value]
     if isinstance(value, str):
-        return _replaced(_TIME.sub("(time)", value), texts)
+        return _clean_text(value, texts)
     return value
+
+
+def _with_all(members: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
+    """Return a map in which members that have the same label, as names with uids, are a list."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    for label, member in members:
+        found[label].append(member)
+    return {label: each[0] if len(each) == 1 else sorted(each, key=_encoded) for label, each in found.items()}
+
+
+def _clean_text(text: str, texts: Mapping[str, str]) -> str:
+    return _replaced(_TIME.sub("(time)", text), texts)
 
 
 def _with_ages(value: Any, generation: Any) -> Any:
@@ -401,5 +430,5 @@ def _without_common(
     return missing, rest
 
 
-def _encoded(tree: ReadOnlyTree) -> bytes:
-    return orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)
+def _encoded(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

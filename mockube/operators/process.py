@@ -4,6 +4,7 @@ The kernel kills the command when the thread that started it ends, so the thread
 """
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -58,6 +59,12 @@ class OperatorEnd(Struct, frozen=True, kw_only=True):
     """It did not end by SIGTERM within the grace period, and was killed."""
 
 
+_INDENTS: Final = ("\t", "  ")
+_HEADING: Final = re.compile(r"Usage|(?:created by )?[^\s:(]+(?:\(|$| in goroutine)")
+"""What is before an indented line of a usage message, or the function before its place in a stack."""
+_STACK: Final = re.compile(r"goroutine [0-9]+ \[|exit status [0-9]+$")
+
+
 class OperatorLog:
     """The output of an operator: its first and its last bytes."""
 
@@ -90,7 +97,12 @@ class OperatorLog:
             return (bytes(self._head) + gap + tail).decode(errors="replace")
 
     def last_line(self) -> str:
-        lines = self.text().strip().splitlines()
+        """Return the last line that says something: no frame of a stack of Go, and no flag of a usage message."""
+        lines = [line for line in self.text().splitlines() if line.strip()]
+        for line, following in zip(reversed(lines), ["", *reversed(lines)], strict=False):
+            is_heading = following.startswith(_INDENTS) and _HEADING.match(line)
+            if not is_heading and not line.startswith(_INDENTS) and not _STACK.match(line):
+                return line.strip()
         return lines[-1].strip() if lines else ""
 
 

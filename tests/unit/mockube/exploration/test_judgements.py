@@ -331,6 +331,13 @@ def test_refusal_for_another_reason_than_rights(message):
     assert problems([request(code=403, message=message)]) == []
 
 
+def test_crashes_that_differ_by_numbers_are_one_problem():
+    crashes = [f"panic: runtime error: index out of range [{number}] with length 2" for number in (3, 4)]
+    assert problems([], crashes=crashes) == [
+        ("exits", "it crashes: panic: runtime error: index out of range [4] with length 2")
+    ]
+
+
 def test_exits_again_and_again():
     assert problems([], exits=["the operator exits with code 1"] * 4) == []
     assert problems([], exits=["the operator exits with code 1"] * 5) == [

@@ -8,7 +8,7 @@ from mockube.exploration.judged_runs import JudgedRuns
 from mockube.exploration.learning import ScenarioFails
 from mockube.exploration.plans import DELETE, Disturbance, Plan, plan_of
 from mockube.exploration.run_outcome import RunOutcome
-from mockube.exploration.scenario import read_scenario
+from mockube.exploration.scenario import InvalidScenario, read_scenario
 from mockube.exploration.trace import Trace
 from mockube.failure import Failure, UsageError
 from tests.support.instant_clock import InstantClock
@@ -84,10 +84,9 @@ async def test_undisturbed_runs_are_counted_while_they_end(tmp_path):
     assert shown == [LearningProgress(done=number, total=5) for number in range(1, 6)]
 
 
-async def test_subject_that_no_run_has_is_a_note(tmp_path):
-    exploring = explorer(tmp_path, {})
-    assert (await exploring.learn()).subject == ""
-    assert "there is no Site.example.com/blog in an undisturbed run" in exploring.result.notes[-1]
+async def test_subject_that_no_run_has_is_refused(tmp_path):
+    with pytest.raises(InvalidScenario, match="subject: there is no Site"):
+        await explorer(tmp_path, {}).learn()
 
 
 async def test_plan_whose_deletion_the_scenario_leaves_out_is_refused(tmp_path):

@@ -50,6 +50,35 @@ def test_cluster_of_this_process_is_hidden(monkeypatch):
     assert operator.log.text() == "None\n"
 
 
+STACK = """
+main.main
+\t/src/main.go:12
+created by sigs.k8s.io/controller-runtime/pkg/manager.(*runnableGroup).reconcile in goroutine 7
+\t/src/manager.go:290 +0x1d
+runtime.main
+\t/usr/local/go/src/runtime/proc.go:290
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", ""),
+        ("starting\nno flag was given\n\n", "no flag was given"),
+        (f"starting\nERROR\tproblem running manager\t{{}}{STACK}", "ERROR\tproblem running manager\t{}"),
+        (f"panic: no port\n\ngoroutine 1 [running]:{STACK}exit status 2\n", "panic: no port"),
+        ("flag provided but not defined: -nope\nUsage of ./manager:\n  -port string\n    \tthe port\n", "flag provided but not defined: -nope"),
+        ("Error: no cluster\n  cause: EOF\n", "Error: no cluster"),
+        ("Traceback:\n  File x\nValueError: y\n", "ValueError: y"),
+        ("  indented\n", "indented"),
+    ],
+)  # fmt: skip
+def test_last_line_is_no_stack_and_no_usage(text, line):
+    log = OperatorLog()
+    log.write(text.encode())
+    assert log.last_line() == line
+
+
 LISTENING = (
     "import socket, sys",
     f"socket.create_server(('127.0.0.1', {FIXED_PORT}))",
