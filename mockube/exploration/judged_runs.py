@@ -46,6 +46,7 @@ class JudgedRuns:
             patience=late or limits.patience * (SLOWER if is_given else 1),
             pause=max(limits.pause * SLOWER, late),
             max_seconds=limits.max_seconds * SLOWER + late,
+            is_late=bool(late),
             is_recorded=self._options.has_reports,
         )
         return await self._run_judged(self._waiting_places if late else self.places, plan, slower)

@@ -17,6 +17,7 @@ from mockube.control_objects import CLOCK, CLOCKS, FAULTS, object_of
 from mockube.failure import Failure
 from mockube.objects.errors import KindNotServed
 from mockube.objects.requests import ObjectRequests
+from mockube.operators.announced_retries import announced_seconds
 from mockube.operators.crashes import crash_of
 from mockube.operators.process import RunningOperator, is_working
 from mockube.operators.writes import LEASES
@@ -37,6 +38,9 @@ MAX_EXITS: Final = 5
 _HIDDEN_SHARE: Final = 10
 _HIDDEN_SECONDS: Final = 2.0
 """How long something is held back at most while a run does not become quiet: in seconds, and as a multiple of the time after which it is."""
+_MOST_ANNOUNCED: Final = 120.0
+_TRY_SECONDS: Final = 10.0
+"""How long the next try of an operator may take."""
 _EXIT_DELAY: Final = 0.05
 _WORK_FACTOR: Final = 5
 """How much longer an operator that works may write nothing until a run is quiet."""
@@ -129,6 +133,12 @@ class OperatorRun:
         while self.releases:
             await self.releases.pop(0)()
             self.trace.touch()
+
+    def until_next_try(self, seconds: float) -> float:
+        """Return a longer time than these seconds if the operator has printed that it tries again only then."""
+        logs = (self.outcome.log, *(operator.log.text() for operator in self.operators))
+        announced = max(map(announced_seconds, logs))
+        return max(seconds, announced + _TRY_SECONDS) if 0 < announced <= _MOST_ANNOUNCED else seconds
 
     async def quiet(self) -> None:
         """Wait until nothing has been written for a while, and nothing is to come."""

@@ -115,6 +115,16 @@ class PlanRun(OperatorRun):
                 yield replace(operation, objects=[tree])
 
     async def _wait(self, expectation: Expectation, seconds: float) -> bool:
+        """Wait for an expectation; longer if the operator tries again later, and the run is one that waits for that."""
+        began = self.clock.monotonic()
+        is_met = await self._wait_as_undisturbed(expectation, seconds)
+        if is_met or not self.limits.is_late:
+            return is_met
+        remaining = self.until_next_try(0.0) - (self.clock.monotonic() - began)
+        with self.not_counted():
+            return remaining > 0 and await self._is_met(expectation, remaining)
+
+    async def _wait_as_undisturbed(self, expectation: Expectation, seconds: float) -> bool:
         """Wait for an expectation; not after the subject was deleted for good, because it may never hold then."""
         if self.plan.ending and self.plan.disturbances:
             await self._is_met(expectation, self.limits.settle)
@@ -176,9 +186,12 @@ class PlanRun(OperatorRun):
         await self.quiet()
         await self.release_all()
         is_end = await self._wait_for_end(is_as_expected, self.limits.patience)
-        if not is_end and not self.armed and (seconds := await goes_on(self.outcome)):
+        seconds = 0.0
+        if not is_end and not self.armed:
+            seconds = self.limits.patience if self.limits.is_late else await goes_on(self.outcome)
+        if seconds and (remaining := self.until_next_try(seconds) - self.outcome.waited) > 0:
             self.deadline += self.limits.max_seconds
-            await self._wait_for_end(is_as_expected, seconds - self.outcome.waited)
+            await self._wait_for_end(is_as_expected, remaining)
 
     async def _wait_for_end(self, is_as_expected: Callable[[Trace], bool], seconds: float) -> bool:
         """Wait for a quiet end, and return whether it is as expected."""

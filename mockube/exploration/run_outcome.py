@@ -29,6 +29,8 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     """After so long without a write, a condition of a step does not come any more."""
     max_seconds: float
     """A run that is not quiet after so long never is."""
+    is_late: bool = False
+    """Whether it waits longer for an operator that prints when it tries again."""
     is_recorded: bool = False
     """Whether its outcome has what a report contains."""
 

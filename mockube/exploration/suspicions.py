@@ -124,6 +124,8 @@ class Suspicions:
         late = self._longer_run(suspicion, least) if keys & suspicion.repairable else None
         repetitions = await asyncio.gather(*(self._runs.run_again(least) for _ in range(REPETITIONS)))
         confirmed = [each for each in repetitions if keys & self._keys_of(each)]
+        # The one that shows most comes first: what it does not show needs repetitions of its own.
+        confirmed.sort(key=lambda each: -len(keys & self._keys_of(each)))
         problems = [each for run in confirmed[:1] for each in self._runs.problems(run) if each.key in keys]
         if late is not None and not any(each.type in REPAIRABLE for each in problems):
             await cancel_and_wait([late])

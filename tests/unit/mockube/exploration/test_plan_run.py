@@ -793,6 +793,46 @@ async def test_run_goes_on_if_its_end_is_not_as_expected(right_after, longer, wa
     assert len(outcomes) == asked
 
 
+@pytest.mark.parametrize(
+    ("is_late", "announced", "waited"),
+    [
+        pytest.param(True, 60, (65, 75), id="in a minute"),
+        pytest.param(True, 600, (35, 37), id="too late"),
+        pytest.param(True, 0, (35, 37), id="it says nothing"),
+        pytest.param(False, 60, (35, 37), id="a run of a plan"),
+    ],
+)
+async def test_late_run_waits_until_the_operator_tries_again(is_late, announced, waited):
+    clock = SteppedClock()
+    run, _, _ = new_run(type_=RunOfStepped, clock=clock, act=[], expect=[], settle=1.0)
+    run.limits = replace(run.limits, patience=35.0, is_late=is_late)
+    run.operators = [FakeOperator(None)]
+    if announced:
+        run.operators[0].log.write(f"it fails and will try again in {announced} seconds\n".encode())
+    await run._end(lambda _: False, ends_now)
+    assert waited[0] <= run.outcome.waited <= waited[1]
+
+
+@pytest.mark.parametrize(("is_late", "is_met"), [(True, True), (False, False)])
+async def test_step_waits_in_a_late_run_until_the_operator_tries_again(is_late, is_met):
+    clock = SteppedClock()
+    run, _, _ = new_run(plan_of([RESTARTED]), type_=RunOfStepped, clock=clock, settle=1.0)
+    run.limits = replace(run.limits, is_late=is_late, max_seconds=600.0)
+    run.deadline = clock.monotonic() + 600
+    run.operators = [FakeOperator(None)]
+    run.operators[0].log.write(b"it will try again in 60 seconds\n")
+    began, waits = clock.monotonic(), []
+
+    async def wait(_, seconds):
+        waits.append(seconds)
+        clock.advance(seconds)
+        return clock.monotonic() - began >= 61
+
+    run._is_met = wait
+    assert await run._wait("configmap/a gone", 30.0) == is_met
+    assert waits == [30.0, 40.0][: 1 + is_late]
+
+
 def listing(objects):
     async def listed(*_):
         return objects()
