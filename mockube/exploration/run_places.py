@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -58,28 +59,32 @@ class RunPlaces:
         self._cores = cores()
         self._fewest, self._most = jobs or FEWEST * self._cores, jobs or MOST * self._cores
         self._clock = clock
-        self._in_progress = self._urgent = 0
-        """How many runs have a place, and how many urgent ones wait for one."""
+        self._in_progress, self._waiting = Counter[bool](), Counter[bool]()
+        """How many runs have a place, and how many wait for one: urgent ones, and others."""
         self._changed = asyncio.Event()
         self.count = self._fewest
 
     @asynccontextmanager
     async def place(self, *, is_urgent: bool = False) -> AsyncIterator[None]:
-        """Hold a place. An urgent run, of what may be a finding, gets one before the others."""
-        self._urgent += is_urgent
+        """Hold a place. Urgent runs, of what may be a finding, get half of the places before the others, which find more."""
+        self._waiting[is_urgent] += 1
         try:
-            while self._in_progress >= self.count or (self._urgent and not is_urgent):
+            while not self._is_free(is_urgent=is_urgent):
                 self._changed.clear()
                 await self._changed.wait()
         finally:
-            self._urgent -= is_urgent
+            self._waiting[is_urgent] -= 1
             self._changed.set()
-        self._in_progress += 1
+        self._in_progress[is_urgent] += 1
         try:
             yield
         finally:
-            self._in_progress -= 1
+            self._in_progress[is_urgent] -= 1
             self._changed.set()
+
+    def _is_free(self, *, is_urgent: bool) -> bool:
+        has_turn = is_urgent == (2 * self._in_progress[True] < self.count) or not self._waiting[not is_urgent]
+        return self._in_progress.total() < self.count and has_turn
 
     async def adapt_to_machine(self, on_new_place: Callable[[], None]) -> None:
         """Adapt the number of places each second, unless it is fixed or the system does not say how busy it is."""

@@ -67,6 +67,7 @@ _ONLY_SHOWN: Final[Mapping[str, Sequence[str]]] = {"Secret": ("metadata", "type"
 """The only fields of a kind whose values are printed, but for the annotation of `kubectl apply`, which has the whole object."""
 _NO_NAMES: Final[AbstractSet[str]] = frozenset()
 _OBSERVED: Final = "observedGeneration"
+_CONDITIONS: Final = "conditions"
 _TIME: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[0-9.]{0,10}(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )
@@ -361,7 +362,7 @@ def _cleaned_part(
             fields["annotations"] = {key: text for key, text in annotations.items() if key not in _METADATA}
         return _clean(fields, texts, _NO_NAMES)
     if name == "status":
-        return _clean(_with_ages(part, generation), texts, _OMITTED_OF_STATUS)
+        return _clean(_with_newest_conditions(_with_ages(part, generation)), texts, _OMITTED_OF_STATUS)
     return _clean(part, texts, of_kind)
 
 
@@ -392,6 +393,16 @@ def _with_all(members: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
 
 def _clean_text(text: str, texts: Mapping[str, str]) -> str:
     return _replaced(_TIME.sub("(time)", text), texts)
+
+
+def _with_newest_conditions(status: Any) -> Any:
+    """Return a status with the newest condition of each type: how often an operator that adds one each time has done so is chance."""
+    if not isinstance(status, Mapping) or not isinstance(status.get(_CONDITIONS), list):
+        return status
+    conditions = status[_CONDITIONS]
+    if not all(isinstance(each, Mapping) and isinstance(each.get("type"), str) for each in conditions):
+        return status
+    return {**status, _CONDITIONS: [*{each["type"]: each for each in conditions}.values()]}
 
 
 def _with_ages(value: Any, generation: Any) -> Any:

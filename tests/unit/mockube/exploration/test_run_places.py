@@ -96,6 +96,20 @@ async def test_urgent_runs_get_a_place_before_those_that_wait_longer():
     await runs.end(1)
 
 
+async def test_urgent_runs_leave_half_of_the_places_to_others():
+    runs = Runs(RunPlaces(4, InstantClock()))
+    for name in range(4):
+        await runs.begin(name)
+    await runs.begin("plan")
+    for name in ("first", "second", "third"):
+        await runs.begin(name, is_urgent=True)
+    await runs.end(3)
+    assert runs.begun[4:] == ["first", "second", "plan"]
+    await runs.end(1)
+    assert runs.begun[7:] == ["third"]
+    await runs.end(4)
+
+
 async def test_given_number_of_jobs_stays():
     places = RunPlaces(3, InstantClock())
     await places.adapt_to_machine(lambda: None)

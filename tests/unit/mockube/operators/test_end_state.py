@@ -208,6 +208,17 @@ def test_noise_and_old_versions_are_left_out():
     assert compared([], [lease, replica_set, address]) == []
 
 
+def test_newest_condition_of_each_type_counts():
+    def cluster(*conditions):
+        named = [dict(zip(("type", "status"), each, strict=True)) for each in conditions]
+        return config_map("a", status={"conditions": named})
+
+    ready = cluster(("Ready", "True"))
+    assert compared([ready], [cluster(("Ready", "False"), ("Ready", "True"))]) == []
+    assert compared([ready], [cluster(("Ready", "True"), ("Ready", "False"))]) != []
+    assert compared([ready], [cluster(("Error", "True"), ("Ready", "True"))]) != []
+
+
 def test_revision_of_a_deployment_does_not_count():
     def deployment(revision, **annotations):
         metadata = {"name": "web", "namespace": "default"}
