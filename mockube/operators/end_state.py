@@ -34,10 +34,10 @@ Role = tuple[str, str, str]
 NOISE: Final = frozenset(
     {
         *("Event", "Event.events.k8s.io", "Lease.coordination.k8s.io", "Node", "CSINode.storage.k8s.io"),
-        "IPAddress.networking.k8s.io",
+        *("IPAddress.networking.k8s.io", "VolumeAttachment.storage.k8s.io"),
     }
 )
-"""Kinds whose objects change without an operator, or with the Service that has the address. They are not compared."""
+"""Kinds whose objects change without an operator, or with a Service or the node of a pod. They are not compared."""
 _PLACE_OF_CONTENTS: Final = ("Secret", NAMESPACE_SYSTEM)
 _CONTENTS_OF_VOLUMES: Final = tuple(f"{prefix}-" for prefix in PREFIXES_OF_CONTENTS.values())
 _METADATA: Final = frozenset(
@@ -324,7 +324,6 @@ def _prefix_of_volume(tree: ReadOnlyTree) -> str | None:
 _PREFIXES_OF_KINDS: Final[Mapping[str, Callable[[ReadOnlyTree], str | None]]] = {
     "Job.batch": _prefix_of_job,
     "PersistentVolume": _prefix_of_volume,
-    "VolumeAttachment.storage.k8s.io": lambda _: "csi-",
 }
 
 
