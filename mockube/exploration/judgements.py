@@ -147,10 +147,10 @@ def _at_end(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[Operato
             type="never quiet", text=f"it never becomes quiet{most}", key=("never quiet", verb, resource)
         )
         return
-    made = _roles_made(outcome.trace, reference) | _roles_made(reference.trace, reference)
+    roles = _roles_made(outcome.trace, reference) | _roles_made(reference.trace, reference)
     found = end_differences(outcome.trace, reference)
     # What the operator has made is the cause of what controllers make for it.
-    for difference in sorted(found, key=lambda each: each.role not in made):
+    for difference in sorted(found, key=lambda each: each.role not in roles):
         yield OperatorProblem(
             type="end",
             text=str(difference),

@@ -201,13 +201,16 @@ class Learner:
         gap = max((gap for trace in traces for gap in trace.gaps[1:]), default=0.0)
         settle = _within(3 * gap + 0.1, _SETTLE)
         max_seconds = max(trace.last_activity - trace.began for trace in traces)
-        given = self._options.patience or 0.0
-        patience = _within(8 * settle, _PATIENCE) if self._options.patience is None else given
+        patience = self._options.patience
+        extra_seconds = patience or 0.0
+        if patience is None:
+            patience = _within(8 * settle, _PATIENCE)
         return RunLimits(
             settle=settle,
             patience=patience,
             pause=max(_PAUSES * gap, patience),
-            max_seconds=max(_within(10 * max_seconds + 5 * settle, _LONGEST), 2 * max_seconds) + given,
+            max_seconds=max(_within(10 * max_seconds + 5 * settle, _LONGEST), 2 * max_seconds)
+            + extra_seconds,
         )
 
     def _learned(self, first: RunOutcome, second: RunOutcome) -> Learned:
