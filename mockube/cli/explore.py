@@ -142,9 +142,14 @@ def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str])
     folder = FindingFolder(options.output, call, options.tests)
 
     def add(finding: "OperatorFinding") -> None:
-        folder.add(finding)
+        text = printable(finding.problems[0].text)
         _erase()
-        print_line(f"{folder.paths[-1].finding}: {printable(finding.problems[0].text)}")
+        try:
+            folder.add(finding)
+        except OSError as error:
+            print_line(f"a finding cannot be written: {text}")
+            raise Failure(f"{error.filename or options.output}: {error.strerror}") from error
+        print_line(f"{folder.paths[-1].finding}: {text}")
 
     with closing(CommandStarter(command)) as starter:
         print_line("the scenario runs undisturbed first, each time until the operator is quiet")
@@ -241,7 +246,7 @@ def suspicion_lines(progress: "SuspicionProgress") -> Sequence[str]:
     return [
         f"{seen}: {text}",
         *(f"  when {printable(part)}" for part in finding.plan.parts),
-        "  it is a finding unless the operator repairs it, for which it has half a minute",
+        "  it is a finding unless the operator repairs it, for which it has half a minute, or as long as it says until it tries again",
     ]
 
 

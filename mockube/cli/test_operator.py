@@ -195,6 +195,7 @@ def run(options: argparse.Namespace) -> int:
     try:  # files first, as whoever reads the output may end; and the output also if the disk is full
         if options.write_baseline:
             options.baseline.write_text(baseline_text(report, baseline))
+            print_line(f"{options.baseline} accepts these findings now")
         for path in options.report:
             path.write_text(f"{REPORTS[FORMATS[path.suffix]](report, options.fail_on)}\n")
     finally:

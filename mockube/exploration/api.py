@@ -184,14 +184,18 @@ def lines_of(exploration: Exploration, paths: Sequence[FindingPaths] = ()) -> It
     yield f"{found} finding{'' if found == 1 else 's'} in {exploration.runs} plans, in {exploration.seconds:.1f} s"
     if exploration.coverable:
         yield f"covered: {exploration.coverage()}"
-    if exploration.not_applied:
-        yield f"{exploration.not_applied} plans did not take place: their moment did not come, or their object was not there"
-    for problem, count in exploration.not_judged.items():
-        yield f"{count} plans could not be judged: {problem}"
-    if exploration.repaired_later:
-        yield f"{exploration.repaired_later} problems were repaired later by the operator itself, and are left out"
-    if exploration.not_seen_again:
-        yield f"{exploration.not_seen_again} findings were not seen again in three repetitions, and are left out"
+    if number := exploration.not_applied:
+        yield f"{_counted(number, 'plan')} did not take place: the moment did not come, or the object was not there"
+    for problem, number in exploration.not_judged.items():
+        yield f"{_counted(number, 'plan')} could not be judged: {problem}"
+    if number := exploration.repaired_later:
+        yield f"{_counted(number, 'problem')} the operator itself repaired later: left out"
+    if number := exploration.not_seen_again:
+        yield f"{_counted(number, 'suspicion')} did not show again in three repetitions: left out"
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
 def _run(start: Callable[[], Coroutine[Any, Any, T]]) -> T:

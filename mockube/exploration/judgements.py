@@ -12,6 +12,7 @@ from msgspec import Struct
 from mockube.apimachinery import json_pointer, meta
 from mockube.apimachinery.quantity import QuantityError, parse
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.apimachinery.wildcards import matches_wildcards
 from mockube.operators.end_state import (
     Counted,
@@ -45,6 +46,15 @@ STAYS: Final = "stays"
 REPAIRABLE: Final = frozenset({"end", "step", "expectation", STAYS})
 """The types of problems that are gone when an operator tries again later."""
 _FORBIDDEN: Final = 403
+_SHARED_KINDS: Final = frozenset(
+    {
+        "CustomResourceDefinition.apiextensions.k8s.io",
+        "APIService.apiregistration.k8s.io",
+        "Namespace",
+        "Node",
+    }
+)
+"""Kinds whose spec has fields for operators, such as the certificate of a webhook, or for the cluster."""
 _NUMBERS: Final = re.compile("[0-9]+")
 _ZERO_VALUES: Final[Sequence[Any]] = ({}, [], "", 0, False)
 
@@ -140,8 +150,7 @@ def _at_end(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[Operato
     if outcome.failed_steps:
         return  # it did not come to the end
     if not outcome.is_quiet:
-        writes = Counter((each.verb, each.resource) for each in outcome.trace.requests if each.is_write)
-        (verb, resource), count = writes.most_common(1)[0] if writes else (("", ""), 0)
+        verb, resource, count = most_frequent_write(outcome.trace)
         most = f": {count} times {verb} of {resource}" if count else ""
         yield OperatorProblem(
             type="never quiet", text=f"it never becomes quiet{most}", key=("never quiet", verb, resource)
@@ -157,6 +166,13 @@ def _at_end(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[Operato
             key=("end", *difference.key),
             shown_by=_changes_of(outcome.trace, difference.role),
         )
+
+
+def most_frequent_write(trace: Trace) -> tuple[str, str, int]:
+    """Return the verb and the resource of the operator's most frequent write, and how often it was sent; 0 times if there is none."""
+    writes = Counter((each.verb, each.resource) for each in trace.requests if each.is_write)
+    (verb, resource), count = writes.most_common(1)[0] if writes else (("", ""), 0)
+    return verb, resource, count
 
 
 def _roles_made(trace: Trace, reference: UndisturbedRuns) -> frozenset[Role]:
@@ -275,7 +291,7 @@ def _owned_writes(trace: Trace, user: str) -> Iterator[OperatorProblem]:
     """Yield the changes by the operator of a spec that its user owns: of an object that somebody else has made."""
     makers = {change.identity: change.user for change in trace.changes if change.type == "ADDED"}
     for change in trace.changes:
-        maker = makers.get(change.identity, user)
+        maker = makers.get(change.identity) or _maker_before(change) or user
         if change.type != "MODIFIED" or change.user != user or maker == user or not _is_person(maker):
             continue
         paths = [path for path in change.paths if _is_of_spec(path) and not _is_sent_back(change, path)]
@@ -283,6 +299,14 @@ def _owned_writes(trace: Trace, user: str) -> Iterator[OperatorProblem]:
             kind = change.identity[0]
             text = f"it writes to a spec that {maker} owns: {paths[0]} of {label_of(change.identity)}"
             yield OperatorProblem(type="spec", text=text, key=("spec", kind, paths[0]), shown_by=[change])
+
+
+def _maker_before(change: Change) -> str:
+    """Return who has made an object that was arranged; "" for what controllers have made, and what operators have a part in."""
+    kind, namespace, _ = change.identity
+    is_of_cluster = kind in _SHARED_KINDS or namespace == NAMESPACE_SYSTEM
+    is_of_controller = change.before is not None and meta.controller_of(change.before) is not None
+    return "" if is_of_cluster or is_of_controller else "somebody before the run"
 
 
 def _is_of_spec(path: str) -> bool:

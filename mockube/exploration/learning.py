@@ -21,7 +21,14 @@ from . import plans
 from .exploration import Exploration, LearningProgress, Options, ShowFinding, ShowProgress
 from .findings import OperatorFinding, what_happened
 from .judged_runs import FIRST_LIMITS, JudgedRuns
-from .judgements import STAYS, OperatorProblem, UndisturbedRuns, fields_written_in_both, find_problems
+from .judgements import (
+    STAYS,
+    OperatorProblem,
+    UndisturbedRuns,
+    fields_written_in_both,
+    find_problems,
+    most_frequent_write,
+)
 from .old_lists import cached_resources, recreated_steps
 from .plans import WITHOUT_STEPS, Learned, Plan, count_writes, rank_writes
 from .received_events import learn_events
@@ -130,8 +137,10 @@ class Learner:
             lines = (f"the scenario does not succeed undisturbed: {text}", outcome.detail, printed)
             raise ScenarioFails("\n".join(filter(None, lines)))
         if not outcome.is_quiet and not plan.ending and plan.has_steps:
+            verb, resource, times = most_frequent_write(outcome.trace)
             raise Failure(
-                f"{command} never becomes quiet undisturbed: it had still written after {FIRST_LIMITS.max_seconds:g} s"
+                f"{command} never becomes quiet undisturbed: it had still written after {FIRST_LIMITS.max_seconds:g} s,"
+                f" {times} times {verb} of {resource}"
             )
         return outcome
 

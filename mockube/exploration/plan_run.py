@@ -189,7 +189,9 @@ class PlanRun(OperatorRun):
         seconds = 0.0
         if not is_end and not self.armed:
             seconds = self.limits.patience if self.limits.is_late else await goes_on(self.outcome)
-        if seconds and (remaining := self.until_next_try(seconds) - self.outcome.waited) > 0:
+        if not self.outcome.failed_steps:  # a step has waited for the next try
+            seconds = seconds and self.until_next_try(seconds)
+        if seconds and (remaining := seconds - self.outcome.waited) > 0:
             self.deadline += self.limits.max_seconds
             await self._wait_for_end(is_as_expected, remaining)
 

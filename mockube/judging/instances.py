@@ -8,6 +8,7 @@ from mockube.operators.operator_pod import OperatorPod, paths_of_command
 from mockube.operators.process import OperatorEnd, OperatorProcess
 
 _SHOWN_LINES: Final = 8
+_SHOWN_CHARACTERS: Final = 300
 _STATUS: Final = "VmRSS:"
 
 
@@ -77,7 +78,7 @@ class ProcessInstance:
 
     def last_lines(self) -> str:
         lines = self._process.log.text().strip().splitlines()[-_SHOWN_LINES:]
-        return "\n".join(line.strip() for line in lines)
+        return "\n".join(line.strip()[:_SHOWN_CHARACTERS] for line in lines)
 
     def memory(self) -> int | None:
         """Return the resident memory of the processes of the command; of Linux only."""

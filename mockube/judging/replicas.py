@@ -46,14 +46,14 @@ def judge(context: Context, judgement: Judgement) -> None:
         begin = setup.clock.now()  # at its start, each instance may write what is its own
         trial.create_resource()
         context.wait_for_state(trial, setup.timeout / 3)
-        trial.settle()
+        is_quiet = trial.settle()
         of_second = [each for each in trial.all_writes() if each.user == second.user and each.at >= begin]
         counts = {"first": len(trial.writes(begin)), "second": len(of_second)}
         judgement.figures |= {f"writes of the {name}": str(count) for name, count in counts.items()}
         leases = _leases(trial, second)
         judgement.figures["Leases"] = ", ".join(leases) or "none"
         if all(counts.values()):
-            _add_two_writers(judgement, of_second, leases)
+            _add_two_writers(judgement, of_second, leases, is_quiet=is_quiet)
             return
         _take_over(context, judgement, trial, 0 if counts["first"] else 1)
 
@@ -81,14 +81,16 @@ def _leases(trial: TrialCluster, second: Account) -> list[str]:
     return sorted({each.name for each in calls if each.user in users and each.name})
 
 
-def _add_two_writers(judgement: Judgement, of_second: Sequence[RecordedCall], leases: Sequence[str]) -> None:
+def _add_two_writers(
+    judgement: Judgement, of_second: Sequence[RecordedCall], leases: Sequence[str], *, is_quiet: bool
+) -> None:
     resources = Counter(each.resource for each in of_second)
     reason = "although there is a Lease" if leases else "and there is no Lease: no leader is elected"
     judgement.add(
-        "two-writers",
-        Level.WARNING,
+        "two-writers" if is_quiet else "two-writers-fight",
+        Level.WARNING if is_quiet else Level.ERROR,
         "Two instances",
-        f"both wrote {', '.join(sorted(resources))}, {reason}; two run at once during each rolling update of its Deployment",
+        f"both {'wrote' if is_quiet else 'write without end'} {', '.join(sorted(resources))}, {reason}; two run at once during each rolling update of its Deployment",
         details=[
             f"the second one: {count} writes of {resource}" for resource, count in resources.most_common(5)
         ],

@@ -64,4 +64,4 @@ def summary(report: OperatorReport, fail_on: str) -> str:
     missing = len(report.missing_known())
     ended = f", {missing} of the baseline not found any more" if missing else ""
     verdict = f"failed (--fail-on={fail_on})" if report.failed(fail_on) else "passed"
-    return f"{report.operator}: {verdict}; {', '.join(counts)}; {total} findings{known}{ended}"
+    return f"{report.operator}: {verdict}; {', '.join(counts)}; {total} finding{'' if total == 1 else 's'}{known}{ended}"

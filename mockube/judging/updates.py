@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.objects.client import PatchType
@@ -17,6 +18,8 @@ from .reference import lines_of, written_objects
 from .trial_cluster import TrialCluster
 
 _SETTLE_SECONDS = 30.0
+_MAKING = ("create", "delete", "deletecollection")
+"""What has an effect even if nothing of it is left. An apply or an update may change nothing."""
 
 
 def judge(context: Context, judgement: Judgement) -> None:
@@ -52,7 +55,7 @@ def judge(context: Context, judgement: Judgement) -> None:
 def _try(
     context: Context, judgement: Judgement, trial: TrialCluster, change: FieldUpdate, refused: list[str]
 ) -> None:
-    before = end_state(written_objects(trial), context.expected.varying)
+    before, parts = end_state(written_objects(trial), context.expected.varying), _parts(context, trial)
     exits, since = len(trial.exits), context.setup.clock.now()
     spec = trial.resource().get("spec") or {}
     if not _patch(trial, change.patch()):
@@ -61,7 +64,8 @@ def _try(
     reaction = context.setup.reaction_seconds
     trial.wait_for(lambda: bool(trial.writes(since)) or len(trial.exits) > exits, reaction)
     trial.settle(_SETTLE_SECONDS)
-    has_effect = bool(trial.writes(since))
+    has_made = any(each.verb in _MAKING for each in trial.writes(since))
+    has_effect = has_made or bool(differences(parts, _parts(context, trial), context.expected.varying))
     hand = [_command(context, change.patch())]
     if len(trial.exits) > exits:
         judgement.add(
@@ -77,7 +81,7 @@ def _try(
             "update-without-effect",
             Level.NOTE,
             change.name,
-            f"was set to {change.after!r}, and the operator wrote nothing in {reaction:g} s",
+            f"was set to {change.after!r}, and the operator changed nothing in {reaction:g} s",
             by_hand=hand,
         )
     if not _patch(trial, [{"op": "replace", "path": "/spec", "value": spec}]):
@@ -96,6 +100,16 @@ def _try(
             by_hand=[*hand, f"kubectl replace -f {context.setup.sample.names[0]}"],
         )
     trial.settle(_SETTLE_SECONDS)
+
+
+def _parts(context: Context, trial: TrialCluster) -> EndState:
+    """Return the operator's part of the state: without the spec of the resource, which its user changes."""
+    kind, name = str(context.setup.sample.resource["kind"]), meta.name(context.setup.sample.resource)
+    objects = [
+        {**tree, "spec": None} if (meta.kind(tree), meta.name(tree)) == (kind, name) else tree
+        for tree in written_objects(trial)
+    ]
+    return end_state(objects, context.expected.varying)
 
 
 def _differences(context: Context, trial: TrialCluster, before: EndState) -> Sequence[Difference]:

@@ -1,6 +1,7 @@
 """Judgement 12: are webhooks and conversions safe: failure policies, scopes, side effects, timeouts, and no lost fields?"""
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from mockube.apimachinery import meta
@@ -17,6 +18,8 @@ _LONG_SECONDS: Final = 10
 _FAIL: Final = "Fail"
 _NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 _POD_KINDS: Final = frozenset({"pods", "*", "*/*", "pods/*"})
+_CREATIONS: Final = frozenset({"CREATE", "*"})
+_WRITES: Final = _CREATIONS | {"UPDATE", "DELETE"}
 _OBJECT_FIELDS: Final = ("apiVersion", "kind", "metadata")
 _MEMBERS: Final[Mapping[str, str]] = {"items": "[]", "additionalProperties": ".*"}
 """What a schema says of all members of a list or of a map, with how a path names them."""
@@ -77,7 +80,7 @@ def webhook_problems(configuration: ReadOnlyTree, own_groups: set[str], namespac
                 subject,
                 "has failurePolicy Ignore: while it is down, what it would refuse is accepted",
             )
-        if fails and isinstance(seconds, int) and seconds > _LONG_SECONDS:
+        if isinstance(seconds, int) and seconds > _LONG_SECONDS:
             yield (
                 "webhook-slow",
                 Level.WARNING,
@@ -96,9 +99,10 @@ def webhook_problems(configuration: ReadOnlyTree, own_groups: set[str], namespac
 def _is_limited(webhook: ReadOnlyTree) -> bool:
     """Return whether a webhook gets only objects that carry a label, or that fulfil a condition."""
     selector = webhook.get("objectSelector") or {}
-    return bool(
-        selector.get("matchLabels") or selector.get("matchExpressions") or webhook.get("matchConditions")
+    asks_for_label = any(
+        each.get("operator") in ("In", "Exists") for each in selector.get("matchExpressions") or ()
     )
+    return bool(selector.get("matchLabels") or asks_for_label or webhook.get("matchConditions"))
 
 
 def _scope_problems(
@@ -114,9 +118,10 @@ def _scope_problems(
             "webhook-blocks-cluster",
             Level.ERROR,
             subject,
-            f"gets {', '.join(foreign)} of all namespaces with failurePolicy Fail: while it is down, nobody can create them, in kube-system neither",
+            f"gets {', '.join(foreign)} of all namespaces with failurePolicy Fail: while it is down, nobody can write them, in kube-system neither",
         )
-    gets_pods = any(resource in _POD_KINDS and group in ("", "*") for resource, group in resources)
+    created = _foreign_resources(webhook, own_groups, _CREATIONS)
+    gets_pods = any(resource in _POD_KINDS and group in ("", "*") for resource, group in created)
     if gets_pods and matches_namespace(selector, namespace):
         yield (
             "webhook-blocks-itself",
@@ -126,13 +131,15 @@ def _scope_problems(
         )
 
 
-def _foreign_resources(webhook: ReadOnlyTree, own_groups: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield the resources, with their groups, that a webhook gets when they are created and that are not the operator's."""
+def _foreign_resources(
+    webhook: ReadOnlyTree, own_groups: set[str], verbs_of_interest: AbstractSet[str] = _WRITES
+) -> Iterator[tuple[str, str]]:
+    """Yield the resources, with their groups, that a webhook gets when they are written and that are not the operator's."""
     for rule in webhook.get("rules") or ():
         verbs = {*(rule.get("operations") or ())}
         for group in rule.get("apiGroups") or ():
             for resource in rule.get("resources") or ():
-                if group not in own_groups and verbs & {"CREATE", "*"}:
+                if group not in own_groups and verbs & verbs_of_interest:
                     yield str(resource), str(group)
 
 

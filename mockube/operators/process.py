@@ -25,7 +25,7 @@ from mockube.component_base.operating_system import read_process_file, read_proc
 from mockube.container_runtime.process.container_launcher import Launch
 from mockube.container_runtime.process.container_launcher import run_command as run_container_command
 from mockube.container_runtime.process.mount_namespace import Mounts
-from mockube.failure import Failure
+from mockube.failure import Failure, UsageError
 from mockube.launch import IN_CLUSTER_VARIABLES, KUBECONFIG_VARIABLES
 
 from .server_relay import ServerRelay
@@ -252,15 +252,15 @@ def cannot_be_killed(name: str, pid: int) -> Failure:
 
 
 def check_command(command: Sequence[str], folder: Path | None = None) -> None:
-    """Raise Failure for a command that cannot be started."""
+    """Raise UsageError for a command that cannot be started."""
     if not command or not command[0]:
-        raise Failure("no command for the operator")
+        raise UsageError("no command for the operator")
     name = command[0]
     has_path = os.sep in name
     place = Path(folder or ".", name)
     if not (os.access(place, os.X_OK) and place.is_file() if has_path else shutil.which(name)):
         is_there = has_path and place.exists()
-        raise Failure(f"{name}: {'not an executable file' if is_there else 'command not found'}")
+        raise UsageError(f"{name}: {'not an executable file' if is_there else 'command not found'}")
 
 
 def operator_environment(kubeconfig: Path, more: Mapping[str, str]) -> dict[str, str]:

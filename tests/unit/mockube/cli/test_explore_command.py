@@ -28,7 +28,7 @@ SUSPECTED = OperatorFinding(
 SUSPICION = (
     "mockube: seen again in 2 of 3 repetitions, after 12 s: a stays\n"
     f"mockube:   when {SUSPECTED.plan.parts[0]}\n"
-    "mockube:   it is a finding unless the operator repairs it, for which it has half a minute\n"
+    "mockube:   it is a finding unless the operator repairs it, for which it has half a minute, or as long as it says until it tries again\n"
 )
 
 

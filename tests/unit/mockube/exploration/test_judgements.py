@@ -240,6 +240,27 @@ def test_write_to_a_spec_that_its_user_owns():
 
 
 @pytest.mark.parametrize(
+    ("kind", "metadata", "is_owned"),
+    [
+        pytest.param("ConfigMap", {}, True, id="somebody's"),
+        pytest.param("ConfigMap", {"ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}]}, False, id="a controller's"),
+        pytest.param("Namespace", {}, False, id="the cluster's"),
+    ],
+)  # fmt: skip
+def test_write_to_a_spec_that_was_there_before_the_run(kind, metadata, is_owned):
+    tree = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "namespace": "default", **metadata}}
+    identity = (kind, "default", "a")
+    write = change("MODIFIED", "a", [{"op": "replace", "path": "/spec/size", "value": 2}], kind=kind)
+    ran = Trace(clock=InstantClock(), operator=OPERATOR, objects={identity: {**tree, "spec": {"size": 1}}})
+    ran.add_change(write)
+    reference = UndisturbedRuns(trace=ran, varying=NOTHING_VARIES, user=OPERATOR, writes=5, own=frozenset())
+    found = find_problems(RunOutcome(plan=UNDISTURBED, trace=ran), reference, ())
+    assert [each.text for each in found] == [
+        "it writes to a spec that somebody before the run owns: /spec/size of ConfigMap a in default"
+    ] * is_owned
+
+
+@pytest.mark.parametrize(
     ("before", "after", "count"),
     [
         *(pytest.param({}, {"a": value}, 0) for value in ({}, None, "", 0, False, [])),

@@ -216,6 +216,7 @@ def _all_of(group: str) -> Any:
     return [{"apiGroups": [group], "resources": ["*"], "operations": ["CREATE"]}]
 
 
+LEASES = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "operations": ["UPDATE"]}
 OWN_RULES = [{"apiGroups": ["example.com"], "resources": ["websites"], "operations": ["*"]}]
 
 
@@ -225,6 +226,13 @@ OWN_RULES = [{"apiGroups": ["example.com"], "resources": ["websites"], "operatio
         ({}, ["webhook-blocks-cluster", "webhook-blocks-itself"]),
         ({"namespaceSelector": NOT_SYSTEM}, []),
         ({"objectSelector": {"matchLabels": {"a": "b"}}}, []),
+        ({"objectSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}, []),
+        (
+            {"objectSelector": {"matchExpressions": [{"key": "skip", "operator": "DoesNotExist"}]}},
+            ["webhook-blocks-cluster", "webhook-blocks-itself"],
+        ),
+        ({"rules": [LEASES]}, ["webhook-blocks-cluster"]),
+        ({"failurePolicy": "Ignore", "timeoutSeconds": 30}, ["webhook-ignored", "webhook-slow"]),
         ({"rules": OWN_RULES}, []),
         ({"rules": _all_of("apps")}, ["webhook-blocks-cluster"]),
         ({"rules": _all_of("*")}, ["webhook-blocks-cluster", "webhook-blocks-itself"]),

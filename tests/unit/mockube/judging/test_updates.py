@@ -40,6 +40,16 @@ class CopyingOperator:
             script.make(trial.user, _config(color))
 
 
+class ApplyingOperator(CopyingOperator):
+    """Sends the same object after each change, which changes nothing."""
+
+    def __call__(self, trial: ScriptedTrial) -> None:
+        color = trial.script.objects["Website", "blog"]["spec"]["color"]
+        if color != self._seen:
+            self._seen = color
+            trial.script.record(trial.user, "patch", "configmaps")
+
+
 def _config(color: str) -> Tree:
     metadata = {"name": "blog", "namespace": "default", "annotations": {}}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"color": color}}
@@ -63,6 +73,11 @@ def _try(folder: Path, operator: CopyingOperator, times: int = 1) -> tuple[Judge
 def test_operator_has_time_to_react_to_a_field(looks: int, rules: list[str], tmp_path: Path) -> None:
     judgement, _ = _try(tmp_path, CopyingOperator(looks))
     assert [each.rule for each in judgement.findings] == rules
+
+
+def test_write_that_changes_nothing_is_no_effect_of_a_field(tmp_path: Path) -> None:
+    judgement, _ = _try(tmp_path, ApplyingOperator(0))
+    assert [each.rule for each in judgement.findings] == ["update-without-effect"]
 
 
 def test_operator_that_ends_for_a_value_runs_again_for_the_next_field(tmp_path: Path) -> None:
