@@ -46,15 +46,6 @@ STAYS: Final = "stays"
 REPAIRABLE: Final = frozenset({"end", "step", "expectation", STAYS})
 """The types of problems that are gone when an operator tries again later."""
 _FORBIDDEN: Final = 403
-_SHARED_KINDS: Final = frozenset(
-    {
-        "CustomResourceDefinition.apiextensions.k8s.io",
-        "APIService.apiregistration.k8s.io",
-        "Namespace",
-        "Node",
-    }
-)
-"""Kinds whose spec has fields for operators, such as the certificate of a webhook, or for the cluster."""
 _NUMBERS: Final = re.compile("[0-9]+")
 _ZERO_VALUES: Final[Sequence[Any]] = ({}, [], "", 0, False)
 
@@ -302,9 +293,11 @@ def _owned_writes(trace: Trace, user: str) -> Iterator[OperatorProblem]:
 
 
 def _maker_before(change: Change) -> str:
-    """Return who has made an object that was arranged; "" for what controllers have made, and what operators have a part in."""
-    kind, namespace, _ = change.identity
-    is_of_cluster = kind in _SHARED_KINDS or namespace == NAMESPACE_SYSTEM
+    """Return who has made an object that was arranged; "" for what controllers have made.
+
+    Those without a namespace, such as definitions and Nodes, have fields of their spec for the cluster and for operators.
+    """
+    is_of_cluster = change.identity[1] in ("", NAMESPACE_SYSTEM)
     is_of_controller = change.before is not None and meta.controller_of(change.before) is not None
     return "" if is_of_cluster or is_of_controller else "somebody before the run"
 

@@ -240,17 +240,19 @@ def test_write_to_a_spec_that_its_user_owns():
 
 
 @pytest.mark.parametrize(
-    ("kind", "metadata", "is_owned"),
+    ("namespace", "metadata", "is_owned"),
     [
-        pytest.param("ConfigMap", {}, True, id="somebody's"),
-        pytest.param("ConfigMap", {"ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}]}, False, id="a controller's"),
-        pytest.param("Namespace", {}, False, id="the cluster's"),
+        pytest.param("default", {}, True, id="somebody's"),
+        pytest.param("default", {"ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}]}, False, id="a controller's"),
+        pytest.param("kube-system", {}, False, id="the cluster's"),
     ],
 )  # fmt: skip
-def test_write_to_a_spec_that_was_there_before_the_run(kind, metadata, is_owned):
-    tree = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "namespace": "default", **metadata}}
-    identity = (kind, "default", "a")
-    write = change("MODIFIED", "a", [{"op": "replace", "path": "/spec/size", "value": 2}], kind=kind)
+def test_write_to_a_spec_that_was_there_before_the_run(namespace, metadata, is_owned):
+    named = {"name": "a", "namespace": namespace}
+    tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**named, **metadata}}
+    identity = ("ConfigMap", namespace, "a")
+    write = replaced("a", "/spec/size", 2)
+    write["spec"]["object"] |= named
     ran = Trace(clock=InstantClock(), operator=OPERATOR, objects={identity: {**tree, "spec": {"size": 1}}})
     ran.add_change(write)
     reference = UndisturbedRuns(trace=ran, varying=NOTHING_VARIES, user=OPERATOR, writes=5, own=frozenset())
