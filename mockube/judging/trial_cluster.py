@@ -3,7 +3,7 @@
 import base64
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -150,9 +150,9 @@ class TrialCluster:
         for name in self.setup.undefined_namespaces(trees, self.account):
             self._create_namespace(name)
         for tree in sorted(trees, key=object_kinds.install_order):
-            if object_kinds.is_webhook(tree) and not self.setup.webhook_services:
-                continue
             self._apply(tree)
+            if object_kinds.is_webhook(tree) and not self.setup.webhook_services:
+                self._delete(tree)  # the server has looked at it, and nobody serves it
         refused = {meta.name(tree) for tree, _ in self.refused if object_kinds.is_definition(tree)}
         for tree in trees:
             if object_kinds.is_definition(tree) and meta.name(tree) not in refused:
@@ -171,6 +171,10 @@ class TrialCluster:
             self.cluster.apply(tree, namespace=self._namespace_of(tree))
         except (ApiError, KindNotServed) as error:
             self.refused.append((tree, str(error)))
+
+    def _delete(self, tree: ReadOnlyTree) -> None:
+        with suppress(NotFound):  # it was refused
+            self.cluster.delete(tree["kind"], meta.name(tree))
 
     def _namespace_of(self, tree: ReadOnlyTree) -> str:
         return meta.namespace(tree) or self.setup.namespace

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mockube.judging import replicas
-from mockube.judging.findings import Judgement
+from mockube.judging.findings import Judgement, Level
 from mockube.judging.reference import make_reference, own_part
 from tests.support.scripted_operator import GROUP, ScriptedContext, ScriptedTrial, scripted_trial
 
@@ -17,8 +17,8 @@ SECRET = {
 CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "blog", "namespace": "default"}}
 
 
-def _judge(folder: Path, writers: int) -> Judgement:
-    """Judge an operator of which each instance writes a Secret at its start, and so many write for the custom resource."""
+def _judge(folder: Path, writers: int, *, fights: bool = False) -> Judgement:
+    """Judge an operator of which each instance writes a Secret at its start, and so many write for the custom resource, or without end."""
 
     def work(trial: ScriptedTrial) -> None:
         users = (trial.user, f"system:serviceaccount:{trial.account.namespace}:second-instance")
@@ -28,7 +28,8 @@ def _judge(folder: Path, writers: int) -> Judgement:
                 script.record(user, "list", "websites")
                 script.record(user, "update", "secrets")
                 script.make(user, SECRET)
-        if ("Website", "blog") in script.objects and ("ConfigMap", "blog") not in script.objects:
+        is_first = ("ConfigMap", "blog") not in script.objects
+        if ("Website", "blog") in script.objects and (is_first or fights):
             for user in users[:writers]:
                 script.record(user, "create", "configmaps")
             script.make(trial.user, CONFIG)
@@ -48,3 +49,8 @@ def test_writes_of_an_instance_at_its_start_are_none_for_the_resource(
     assert [each.rule for each in judgement.findings] == rules
     assert ("taken over in" in judgement.figures) is (writers == 1)
     assert judgement.figures["writes of the second"] == str(writers - 1)
+
+
+def test_instances_that_write_without_end_are_an_error(tmp_path: Path) -> None:
+    (finding,) = _judge(tmp_path, 2, fights=True).findings
+    assert (finding.rule, finding.level) == ("two-writers-fight", Level.ERROR)

@@ -86,6 +86,11 @@ class RecordingCluster:
             raise Invalid("the schema is invalid")
         self.namespaces[tree["metadata"]["name"]] = namespace
 
+    def delete(self, _kind: str, name: str) -> None:
+        if name not in self.namespaces:
+            raise NotFound(name)
+        del self.namespaces[name]
+
     def create(self, tree: Any, namespace: str = "") -> Any:
         self.namespaces[tree["metadata"]["name"]] = namespace
         return [tree]
@@ -131,6 +136,23 @@ def test_refused_definition_is_noted_and_not_waited_for(trial: BusyCluster) -> N
         ("refused", "the schema is invalid")
     ]
     assert cast("Any", trial.cluster).waited == ["good"]
+
+
+def test_install_deletes_webhooks_without_a_service_at_once(trial: BusyCluster) -> None:
+    (objects,) = trial.release.objects.values()
+    for name in ("checks", "refused"):
+        tree = {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": name},
+        }
+        objects.append(LintObject(file="deploy.yaml", tree=tree))
+    trial.install()
+    assert "checks" not in cast("Any", trial.cluster).namespaces
+    assert [tree["kind"] for tree, _ in trial.refused] == [
+        "CustomResourceDefinition",
+        "ValidatingWebhookConfiguration",
+    ]
 
 
 def test_objects_are_in_the_namespaces_that_they_name(trial: BusyCluster) -> None:
