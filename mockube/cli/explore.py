@@ -20,6 +20,7 @@ from .progress import ERASE, print_line
 
 if TYPE_CHECKING:
     from mockube.exploration.exploration import Options, Progress, SuspicionProgress
+    from mockube.exploration.finding_files import FindingFolder
     from mockube.exploration.findings import OperatorFinding
     from mockube.exploration.run_outcome import RunOutcome
 
@@ -140,31 +141,57 @@ def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str])
     read = read_scenario_file(Path(scenario))
     call = ExplorationCall(scenario=Path(scenario), command=command, seed=options.seed)
     folder = FindingFolder(options.output, call, options.tests)
-
-    def add(finding: "OperatorFinding") -> None:
-        text = printable(finding.problems[0].text)
-        _erase()
-        try:
-            folder.add(finding)
-        except OSError as error:
-            print_line(f"a finding cannot be written: {text}")
-            raise Failure(f"{error.filename or options.output}: {error.strerror}") from error
-        print_line(f"{folder.paths[-1].finding}: {text}")
-
+    output = _Output(folder)
     with closing(CommandStarter(command)) as starter:
         print_line("the scenario runs undisturbed first, each time until the operator is quiet")
         try:
-            exploration = asyncio.run(run_exploration(read, starter, _options(options), print_progress, add))
+            exploration = asyncio.run(
+                run_exploration(read, starter, _options(options), output.show, output.add)
+            )
         except BaseException:
-            if folder.paths:
-                paths = ", ".join(str(each.finding) for each in folder.paths)
-                print_line(f"what was found until now: {paths}")
+            output.show_interrupted()
             raise
     folder.end(exploration)
     _erase()
     for line in lines_of(exploration, folder.paths):
         print(line)
     return Code.ERROR if exploration.findings else Code.OK
+
+
+class _Output:
+    """Prints what an exploration shows, and writes findings as soon as they are confirmed."""
+
+    def __init__(self, folder: "FindingFolder") -> None:
+        self._folder = folder
+        self._unconfirmed: set[str] = set()
+
+    def show(self, progress: "Progress") -> None:
+        from mockube.exploration.exploration import SuspicionProgress  # noqa: PLC0415 - as above
+
+        if isinstance(progress, SuspicionProgress):
+            text = printable(progress.finding.problems[0].text)
+            self._unconfirmed.add(text)
+            if progress.is_repaired:
+                self._unconfirmed.discard(text)
+        print_progress(progress)
+
+    def add(self, finding: "OperatorFinding") -> None:
+        text = printable(finding.problems[0].text)
+        self._unconfirmed.discard(text)
+        _erase()
+        try:
+            self._folder.add(finding)
+        except OSError as error:
+            print_line(f"a finding cannot be written: {text}")
+            raise Failure(f"{error.filename or 'a file of it'}: {error.strerror}") from error
+        print_line(f"{self._folder.paths[-1].finding}: {text}")
+
+    def show_interrupted(self) -> None:
+        if self._folder.paths:
+            paths = ", ".join(str(each.finding) for each in self._folder.paths)
+            print_line(f"what was found until now: {paths}")
+        for text in sorted(self._unconfirmed):
+            print_line(f"not confirmed, and not written: {text}")
 
 
 def _replay(options: argparse.Namespace, scenario: str, command: Sequence[str]) -> int:

@@ -2,14 +2,17 @@ import argparse
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from mockube.cli import explore
 from mockube.exploration.exploration import LearningProgress, PlanProgress, SuspicionProgress
-from mockube.exploration.findings import OperatorFinding, read_finding
+from mockube.exploration.finding_files import FindingFolder
+from mockube.exploration.findings import ExplorationCall, OperatorFinding, read_finding
 from mockube.exploration.judgements import OperatorProblem
 from mockube.exploration.plans import RESTART, UNDISTURBED, Disturbance, plan_of
 from mockube.exploration.run_outcome import RunOutcome
 from mockube.exploration.trace import Trace
+from mockube.failure import Failure
 from tests.support.instant_clock import InstantClock
 
 SCENARIO = {"act": [{"apply": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "site"}}}]}
@@ -33,7 +36,12 @@ SUSPICION = (
 
 
 def test_finding_stays_when_the_exploration_is_interrupted(tmp_path, monkeypatch, capsys):
-    async def interrupted(_scenario, _starter, _options, _show_progress, show_finding):
+    others = [replace(FINDING, problems=[replace(FINDING.problems[0], text=text)]) for text in ("a", "b")]
+
+    async def interrupted(_scenario, _starter, _options, show_progress, show_finding):
+        for finding in (FINDING, *others):
+            show_progress(SuspicionProgress(finding=finding))
+        show_progress(SuspicionProgress(finding=others[1], is_repaired=True))
         show_finding(FINDING)
         raise KeyboardInterrupt
 
@@ -52,7 +60,11 @@ def test_finding_stays_when_the_exploration_is_interrupted(tmp_path, monkeypatch
         explore.run(options)
     path = tmp_path / "finding-1.yaml"
     assert read_finding(path).command == ["true"]
-    assert str(path) in capsys.readouterr().err
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-2:] == [
+        f"mockube: what was found until now: {path}",
+        "mockube: not confirmed, and not written: a",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -102,3 +114,13 @@ def test_progress_is_one_line_at_a_terminal(progress, at_terminal, elsewhere, ca
         monkeypatch.setattr("sys.stderr.isatty", lambda is_terminal=is_terminal: is_terminal)
         explore.print_progress(progress)
         assert capsys.readouterr().err == text
+
+
+def test_finding_that_cannot_be_written_is_named_with_its_file(tmp_path, capsys):
+    (tmp_path / "folder").write_text("a file")
+    output = explore._Output(
+        FindingFolder(tmp_path / "folder", ExplorationCall(scenario=None, command=(), seed=0), "pytest")
+    )
+    with pytest.raises(Failure, match="folder: "):
+        output.add(FINDING)
+    assert capsys.readouterr().err == f"mockube: a finding cannot be written: {FINDING.problems[0].text}\n"
