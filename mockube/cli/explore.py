@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mockube.component_base.flags import non_negative_int, positive_int, seconds
+from mockube.component_base.operating_system import os_problem
 from mockube.component_base.printable import printable
 from mockube.failure import Failure, UsageError
 
@@ -183,7 +184,7 @@ class _Output:
             self._folder.add(finding)
         except OSError as error:
             print_line(f"a finding cannot be written: {text}")
-            raise Failure(f"{error.filename or 'a file of it'}: {error.strerror}") from error
+            raise Failure(os_problem(error)) from error
         print_line(f"{self._folder.paths[-1].finding}: {text}")
 
     def show_interrupted(self) -> None:

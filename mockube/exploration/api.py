@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from mockube.component_base.clock import RealClock
+from mockube.component_base.counted import counted
 from mockube.component_base.printable import printable
 from mockube.failure import Failure
 from mockube.objects.arguments import read_count, read_seconds
@@ -181,21 +182,17 @@ def lines_of(exploration: Exploration, paths: Sequence[FindingPaths] = ()) -> It
         yield ""
     yield from (printable(f"note: {note}") for note in exploration.notes)
     found = len(exploration.findings)
-    yield f"{found} finding{'' if found == 1 else 's'} in {exploration.runs} plans, in {exploration.seconds:.1f} s"
+    yield f"{counted(found, 'finding', 'findings')} in {exploration.runs} plans, in {exploration.seconds:.1f} s"
     if exploration.coverable:
         yield f"covered: {exploration.coverage()}"
     if number := exploration.not_applied:
-        yield f"{_counted(number, 'plan')} did not take place: the moment did not come, or the object was not there"
+        yield f"{counted(number, 'plan', 'plans')} did not take place: the moment did not come, or the object was not there"
     for problem, number in exploration.not_judged.items():
-        yield f"{_counted(number, 'plan')} could not be judged: {problem}"
+        yield f"{counted(number, 'plan', 'plans')} could not be judged: {problem}"
     if number := exploration.repaired_later:
-        yield f"{_counted(number, 'problem')} the operator itself repaired later: left out"
+        yield f"{counted(number, 'problem', 'problems')} the operator itself repaired later: left out"
     if number := exploration.not_seen_again:
-        yield f"{_counted(number, 'suspicion')} did not show again in three repetitions: left out"
-
-
-def _counted(number: int, name: str) -> str:
-    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+        yield f"{counted(number, 'suspicion', 'suspicions')} did not show again in three repetitions: left out"
 
 
 def _run(start: Callable[[], Coroutine[Any, Any, T]]) -> T:

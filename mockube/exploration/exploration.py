@@ -44,7 +44,6 @@ class SuspicionProgress(Struct, frozen=True, kw_only=True):
     is_repaired: bool = False
 
 
-Report = Callable[[str], None]
 Progress = LearningProgress | PlanProgress | SuspicionProgress
 ShowProgress = Callable[[Progress], None]
 ShowFinding = Callable[[OperatorFinding], None]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from mockube.component_base.counted import counted
 from mockube.component_base.printable import printable
 
 from .findings import Finding, Judgement, OperatorReport, Verdict
@@ -64,4 +65,4 @@ def summary(report: OperatorReport, fail_on: str) -> str:
     missing = len(report.missing_known())
     ended = f", {missing} of the baseline not found any more" if missing else ""
     verdict = f"failed (--fail-on={fail_on})" if report.failed(fail_on) else "passed"
-    return f"{report.operator}: {verdict}; {', '.join(counts)}; {total} finding{'' if total == 1 else 's'}{known}{ended}"
+    return f"{report.operator}: {verdict}; {', '.join(counts)}; {counted(total, 'finding', 'findings')}{known}{ended}"

@@ -4,13 +4,14 @@ import re
 import signal
 from typing import Final
 
+from mockube.component_base.operating_system import shell_exit_code
+
 _GO_ERROR: Final = re.compile(
     r"^(?:panic: (?:runtime error|interface conversion)|fatal error): .{1,300}", re.MULTILINE
 )
 """What the runtime of Go prints. `panic(err)` in `main` is how programs give up."""
-_SHELL_BASE: Final = 128
 _SIGNALS: Final = {
-    _SHELL_BASE + number: number.name
+    shell_exit_code(-number): number.name
     for number in (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
 }
 

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
 from itertools import takewhile, zip_longest
 from typing import Any, Final
 
@@ -43,10 +44,8 @@ _CONTENTS_OF_VOLUMES: Final = tuple(f"{prefix}-" for prefix in PREFIXES_OF_CONTE
 _METADATA: Final = frozenset(
     {
         *("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"),
-        *(
-            ANNOTATION_REVISION,
-            ANNOTATION_REVISION_HISTORY,
-        ),  # how often a Deployment was changed and changed back
+        # How often a Deployment was changed and changed back:
+        *(ANNOTATION_REVISION, ANNOTATION_REVISION_HISTORY),
     }
 )
 _PLACES: Final = frozenset(
@@ -74,6 +73,8 @@ _TIME: Final = re.compile(
 _MANY_FIELDS: Final = 3
 _SEPARATORS: Final = "-."
 _NOTHING: Final[Mapping[str, Any]] = {}
+CleanText = Callable[[str], str]
+"""Returns a text with labels in place of what is another value each time."""
 Counted = Mapping[Identity, AbstractSet[str]]
 """Objects that built-in controllers made: of these, the number, the owners and some fields are compared."""
 _NONE_COUNTED: Final[Counted] = {}
@@ -199,11 +200,16 @@ def end_state(
     }
     texts |= {meta.uid(tree): label_of(roles[identity_of(tree)]) for tree in compared if meta.uid(tree)}
     texts |= {volume: f"{VOLUME_PREFIX}*" for tree in compared for volume in _token_volumes(tree)}
+
+    @cache  # names of fields, labels and the like are in most objects
+    def clean_text(text: str) -> str:
+        return _replaced(_TIME.sub("(time)", text), texts)
+
     found: dict[Role, list[ReadOnlyTree]] = defaultdict(list)
     for tree in compared:
         identity = identity_of(tree)
         content = _counted(tree, counted[identity]) if identity in counted else tree
-        found[roles[identity]].append(_cleaned(content, texts))
+        found[roles[identity]].append(_cleaned(content, clean_text))
     return EndState(
         objects={role: sorted(trees, key=_encoded) for role, trees in found.items()}, labels=roles
     )
@@ -345,40 +351,40 @@ def _counted(tree: ReadOnlyTree, fields: AbstractSet[str]) -> ReadOnlyTree:
     return {"metadata": {}, **only_fields(tree, fields | {"metadata.ownerReferences"})}
 
 
-def _cleaned(tree: ReadOnlyTree, texts: Mapping[str, str]) -> ReadOnlyTree:
+def _cleaned(tree: ReadOnlyTree, clean_text: CleanText) -> ReadOnlyTree:
     """Return an object without what is another value each time; a name is left out only where Kubernetes has it."""
     generation = meta.metadata(tree).get("generation")
     of_kind = _OMITTED_OF_KINDS.get(kind_of(tree), _NO_NAMES)
-    return {name: _cleaned_part(name, part, texts, generation, of_kind) for name, part in tree.items()}
+    return {name: _cleaned_part(name, part, clean_text, generation, of_kind) for name, part in tree.items()}
 
 
 def _cleaned_part(
-    name: str, part: Any, texts: Mapping[str, str], generation: Any, of_kind: AbstractSet[str]
+    name: str, part: Any, clean_text: CleanText, generation: Any, of_kind: AbstractSet[str]
 ) -> Any:
     if name == "metadata":
         fields = {field: value for field, value in part.items() if field not in _METADATA}
         if annotations := fields.get("annotations"):
             fields["annotations"] = {key: text for key, text in annotations.items() if key not in _METADATA}
-        return _clean(fields, texts, _NO_NAMES)
+        return _clean(fields, clean_text, _NO_NAMES)
     if name == "status":
-        return _clean(_with_newest_conditions(_with_ages(part, generation)), texts, _OMITTED_OF_STATUS)
-    return _clean(part, texts, of_kind)
+        return _clean(_with_newest_conditions(_with_ages(part, generation)), clean_text, _OMITTED_OF_STATUS)
+    return _clean(part, clean_text, of_kind)
 
 
-def _clean(value: Any, texts: Mapping[str, str], omitted: AbstractSet[str]) -> Any:
+def _clean(value: Any, clean_text: CleanText, omitted: AbstractSet[str]) -> Any:
     if isinstance(value, Mapping):
         is_reference = "kind" in value and "name" in value
         members = [
-            (_clean_text(name, texts), _clean(member, texts, omitted))
+            (clean_text(name), _clean(member, clean_text, omitted))
             for name, member in value.items()
             if not (name == "resourceVersion" if is_reference else name in omitted)
         ]
         cleaned = dict(members)
         return cleaned if len(cleaned) == len(members) else _with_all(members)
     if isinstance(value, list):
-        return [_clean(member, texts, omitted) for member in value]
+        return [_clean(member, clean_text, omitted) for member in value]
     if isinstance(value, str):
-        return _clean_text(value, texts)
+        return clean_text(value)
     return value
 
 
@@ -388,10 +394,6 @@ def _with_all(members: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
     for label, member in members:
         found[label].append(member)
     return {label: each[0] if len(each) == 1 else sorted(each, key=_encoded) for label, each in found.items()}
-
-
-def _clean_text(text: str, texts: Mapping[str, str]) -> str:
-    return _replaced(_TIME.sub("(time)", text), texts)
 
 
 def _with_newest_conditions(status: Any) -> Any:
