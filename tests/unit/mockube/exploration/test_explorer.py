@@ -142,6 +142,14 @@ async def test_problem_that_was_not_seen_again_is_reported_by_a_later_plan():
     assert len(explorer.result.findings) == 1
 
 
+async def test_repetition_that_shows_most_is_reported():
+    shown = iter([["a", "b"], ["a"], ["a", "b"], ["a"]])
+    explorer, _ = explorer_of(lambda _: next(shown))
+    await explorer._try(plan_of([CRASH]))
+    (finding,) = explorer.result.findings
+    assert [problem.text for problem in finding.problems] == ["a", "b"]
+
+
 @pytest.mark.parametrize("shows_again", [True, False])
 async def test_plan_that_shows_the_same_meanwhile_is_repeated_if_the_first_one_shows_it_no_more(shows_again):
     explorer, runs = explorer_of(lambda _: ["a"])

@@ -228,6 +228,12 @@ def test_deletion_of_what_a_disturbance_made(disturbed, count):
     assert len(problems([added("a", PERSON), change("DELETED", "a", None)], plan=plan)) == count
 
 
+def test_missing_objects_of_the_operator_come_before_those_of_controllers():
+    controller = "system:serviceaccount:kube-system:endpoint-controller"
+    texts = [text for _, text in problems([], [added("a", controller), added("b")])]
+    assert texts == ["ConfigMap b in default is missing", "ConfigMap a in default is missing"]
+
+
 def test_write_to_a_spec_that_its_user_owns():
     events = [added("a", PERSON, spec={"size": 1}), replaced("a", "/spec/size", 2)]
     (found,) = problems(events, events)[:1]

@@ -813,6 +813,16 @@ async def test_late_run_waits_until_the_operator_tries_again(is_late, announced,
     assert waited[0] <= run.outcome.waited <= waited[1]
 
 
+async def test_run_with_a_failed_step_does_not_wait_for_the_next_try_again():
+    run, _, _ = new_run(type_=RunOfStepped, clock=SteppedClock(), act=[], expect=[], settle=1.0)
+    run.limits = replace(run.limits, patience=35.0, is_late=True)
+    run.operators = [FakeOperator(None)]
+    run.operators[0].log.write(b"it will try again in 60 seconds\n")
+    run.outcome.failed_steps = ["step 1: waited in vain"]
+    await run._end(lambda _: False, ends_now)
+    assert 35 <= run.outcome.waited <= 37
+
+
 @pytest.mark.parametrize(("is_late", "is_met"), [(True, True), (False, False)])
 async def test_step_waits_in_a_late_run_until_the_operator_tries_again(is_late, is_met):
     clock = SteppedClock()
