@@ -226,11 +226,15 @@ async def recreate_subject(run: OperatorRun, disturbance: Disturbance) -> None:
     content = {field: value for field, value in current.items() if field not in ("metadata", "status")}
     await run.requests.delete(kind, name, namespace or "default", ignore_not_found=True)
 
+    def is_gone() -> bool:  # by its uid, because another disturbance may create it anew as well
+        known = run.trace.objects.get(identity)
+        return known is None or meta.uid(known) != meta.uid(current)
+
     async def create() -> None:
-        seconds = max(run.deadline - run.clock.monotonic(), 0.1)
-        await run.requests.wait_gone(kind, name, seconds, namespace or "default")
+        if not await run.wait_until(is_gone, max(run.deadline - run.clock.monotonic(), 0.1)):
+            return
         async with run.creating:
-            if not run.is_subject_deleted:
+            if not run.is_subject_deleted and identity not in run.trace.objects:
                 run.trace.note(f"{kind} {name} is created anew")
                 await run.requests.apply({**content, "metadata": metadata}, namespace or "default")
 

@@ -226,9 +226,12 @@ class OperatorRun:
         """End the operator, as a crash without a grace period, so that it can be started again. The caller has the lock."""
         if not self.operators:  # it is down
             return
-        operator = self.operators.pop()
+        operator = self.operators[
+            -1
+        ]  # until it has ended, so that it is killed if the run is cancelled meanwhile
         with self.not_counted():
             end = await asyncio.to_thread(operator.stop, grace)
+        self.operators.remove(operator)
         self.outcome.ignored_term |= end.ignored_term and not self.has_moment()  # a write that waits holds it
         self.outcome.log += operator.log.text()
         self.trace.note(text)

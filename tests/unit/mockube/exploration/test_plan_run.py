@@ -1,5 +1,6 @@
 import asyncio
 import os
+import threading
 from math import inf
 from pathlib import Path
 from types import SimpleNamespace
@@ -286,6 +287,7 @@ async def test_termination_is_not_ignored_while_a_write_is_held_back():
 
 
 SITE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "site"}}
+SITE_IDENTITY = ("ConfigMap", "default", "site")
 SCALE = StepOperation(type="kubectl", arguments=["scale", "deployment/site"])
 
 
@@ -425,10 +427,11 @@ async def test_run_is_quiet_later_if_the_operator_works(pid, code, seconds):
 
 
 class FakeRequests:
-    """A server with one resource, whose finalizer keeps it until `gone` is set."""
+    """A server with one resource, whose finalizer keeps it until `remove`."""
 
-    def __init__(self):
-        self.gone, self.created = asyncio.Event(), []
+    def __init__(self, trace):
+        self._objects, self.created = trace.objects, []
+        self._objects[SITE_IDENTITY] = SITE
 
     async def get(self, *_):
         return {**SITE, "metadata": {**SITE["metadata"], "resourceVersion": "1"}}
@@ -436,29 +439,30 @@ class FakeRequests:
     async def delete(self, *_, **__):
         await yield_to_loop()
 
-    async def wait_gone(self, *_):
-        await self.gone.wait()
+    def remove(self):
+        del self._objects[SITE_IDENTITY]
 
     async def apply(self, tree, _namespace):
         self.created.append(tree)
+        self._objects[SITE_IDENTITY] = {**tree, "metadata": {**tree["metadata"], "uid": "another"}}
 
 
 @pytest.mark.parametrize(
     ("actions", "created", "is_applied"),
     [
         pytest.param([RECREATE], 1, True, id="created anew"),
+        pytest.param([RECREATE, RECREATE], 1, True, id="created anew twice at once"),
         pytest.param([RECREATE, DELETE_SUBJECT], 0, True, id="deleted while it is kept"),
         pytest.param([DELETE_SUBJECT, RECREATE], 0, False, id="deleted before"),
     ],
 )
-async def test_resource_that_was_deleted_for_good_is_not_created_anew(actions, created, is_applied):
+async def test_resource_is_created_anew_unless_it_was_deleted_for_good(actions, created, is_applied):
     run, trace, _ = new_run(subject=ObjectRef(target="ConfigMap/site"))
-    run.requests = requests = FakeRequests()
-    trace.objects["ConfigMap", "default", "site"] = SITE
+    run.requests = requests = FakeRequests(trace)
     for action in actions:
         subject = {"object": "ConfigMap/site", "namespace": "default"}
         await apply(run, Disturbance(action=action, step=0, **subject))
-    requests.gone.set()
+    requests.remove()
     await run.quiet()
     assert (len(requests.created), run.outcome.is_applied) == (created, is_applied)
 
@@ -858,3 +862,32 @@ async def test_changes_that_a_plan_hides_are_hidden_until_their_release(action):
     assert (hidden.resource, hidden.revision, hidden.ended) == ("pods", 1, inf)
     await run.release()
     assert hidden.ended < inf
+
+
+class SlowToEnd(FakeOperator):
+    """An operator that ignores SIGTERM: it ends only when it is killed."""
+
+    def __init__(self):
+        super().__init__()
+        self.is_stopped, self._killed = threading.Event(), threading.Event()
+
+    def stop(self, grace):
+        self.is_stopped.set()
+        assert self._killed.wait(60)
+        return super().stop(grace)
+
+    def kill(self):
+        self._killed.set()
+
+
+async def test_operator_that_ignores_sigterm_is_killed_when_its_run_is_cancelled():
+    run, _, _ = new_run()
+    operator = SlowToEnd()
+    run.operators.append(operator)
+    replacing = asyncio.create_task(run.replace_operator(grace=60, text="a restart"))
+    await asyncio.to_thread(operator.is_stopped.wait, 60)
+    replacing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await replacing
+    run.kill_all()  # as a run does at its end
+    assert await asyncio.to_thread(operator._killed.wait, 0)
