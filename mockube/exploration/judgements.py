@@ -393,7 +393,7 @@ def _hot_loops(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[Oper
     writes = [
         each
         for each in trace.requests
-        if each.is_write and not each.is_answered_by_fault and not _is_while_hidden(trace, each)
+        if each.is_write and not each.is_answered_by_fault and not trace.is_while_hidden(each)
     ]
     restarts = 1 + sum(
         "crash" in each.action or each.action in (RESTART, DOWN, RECREATE_STALE)
@@ -403,11 +403,14 @@ def _hot_loops(outcome: RunOutcome, reference: UndisturbedRuns) -> Iterator[Oper
         (verb, resource), count = Counter(map(_group, writes)).most_common(1)[0]
         text = f"{len(writes)} writes, and {reference.writes} undisturbed; {count} of them are {verb} of {resource}"
         yield OperatorProblem(type="hot loop", text=text, key=("hot loop", verb, resource))
-
-
-def _is_while_hidden(trace: Trace, request: OperatorRequest) -> bool:
-    """Return whether a write is sent while something is hidden from the operator, which may be why it sends it again and again."""
-    return any(each.began <= request.seconds <= each.ended for each in trace.hidden.values())
+    if outcome.idle_reads is not None:
+        reads = outcome.idle_reads
+        verb, resource, count = reads.most_frequent()
+        text = (
+            f"{len(reads.ages)} reads in {reads.seconds:.1f} s while nothing changes; "
+            f"{count} of them are {verb} of {resource}"
+        )
+        yield OperatorProblem(type="hot loop", text=text, key=("hot loop of reads", verb, resource))
 
 
 def _group(request: OperatorRequest) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from mockube.operators.writes import LEASES
 from . import plans
 from .exploration import Exploration, LearningProgress, Options, ShowFinding, ShowProgress
 from .findings import OperatorFinding, what_happened
+from .idle_reads import FEW_PER_SECOND
 from .judged_runs import FIRST_LIMITS, JudgedRuns
 from .judgements import (
     STAYS,
@@ -51,6 +52,8 @@ _PODS: Final = "Pod"
 _SETTLE: Final = (0.15, 3.0)
 _PATIENCE: Final = (2.0, 10.0)
 _LONGEST: Final = (10.0, 60.0)
+_MORE_READS: Final = 5
+"""So many times as often as undisturbed, an operator may read while nothing changes."""
 _PAUSES: Final = 3
 """So many times the longest pause of undisturbed runs, a condition of a step is waited for while nothing is written."""
 
@@ -206,7 +209,8 @@ class Learner:
             self._report(finding)
 
     def _learn_limits(self, outcomes: Iterable[RunOutcome]) -> RunLimits:
-        traces = [outcome.trace for outcome in outcomes]
+        quiet = [*outcomes]
+        traces = [outcome.trace for outcome in quiet]
         gap = max((gap for trace in traces for gap in trace.gaps[1:]), default=0.0)
         settle = _within(3 * gap + 0.1, _SETTLE)
         max_seconds = max(trace.last_activity - trace.began for trace in traces)
@@ -218,6 +222,7 @@ class Learner:
             settle=settle,
             patience=patience,
             pause=max(_PAUSES * gap, patience),
+            idle_reads=max(FEW_PER_SECOND, _MORE_READS * max(each.idle_reads_per_second for each in quiet)),
             max_seconds=max(_within(10 * max_seconds + 5 * settle, _LONGEST), 2 * max_seconds)
             + extra_seconds,
         )

@@ -22,6 +22,7 @@ from mockube.operators.crashes import crash_of
 from mockube.operators.process import RunningOperator, is_working
 from mockube.operators.writes import LEASES
 
+from .idle_reads import LONGER, idle_reads
 from .plans import Disturbance, Plan
 from .run_outcome import RunLimits, RunOutcome, RunSetting
 from .starters import bytecode_variables
@@ -150,7 +151,7 @@ class OperatorRun:
             # What is held back may be the deletion that a finalizer waits for, or why the operator tries the same again and again.
             if (is_pending and remaining <= 0) or self.clock.monotonic() >= release_at:
                 await self.release()
-            if not is_busy and remaining <= 0 and await self._is_idle():
+            if not is_busy and remaining <= 0 and await self._is_idle() and not self._goes_on_reading():
                 return
             if self.clock.monotonic() >= self.deadline or self.trace.problem:
                 raise NeverQuiet
@@ -171,6 +172,18 @@ class OperatorRun:
         if is_idle:
             self._idle_since = last_activity
         return is_idle
+
+    def _goes_on_reading(self) -> bool:
+        """Return whether an operator that reads without a pause may still pause; if it does not, that is a hot loop."""
+        reads = idle_reads(self.trace)
+        self.outcome.idle_reads = None
+        self.outcome.idle_reads_per_second = reads.per_second()
+        if not reads.have_no_pause(self.limits.idle_reads):
+            return False
+        if reads.seconds < self.limits.settle + LONGER:
+            return True
+        self.outcome.idle_reads = reads
+        return False
 
     def has_moment(self) -> bool:
         """Return whether the moment of a write has come, whose disturbance has not ended."""

@@ -11,6 +11,7 @@ from mockube.component_base.clock import Clock
 from mockube.objects.resource_names import ResourceNames
 from mockube.report.recording import RecordedRun
 
+from .idle_reads import FEW_PER_SECOND, IdleReads
 from .operator_identity import OperatorIdentity
 from .plans import Plan
 from .scenario import Scenario
@@ -29,6 +30,8 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     """After so long without a write, a condition of a step does not come any more."""
     max_seconds: float
     """A run that is not quiet after so long never is."""
+    idle_reads: float = FEW_PER_SECOND
+    """After more reads in a second than this while nothing changes, a run goes on to see whether the operator pauses."""
     is_late: bool = False
     """Whether it waits longer for an operator that prints when it tries again."""
     is_recorded: bool = False
@@ -71,6 +74,9 @@ class RunOutcome(Struct, kw_only=True):
     ignored_term: bool = False
     waited: float = 0.0
     """How many seconds the quiet run went on until its end was as expected, or until it was given up."""
+    idle_reads: IdleReads | None = None
+    """What the operator read while nothing changed, if it did not pause."""
+    idle_reads_per_second: float = 0.0
     recording: RecordedRun | None = None
     """What a report of the run contains, if one is written."""
 

@@ -160,6 +160,10 @@ class Trace(Struct, kw_only=True):
         if fault in self.hidden:
             self.hidden[fault].ended = self._seconds()
 
+    def is_while_hidden(self, request: OperatorRequest) -> bool:
+        """Return whether a request is sent while something is hidden from the operator, which may be why it sends it again and again."""
+        return any(each.began <= request.seconds <= each.ended for each in self.hidden.values())
+
     def touch(self) -> None:
         """Note that something happens: the run is not quiet."""
         self.last_activity = self.clock.monotonic()

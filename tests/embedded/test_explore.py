@@ -1,5 +1,7 @@
 import asyncio
 import os
+import re
+from contextlib import suppress
 
 import pytest
 
@@ -7,7 +9,7 @@ import mockube
 from mockube.exploration.plans import TEXTS
 from mockube.exploration.scenario import InvalidScenario
 from mockube.failure import Failure
-from tests.support.explored_operators import SCENARIO, Api, careful, careless
+from tests.support.explored_operators import PATH, SCENARIO, Api, annotation, careful, careless, follow
 from tests.support.server.webhook_server import webhook_server
 
 FEW = ["second operator", "restart", "delete a node", "change the resource and back", "edit an owned object"]
@@ -33,6 +35,33 @@ def test_careful_operator_has_no_finding():
     found = mockube.explore(SCENARIO, main=careful, plans=40)
     assert found.findings == [], found
     assert found.exploration.runs == 40
+
+
+def impatient(kubeconfig):
+    """Mark the site as ready, and read it again and again until it is marked, without a pause."""
+    api = Api(kubeconfig)
+
+    def reconcile(items):
+        for site in items:
+            if "ready" in site["metadata"].get("annotations", {}):
+                continue
+            with suppress(OSError):
+                api.request("PATCH", f"{PATH}/site", annotation("ready", "1"))
+            while "ready" not in api.request("GET", f"{PATH}/site")["metadata"].get("annotations", {}):
+                pass
+
+    follow(api, f"{PATH}?fieldSelector=metadata.name%3Dsite&", reconcile)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_loop_of_reads_is_found():
+    without = [name for name in TEXTS if name != "server error"]
+    found = mockube.explore({**SCENARIO, "without": without}, main=impatient, plans=2, patience=1)
+    (loop,) = [each for each in texts(found) if "reads" in each]
+    assert re.fullmatch(
+        r"\d+ reads in \d+\.\d s while nothing changes; \d+ of them are get of configmaps", loop
+    )
 
 
 EVENTS = ("hold an event", "lose an event", "late events")
@@ -85,7 +114,7 @@ async def test_explore_in_a_running_loop():
     scenario = {**SCENARIO, "without": ["delete the resource"]}
     found = mockube.explore(scenario, main=careful, plans=1)
     assert found.exploration.runs == 1
-    assert "1 plans" in repr(found)
+    assert "in 1 plan," in repr(found)
 
 
 def exit_at_once(_):
