@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mockube.component_base.counted import counted
 from mockube.component_base.flags import non_negative_int, positive_int, seconds
 from mockube.component_base.operating_system import os_problem
 from mockube.component_base.printable import printable
@@ -252,7 +253,7 @@ def print_progress(progress: "Progress") -> None:
             print_line(line)
         return
     if not isinstance(progress, LearningProgress):
-        text = f"{progress.done} of {progress.total} plans, {progress.findings} findings"
+        text = f"{progress.done} of {progress.total} plans, {counted(progress.findings, 'finding', 'findings')}"
     elif progress.writes is None:
         text = f"{progress.done} of {progress.total} undisturbed runs"
     else:

@@ -182,7 +182,7 @@ def lines_of(exploration: Exploration, paths: Sequence[FindingPaths] = ()) -> It
         yield ""
     yield from (printable(f"note: {note}") for note in exploration.notes)
     found = len(exploration.findings)
-    yield f"{counted(found, 'finding', 'findings')} in {exploration.runs} plans, in {exploration.seconds:.1f} s"
+    yield f"{counted(found, 'finding', 'findings')} in {counted(exploration.runs, 'plan', 'plans')}, in {exploration.seconds:.1f} s"
     if exploration.coverable:
         yield f"covered: {exploration.coverage()}"
     if number := exploration.not_applied:

@@ -98,7 +98,7 @@ def test_replay_succeeds_only_if_the_plan_took_place(fields, finding, code, text
             id="learned",
         ),
         pytest.param(
-            PlanProgress(done=7, total=200, findings=1), "\r\x1b[K7 of 200 plans, 1 findings", "", id="plans"
+            PlanProgress(done=7, total=200, findings=1), "\r\x1b[K7 of 200 plans, 1 finding", "", id="plans"
         ),
         pytest.param(SuspicionProgress(finding=SUSPECTED), f"\r\x1b[K{SUSPICION}", SUSPICION, id="suspicion"),
         pytest.param(
