@@ -111,7 +111,7 @@ def add_flags(parser: CommandParser) -> None:
         type=read_minors,
         default="all",
         metavar="MINORS",
-        help="minor releases of the judgement releases, such as 1.33,1.35 or 1.34- (all)",
+        help="minor releases of the judgement releases, such as 1.33,1.35 or 1.34- (all); the newest one is always compared, too",
     )
     parser.add_argument(
         "--webhook-service",
@@ -233,6 +233,8 @@ def _chosen(options: argparse.Namespace) -> Sequence[str]:
 
 def _names(texts: Sequence[str], flag: str, known: Sequence[str]) -> Sequence[str]:
     names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
+    if texts and not names:
+        raise UsageError(f"{flag} names no judgement; there are {', '.join(known)}")
     for name in names:
         if name not in known:
             raise UsageError(f"{flag}: there is no judgement {name}{did_you_mean(name, known)}")

@@ -41,6 +41,8 @@ class Context(Struct, kw_only=True):
     """The state at rest that the first judgement has found; None before it, and if there is none."""
     no_reference: str = "the operator reached no state at rest when nothing was disturbed: see `install`"
     """Why there is no such state."""
+    left_out: Sequence[str] = ()
+    """The judgements that were not chosen."""
     advices: list[ReadOnlyTree] = field(default_factory=list)
     """What RoleAdvice said of the operator at the end of each trial."""
 

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .context import Context, NotApplicable
 from .findings import Judgement, Level
 
+_WORK: Final = ("drift", "deletions", "updates")
+"""The judgements in which an operator has to do something else than to install its resource."""
 Right = tuple[str, str, str, str]
 """The binding, the verb, the objects or the path, and the names."""
 
@@ -47,12 +50,19 @@ def judge(context: Context, judgement: Judgement) -> None:
         "missing": str(len(refused)),
         "requests": str(sum(int(each["requests"]) for each in context.advices)),
     }
-    if context.reference is None or not context.reference.objects:
-        judgement.did.append(
-            "Unused rights are no findings here: the operator has not done its work, see `install`."
-        )
+    if reason := _why_use_is_not_known(context):
+        judgement.did.append(f"Unused rights are no findings here: {reason}.")
     else:
         _add_unused(judgement, context.advices)
+
+
+def _why_use_is_not_known(context: Context) -> str:
+    """Return why an operator may need rights that it has not used, "" if it has done all that it is made for."""
+    if context.reference is None or not context.reference.objects:
+        return "the operator has not done its work, see `install`"
+    if left_out := [f"`{name}`" for name in _WORK if name in context.left_out]:
+        return f"it may need them in {' and '.join(left_out)}, which this test left out"
+    return ""
 
 
 def _add_unused(judgement: Judgement, advices: Sequence[ReadOnlyTree]) -> None:

@@ -89,6 +89,7 @@ def judge_all(context: Context, chosen: Sequence[str], *, jobs: int = 1) -> Sequ
     The first one is always made, before the others, which compare with it.
     """
     first, *others = (each for each in JUDGES if each.name in chosen or each is JUDGES[0])
+    context.left_out = [name for name in NAMES if name not in {first.name, *chosen}]
     judgements = {first.name: _judge(context, first)}
     with ThreadPoolExecutor(max_workers=jobs) as threads:
         between = [each for each in others if each.name != _LAST]

@@ -186,6 +186,10 @@ def test_findings_are_printed_although_a_file_cannot_be_written(monkeypatch, cap
             ["--only=drifts", "-f", "deploy.yaml", "--", "true"],
             '--only: there is no judgement drifts: did you mean "drift"?',
         ),
+        (
+            ["--only=", "-f", "deploy.yaml", "--", "true"],
+            "--only names no judgement; there are install, rights,",
+        ),
         (["--report=a.txt", "--", "true"], "--report: a.txt: the name must end with .json"),
         (["--report=no/a.xml", "--", "true"], "--report: no/a.xml: the folder does not exist"),
         (["--write-baseline", "--", "true"], "--write-baseline needs --baseline=FILE"),

@@ -25,20 +25,24 @@ ADVICE: Any = {
 
 
 @pytest.mark.parametrize(
-    ("objects", "rules"),
+    ("objects", "left_out", "rules"),
     [
-        pytest.param([WEBSITE], ["right-missing", "right-unused"], id="it has worked"),
-        pytest.param([], ["right-missing"], id="it wrote nothing"),
-        pytest.param(None, ["right-missing"], id="it never came to rest"),
+        pytest.param([WEBSITE], ["growth"], ["right-missing", "right-unused"], id="it has worked"),
+        pytest.param([], [], ["right-missing"], id="it wrote nothing"),
+        pytest.param(None, [], ["right-missing"], id="it never came to rest"),
+        pytest.param([WEBSITE], ["deletions"], ["right-missing"], id="it deleted nothing"),
     ],
 )
 def test_unused_rights_are_findings_if_the_operator_has_worked(
-    objects: list[Any] | None, rules: list[str], tmp_path: Path
+    objects: list[Any] | None, left_out: list[str], rules: list[str], tmp_path: Path
 ) -> None:
     setup = replace(scripted_trial(tmp_path).setup, account=Account(namespace="web", name="operator"))
     reference = None if objects is None else make_reference([objects] * 2, 1.0)
-    context = ScriptedContext(setup=setup, trials=[], reference=reference, advices=[ADVICE])
+    context = ScriptedContext(
+        setup=setup, trials=[], reference=reference, advices=[ADVICE], left_out=left_out
+    )
     judgement = Judgement(name="rights", question="?")
     judge(context, judgement)
     assert [each.rule for each in judgement.findings] == rules
     assert (judgement.figures["missing"], judgement.figures["requests"]) == ("1", "3")
+    assert any("`deletions`" in line for line in judgement.did) is ("deletions" in left_out)
