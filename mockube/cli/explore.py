@@ -253,7 +253,9 @@ def print_progress(progress: "Progress") -> None:
             print_line(line)
         return
     if not isinstance(progress, LearningProgress):
-        text = f"{progress.done} of {progress.total} plans, {counted(progress.findings, 'finding', 'findings')}"
+        text = (
+            f"{progress.done} of {progress.total} plans, {counted(progress.findings, 'finding', 'findings')}"
+        )
     elif progress.writes is None:
         text = f"{progress.done} of {progress.total} undisturbed runs"
     else:

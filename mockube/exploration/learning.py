@@ -15,6 +15,7 @@ from mockube.component_base.suggestions import did_you_mean
 from mockube.component_base.supervision import run_until
 from mockube.failure import Failure
 from mockube.operators.end_state import Identity, end_state, label_of, learn_varying
+from mockube.operators.process import HEAD_BYTES, TAIL_BYTES
 from mockube.operators.writes import LEASES
 
 from . import plans
@@ -46,6 +47,7 @@ _PORT_HINT: Final = (
     " (several runs take place at the same time: let it listen on no fixed port, as controller-runtime does with"
     " --metrics-bind-address=0 --health-probe-bind-address=0, or give it ownNetwork: true)"
 )
+_MUCH_PRINTED: Final = 1 << 20
 _PRINTED_LINES: Final = 20
 _PRINTED_CHARACTERS: Final = 400
 _PODS: Final = "Pod"
@@ -243,6 +245,11 @@ class Learner:
         changed = {each.audit_id: each.identity for each in reversed(first.trace.changes)}
         self._result.writes = len(always)
         self._result.notes += [f"{line} is not the same each time" for line in reference.varying.lines()]
+        if first.log_bytes >= _MUCH_PRINTED:
+            self._result.notes.append(
+                f"the operator printed {first.log_bytes >> 20} MiB in an undisturbed run:"
+                f" the first {HEAD_BYTES >> 10} KiB and the last {TAIL_BYTES >> 10} KiB of each log are kept"
+            )
         for group in sorted(
             group for group in {*counts[0], *counts[1]} if counts[0][group] != counts[1][group]
         ):

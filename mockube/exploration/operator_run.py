@@ -239,14 +239,13 @@ class OperatorRun:
         """End the operator, as a crash without a grace period, so that it can be started again. The caller has the lock."""
         if not self.operators:  # it is down
             return
-        operator = self.operators[
-            -1
-        ]  # until it has ended, so that it is killed if the run is cancelled meanwhile
+        # It stays in the list until it has ended, so that it is killed if the run is cancelled meanwhile.
+        operator = self.operators[-1]
         with self.not_counted():
             end = await asyncio.to_thread(operator.stop, grace)
         self.operators.remove(operator)
         self.outcome.ignored_term |= end.ignored_term and not self.has_moment()  # a write that waits holds it
-        self.outcome.log += operator.log.text()
+        self._keep_log(operator)
         self.trace.note(text)
         await self._release_leases()
 
@@ -292,7 +291,11 @@ class OperatorRun:
                 operator.kill()
             except Failure as failure:
                 self.outcome.problem = str(failure)
-            self.outcome.log += operator.log.text()
+            self._keep_log(operator)
+
+    def _keep_log(self, operator: RunningOperator) -> None:
+        self.outcome.log += operator.log.text()
+        self.outcome.log_bytes += operator.log.size
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
         self.pending.add(start("disturbance", work))

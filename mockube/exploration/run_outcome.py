@@ -67,6 +67,8 @@ class RunOutcome(Struct, kw_only=True):
     crashes: list[str] = field(default_factory=list)
     """What was printed at those that were crashes."""
     log: str = ""
+    log_bytes: int = 0
+    """How much the operator printed, of which the log has only the beginning and the end if it is much."""
     is_applied: bool = True
     """Whether all disturbances took place."""
     problem: str = ""

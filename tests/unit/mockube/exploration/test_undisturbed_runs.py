@@ -84,6 +84,33 @@ async def test_undisturbed_runs_are_counted_while_they_end(tmp_path):
     assert shown == [LearningProgress(done=number, total=5) for number in range(1, 6)]
 
 
+@pytest.mark.parametrize(
+    ("log_bytes", "notes"),
+    [
+        pytest.param((1 << 20) - 1, [], id="less"),
+        pytest.param(
+            5 << 20,
+            [
+                "the operator printed 5 MiB in an undisturbed run: the first 16 KiB and the last 64 KiB of each log are kept"
+            ],
+            id="much",
+        ),
+    ],
+)
+async def test_much_that_an_operator_prints_is_a_note(log_bytes, notes, tmp_path):
+    exploring = explorer(tmp_path, {"", DELETE})
+    outcome_of = exploring._runs.runner.run
+
+    async def run(plan, *_):
+        outcome = await outcome_of(plan)
+        outcome.log_bytes = log_bytes
+        return outcome
+
+    exploring._runs.runner.run = run
+    await exploring.learn()
+    assert exploring.result.notes == notes
+
+
 async def test_subject_that_no_run_has_is_refused(tmp_path):
     with pytest.raises(InvalidScenario, match="subject: there is no Site"):
         await explorer(tmp_path, {}).learn()
