@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -34,7 +34,7 @@ from .operator_identity import identity_of_operator
 from .operator_run import newest_revision
 from .plan_run import PlanRun
 from .plans import Plan
-from .run_outcome import GoesOn, RunLimits, RunOutcome, RunSetting, ends_now
+from .run_outcome import GoesOn, IsAtEnd, RunLimits, RunOutcome, RunSetting, ends_now
 from .run_recording import record_run
 from .scenario import InvalidScenario, Scenario
 from .secret_values import digested
@@ -191,7 +191,7 @@ class ForkRunner:
         self,
         plan: Plan,
         limits: RunLimits,
-        is_as_expected: Callable[[Trace], bool],
+        is_at_end: IsAtEnd,
         goes_on: GoesOn = ends_now,
     ) -> RunOutcome:
         """Run a plan. An outcome with a problem says nothing about the operator: a machine without free processes is one, too."""
@@ -203,7 +203,7 @@ class ForkRunner:
                 own_setting = replace(setting, names=setting.names.with_client(client))
                 async with following(client, clock, arranged, revision, user, own_setting.names) as trace:
                     plan_run = PlanRun(own_setting, limits, plan, client, trace, self._new_folder())
-                    outcome = await plan_run.run(is_as_expected, goes_on)
+                    outcome = await plan_run.run(is_at_end, goes_on)
                     if limits.is_recorded and not outcome.problem:
                         outcome.recording = await record_run(client, outcome, revision)
                     return outcome

@@ -1,6 +1,6 @@
 """Runs of plans in places, as many as there may be at a time, and what is wrong with each, compared with the undisturbed ones."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -8,11 +8,10 @@ from msgspec.structs import replace
 
 from .exploration import Options
 from .fork_runner import ForkRunner
-from .judgements import OperatorProblem, UndisturbedRuns, end_differences, find_problems
+from .judgements import Keys, OperatorProblem, UndisturbedRuns, end_differences, find_problems
 from .plans import Plan
-from .run_outcome import GoesOn, RunLimits, RunOutcome
+from .run_outcome import GoesOn, IsAtEnd, RunLimits, RunOutcome
 from .run_places import WAITING, RunPlaces, cores
-from .trace import Trace
 
 FIRST_LIMITS: Final = RunLimits(settle=1.5, patience=0.0, max_seconds=60.0)
 """Those of the undisturbed runs, from which the others are learned."""
@@ -35,10 +34,13 @@ class JudgedRuns:
 
     async def run(self, plan: Plan, goes_on: GoesOn | None = None) -> RunOutcome:
         """Run a plan, as one of the plans if it may go on, or before them to see whether it shows what another one has shown."""
-        return await self._run_judged(self.places, plan, self.limits, goes_on)
+        return await self.run_in(self.places, plan, self.limits, self._is_as_expected, goes_on)
 
-    async def run_again(self, plan: Plan, late: float = 0.0) -> RunOutcome:
-        """Run a plan more slowly to confirm what it shows, and so many seconds more for an operator that tries again late."""
+    async def run_again(self, plan: Plan, late: float = 0.0, until: Keys = frozenset()) -> RunOutcome:
+        """Run a plan more slowly to confirm what it shows, and so many seconds more for an operator that tries again late.
+
+        A run that shows all of some problems, if there are any, does not wait for another end.
+        """
         limits, is_given = self.limits, self._options.patience is not None
         slower = replace(
             limits,
@@ -49,22 +51,22 @@ class JudgedRuns:
             is_late=bool(late),
             is_recorded=self._options.has_reports,
         )
-        return await self._run_judged(self._waiting_places if late else self.places, plan, slower)
 
-    async def _run_judged(
-        self, places: RunPlaces, plan: Plan, limits: RunLimits, goes_on: GoesOn | None = None
-    ) -> RunOutcome:
-        reference = self.references[plan.ending]
-        return await self.run_in(
-            places, plan, limits, lambda trace: not end_differences(trace, reference), goes_on
-        )
+        def is_at_end(outcome: RunOutcome) -> bool:
+            return self._is_as_expected(outcome) or (bool(until) and until <= self.keys(outcome))
+
+        return await self.run_in(self._waiting_places if late else self.places, plan, slower, is_at_end)
+
+    def _is_as_expected(self, outcome: RunOutcome) -> bool:
+        reference = self.references[outcome.plan.ending]
+        return not outcome.failed_expectations and not end_differences(outcome.trace, reference)
 
     async def run_in(
         self,
         places: RunPlaces,
         plan: Plan,
         limits: RunLimits,
-        is_as_expected: Callable[[Trace], bool],
+        is_at_end: IsAtEnd,
         goes_on: GoesOn | None = None,
     ) -> RunOutcome:
         """Run a plan when fewer runs are in progress than may be."""
@@ -79,7 +81,10 @@ class JudgedRuns:
                     await stack.enter_async_context(self._waiting_places.place())
                 return seconds
 
-            return await self.runner.run(plan, limits, is_as_expected, goes_on_elsewhere)
+            return await self.runner.run(plan, limits, is_at_end, goes_on_elsewhere)
+
+    def keys(self, outcome: RunOutcome) -> Keys:
+        return frozenset(problem.key for problem in self.problems(outcome))
 
     def problems(self, outcome: RunOutcome) -> Sequence[OperatorProblem]:
         if outcome.problem:

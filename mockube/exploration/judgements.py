@@ -61,6 +61,10 @@ class OperatorProblem(Struct, frozen=True, kw_only=True):
     """The writes that show it, in their order."""
 
 
+Keys = frozenset[tuple[str, ...]]
+"""The keys of problems."""
+
+
 class UndisturbedRuns(Struct, frozen=True, kw_only=True):
     """The undisturbed runs, with which others are compared."""
 
@@ -72,7 +76,7 @@ class UndisturbedRuns(Struct, frozen=True, kw_only=True):
     """How the runs end, as that of a plan."""
     own: frozenset[Role] = frozenset()
     """What the operator makes without the steps of the scenario: for itself, and not for the resource."""
-    problems: frozenset[tuple[str, ...]] = frozenset()
+    problems: Keys = frozenset()
     """The keys of what is wrong without a disturbance: it is reported once."""
     recording: RecordedRun | None = None
     """What a report of the run contains, if reports are written."""

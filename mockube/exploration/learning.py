@@ -128,9 +128,12 @@ class Learner:
     async def _undisturbed(self, plan: Plan, *, is_recorded: bool = False) -> RunOutcome:
         patience = DELETION_SECONDS if plan.ending else FIRST_LIMITS.patience
         limits = replace(FIRST_LIMITS, patience=patience, is_recorded=is_recorded)
-        outcome = await self._runs.run_in(
-            self._runs.places, plan, limits, lambda trace: not plan.ending or self._subject_in(trace) is None
-        )
+
+        def is_at_end(outcome: RunOutcome) -> bool:
+            is_deleted = not plan.ending or self._subject_in(outcome.trace) is None
+            return is_deleted and not outcome.failed_expectations
+
+        outcome = await self._runs.run_in(self._runs.places, plan, limits, is_at_end)
         command = self._runs.runner.setting.starter.text
         log = _last_lines(outcome.log)
         if outcome.problem:

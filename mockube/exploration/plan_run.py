@@ -1,7 +1,7 @@
 """One run: a fork, the operator in it, the steps of the scenario, the disturbances of a plan, and what the run then looks like."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from math import inf
 from typing import Final
@@ -20,10 +20,9 @@ from . import plans
 from .disturbances import apply, end_subject, start_again
 from .moments import AT_MOMENT, arm
 from .operator_run import END_POLL_SECONDS, POLL_SECONDS, NeverQuiet, OperatorRun, newest_revision
-from .run_outcome import GoesOn, RunOutcome
+from .run_outcome import GoesOn, IsAtEnd, RunOutcome
 from .scenario import GONE, Expectation, StepOperation
 from .steps import StepFailed, do_operation, wait_for
-from .trace import Trace
 
 _HELD_SHARE: Final = 4
 """How long something is held back at most while a condition of a step is waited for, as a multiple of that time."""
@@ -31,7 +30,7 @@ _STEP_ERRORS: Final = (ApiError, KindNotServed, WaitFailed)
 
 
 class PlanRun(OperatorRun):
-    async def run(self, is_as_expected: Callable[[Trace], bool], goes_on: GoesOn) -> RunOutcome:
+    async def run(self, is_at_end: IsAtEnd, goes_on: GoesOn) -> RunOutcome:
         """Run the scenario with the disturbances, and wait until the end is as expected, for a limited time; longer if it goes on then."""
         write_kubeconfig(
             self.kubeconfig, self.access, self.setting.identity.token, self.setting.identity.namespace
@@ -44,7 +43,7 @@ class PlanRun(OperatorRun):
                 self.outcome.problem = await self.start_operator()
             if not self.outcome.problem:
                 await self._act()
-                await self._end(is_as_expected, goes_on)
+                await self._end(is_at_end, goes_on)
         except NeverQuiet:
             self.outcome.is_quiet = False
         finally:
@@ -182,10 +181,10 @@ class PlanRun(OperatorRun):
             return False
         return True
 
-    async def _end(self, is_as_expected: Callable[[Trace], bool], goes_on: GoesOn) -> None:
+    async def _end(self, is_at_end: IsAtEnd, goes_on: GoesOn) -> None:
         await self.quiet()
         await self.release_all()
-        is_end = await self._wait_for_end(is_as_expected, self.limits.patience)
+        is_end = await self._wait_for_end(is_at_end, self.limits.patience)
         seconds = 0.0
         if not is_end and not self.armed:
             seconds = self.limits.patience if self.limits.is_late else await goes_on(self.outcome)
@@ -193,14 +192,14 @@ class PlanRun(OperatorRun):
             seconds = seconds and self.until_next_try(seconds)
         if seconds and (remaining := seconds - self.outcome.waited) > 0:
             self.deadline += self.limits.max_seconds
-            await self._wait_for_end(is_as_expected, remaining)
+            await self._wait_for_end(is_at_end, remaining)
 
-    async def _wait_for_end(self, is_as_expected: Callable[[Trace], bool], seconds: float) -> bool:
+    async def _wait_for_end(self, is_at_end: IsAtEnd, seconds: float) -> bool:
         """Wait for a quiet end, and return whether it is as expected."""
         await self.quiet()
         began = self.clock.monotonic()
         with self.not_counted():
-            while not (is_end := await self._is_end(is_as_expected) and await self._expectations_hold()):
+            while not (is_end := await self._is_end(is_at_end)):
                 if self.clock.monotonic() >= began + seconds or not self._can_go_on():
                     break
                 await self.pause(self.limits.settle)
@@ -209,9 +208,10 @@ class PlanRun(OperatorRun):
         await self._read_secrets()
         return is_end
 
-    async def _is_end(self, is_as_expected: Callable[[Trace], bool]) -> bool:
+    async def _is_end(self, is_at_end: IsAtEnd) -> bool:
         await self._read_secrets()
-        return is_as_expected(self.trace)
+        await self._note_failed_expectations()
+        return is_at_end(self.outcome)
 
     async def _read_secrets(self) -> None:
         if self.trace.has_secrets:
@@ -220,7 +220,7 @@ class PlanRun(OperatorRun):
     def _can_go_on(self) -> bool:
         return any(operator.code is None for operator in self.operators)
 
-    async def _expectations_hold(self) -> bool:
+    async def _note_failed_expectations(self) -> None:
         failed: list[str] = []
         is_comparable = self.plan.has_steps and not self.plan.ending
         for expectation in self.setting.scenario.expect if is_comparable else ():
@@ -240,7 +240,6 @@ class PlanRun(OperatorRun):
             if problem is not None:
                 failed.append(f"{expectation}{f': {problem}' if problem else ''}")
         self.outcome.failed_expectations = failed
-        return not failed
 
     async def _supervise(self) -> None:
         """Do what the plan says when one of its moments comes, and start an operator again that has ended."""

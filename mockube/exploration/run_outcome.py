@@ -83,6 +83,8 @@ class RunOutcome(Struct, kw_only=True):
     """What a report of the run contains, if one is written."""
 
 
+IsAtEnd = Callable[[RunOutcome], bool]
+"""Says of a quiet run whether its end is as expected, or need not be waited for."""
 GoesOn = Callable[[RunOutcome], Awaitable[float]]
 """Says how long a run goes on that has not ended as expected, since it was quiet for the first time; 0 if it ends now."""
 

@@ -14,7 +14,7 @@ from mockube.report.recording import RecordedRun
 from .exploration import Exploration, Options, ShowFinding, ShowProgress, SuspicionProgress
 from .findings import OperatorFinding, what_happened
 from .judged_runs import JudgedRuns
-from .judgements import REPAIRABLE, OperatorProblem
+from .judgements import REPAIRABLE, Keys, OperatorProblem
 from .plans import Plan, smallest
 from .run_outcome import RunOutcome
 from .run_recording import runs_by_name
@@ -30,8 +30,8 @@ class Suspicion(Struct, frozen=True, kw_only=True):
     """Problems that a run has shown, and that are not confirmed."""
 
     plan: Plan
-    keys: frozenset[tuple[str, ...]]
-    repairable: frozenset[tuple[str, ...]]
+    keys: Keys
+    repairable: Keys
     """The keys of those that the operator may repair when it tries again."""
     seconds: float
     """How long after the undisturbed runs they were seen."""
@@ -90,7 +90,7 @@ class Suspicions:
             keys -= reported
         await self._report_others(keys)
 
-    async def _report_others(self, keys: frozenset[tuple[str, ...]]) -> None:
+    async def _report_others(self, keys: Keys) -> None:
         """Report what is not confirmed by the next other plan that has shown it; without one, a later plan may."""
         self.seen -= keys
         for key in keys:
@@ -112,20 +112,22 @@ class Suspicions:
         for key in keys:
             self._others.setdefault(key, {}).setdefault(plan.disturbances[0].action, (plan, problems))
 
-    async def _add_finding(
-        self, suspicion: Suspicion, keys: frozenset[tuple[str, ...]]
-    ) -> frozenset[tuple[str, ...]]:
+    async def _add_finding(self, suspicion: Suspicion, keys: Keys) -> Keys:
         """Add a finding if problems are seen again, and return which; later, if the operator may repair some of them."""
 
         async def shows(smaller: Plan) -> bool:
-            return bool(keys & self._keys_of(await self._runs.run(smaller)))
+            return bool(keys & self._runs.keys(await self._runs.run(smaller)))
 
         least = await smallest(suspicion.plan, shows)
         late = self._longer_run(suspicion, least) if keys & suspicion.repairable else None
-        repetitions = await asyncio.gather(*(self._runs.run_again(least) for _ in range(REPETITIONS)))
-        confirmed = [each for each in repetitions if keys & self._keys_of(each)]
+        # What the operator repairs, the longer run says; a user who has said how long to wait means each run.
+        until = keys if self._options.patience is None else frozenset()
+        repetitions = await asyncio.gather(
+            *(self._runs.run_again(least, until=until) for _ in range(REPETITIONS))
+        )
+        confirmed = [each for each in repetitions if keys & self._runs.keys(each)]
         # The one that shows most comes first: what it does not show needs repetitions of its own.
-        confirmed.sort(key=lambda each: -len(keys & self._keys_of(each)))
+        confirmed.sort(key=lambda each: -len(keys & self._runs.keys(each)))
         problems = [each for run in confirmed[:1] for each in self._runs.problems(run) if each.key in keys]
         if late is not None and not any(each.type in REPAIRABLE for each in problems):
             await cancel_and_wait([late])
@@ -152,9 +154,6 @@ class Suspicions:
             self.add(finding)
         return finding.key
 
-    def _keys_of(self, outcome: RunOutcome) -> frozenset[tuple[str, ...]]:
-        return frozenset(problem.key for problem in self._runs.problems(outcome))
-
     def _longer_run(self, suspicion: Suspicion, plan: Plan) -> asyncio.Task[RunOutcome]:
         """Return a run that goes on for an operator that tries again late: the one that goes on already, or another one."""
         late = suspicion.late
@@ -175,7 +174,7 @@ class Suspicions:
         repairable = {problem.key for problem in finding.problems if problem.type in REPAIRABLE}
         is_tried_again = outcome.waited > 2 * self._runs.limits.patience or finding.confirmed == REPETITIONS
         is_judged = not outcome.problem and outcome.is_applied and outcome.is_quiet
-        if not is_judged or not is_tried_again or self._keys_of(outcome) & repairable:
+        if not is_judged or not is_tried_again or self._runs.keys(outcome) & repairable:
             self.add(finding)
             return
         self._result.repaired_later += len(repairable)

@@ -77,7 +77,7 @@ class RunsOfNames(JudgedRuns):
         await yield_to_loop()  # the run is looked at before it ends
         return replace(outcome, waited=min(self.repairs_after, seconds)) if seconds else outcome
 
-    async def run_again(self, plan, late=0.0):
+    async def run_again(self, plan, late=0.0, **_):
         return self.waited(plan, late or self.limits.patience)
 
     def waited(self, plan, seconds):
@@ -213,7 +213,7 @@ class EndlessRuns(RunsOfNames):
             await asyncio.Event().wait()
         return outcome
 
-    async def run_again(self, plan, late=0.0):
+    async def run_again(self, plan, late=0.0, **_):
         if late:
             await asyncio.Event().wait()
         return await super().run_again(plan)
@@ -257,7 +257,7 @@ class RunnerOfLateRepairs(FakeForkRunner):
         super().__init__()
         self.notes = []
 
-    async def run(self, plan, _limits, _is_as_expected, goes_on):
+    async def run(self, plan, _limits, _is_at_end, goes_on):
         self.notes.append("begins")
         outcome = outcome_of(plan, failed_expectations=["configmap/a exists"])
         if await goes_on(outcome):
@@ -404,3 +404,41 @@ def test_disturbed_run_may_take_longer_than_an_undisturbed_one(seconds, most):
     outcome.trace.last_activity = seconds
     limits = Explorer(FakeForkRunner(), Options())._learner._learn_limits([outcome])
     assert limits.max_seconds == most
+
+
+class RunnerOfEnds(FakeForkRunner):
+    """Notes of each run whether it need not wait for another end, when it shows some problems."""
+
+    def __init__(self, shown):
+        super().__init__()
+        self.shown, self.ends = shown, []
+
+    async def run(self, plan, limits, is_at_end, _goes_on):
+        outcome = outcome_of(plan, failed_expectations=["configmap/a exists"], exits=self.shown)
+        self.ends.append((limits.is_late, is_at_end(outcome)))
+        return outcome
+
+
+@pytest.mark.parametrize(
+    ("patience", "shown_again", "ends_early"),
+    [
+        pytest.param(None, ["end", "rights"], True, id="all"),
+        pytest.param(None, ["rights"], False, id="one of two"),
+        pytest.param(2.0, ["end", "rights"], False, id="the user says how long to wait"),
+    ],
+)
+async def test_repetition_that_shows_the_problems_does_not_wait_for_another_end(
+    patience, shown_again, ends_early
+):
+    runner = RunnerOfEnds(shown_again)
+    explorer = Explorer(runner, Options(jobs=2, patience=patience))
+    explorer._runs.references[""] = SimpleNamespace(problems=(), trace=outcome_of(UNDISTURBED).trace)
+    explorer._runs.problems = lambda outcome: [
+        OperatorProblem(type=key, text=key, key=(key,)) for key in outcome.exits
+    ]
+    first = [OperatorProblem(type=key, text=key, key=(key,)) for key in ("end", "rights")]
+    await explorer._suspicions.report(explorer._suspicions.suspect(plan_of([CRASH]), first))
+    assert [at_end for is_late, at_end in runner.ends[: 1 + REPETITIONS] if not is_late] == [
+        ends_early
+    ] * REPETITIONS
+    assert not any(at_end for is_late, at_end in runner.ends if is_late)

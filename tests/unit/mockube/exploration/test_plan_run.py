@@ -763,11 +763,11 @@ async def test_end_has_the_values_of_secrets_that_were_written_until_then():
     run.requests = SimpleNamespace(list=listing(lambda: [{**tree, "data": {"k": next(values)}}]))
     seen = []
 
-    def is_as_expected(trace):
-        seen.append(trace.objects["Secret", "default", "a"]["data"])
+    def is_at_end(outcome):
+        seen.append(outcome.trace.objects["Secret", "default", "a"]["data"])
         return True
 
-    await run._end(is_as_expected, ends_now)
+    await run._end(is_at_end, ends_now)
     assert len(seen) == 1
     assert trace.objects["Secret", "default", "a"]["data"] != seen[0]  # the newest value, as a digest
     assert "dHdv" not in str(trace.objects)
