@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from .exploration import Exploration, Options, ShowFinding, ShowProgress, Suspic
 from .findings import OperatorFinding, what_happened
 from .judged_runs import JudgedRuns
 from .judgements import REPAIRABLE, Keys, OperatorProblem
-from .plans import Plan, smallest
+from .plans import Disturbance, Plan, smallest
 from .run_outcome import RunOutcome
 from .run_recording import runs_by_name
 
@@ -37,6 +37,30 @@ class Suspicion(Struct, frozen=True, kw_only=True):
     """How long after the undisturbed runs they were seen."""
     late: asyncio.Task[RunOutcome] | None = None
     """The run that has shown them, if it goes on for an operator that tries again late."""
+
+
+class _LongerRuns:
+    """Runs of the plans of one suspicion that go on for an operator that tries again late. All problems of a plan share one."""
+
+    def __init__(self, begin: Callable[[Plan], asyncio.Task[RunOutcome]]) -> None:
+        self._begin = begin
+        self._runs: dict[Sequence[Disturbance], asyncio.Task[RunOutcome]] = {}
+        self._needed: set[Sequence[Disturbance]] = set()
+
+    def add(self, plan: Plan, run: asyncio.Task[RunOutcome]) -> None:
+        self._runs[tuple(plan.disturbances)] = run
+
+    def run_of(self, plan: Plan) -> asyncio.Task[RunOutcome]:
+        if tuple(plan.disturbances) not in self._runs:
+            self.add(plan, self._begin(plan))
+        return self._runs[tuple(plan.disturbances)]
+
+    def need(self, plan: Plan) -> None:
+        """Let a run go on to its end."""
+        self._needed.add(tuple(plan.disturbances))
+
+    async def end_others(self) -> None:
+        await cancel_and_wait([run for plan, run in self._runs.items() if plan not in self._needed])
 
 
 class Suspicions:
@@ -86,8 +110,12 @@ class Suspicions:
     async def report(self, suspicion: Suspicion) -> None:
         """Report problems with their smallest plans, which differ if the disturbances of a plan cause different ones."""
         keys = suspicion.keys
-        while keys and (reported := await self._add_finding(suspicion, keys)):
+        longer = _LongerRuns(self._begin_longer_run)
+        if suspicion.late is not None:
+            longer.add(suspicion.plan, suspicion.late)
+        while keys and (reported := await self._add_finding(suspicion, keys, longer)):
             keys -= reported
+        await longer.end_others()
         await self._report_others(keys)
 
     async def _report_others(self, keys: Keys) -> None:
@@ -112,14 +140,14 @@ class Suspicions:
         for key in keys:
             self._others.setdefault(key, {}).setdefault(plan.disturbances[0].action, (plan, problems))
 
-    async def _add_finding(self, suspicion: Suspicion, keys: Keys) -> Keys:
+    async def _add_finding(self, suspicion: Suspicion, keys: Keys, longer: _LongerRuns) -> Keys:
         """Add a finding if problems are seen again, and return which; later, if the operator may repair some of them."""
 
         async def shows(smaller: Plan) -> bool:
             return bool(keys & self._runs.keys(await self._runs.run(smaller)))
 
         least = await smallest(suspicion.plan, shows)
-        late = self._longer_run(suspicion, least) if keys & suspicion.repairable else None
+        late = longer.run_of(least) if keys & suspicion.repairable else None
         # What the operator repairs, the longer run says; a user who has said how long to wait means each run.
         until = keys if self._options.patience is None else frozenset()
         repetitions = await asyncio.gather(
@@ -129,9 +157,6 @@ class Suspicions:
         # The one that shows most comes first: what it does not show needs repetitions of its own.
         confirmed.sort(key=lambda each: -len(keys & self._runs.keys(each)))
         problems = [each for run in confirmed[:1] for each in self._runs.problems(run) if each.key in keys]
-        if late is not None and not any(each.type in REPAIRABLE for each in problems):
-            await cancel_and_wait([late])
-            late = None
         if not confirmed:
             self._result.not_seen_again += 1
             return frozenset()
@@ -147,18 +172,15 @@ class Suspicions:
             repetitions=REPETITIONS,
             runs=self._compared_runs(first),
         )
-        if late is not None:
+        if late is not None and any(each.type in REPAIRABLE for each in problems):
+            longer.need(least)
             self._show_progress(SuspicionProgress(finding=finding))
             await self._later(self._add_unless_repaired(finding, late))
         else:
             self.add(finding)
         return finding.key
 
-    def _longer_run(self, suspicion: Suspicion, plan: Plan) -> asyncio.Task[RunOutcome]:
-        """Return a run that goes on for an operator that tries again late: the one that goes on already, or another one."""
-        late = suspicion.late
-        if late is not None and not late.cancelled() and plan == suspicion.plan:
-            return late
+    def _begin_longer_run(self, plan: Plan) -> asyncio.Task[RunOutcome]:
         return start("a longer run", self._runs.run_again(plan, late=LATE_SECONDS), group=self.group)
 
     async def _later(self, work: Coroutine[Any, Any, None]) -> None:

@@ -234,6 +234,27 @@ async def test_longer_run_ends_if_the_repetitions_leave_nothing_to_repair(shown,
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
+class RunsThatGoOn(RunsOfNames):
+    """A run that gives the operator time to repair goes on until some problems were not seen again."""
+
+    result = None
+
+    async def run(self, plan, goes_on=None):
+        outcome = self.waited(plan, self.limits.patience)
+        if goes_on is not None and await goes_on(outcome):
+            while not self.result.not_seen_again:
+                await yield_to_loop()
+        return outcome
+
+
+async def test_longer_run_goes_on_for_one_problem_when_another_one_is_not_seen_again():
+    shown = chain([["end", "expectation"]], repeat(["end"], REPETITIONS), repeat([]))
+    explorer, runs = explorer_of(lambda _: next(shown), patience=None, type_=RunsThatGoOn)
+    runs.result = explorer.result
+    await asyncio.wait_for(explorer._run_all(iter([plan_of([CRASH])])), 5)
+    assert [[problem.text for problem in each.problems] for each in explorer.result.findings] == [["end"]]
+
+
 class RunsThatAreNeverQuiet(RunsOfNames):
     """A run that gives the operator time to repair is not quiet any more, so that its end is not looked at."""
 
