@@ -21,6 +21,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
     ANNOTATION_REVISION,
     ANNOTATION_REVISION_HISTORY,
+    LABEL_CONTROLLER_REVISION_HASH,
+    LABEL_POD_TEMPLATE_HASH,
     NAMESPACE_SYSTEM,
     PREFIXES_OF_CONTENTS,
 )
@@ -71,6 +73,7 @@ _TIME: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[0-9.]{0,10}(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )
 _MANY_FIELDS: Final = 3
+_HASH: Final = re.compile("[bcdfghjklmnpqrstvwxz2456789]{5,10}")
 _SEPARATORS: Final = "-."
 _NOTHING: Final[Mapping[str, Any]] = {}
 CleanText = Callable[[str], str]
@@ -191,10 +194,12 @@ def end_state(
     counted: Counted = _NONE_COUNTED,
 ) -> EndState:
     """Return the end that objects are, without most of what `counted` ones have."""
-    compared = [tree for tree in objects if not is_noise(identity_of(tree)) and not _is_old_version(tree)]
+    every = [*objects]
+    compared = [tree for tree in every if not is_noise(identity_of(tree)) and not _is_old_version(tree)]
+    hashes = {each: "*" for tree in every for each in _template_hashes(tree)}
     names = {identity_of(tree): _random_name(tree, varying) for tree in compared}
     renamed = {name: label for (_, _, name), label in names.items() if label != name}
-    texts = {name: renamed[name] for name in sorted(renamed, key=len, reverse=True)}
+    texts = {name: renamed[name] for name in sorted(renamed, key=len, reverse=True)} | hashes
     roles = {
         (kind, ns, name): (kind, ns, _replaced(names[kind, ns, name], texts)) for kind, ns, name in names
     }
@@ -338,6 +343,15 @@ def _token_volumes(tree: ReadOnlyTree) -> Iterator[str]:
     if kind_of(tree) == "Pod":
         volumes = tree.get("spec", _NOTHING).get("volumes") or ()
         yield from (each["name"] for each in volumes if each["name"].startswith(VOLUME_PREFIX))
+
+
+def _template_hashes(tree: ReadOnlyTree) -> Iterator[str]:
+    """Yield the hash of a pod's template, which is another one if only the order of its lists is."""
+    labels = meta.labels(tree)
+    for label in (LABEL_POD_TEMPLATE_HASH, LABEL_CONTROLLER_REVISION_HASH):
+        template_hash = labels.get(label, "").rpartition("-")[2]
+        if _HASH.fullmatch(template_hash):  # labels of users may be any text
+            yield template_hash
 
 
 def _is_old_version(tree: ReadOnlyTree) -> bool:

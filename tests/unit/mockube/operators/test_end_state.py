@@ -208,6 +208,36 @@ def test_noise_and_old_versions_are_left_out():
     assert compared([], [lease, replica_set, address]) == []
 
 
+@pytest.mark.parametrize("label", ["pod-template-hash", "controller-revision-hash"])
+@pytest.mark.parametrize("value", ["{}", "web-{}"])
+def test_hash_of_a_template_does_not_count(label, value):
+    """It is another one if only the order of the template's lists is."""
+
+    def end(template_hash):
+        name, labels = f"web-{template_hash}", {label: value.format(template_hash)}
+        made = {"name": name, "namespace": "default", "labels": labels}
+        pod = {**made, "name": f"{name}-xk2lp", "generateName": f"{name}-"}
+        message = {"message": f'ReplicaSet "{name}" has successfully progressed.'}
+        return [
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": made, "spec": {"replicas": 1}},
+            {"apiVersion": "v1", "kind": "Pod", "metadata": pod},
+            config_map("web", status={"conditions": [{"type": "Progressing", **message}]}),
+        ]
+
+    first, second = end("588f7dc687"), end("74b4b7945c")
+    assert compared(first, second) == []
+    assert compared(first, [*second, *end("67ffb55677")][:4]) == [
+        "ReplicaSet.apps web-* in default is left over"
+    ]
+
+
+@pytest.mark.parametrize("value", ["", "a", "default", "web-default"])
+def test_label_of_a_user_that_is_no_hash_replaces_nothing(value):
+    first = config_map("web-a")
+    first["metadata"]["labels"] = {"pod-template-hash": value}
+    assert compared([first], []) == ["ConfigMap web-a in default is missing"]
+
+
 def test_newest_condition_of_each_type_counts():
     def cluster(*conditions):
         named = [dict(zip(("type", "status"), each, strict=True)) for each in conditions]
