@@ -1,11 +1,14 @@
 """The pod condition DisruptionTarget, with the reason for which a controller is about to delete the pod."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
+
+OF_DELETED_NODE: Final = ("DeletionByPodGC", "PodGC: node no longer exists")
+"""The reason and the message of the condition of pods whose node is gone."""
 
 
 def disruption_status(

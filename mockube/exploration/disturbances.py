@@ -2,12 +2,15 @@
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.component_helpers.disruption import OF_DELETED_NODE, disruption_status
 from mockube.client.kinds import PODS
+from mockube.client.podview import FAILED
 from mockube.client.resources import Key
 from mockube.control_objects import advance_clock
 from mockube.objects.errors import KindNotServed, WaitFailed
@@ -31,6 +34,7 @@ _MOMENT_SECONDS: Final = 15.0
 _LAG_SHARE: Final = 0.6
 """How late events arrive, as a part of the time after which a run is quiet."""
 _SKEW_SECONDS: Final = 3_600
+_KINDS_WITH_A_POD_ON_EACH_NODE: Final = ("DaemonSet", "Node")
 
 
 async def apply(run: OperatorRun, disturbance: Disturbance) -> None:
@@ -161,6 +165,41 @@ async def delete_node(run: OperatorRun, _: Disturbance) -> None:
     names = [pod["spec"].get("nodeName") for pod in pods]
     node = max(nodes, key=lambda node: (names.count(meta.name(node)), meta.name(node)))
     await run.requests.delete("node", meta.name(node), "default", ignore_not_found=True)
+    # A run does not last as long as the pod garbage collector waits, and no kubelet ends its pods.
+    run.hold_back(partial(_collect_pods, run, meta.name(node)))
+
+
+async def _collect_pods(run: OperatorRun, node: str) -> None:
+    """Delete the pods of a node that is gone, as the pod garbage collector does after a minute, if that is no loss for good."""
+    own = {meta.uid(each.pod) for each in run.setting.identity.pods}  # the operator runs elsewhere
+    pods = [
+        pod
+        for pod in await run.requests.list("pods", "", "", "")
+        if pod["spec"].get("nodeName") == node and meta.uid(pod) not in own and _is_replaced(pod)
+    ]
+    if pods:
+        run.trace.note("the pods of the deleted node are garbage, and are deleted")
+    for pod in pods:
+        with suppress(NotFound):
+            await _delete_as_garbage(run, pod)
+
+
+def _is_replaced(pod: ReadOnlyTree) -> bool:
+    """Return whether a pod is to end, or has an owner that makes another one on another node."""
+    owner = meta.controller_of(pod)
+    return meta.is_deleting(pod) or (
+        owner is not None and owner["kind"] not in _KINDS_WITH_A_POD_ON_EACH_NODE
+    )
+
+
+async def _delete_as_garbage(run: OperatorRun, pod: ReadOnlyTree) -> None:
+    key = Key(meta.namespace(pod), meta.name(pod))
+    if not _has_ended(pod):
+        now = run.clock.now()
+        status = {"phase": FAILED, **disruption_status(pod, *OF_DELETED_NODE, now, meta.generation(pod))}
+        body = {"metadata": {"uid": meta.uid(pod)}, "status": status}
+        await run.client.patch(PODS, key, body, kind="strategic", subresource="status")
+    await run.client.delete(PODS, key, uid=meta.uid(pod), grace_period_seconds=0)
 
 
 async def delete_owned(run: OperatorRun, disturbance: Disturbance) -> None:

@@ -14,7 +14,7 @@ from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY, TAINT_OUT_OF_SERVICE
 from mockube.client.cache.store import Lister
-from mockube.client.component_helpers.disruption import disruption_status
+from mockube.client.component_helpers.disruption import OF_DELETED_NODE, disruption_status
 from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
 from mockube.client.kinds import NODES, PODS
 from mockube.client.podview import FAILED, PodView
@@ -27,8 +27,6 @@ LOG = logging.getLogger(__name__)
 PERIOD: Final = 20.0
 QUARANTINE: Final = timedelta(seconds=40)
 """The time for which a node is absent from the cache before it is read from the server."""
-_ORPHANED: Final = ("DeletionByPodGC", "PodGC: node no longer exists")
-
 
 _BY_STATE: Final = "garbage"
 _ENDED, _UNSCHEDULED_TERMINATING = "ended", "unscheduled-terminating"
@@ -73,7 +71,7 @@ class PodGarbageCollector:
         absent = await self._absent_nodes({meta.name(node) for node in nodes})
         await self._delete(over_threshold(pods, self._threshold))
         await self._delete(pods_on_out_of_service_nodes(pods, nodes))
-        await self._delete(pods_on(absent, pods), _ORPHANED)
+        await self._delete(pods_on(absent, pods), OF_DELETED_NODE)
         await self._delete(unscheduled_terminating_pods(pods))
 
     async def _absent_nodes(self, nodes: Container[str]) -> Sequence[str]:

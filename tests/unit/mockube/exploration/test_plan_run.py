@@ -27,6 +27,7 @@ from mockube.exploration.plans import (
     HOLD_EVENT,
     LOSE_EVENT,
     LOSE_LEASE,
+    NODE,
     RECREATE,
     REORDER,
     RESTART,
@@ -891,3 +892,50 @@ async def test_operator_that_ignores_sigterm_is_killed_when_its_run_is_cancelled
         await replacing
     run.kill_all()  # as a run does at its end
     assert await asyncio.to_thread(operator._killed.wait, 0)
+
+
+async def test_pods_of_a_deleted_node_are_deleted_when_the_run_is_quiet():
+    run, _, _ = new_run()
+    written = []
+    nodes = [{"metadata": {"name": name}} for name in ("node-1", "node-2")]
+    owners = {kind: [{"kind": kind, "name": "a", "controller": True}] for kind in ("ReplicaSet", "DaemonSet")}
+    pods = [
+        {
+            "metadata": {"name": f"{phase}-on-{node}", "uid": uid, "ownerReferences": owners.get(kind, [])},
+            "spec": {"nodeName": node},
+            "status": {"phase": phase},
+        }
+        for node, phase, kind, uid in (
+            ("node-1", "Running", "ReplicaSet", "1"),
+            ("node-2", "Running", "ReplicaSet", "2"),
+            ("node-2", "Succeeded", "ReplicaSet", "3"),
+            ("node-2", "Pending", "DaemonSet", "4"),
+            ("node-2", "Failed", "", "5"),
+            ("node-2", "Unknown", "ReplicaSet", "of the operator"),
+        )
+    ]
+
+    async def listed(kind, *_):
+        return {"nodes": nodes, "pods": pods}[kind]
+
+    async def delete_node(kind, name, *_, **__):
+        written.append((f"delete {kind}", name))
+
+    async def patch(_kind, key, body, **options):
+        written.append((f"patch {options['subresource']}", key.name))
+        assert body["status"]["conditions"][0]["reason"] == "DeletionByPodGC"
+
+    async def delete(_kind, key, **options):
+        written.append((f"delete in {options['grace_period_seconds']} s", key.name))
+
+    run.setting.identity.pods = [SimpleNamespace(pod=pods[-1])]
+    run.requests = SimpleNamespace(list=listed, delete=delete_node)
+    run.client.patch, run.client.delete = patch, delete
+    await apply(run, Disturbance(action=NODE, step=0))
+    assert written == [("delete node", "node-2")]
+    await run.release_all()
+    assert written[1:] == [
+        ("patch status", "Running-on-node-2"),
+        ("delete in 0 s", "Running-on-node-2"),
+        ("delete in 0 s", "Succeeded-on-node-2"),
+    ]
