@@ -232,12 +232,24 @@ def differences(
                 if role not in varying.counts:
                     found.append(Difference(type="left over" if before is None else "missing", role=role))
                 continue
-            changes = [
+            changed = [
                 change for change in changes_of(before, after) if (role, change.path) not in varying.fields
             ]
-            if changes:
+            if changes := _without_texts(changed):
                 found.append(Difference(type="different", role=role, changes=changes))
     return found
+
+
+def _without_texts(changes: Sequence[FieldChange]) -> Sequence[FieldChange]:
+    """Return changes without those of the text of a condition that is the same otherwise: it is for people, and has chance errors."""
+    paths = {change.path for change in changes}
+
+    def counts(change: FieldChange) -> bool:
+        place, _, field = change.path.rpartition(".")
+        is_text = field == "message" and place.rpartition("[")[0].endswith(_CONDITIONS)
+        return not is_text or f"{place}.status" in paths or f"{place}.reason" in paths
+
+    return [*filter(counts, changes)]
 
 
 def learn_varying(

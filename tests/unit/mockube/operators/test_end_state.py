@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from mockube.operators.end_state import (
@@ -247,6 +249,23 @@ def test_newest_condition_of_each_type_counts():
     assert compared([ready], [cluster(("Ready", "False"), ("Ready", "True"))]) == []
     assert compared([ready], [cluster(("Ready", "True"), ("Ready", "False"))]) != []
     assert compared([ready], [cluster(("Error", "True"), ("Ready", "True"))]) != []
+
+
+@pytest.mark.parametrize(
+    ("changed", "lines"),
+    [
+        pytest.param({"message": "pods: conflict"}, [], id="text"),
+        pytest.param({"reason": "Failed", "message": "pods: conflict"}, ["reason", "message"], id="reason"),
+        pytest.param({"status": "Unknown"}, ["status"], id="status"),
+    ],
+)
+def test_text_of_a_condition_counts_only_beside_its_status_or_reason(changed, lines):
+    condition = {"type": "Error", "status": "True", "reason": "Conflict", "message": "services: conflict"}
+    first, second = (
+        config_map("a", status={"conditions": [each]}) for each in (condition, condition | changed)
+    )
+    (found,) = compared([first], [second]) or [""]
+    assert re.findall(r"conditions\[Error\]\.(\w+)", found) == lines
 
 
 def test_revision_of_a_deployment_does_not_count():
