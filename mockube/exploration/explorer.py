@@ -71,6 +71,8 @@ class Explorer:
     def _check_judged(self) -> None:
         """Raise Failure if no plan could be judged: no finding would look as if nothing was wrong."""
         not_judged = self.result.not_judged
+        if not self.result.runs and not self.result.findings:
+            raise Failure("no plan was tried: the scenario allows none that is possible, or --budget no time")
         if self.result.runs and self.result.runs == not_judged.total() and not self.result.findings:
             ((problem, _),) = not_judged.most_common(1)
             raise Failure(f"none of {self.result.runs} plans could be judged: {problem}")

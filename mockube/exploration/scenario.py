@@ -40,6 +40,7 @@ _FIELDS: Final = (
     "subject",
     "invariants",
     "without",
+    "only",
     "timeout",
 )
 CHART: Final = "chart"
@@ -168,7 +169,7 @@ def read_scenario(tree: Any, folder: Path) -> Scenario:
         expect=_expectations(fields.get("expect") or [], "expect", NAMESPACE),
         subject=_ref(fields["subject"], "subject") if "subject" in fields else subject_of(act),
         invariants=_invariants(fields.get("invariants") or []),
-        without=_without(fields.get("without") or []),
+        without=_without(fields),
         timeout=_seconds(fields.get("timeout", STEP_SECONDS)),
     )
 
@@ -354,12 +355,20 @@ def _minor(version: Any) -> str:
         raise InvalidScenario(f"cluster.version: {error}") from error
 
 
-def _without(value: Any) -> frozenset[str]:
-    names = [_text(each, f"without[{index}]") for index, each in enumerate(_list(value, "without"))]
+def _without(fields: Mapping[str, Any]) -> frozenset[str]:
+    """Return the disturbances that are left out: those of `without`, or all but those of `only`."""
+    without, only = (_disturbances(fields.get(field) or [], field) for field in ("without", "only"))
+    if without and only:
+        raise InvalidScenario("only: leave out `without`, which names the disturbances that are not tried")
+    return frozenset(TEXTS) - only if only else without
+
+
+def _disturbances(value: Any, field: str) -> frozenset[str]:
+    names = [_text(each, f"{field}[{index}]") for index, each in enumerate(_list(value, field))]
     for index, name in enumerate(names):
         if name not in TEXTS:
             hint = did_you_mean(name, [*TEXTS]) or f": must be one of {', '.join(TEXTS)}"
-            raise InvalidScenario(f'without[{index}]: there is no disturbance "{name}"{hint}')
+            raise InvalidScenario(f'{field}[{index}]: there is no disturbance "{name}"{hint}')
     return frozenset(names)
 
 

@@ -359,6 +359,11 @@ class RunnerOfPlans(FakeForkRunner):
         return outcome_of(plan, problem="" if self._successes >= 0 else "it cannot be forked")
 
 
+async def test_exploration_without_a_plan_fails():
+    with pytest.raises(Failure, match="no plan was tried: the scenario allows none that is possible"):
+        await Explorer(RunnerOfPlans(0), Options(seconds=0.0)).explore()
+
+
 async def test_exploration_without_a_plan_that_was_judged_fails():
     with pytest.raises(Failure, match="none of 2 plans could be judged: it cannot be forked"):
         await Explorer(RunnerOfPlans(0), Options(plans=2)).explore()
