@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Any
 
@@ -127,17 +128,27 @@ class Explorer:
             early_suspicion.set_result(self._suspicions.suspect(plan, new))
             return LATE_SECONDS
 
-        run = start("the run of a plan", self._runs.run(plan, goes_on=goes_on), group=self._suspicions.group)
+        noticed: set[tuple[str, ...]] = set()
+
+        def notice_deletions(outcome: RunOutcome) -> bool:
+            """Report deletions at once: a run may still take long."""
+            if new := self._suspicions.new_of(self._runs.deletion_problems(outcome)):
+                noticed.update(each.key for each in new)
+                self._suspicions.report_early(plan, new)
+            return False
+
+        running = self._runs.run(plan, goes_on=goes_on, is_enough=notice_deletions)
+        run = start("the run of a plan", running, group=self._suspicions.group)
         either: Sequence[asyncio.Future[Any]] = (run, early_suspicion)
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if early_suspicion.done():
             self._count_covered(plan)
             await self._suspicions.report(replace(early_suspicion.result(), late=run))
-        elif suspicion := self._judge(await run):
+        elif suspicion := self._judge(await run, noticed):
             await self._suspicions.report(suspicion)
 
-    def _judge(self, outcome: RunOutcome) -> Suspicion | None:
-        """Count a run that has ended, and return what may be a finding."""
+    def _judge(self, outcome: RunOutcome, noticed: AbstractSet[tuple[str, ...]]) -> Suspicion | None:
+        """Count a run that has ended, and return what may be a finding, but for what was noticed before."""
         if outcome.problem:
             self.result.not_judged[outcome.problem] += 1
             return None
@@ -145,7 +156,7 @@ class Explorer:
             self._count_covered(outcome.plan)
         else:
             self.result.not_applied += 1
-        problems = self._runs.problems(outcome)
+        problems = [each for each in self._runs.problems(outcome) if each.key not in noticed]
         if new := self._suspicions.new_of(problems):
             return self._suspicions.suspect(outcome.plan, new)
         self._suspicions.note_other_plan(outcome.plan, problems)

@@ -34,7 +34,16 @@ from .operator_identity import identity_of_operator
 from .operator_run import newest_revision
 from .plan_run import PlanRun
 from .plans import Plan
-from .run_outcome import GoesOn, IsAtEnd, RunLimits, RunOutcome, RunSetting, ends_now
+from .run_outcome import (
+    GoesOn,
+    IsAtEnd,
+    IsEnough,
+    RunLimits,
+    RunOutcome,
+    RunSetting,
+    ends_now,
+    is_never_enough,
+)
 from .run_recording import record_run
 from .scenario import InvalidScenario, Scenario
 from .secret_values import digested
@@ -193,6 +202,7 @@ class ForkRunner:
         limits: RunLimits,
         is_at_end: IsAtEnd,
         goes_on: GoesOn = ends_now,
+        is_enough: IsEnough = is_never_enough,
     ) -> RunOutcome:
         """Run a plan. An outcome with a problem says nothing about the operator: a machine without free processes is one, too."""
         clock, user = self.setting.clock, self.setting.identity.user
@@ -203,7 +213,7 @@ class ForkRunner:
                 own_setting = replace(setting, names=setting.names.with_client(client))
                 async with following(client, clock, arranged, revision, user, own_setting.names) as trace:
                     plan_run = PlanRun(own_setting, limits, plan, client, trace, self._new_folder())
-                    outcome = await plan_run.run(is_at_end, goes_on)
+                    outcome = await plan_run.run(is_at_end, goes_on, is_enough)
                     if limits.is_recorded and not outcome.problem:
                         outcome.recording = await record_run(client, outcome, revision)
                     return outcome

@@ -1,6 +1,6 @@
 """Runs of plans in places, as many as there may be at a time, and what is wrong with each, compared with the undisturbed ones."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -8,9 +8,16 @@ from msgspec.structs import replace
 
 from .exploration import Options
 from .fork_runner import ForkRunner
-from .judgements import Keys, OperatorProblem, UndisturbedRuns, end_differences, find_problems
+from .judgements import (
+    Keys,
+    OperatorProblem,
+    UndisturbedRuns,
+    deletion_problems,
+    end_differences,
+    find_problems,
+)
 from .plans import Plan
-from .run_outcome import GoesOn, IsAtEnd, RunLimits, RunOutcome
+from .run_outcome import GoesOn, IsAtEnd, IsEnough, RunLimits, RunOutcome, is_never_enough
 from .run_places import WAITING, RunPlaces, cores
 
 FIRST_LIMITS: Final = RunLimits(settle=1.5, patience=0.0, max_seconds=60.0)
@@ -32,14 +39,16 @@ class JudgedRuns:
         """By ending. They and the limits are learned from undisturbed runs."""
         self.limits = FIRST_LIMITS
 
-    async def run(self, plan: Plan, goes_on: GoesOn | None = None) -> RunOutcome:
+    async def run(
+        self, plan: Plan, goes_on: GoesOn | None = None, is_enough: IsEnough = is_never_enough
+    ) -> RunOutcome:
         """Run a plan, as one of the plans if it may go on, or before them to see whether it shows what another one has shown."""
-        return await self.run_in(self.places, plan, self.limits, self._is_as_expected, goes_on)
+        return await self.run_in(self.places, plan, self.limits, self._is_as_expected, goes_on, is_enough)
 
     async def run_again(self, plan: Plan, late: float = 0.0, until: Keys = frozenset()) -> RunOutcome:
         """Run a plan more slowly to confirm what it shows, and so many seconds more for an operator that tries again late.
 
-        A run that shows all of some problems, if there are any, does not wait for another end.
+        A run that shows all of some problems, if there are any, does not wait for another end, and for no end at all if they are deletions.
         """
         limits, is_given = self.limits, self._options.patience is not None
         slower = replace(
@@ -55,7 +64,12 @@ class JudgedRuns:
         def is_at_end(outcome: RunOutcome) -> bool:
             return self._is_as_expected(outcome) or (bool(until) and until <= self.keys(outcome))
 
-        return await self.run_in(self._waiting_places if late else self.places, plan, slower, is_at_end)
+        places = self._waiting_places if late else self.places
+        return await self.run_in(places, plan, slower, is_at_end, is_enough=self.shows_by_deletions(until))
+
+    def shows_by_deletions(self, keys: Keys) -> IsEnough:
+        """Return what says whether a run has shown some problems, if there are any and all are deletions."""
+        return lambda outcome: bool(keys) and keys <= _keys(self.deletion_problems(outcome))
 
     def _is_as_expected(self, outcome: RunOutcome) -> bool:
         reference = self.references[outcome.plan.ending]
@@ -68,6 +82,7 @@ class JudgedRuns:
         limits: RunLimits,
         is_at_end: IsAtEnd,
         goes_on: GoesOn | None = None,
+        is_enough: IsEnough = is_never_enough,
     ) -> RunOutcome:
         """Run a plan when fewer runs are in progress than may be."""
         async with AsyncExitStack() as stack:
@@ -81,10 +96,14 @@ class JudgedRuns:
                     await stack.enter_async_context(self._waiting_places.place())
                 return seconds
 
-            return await self.runner.run(plan, limits, is_at_end, goes_on_elsewhere)
+            return await self.runner.run(plan, limits, is_at_end, goes_on_elsewhere, is_enough)
 
     def keys(self, outcome: RunOutcome) -> Keys:
-        return frozenset(problem.key for problem in self.problems(outcome))
+        return _keys(self.problems(outcome))
+
+    def deletion_problems(self, outcome: RunOutcome) -> Sequence[OperatorProblem]:
+        """Return what is wrong with the deletions of a run that has not ended."""
+        return deletion_problems(outcome, self.references[outcome.plan.ending])
 
     def problems(self, outcome: RunOutcome) -> Sequence[OperatorProblem]:
         if outcome.problem:
@@ -92,3 +111,7 @@ class JudgedRuns:
         return find_problems(
             outcome, self.references[outcome.plan.ending], self.runner.setting.scenario.invariants
         )
+
+
+def _keys(problems: Iterable[OperatorProblem]) -> Keys:
+    return frozenset(problem.key for problem in problems)

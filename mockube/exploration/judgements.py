@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -87,6 +87,8 @@ def find_problems(
 ) -> Sequence[OperatorProblem]:
     """Return what is wrong with a run, but not what is wrong with the undisturbed one as well."""
     trace = outcome.trace
+    if outcome.is_cut_short:
+        return deletion_problems(outcome, reference)
     found = [
         *_at_end(outcome, reference),
         *_what_stays(outcome, reference),
@@ -99,6 +101,19 @@ def find_problems(
         *_forbidden(trace),
         *_hot_loops(outcome, reference),
     ]
+    return _new_ones(found, reference)
+
+
+def deletion_problems(outcome: RunOutcome, reference: UndisturbedRuns) -> Sequence[OperatorProblem]:
+    """Return what is wrong with the deletions until now: whatever comes later in the run, it stays wrong."""
+    found = [
+        *_foreign_deletes(outcome.trace, reference.user, outcome.plan),
+        *_repeated_deletes(outcome, reference),
+    ]
+    return _new_ones(found, reference)
+
+
+def _new_ones(found: Iterable[OperatorProblem], reference: UndisturbedRuns) -> Sequence[OperatorProblem]:
     unique = {problem.key: problem for problem in found if problem.key not in reference.problems}
     return [*unique.values()]
 

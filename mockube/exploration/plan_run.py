@@ -20,7 +20,7 @@ from . import plans
 from .disturbances import apply, end_subject, start_again
 from .moments import AT_MOMENT, arm
 from .operator_run import END_POLL_SECONDS, POLL_SECONDS, NeverQuiet, OperatorRun, newest_revision
-from .run_outcome import GoesOn, IsAtEnd, RunOutcome
+from .run_outcome import GoesOn, IsAtEnd, IsEnough, RunOutcome, is_never_enough
 from .scenario import GONE, Expectation, StepOperation
 from .steps import StepFailed, do_operation, wait_for
 
@@ -30,7 +30,9 @@ _STEP_ERRORS: Final = (ApiError, KindNotServed, WaitFailed)
 
 
 class PlanRun(OperatorRun):
-    async def run(self, is_at_end: IsAtEnd, goes_on: GoesOn) -> RunOutcome:
+    async def run(
+        self, is_at_end: IsAtEnd, goes_on: GoesOn, is_enough: IsEnough = is_never_enough
+    ) -> RunOutcome:
         """Run the scenario with the disturbances, and wait until the end is as expected, for a limited time; longer if it goes on then."""
         write_kubeconfig(
             self.kubeconfig, self.access, self.setting.identity.token, self.setting.identity.namespace
@@ -42,8 +44,7 @@ class PlanRun(OperatorRun):
             async with self.replacing:
                 self.outcome.problem = await self.start_operator()
             if not self.outcome.problem:
-                await self._act()
-                await self._end(is_at_end, goes_on)
+                await run_until(self._shows_enough(is_enough), self._act_to_the_end(is_at_end, goes_on))
         except NeverQuiet:
             self.outcome.is_quiet = False
         finally:
@@ -57,6 +58,22 @@ class PlanRun(OperatorRun):
             self.outcome.problem = self.trace.problem
         self.outcome.is_applied &= not self.armed
         return self.outcome
+
+    async def _shows_enough(self, is_enough: IsEnough) -> None:
+        """Wait until the operator has deleted what is looked for, and a little longer for what follows."""
+        seen = 0
+        while True:
+            if self.trace.deletions > seen:
+                seen = self.trace.deletions
+                if is_enough(self.outcome):
+                    break
+            await self.pause(END_POLL_SECONDS)
+        await self.pause(self.limits.settle)
+        self.outcome.is_cut_short = True
+
+    async def _act_to_the_end(self, is_at_end: IsAtEnd, goes_on: GoesOn) -> None:
+        await self._act()
+        await self._end(is_at_end, goes_on)
 
     async def _act(self) -> None:
         await self._disturb_after(plans.NO_STEP)

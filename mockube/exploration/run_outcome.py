@@ -69,6 +69,8 @@ class RunOutcome(Struct, kw_only=True):
     log: str = ""
     log_bytes: int = 0
     """How much the operator printed, of which the log has only the beginning and the end if it is much."""
+    is_cut_short: bool = False
+    """Whether it ended when it had shown enough: its end says nothing."""
     is_applied: bool = True
     """Whether all disturbances took place."""
     problem: str = ""
@@ -87,6 +89,14 @@ IsAtEnd = Callable[[RunOutcome], bool]
 """Says of a quiet run whether its end is as expected, or need not be waited for."""
 GoesOn = Callable[[RunOutcome], Awaitable[float]]
 """Says how long a run goes on that has not ended as expected, since it was quiet for the first time; 0 if it ends now."""
+
+
+IsEnough = Callable[[RunOutcome], bool]
+"""Says, when the operator has deleted something, whether a run has shown enough."""
+
+
+def is_never_enough(_: RunOutcome) -> bool:
+    return False
 
 
 async def ends_now(_: RunOutcome) -> float:

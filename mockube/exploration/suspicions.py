@@ -107,6 +107,11 @@ class Suspicions:
             seconds=self.seconds(),
         )
 
+    def report_early(self, plan: Plan, new: Sequence[OperatorProblem]) -> None:
+        """Report problems of a run that goes on."""
+        if self.group is not None:
+            start_in(self.group, "confirmation of a finding", self.report(self.suspect(plan, new)))
+
     async def report(self, suspicion: Suspicion) -> None:
         """Report problems with their smallest plans, which differ if the disturbances of a plan cause different ones."""
         keys = suspicion.keys
@@ -144,7 +149,8 @@ class Suspicions:
         """Add a finding if problems are seen again, and return which; later, if the operator may repair some of them."""
 
         async def shows(smaller: Plan) -> bool:
-            return bool(keys & self._runs.keys(await self._runs.run(smaller)))
+            is_enough = self._runs.shows_by_deletions(keys)
+            return bool(keys & self._runs.keys(await self._runs.run(smaller, is_enough=is_enough)))
 
         least = await smallest(suspicion.plan, shows)
         late = longer.run_of(least) if keys & suspicion.repairable else None

@@ -131,6 +131,8 @@ class Trace(Struct, kw_only=True):
     """How often each Fault has taken place."""
     event_revisions: dict[str, int] = field(default_factory=dict)
     """The revision of the event at which a Fault has begun."""
+    deletions: int = 0
+    """How often the operator has deleted an object."""
     step_revisions: list[int] = field(default_factory=list)
     """The newest revision before each step."""
     locks: set[Identity] = field(default_factory=set)
@@ -269,22 +271,22 @@ class Trace(Struct, kw_only=True):
             self.objects[identity] = after
         if spec["revision"] <= self.first_revision:
             return
-        self.changes.append(
-            Change(
-                seconds=self._seconds(),
-                revision=spec["revision"],
-                type=spec["type"],
-                identity=identity,
-                resource=about.get("resource", ""),
-                user=user,
-                author="the operator" if user == self.operator else user or "another server",
-                verb=author.get("verb", ""),
-                before=before,
-                after=after,
-                paths=[each["path"] for each in spec.get("patch") or ()],
-                audit_id=author.get("auditID", ""),
-            )
+        change = Change(
+            seconds=self._seconds(),
+            revision=spec["revision"],
+            type=spec["type"],
+            identity=identity,
+            resource=about.get("resource", ""),
+            user=user,
+            author="the operator" if user == self.operator else user or "another server",
+            verb=author.get("verb", ""),
+            before=before,
+            after=after,
+            paths=[each["path"] for each in spec.get("patch") or ()],
+            audit_id=author.get("auditID", ""),
         )
+        self.changes.append(change)
+        self.deletions += change.user == self.operator and change.begins_deletion
         self._touch_after_gap()
 
     def add_request(self, tree: ReadOnlyTree) -> None:

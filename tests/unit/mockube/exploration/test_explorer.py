@@ -71,7 +71,7 @@ class RunsOfNames(JudgedRuns):
         self.shown, self.repairs_after = shown, repairs_after
         self.limits = replace(self.limits, patience=2.0)
 
-    async def run(self, plan, goes_on=None):
+    async def run(self, plan, goes_on=None, **_):
         outcome = self.waited(plan, self.limits.patience)
         seconds = 0.0 if goes_on is None else await goes_on(outcome)
         await yield_to_loop()  # the run is looked at before it ends
@@ -207,7 +207,7 @@ async def test_problem_that_the_operator_always_repairs_is_looked_at_a_few_times
 class EndlessRuns(RunsOfNames):
     """A run that gives the operator time to repair goes on until it is cancelled."""
 
-    async def run(self, plan, goes_on=None):
+    async def run(self, plan, goes_on=None, **_):
         outcome = self.waited(plan, self.limits.patience)
         if goes_on is not None and await goes_on(outcome):
             await asyncio.Event().wait()
@@ -239,7 +239,7 @@ class RunsThatGoOn(RunsOfNames):
 
     result = None
 
-    async def run(self, plan, goes_on=None):
+    async def run(self, plan, goes_on=None, **_):
         outcome = self.waited(plan, self.limits.patience)
         if goes_on is not None and await goes_on(outcome):
             while not self.result.not_seen_again:
@@ -258,7 +258,7 @@ async def test_longer_run_goes_on_for_one_problem_when_another_one_is_not_seen_a
 class RunsThatAreNeverQuiet(RunsOfNames):
     """A run that gives the operator time to repair is not quiet any more, so that its end is not looked at."""
 
-    async def run(self, plan, goes_on=None):
+    async def run(self, plan, goes_on=None, **_):
         outcome = self.waited(plan, self.limits.patience)
         is_longer = goes_on is not None and await goes_on(outcome)
         await yield_to_loop()
@@ -278,7 +278,7 @@ class RunnerOfLateRepairs(FakeForkRunner):
         super().__init__()
         self.notes = []
 
-    async def run(self, plan, _limits, _is_at_end, goes_on):
+    async def run(self, plan, _limits, _is_at_end, goes_on, _is_enough):
         self.notes.append("begins")
         outcome = outcome_of(plan, failed_expectations=["configmap/a exists"])
         if await goes_on(outcome):
@@ -439,7 +439,7 @@ class RunnerOfEnds(FakeForkRunner):
         super().__init__()
         self.shown, self.ends = shown, []
 
-    async def run(self, plan, limits, is_at_end, _goes_on):
+    async def run(self, plan, limits, is_at_end, *_):
         outcome = outcome_of(plan, failed_expectations=["configmap/a exists"], exits=self.shown)
         self.ends.append((limits.is_late, is_at_end(outcome)))
         return outcome
