@@ -18,7 +18,7 @@ from mockube.exploration.fork_runner import ForkRunner
 from mockube.exploration.judged_runs import FIRST_LIMITS, JudgedRuns
 from mockube.exploration.judgements import OperatorProblem
 from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
-from mockube.exploration.run_outcome import RunOutcome
+from mockube.exploration.run_outcome import RunOutcome, is_never_enough
 from mockube.exploration.run_places import FEWEST, Machine
 from mockube.exploration.suspicions import MAX_REPAIRS, REPETITIONS
 from mockube.exploration.trace import ArrangedObjects, Trace
@@ -468,3 +468,50 @@ async def test_repetition_that_shows_the_problems_does_not_wait_for_another_end(
         ends_early
     ] * REPETITIONS
     assert not any(at_end for is_late, at_end in runner.ends if is_late)
+
+
+class RunsWithDeletions(RunsOfNames):
+    """A run shows a wrong deletion long before its end, and the same and another problem there."""
+
+    began_before_end = repeated = 0
+
+    async def run(self, plan, is_enough=is_never_enough, **_):
+        outcome = outcome_of(plan, exits=["deletion"])
+        for _ in range(2):  # the operator deletes something twice
+            assert not is_enough(outcome)
+        await yield_to_loop(20)
+        self.began_before_end = self.repeated
+        return outcome_of(plan, exits=["deletion", "rights"])
+
+    async def run_again(self, plan, until, **_):
+        self.repeated += 1
+        return outcome_of(plan, exits=[name for (name,) in until])
+
+    def deletion_problems(self, outcome):
+        return [each for each in self.problems(outcome) if each.type == "deletion"]
+
+
+async def test_wrong_deletion_is_repeated_while_its_run_goes_on():
+    explorer, runs = explorer_of(lambda _: [], patience=None, type_=RunsWithDeletions)
+    await explorer._run_all(iter([plan_of([CRASH])]))
+    assert (runs.began_before_end, runs.repeated) == (REPETITIONS, 2 * REPETITIONS)
+    found = [[problem.text for problem in each.problems] for each in explorer.result.findings]
+    assert found == [["deletion"], ["rights"]]
+    assert [each.others for each in explorer.result.findings] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("deleted", "keys", "is_enough"),
+    [
+        pytest.param(["a", "b"], ["a"], True, id="more"),
+        pytest.param(["a"], ["a", "b"], False, id="one of two"),
+        pytest.param(["a"], [], False, id="nothing is looked for"),
+    ],
+)
+def test_run_shows_enough_when_all_deletions_are_there(deleted, keys, is_enough):
+    runs = JudgedRuns(FakeForkRunner(), Options())
+    runs.deletion_problems = lambda _: [
+        OperatorProblem(type="deletion", text=key, key=(key,)) for key in deleted
+    ]
+    says = runs.shows_by_deletions(frozenset((key,) for key in keys))
+    assert says(outcome_of(UNDISTURBED)) is is_enough

@@ -403,3 +403,12 @@ def test_another_value_of_a_secret_is_found_and_not_shown(value, found):
     )
     outcome = RunOutcome(plan=UNDISTURBED, trace=ended_with_secret(value))
     assert [each.text for each in find_problems(outcome, reference, ())] == found
+
+
+def test_run_that_was_cut_short_shows_only_its_deletions():
+    deleted = [added("a", PERSON), change("DELETED", "a", None)]
+    whole = problems(deleted, [added("b")], failed_steps=["step 2: b was not so"])
+    assert [kind for kind, _ in whole] == ["step", "deletion"]
+    assert problems(deleted, [added("b")], failed_steps=["step 2: b was not so"], is_cut_short=True) == [
+        ("deletion", "it deletes what it did not make: ConfigMap a in default, made by kubernetes-admin")
+    ]

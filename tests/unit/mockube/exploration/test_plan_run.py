@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.status import NotFound
 from mockube.client.verbs import ObjectList
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.supervision import run_until
 from mockube.exploration.change import Change
 from mockube.exploration.disturbances import ACTIONS, ObjectMissing, apply, find_object, restart
 from mockube.exploration.moments import arm, at_crash, at_crash_with_stale_start, at_event, at_expired_token
@@ -39,7 +40,7 @@ from mockube.exploration.plans import (
     OperatorWrite,
     plan_of,
 )
-from mockube.exploration.run_outcome import RunLimits, ends_now
+from mockube.exploration.run_outcome import RunLimits, RunOutcome, ends_now
 from mockube.exploration.scenario import Expectation, ObjectRef, ScenarioStep, StepOperation
 from mockube.exploration.steps import StepFailed
 from mockube.exploration.trace import OperatorRequest, Trace
@@ -939,3 +940,33 @@ async def test_pods_of_a_deleted_node_are_deleted_when_the_run_is_quiet():
         ("delete in 0 s", "Running-on-node-2"),
         ("delete in 0 s", "Succeeded-on-node-2"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("enough", "asked", "is_cut_short"),
+    [pytest.param(2, [1, 2], True, id="enough"), pytest.param(9, [1, 2], False, id="never enough")],
+)
+async def test_run_ends_when_the_operator_has_deleted_enough(enough, asked, is_cut_short, monkeypatch):
+    run, trace, _ = new_run()
+    numbers = []
+
+    def is_enough(outcome):
+        numbers.append(outcome.trace.deletions)
+        return outcome.trace.deletions >= enough
+
+    async def act():
+        for number in (1, 2):
+            trace.deletions = number
+            await yield_to_loop(20)
+        if enough == 2:
+            await asyncio.Event().wait()  # until it is cancelled
+
+    async def end(*_):
+        await yield_to_loop()
+
+    monkeypatch.setattr(run, "_act", act)
+    monkeypatch.setattr(run, "_end", end)
+    outcome = RunOutcome(plan=run.plan, trace=trace)
+    run.outcome = outcome
+    await run_until(run._shows_enough(is_enough), run._act_to_the_end(lambda _: True, ends_now))
+    assert (numbers, outcome.is_cut_short) == (asked, is_cut_short)
