@@ -17,6 +17,7 @@ from .exploration import Exploration, LearningProgress, Options, PlanProgress, S
 from .findings import OperatorFinding, what_happened
 from .fork_runner import ForkRunner
 from .judged_runs import SLOWER, JudgedRuns
+from .judgements import Key
 from .learning import Learner
 from .plans import Disturbance, Learned, Plan, pair_plans, single_plans
 from .run_outcome import RunOutcome
@@ -128,13 +129,15 @@ class Explorer:
             early_suspicion.set_result(self._suspicions.suspect(plan, new))
             return LATE_SECONDS
 
-        noticed: set[tuple[str, ...]] = set()
+        noticed: set[Key] = set()
+        deletions: Suspicion | None = None
 
         def notice_deletions(outcome: RunOutcome) -> bool:
             """Report deletions at once: a run may still take long."""
+            nonlocal deletions
             if new := self._suspicions.new_of(self._runs.deletion_problems(outcome)):
                 noticed.update(each.key for each in new)
-                self._suspicions.report_early(plan, new)
+                deletions = self._suspicions.report_early(plan, new, deletions)
             return False
 
         running = self._runs.run(plan, goes_on=goes_on, is_enough=notice_deletions)
@@ -147,7 +150,7 @@ class Explorer:
         elif suspicion := self._judge(await run, noticed):
             await self._suspicions.report(suspicion)
 
-    def _judge(self, outcome: RunOutcome, noticed: AbstractSet[tuple[str, ...]]) -> Suspicion | None:
+    def _judge(self, outcome: RunOutcome, noticed: AbstractSet[Key]) -> Suspicion | None:
         """Count a run that has ended, and return what may be a finding, but for what was noticed before."""
         if outcome.problem:
             self.result.not_judged[outcome.problem] += 1

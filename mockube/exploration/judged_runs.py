@@ -1,6 +1,7 @@
 """Runs of plans in places, as many as there may be at a time, and what is wrong with each, compared with the undisturbed ones."""
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 from .exploration import Options
 from .fork_runner import ForkRunner
 from .judgements import (
+    Key,
     Keys,
     OperatorProblem,
     UndisturbedRuns,
@@ -45,7 +47,9 @@ class JudgedRuns:
         """Run a plan, as one of the plans if it may go on, or before them to see whether it shows what another one has shown."""
         return await self.run_in(self.places, plan, self.limits, self._is_as_expected, goes_on, is_enough)
 
-    async def run_again(self, plan: Plan, late: float = 0.0, until: Keys = frozenset()) -> RunOutcome:
+    async def run_again(
+        self, plan: Plan, late: float = 0.0, until: AbstractSet[Key] = frozenset()
+    ) -> RunOutcome:
         """Run a plan more slowly to confirm what it shows, and so many seconds more for an operator that tries again late.
 
         A run that shows all of some problems, if there are any, does not wait for another end, and for no end at all if they are deletions.
@@ -62,12 +66,14 @@ class JudgedRuns:
         )
 
         def is_at_end(outcome: RunOutcome) -> bool:
-            return self._is_as_expected(outcome) or (bool(until) and until <= self.keys(outcome))
+            # What the operator repairs, a longer run says; a user who has said how long to wait means each run.
+            is_shown = bool(until) and not is_given and until <= self.keys(outcome)
+            return is_shown or self._is_as_expected(outcome)
 
         places = self._waiting_places if late else self.places
         return await self.run_in(places, plan, slower, is_at_end, is_enough=self.shows_by_deletions(until))
 
-    def shows_by_deletions(self, keys: Keys) -> IsEnough:
+    def shows_by_deletions(self, keys: AbstractSet[Key]) -> IsEnough:
         """Return what says whether a run has shown some problems, if there are any and all are deletions."""
         return lambda outcome: bool(keys) and keys <= _keys(self.deletion_problems(outcome))
 

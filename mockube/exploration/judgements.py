@@ -50,19 +50,19 @@ _NUMBERS: Final = re.compile("[0-9]+")
 _ZERO_VALUES: Final[Sequence[Any]] = ({}, [], "", 0, False)
 
 
+Key = tuple[str, ...]
+"""What is the same for the same problem of another run."""
+Keys = frozenset[Key]
+
+
 class OperatorProblem(Struct, frozen=True, kw_only=True):
     """One thing that is wrong with a run."""
 
     type: str
     text: str
-    key: tuple[str, ...]
-    """What is the same for the same problem of another run."""
+    key: Key
     shown_by: Sequence[Change | OperatorRequest] = ()
     """The writes that show it, in their order."""
-
-
-Keys = frozenset[tuple[str, ...]]
-"""The keys of problems."""
 
 
 class UndisturbedRuns(Struct, frozen=True, kw_only=True):

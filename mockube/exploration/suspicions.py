@@ -14,7 +14,7 @@ from mockube.report.recording import RecordedRun
 from .exploration import Exploration, Options, ShowFinding, ShowProgress, SuspicionProgress
 from .findings import OperatorFinding, what_happened
 from .judged_runs import JudgedRuns
-from .judgements import REPAIRABLE, Keys, OperatorProblem
+from .judgements import REPAIRABLE, Key, Keys, OperatorProblem
 from .plans import Disturbance, Plan, smallest
 from .run_outcome import RunOutcome
 from .run_recording import runs_by_name
@@ -30,7 +30,8 @@ class Suspicion(Struct, frozen=True, kw_only=True):
     """Problems that a run has shown, and that are not confirmed."""
 
     plan: Plan
-    keys: Keys
+    keys: set[Key]
+    """Those of a run that goes on become more."""
     repairable: Keys
     """The keys of those that the operator may repair when it tries again."""
     seconds: float
@@ -79,11 +80,11 @@ class Suspicions:
         """When the first plan began."""
         self.group: asyncio.TaskGroup | None = None
         """The tasks of an exploration in progress."""
-        self.seen: set[tuple[str, ...]] = set()
+        self.seen: set[Key] = set()
         """The keys of problems that are found, or that are being confirmed."""
-        self._others: dict[tuple[str, ...], dict[str, tuple[Plan, Sequence[OperatorProblem]]]] = {}
+        self._others: dict[Key, dict[str, tuple[Plan, Sequence[OperatorProblem]]]] = {}
         """By key and action: plans that have shown the same problem while it was confirmed."""
-        self._repairs: Counter[tuple[str, ...]] = Counter()
+        self._repairs: Counter[Key] = Counter()
         """How often the operator has repaired each problem later."""
 
     def seconds(self) -> float:
@@ -98,7 +99,7 @@ class Suspicions:
         return self._options.patience is None and any(each.type in REPAIRABLE for each in problems)
 
     def suspect(self, plan: Plan, new: Sequence[OperatorProblem]) -> Suspicion:
-        keys = frozenset(problem.key for problem in new)
+        keys = {problem.key for problem in new}
         self.seen |= keys  # so that no other plan reports them meanwhile
         return Suspicion(
             plan=plan,
@@ -107,21 +108,33 @@ class Suspicions:
             seconds=self.seconds(),
         )
 
-    def report_early(self, plan: Plan, new: Sequence[OperatorProblem]) -> None:
-        """Report problems of a run that goes on."""
-        if self.group is not None:
-            start_in(self.group, "confirmation of a finding", self.report(self.suspect(plan, new)))
+    def report_early(
+        self, plan: Plan, new: Sequence[OperatorProblem], earlier: Suspicion | None
+    ) -> Suspicion:
+        """Report problems of a run that goes on, with those that it has shown before, if they are still being confirmed."""
+        suspicion = self.suspect(plan, new)
+        if earlier is not None and earlier.keys:
+            earlier.keys.update(suspicion.keys)
+            return earlier
+        assert self.group is not None  # plans are being tried
+        start_in(self.group, "confirmation of a finding", self._report_all(suspicion))
+        return suspicion
+
+    async def _report_all(self, suspicion: Suspicion) -> None:
+        while suspicion.keys:
+            await self.report(suspicion)
 
     async def report(self, suspicion: Suspicion) -> None:
         """Report problems with their smallest plans, which differ if the disturbances of a plan cause different ones."""
-        keys = suspicion.keys
         longer = _LongerRuns(self._begin_longer_run)
         if suspicion.late is not None:
             longer.add(suspicion.plan, suspicion.late)
-        while keys and (reported := await self._add_finding(suspicion, keys, longer)):
-            keys -= reported
+        while suspicion.keys and (reported := await self._add_finding(suspicion, longer)):
+            suspicion.keys.difference_update(reported)
+        not_seen_again = frozenset(suspicion.keys)
+        suspicion.keys.clear()
         await longer.end_others()
-        await self._report_others(keys)
+        await self._report_others(not_seen_again)
 
     async def _report_others(self, keys: Keys) -> None:
         """Report what is not confirmed by the next other plan that has shown it; without one, a later plan may."""
@@ -145,8 +158,9 @@ class Suspicions:
         for key in keys:
             self._others.setdefault(key, {}).setdefault(plan.disturbances[0].action, (plan, problems))
 
-    async def _add_finding(self, suspicion: Suspicion, keys: Keys, longer: _LongerRuns) -> Keys:
+    async def _add_finding(self, suspicion: Suspicion, longer: _LongerRuns) -> Keys:
         """Add a finding if problems are seen again, and return which; later, if the operator may repair some of them."""
+        keys = suspicion.keys
 
         async def shows(smaller: Plan) -> bool:
             is_enough = self._runs.shows_by_deletions(keys)
@@ -154,10 +168,8 @@ class Suspicions:
 
         least = await smallest(suspicion.plan, shows)
         late = longer.run_of(least) if keys & suspicion.repairable else None
-        # What the operator repairs, the longer run says; a user who has said how long to wait means each run.
-        until = keys if self._options.patience is None else frozenset()
         repetitions = await asyncio.gather(
-            *(self._runs.run_again(least, until=until) for _ in range(REPETITIONS))
+            *(self._runs.run_again(least, until=keys) for _ in range(REPETITIONS))
         )
         confirmed = [each for each in repetitions if keys & self._runs.keys(each)]
         # The one that shows most comes first: what it does not show needs repetitions of its own.

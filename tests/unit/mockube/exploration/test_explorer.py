@@ -476,19 +476,20 @@ class RunsWithDeletions(RunsOfNames):
     began_before_end = repeated = 0
 
     async def run(self, plan, is_enough=is_never_enough, **_):
-        outcome = outcome_of(plan, exits=["deletion"])
-        for _ in range(2):  # the operator deletes something twice
-            assert not is_enough(outcome)
+        for deletions in (["deletion"], ["deletion", "deletion of another"]):
+            assert not is_enough(outcome_of(plan, exits=deletions))
+            await yield_to_loop()
         await yield_to_loop(20)
         self.began_before_end = self.repeated
-        return outcome_of(plan, exits=["deletion", "rights"])
+        return outcome_of(plan, exits=[*deletions, "rights"])
 
     async def run_again(self, plan, until, **_):
         self.repeated += 1
-        return outcome_of(plan, exits=[name for (name,) in until])
+        await yield_to_loop(5)  # the first run shows more meanwhile
+        return outcome_of(plan, exits=sorted(name for (name,) in until))
 
     def deletion_problems(self, outcome):
-        return [each for each in self.problems(outcome) if each.type == "deletion"]
+        return [each for each in self.problems(outcome) if each.type.startswith("deletion")]
 
 
 async def test_wrong_deletion_is_repeated_while_its_run_goes_on():
@@ -496,7 +497,7 @@ async def test_wrong_deletion_is_repeated_while_its_run_goes_on():
     await explorer._run_all(iter([plan_of([CRASH])]))
     assert (runs.began_before_end, runs.repeated) == (REPETITIONS, 2 * REPETITIONS)
     found = [[problem.text for problem in each.problems] for each in explorer.result.findings]
-    assert found == [["deletion"], ["rights"]]
+    assert found == [["deletion", "deletion of another"], ["rights"]]
     assert [each.others for each in explorer.result.findings] == [0, 0]
 
 
