@@ -8,7 +8,9 @@ from typing import Any, Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.client.component_helpers.disruption import OF_DELETED_NODE, disruption_status
+from mockube.client.component_helpers.node_selectors import required_names
 from mockube.client.kinds import PODS
 from mockube.client.podview import FAILED
 from mockube.client.resources import Key
@@ -34,7 +36,6 @@ _MOMENT_SECONDS: Final = 15.0
 _LAG_SHARE: Final = 0.6
 """How late events arrive, as a part of the time after which a run is quiet."""
 _SKEW_SECONDS: Final = 3_600
-_KINDS_WITH_A_POD_ON_EACH_NODE: Final = ("DaemonSet", "Node")
 
 
 async def apply(run: OperatorRun, disturbance: Disturbance) -> None:
@@ -186,10 +187,14 @@ async def _collect_pods(run: OperatorRun, node: str) -> None:
 
 def _is_replaced(pod: ReadOnlyTree) -> bool:
     """Return whether a pod is to end, or has an owner that makes another one on another node."""
-    owner = meta.controller_of(pod)
-    return meta.is_deleting(pod) or (
-        owner is not None and owner["kind"] not in _KINDS_WITH_A_POD_ON_EACH_NODE
-    )
+    return meta.is_deleting(pod) or (meta.controller_of(pod) is not None and not _is_of_one_node(pod))
+
+
+def _is_of_one_node(pod: ReadOnlyTree) -> bool:
+    """Return whether a pod can run on no other node, as that of a DaemonSet and a static one."""
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    return ANNOTATION_MIRROR_POD in meta.annotations(pod) or required_names(required) is not None
 
 
 async def _delete_as_garbage(run: OperatorRun, pod: ReadOnlyTree) -> None:

@@ -899,20 +899,25 @@ async def test_pods_of_a_deleted_node_are_deleted_when_the_run_is_quiet():
     run, _, _ = new_run()
     written = []
     nodes = [{"metadata": {"name": name}} for name in ("node-1", "node-2")]
-    owners = {kind: [{"kind": kind, "name": "a", "controller": True}] for kind in ("ReplicaSet", "DaemonSet")}
+    field = {"key": "metadata.name", "operator": "In", "values": ["node-2"]}
+    required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    of_node = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    mirror = {"annotations": {"kubernetes.io/config.mirror": "5"}}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "controller": True}
     pods = [
         {
-            "metadata": {"name": f"{phase}-on-{node}", "uid": uid, "ownerReferences": owners.get(kind, [])},
-            "spec": {"nodeName": node},
+            "metadata": {"name": f"{phase}-on-{node}", "uid": uid, "ownerReferences": owners, **metadata},
+            "spec": {"nodeName": node, "affinity": affinity},
             "status": {"phase": phase},
         }
-        for node, phase, kind, uid in (
-            ("node-1", "Running", "ReplicaSet", "1"),
-            ("node-2", "Running", "ReplicaSet", "2"),
-            ("node-2", "Succeeded", "ReplicaSet", "3"),
-            ("node-2", "Pending", "DaemonSet", "4"),
-            ("node-2", "Failed", "", "5"),
-            ("node-2", "Unknown", "ReplicaSet", "of the operator"),
+        for node, phase, uid, owners, affinity, metadata in (
+            ("node-1", "Running", "1", [owner], {}, {}),
+            ("node-2", "Running", "2", [owner], {}, {}),
+            ("node-2", "Succeeded", "3", [owner], {}, {}),
+            ("node-2", "Pending", "of a DaemonSet", [owner], of_node, {}),
+            ("node-2", "Running", "static", [owner], {}, mirror),
+            ("node-2", "Failed", "without an owner", [], {}, {}),
+            ("node-2", "Unknown", "of the operator", [owner], {}, {}),
         )
     ]
 
