@@ -5,7 +5,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,6 +122,14 @@ def _check_folder(folder: Path) -> None:
         raise UsageError(f"--output: {place}: the folder is not writable")
 
 
+def _make_folder(folder: Path) -> None:
+    """Make the folder of findings; raise UsageError if that is not possible, as in /proc, before the runs."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--output: {folder}: {os_problem(error)}") from error
+
+
 def _arguments(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
     scenario, command = options.scenario or "", [*options.command]
     if scenario == "--":
@@ -144,6 +152,7 @@ def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str])
     call = ExplorationCall(scenario=Path(scenario), command=command, seed=options.seed)
     folder = FindingFolder(options.output, call, options.tests)
     output = _Output(folder)
+    _make_folder(options.output)
     with closing(CommandStarter(command)) as starter:
         print_line("the scenario runs undisturbed first, each time until the operator is quiet")
         try:
@@ -152,6 +161,8 @@ def _explore(options: argparse.Namespace, scenario: str, command: Sequence[str])
             )
         except BaseException:
             output.show_interrupted()
+            with suppress(OSError):
+                options.output.rmdir()  # if it is empty
             raise
     folder.end(exploration)
     _erase()

@@ -191,10 +191,12 @@ def _is_replaced(pod: ReadOnlyTree) -> bool:
 
 
 def _is_of_one_node(pod: ReadOnlyTree) -> bool:
-    """Return whether a pod can run on no other node, as that of a DaemonSet and a static one."""
+    """Return whether a pod can run on no other node, as that of a DaemonSet, a static one, and one whose volume is there."""
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    return ANNOTATION_MIRROR_POD in meta.annotations(pod) or required_names(required) is not None
+    has_claim = any("persistentVolumeClaim" in volume for volume in pod["spec"].get("volumes") or ())
+    is_static = ANNOTATION_MIRROR_POD in meta.annotations(pod)
+    return has_claim or is_static or required_names(required) is not None
 
 
 async def _delete_as_garbage(run: OperatorRun, pod: ReadOnlyTree) -> None:
@@ -265,6 +267,8 @@ async def recreate_subject(run: OperatorRun, disturbance: Disturbance) -> None:
         raise ObjectMissing(f"{disturbance.object} was deleted for good")
     identity = kind, namespace, name = find_object(run, disturbance)
     current = await _current(run, identity)
+    if meta.is_deleting(current):  # by a step: the scenario ends without it
+        raise ObjectMissing(f"{disturbance.object} is being deleted")
     await run.wait_until(lambda: run.trace.has_seen(current), run.limits.settle)
     metadata = {"name": name, **run.trace.metadata_of_others(identity)}
     content = {field: value for field, value in current.items() if field not in ("metadata", "status")}

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,12 +58,19 @@ class OperatorFinding(Struct, frozen=True, kw_only=True):
 
 def what_happened(trace: Trace, problems: Sequence[OperatorProblem]) -> Sequence[str]:
     """Return at most ten lines: the disturbances, the writes that show what is wrong, and what was before and after them."""
-    events = trace.events()
+    events = _with_decisive(trace.events(), problems)
     chosen: list[int] = []
     for number in _by_weight(events, problems):
         if number not in chosen and _line_count([*chosen, number]) <= MAX_LINES:
             chosen.append(number)
     return [*_history(events, sorted(chosen))]
+
+
+def _with_decisive(events: Sequence[Event], problems: Sequence[OperatorProblem]) -> Sequence[Event]:
+    """Return events with the writes that show what is wrong, which may be of objects that controllers have made."""
+    known = {id(event) for event in events}
+    others = {id(each): each for problem in problems for each in problem.shown_by if id(each) not in known}
+    return sorted([*events, *others.values()], key=attrgetter("seconds")) if others else events
 
 
 def _by_weight(events: Sequence[Event], problems: Sequence[OperatorProblem]) -> Iterator[int]:

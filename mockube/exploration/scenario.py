@@ -358,6 +358,8 @@ def _minor(version: Any) -> str:
 def _without(fields: Mapping[str, Any]) -> frozenset[str]:
     """Return the disturbances that are left out: those of `without`, or all but those of `only`."""
     without, only = (_disturbances(fields.get(field) or [], field) for field in ("without", "only"))
+    if not only and fields.get("only") is not None:
+        raise InvalidScenario("only: it names no disturbance")
     if without and only:
         raise InvalidScenario("only: leave out `without`, which names the disturbances that are not tried")
     return frozenset(TEXTS) - only if only else without
