@@ -130,7 +130,7 @@ def _result(
         "ruleId": finding.rule,
         "ruleIndex": indexes[finding.rule],
         "level": level.value,
-        "message": {"text": printable("\n".join([finding.text, *finding.details]))},
+        "message": {"text": "\n".join(map(printable, [finding.text, *finding.details]))},
         "baselineState": "unchanged" if report.is_known(judgement, finding) else "new",
         "locations": [place],
         "partialFingerprints": {"finding/v1": fingerprint(judgement.name, finding)},

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.wellknown import ANNOTATION_LEADER
 from mockube.apiserver.control.recorder import RecordedCall
 
 from .context import Context, NotApplicable, about
@@ -55,6 +56,13 @@ def judge(context: Context, judgement: Judgement) -> None:
         if all(counts.values()):
             _add_two_writers(judgement, of_second, leases, is_quiet=is_quiet)
             return
+        if not leases and not _has_older_lock(trial) and _readers(trial, second) == 2:
+            judgement.add(
+                "no-leader",
+                Level.WARNING,
+                "Two instances",
+                f"both read {trial.setup.sample.plural}, and nothing elects which one writes: there is no Lease. Here only one wrote, which was first",
+            )
         _take_over(context, judgement, trial, 0 if counts["first"] else 1)
 
 
@@ -79,6 +87,18 @@ def _leases(trial: TrialCluster, second: Account) -> list[str]:
     users = (trial.user, second.user)
     calls = trial.cluster.calls(user="system:serviceaccount:*", resource="leases")
     return sorted({each.name for each in calls if each.user in users and each.name})
+
+
+def _has_older_lock(trial: TrialCluster) -> bool:
+    """Return whether a leader is elected by an annotation, as older operators do."""
+    objects = [*trial.cluster.list("ConfigMap", namespace=""), *trial.cluster.list("Endpoints", namespace="")]
+    return any(ANNOTATION_LEADER in meta.annotations(tree) for tree in objects)
+
+
+def _readers(trial: TrialCluster, second: Account) -> int:
+    """Return how many instances have read custom resources of the sample's kind."""
+    calls = trial.cluster.calls(user="system:serviceaccount:*", resource=trial.setup.sample.plural)
+    return len({trial.user, second.user} & {each.user for each in calls if each.verb in ("list", "watch")})
 
 
 def _add_two_writers(

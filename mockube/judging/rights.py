@@ -52,6 +52,7 @@ def judge(context: Context, judgement: Judgement) -> None:
     }
     if reason := _why_use_is_not_known(context):
         judgement.did.append(f"Unused rights are no findings here: {reason}.")
+        judgement.figures["unused"] = "not judged"
     else:
         _add_unused(judgement, context.advices)
 

@@ -132,8 +132,8 @@ class ScriptedCluster:
         spec = patch[0]["value"] if isinstance(patch, list) else {**tree["spec"], **patch["spec"]}
         self.objects[_kind(kind), name] = {**tree, "spec": spec}
 
-    def list(self, *_: Any, **__: Any) -> Any:
-        return []
+    def list(self, kind: str, **_: Any) -> Any:
+        return [tree for (of_kind, _), tree in self.objects.items() if of_kind == kind]
 
     def delete(self, kind: str, name: str, **_: Any) -> None:
         self.objects.pop((_kind(kind), name), None)

@@ -17,7 +17,7 @@ SECRET = {
 CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "blog", "namespace": "default"}}
 
 
-def _judge(folder: Path, writers: int, *, fights: bool = False) -> Judgement:
+def _judge(folder: Path, writers: int, *, fights: bool = False, lock: str = "") -> Judgement:
     """Judge an operator of which each instance writes a Secret at its start, and so many write for the custom resource, or without end."""
 
     def work(trial: ScriptedTrial) -> None:
@@ -26,6 +26,8 @@ def _judge(folder: Path, writers: int, *, fights: bool = False) -> Judgement:
         for user in users[: len(trial.instances)]:
             if not script.calls(user=user):
                 script.record(user, "list", "websites")
+                if lock == "leases":
+                    script.record(user, "update", "leases")
                 script.record(user, "update", "secrets")
                 script.make(user, SECRET)
         is_first = ("ConfigMap", "blog") not in script.objects
@@ -35,17 +37,29 @@ def _judge(folder: Path, writers: int, *, fights: bool = False) -> Judgement:
             script.make(trial.user, CONFIG)
 
     trial = scripted_trial(folder, work)
+    if lock == "annotation":
+        annotations = {"control-plane.alpha.kubernetes.io/leader": "{}"}
+        metadata = {"name": "lock", "namespace": "system", "annotations": annotations}
+        trial.script.objects["ConfigMap", "lock"] = {**CONFIG, "metadata": metadata}
     judgement = Judgement(name="replicas", question="?")
     reference = make_reference([[own_part(tree, GROUP) for tree in (SECRET, CONFIG)]] * 2, 1.0)
     replicas.judge(ScriptedContext(setup=trial.setup, reference=reference, trials=[trial]), judgement)
     return judgement
 
 
-@pytest.mark.parametrize(("writers", "rules"), [(1, []), (2, ["two-writers"])])
+@pytest.mark.parametrize(
+    ("writers", "lock", "rules"),
+    [
+        (1, "leases", []),
+        (1, "annotation", []),
+        (1, "", ["no-leader"]),
+        (2, "", ["two-writers"]),
+    ],
+)
 def test_writes_of_an_instance_at_its_start_are_none_for_the_resource(
-    writers: int, rules: list[str], tmp_path: Path
+    writers: int, lock: str, rules: list[str], tmp_path: Path
 ) -> None:
-    judgement = _judge(tmp_path, writers)
+    judgement = _judge(tmp_path, writers, lock=lock)
     assert [each.rule for each in judgement.findings] == rules
     assert ("taken over in" in judgement.figures) is (writers == 1)
     assert judgement.figures["writes of the second"] == str(writers - 1)

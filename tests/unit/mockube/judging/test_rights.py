@@ -45,4 +45,5 @@ def test_unused_rights_are_findings_if_the_operator_has_worked(
     judge(context, judgement)
     assert [each.rule for each in judgement.findings] == rules
     assert (judgement.figures["missing"], judgement.figures["requests"]) == ("1", "3")
+    assert judgement.figures["unused"] == ("1" if "right-unused" in rules else "not judged")
     assert any("`deletions`" in line for line in judgement.did) is ("deletions" in left_out)

@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.tree import Tree
 from mockube.judging import updates
 from mockube.judging.field_values import FieldUpdate
-from mockube.judging.findings import Judgement
+from mockube.judging.findings import Judgement, Level
 from mockube.judging.reference import make_reference
 from tests.support.scripted_operator import (
     WEBSITE,
@@ -84,3 +84,54 @@ def test_operator_that_ends_for_a_value_runs_again_for_the_next_field(tmp_path: 
     judgement, trial = _try(tmp_path, CopyingOperator(0, ends=True), times=3)
     assert {each.rule for each in judgement.findings} == {"update-ends-operator"}
     assert trial.is_running()
+
+
+class RefusedOperator(CopyingOperator):
+    """Tries to write after each change, and may not: its status is that of the generation before."""
+
+    def __call__(self, trial: ScriptedTrial) -> None:
+        website = trial.script.objects["Website", "blog"]
+        color = website["spec"]["color"]
+        website["metadata"] = {**website["metadata"], "generation": 1 if color == "red" else 2}
+        website["status"] = {"observedGeneration": 1}
+        if color != self._seen:
+            self._seen = color
+            trial.script.record(trial.user, "create", "configmaps", code=403)
+
+
+def test_write_that_is_refused_is_no_effect_of_a_field(tmp_path: Path) -> None:
+    judgement, _ = _try(tmp_path, RefusedOperator(0))
+    (finding,) = judgement.findings
+    assert (finding.rule, finding.level) == ("update-without-effect", Level.WARNING)
+    assert "403" in finding.details[0]
+
+
+class ForgetfulOperator(CopyingOperator):
+    """Follows only what changes while it runs."""
+
+    def __call__(self, trial: ScriptedTrial) -> None:
+        if not any(each.restarts for each in trial.instances):  # type: ignore[attr-defined] - a scripted one
+            super().__call__(trial)
+
+
+@pytest.mark.parametrize(
+    ("operator", "rules"),
+    [
+        pytest.param(CopyingOperator(0), [], id="it reads what there is"),
+        pytest.param(ForgetfulOperator(0), ["update-lost-while-down"], id="it waits for changes"),
+    ],
+)
+def test_change_while_the_operator_is_stopped(
+    operator: CopyingOperator, rules: list[str], tmp_path: Path
+) -> None:
+    trial = scripted_trial(tmp_path, operator)
+    trial.start()
+    trial.script.objects["Website", "blog"] = {**WEBSITE, "spec": {"color": "red"}}
+    trial.script.make(trial.user, _config("red"))
+    judgement = Judgement(name="updates", question="?")
+    reference = make_reference([[_config("red")]] * 2, 1.0)
+    context = ScriptedContext(setup=trial.setup, reference=reference, trials=[])
+    state = updates._try(context, judgement, trial, COLOR, [])
+    assert state is not None
+    updates._change_while_down(context, judgement, trial, COLOR, state)
+    assert [each.rule for each in judgement.findings] == rules
