@@ -16,7 +16,8 @@ class Out(Protocol):
 
 
 def print_line(message: str) -> None:
-    print(f"mockube: {printable(message)}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"mockube: {printable(message)}\n")  # at once: jobs print their lines at the same time
+    sys.stderr.flush()
 
 
 class Progress:

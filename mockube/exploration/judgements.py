@@ -131,8 +131,8 @@ def end_differences(trace: Trace, reference: UndisturbedRuns) -> Sequence[Differ
 
 def _was_never_made(difference: Difference, trace: Trace) -> bool:
     """Return whether an object is missing because the resource was deleted before it would have been made: all others are there."""
-    made = {each.identity for each in _changes_of(trace, difference.role)}
-    return difference.type == "missing" and made <= trace.objects.keys()
+    identities = {each.identity for each in _changes_of(trace, difference.role)}
+    return difference.type == "missing" and identities <= trace.objects.keys()
 
 
 def fields_written_in_both(first: Trace, second: Trace) -> Counted:

@@ -1,4 +1,5 @@
 import argparse
+from pathlib import Path
 
 import orjson
 import pytest
@@ -12,7 +13,7 @@ from mockube.exploration.judgements import OperatorProblem
 from mockube.exploration.plans import RESTART, UNDISTURBED, Disturbance, plan_of
 from mockube.exploration.run_outcome import RunOutcome
 from mockube.exploration.trace import Trace
-from mockube.failure import Failure
+from mockube.failure import Failure, UsageError
 from tests.support.instant_clock import InstantClock
 
 SCENARIO = {"act": [{"apply": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "site"}}}]}
@@ -124,3 +125,14 @@ def test_finding_that_cannot_be_written_is_named_with_its_file(tmp_path, capsys)
     with pytest.raises(Failure, match="folder: "):
         output.add(FINDING)
     assert capsys.readouterr().err == f"mockube: a finding cannot be written: {FINDING.problems[0].text}\n"
+
+
+def test_folder_that_cannot_be_made_is_refused(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(UsageError, match=r"--output: .*file.*: Not a directory"):
+        explore._make_folder(file / "findings")
+    with pytest.raises(UsageError, match="--output: "):
+        explore._make_folder(Path("/proc/mockube"))
+    explore._make_folder(tmp_path / "a/b")
+    assert (tmp_path / "a/b").is_dir()

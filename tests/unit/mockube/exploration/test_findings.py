@@ -155,3 +155,18 @@ def test_history_has_the_writes_that_show_what_is_wrong():
     assert len(lines) == MAX_LINES
     assert lines.count("ADDED Secret wrong in default by the operator") == 2
     assert lines[-1] == "ADDED Secret other-29 in default by the operator"
+
+
+def test_history_has_a_decisive_write_of_what_a_controller_has_made():
+    trace = Trace(clock=InstantClock(), operator="operator", objects={})
+    controller = "system:serviceaccount:kube-system:statefulset-controller"
+    for number, (kind, user) in enumerate((("ADDED", controller), ("DELETED", "operator"))):
+        trace.changes.append(
+            Change(
+                seconds=float(number), revision=number, type=kind, user=user, author=user, verb="create",
+                identity=("PersistentVolumeClaim", "default", "data-0"), before={}, after={},
+            )
+        )  # fmt: skip
+    problem = OperatorProblem(type="invariant", text="kept", key=("kept",), shown_by=trace.changes[1:])
+    (line,) = what_happened(trace, [problem])
+    assert line.endswith("DELETED PersistentVolumeClaim data-0 in default by operator")

@@ -1,12 +1,13 @@
 import pytest
+from msgspec.structs import replace
 
 from mockube.apimachinery.secrets import MASK
 from mockube.exploration.invariants import invariant
-from mockube.exploration.judgements import UndisturbedRuns, find_problems
+from mockube.exploration.judgements import UndisturbedRuns, end_differences, find_problems
 from mockube.exploration.plans import UNDISTURBED, Disturbance, plan_of
 from mockube.exploration.run_outcome import RunOutcome
 from mockube.exploration.trace import Trace
-from mockube.operators.end_state import NOTHING_VARIES
+from mockube.operators.end_state import NOTHING_VARIES, NamePattern
 from tests.support.instant_clock import InstantClock
 
 OPERATOR = "system:serviceaccount:default:operator"
@@ -412,3 +413,22 @@ def test_run_that_was_cut_short_shows_only_its_deletions():
     assert problems(deleted, [added("b")], failed_steps=["step 2: b was not so"], is_cut_short=True) == [
         ("deletion", "it deletes what it did not make: ConfigMap a in default, made by kubernetes-admin")
     ]
+
+
+@pytest.mark.parametrize(
+    ("events", "missing"),
+    [
+        pytest.param([added("a-1")], [], id="it had made one of two"),
+        pytest.param(
+            [added("a-1"), added("a-2"), change("DELETED", "a-2", None)], ["a-*"], id="one was deleted"
+        ),
+    ],
+)
+def test_objects_of_a_role_are_not_missing_if_all_that_were_made_are_there(events, missing):
+    plan = plan_of([Disturbance(action="delete the resource", step=0)])
+    varying = replace(NOTHING_VARIES, patterns=[NamePattern("ConfigMap", "a-", "")])
+    reference = UndisturbedRuns(
+        trace=trace(added("a-3"), added("a-4")), varying=varying, user=OPERATOR, writes=5, ending="delete"
+    )
+    found = end_differences(RunOutcome(plan=plan, trace=trace(*events)).trace, reference)
+    assert [each.role[2] for each in found] == missing

@@ -462,11 +462,25 @@ async def test_resource_is_created_anew_unless_it_was_deleted_for_good(actions, 
     run, trace, _ = new_run(subject=ObjectRef(target="ConfigMap/site"))
     run.requests = requests = FakeRequests(trace)
     for action in actions:
-        subject = {"object": "ConfigMap/site", "namespace": "default"}
-        await apply(run, Disturbance(action=action, step=0, **subject))
+        await apply(run, Disturbance(action=action, step=0, object="ConfigMap/site", namespace="default"))
     requests.remove()
     await run.quiet()
     assert (len(requests.created), run.outcome.is_applied) == (created, is_applied)
+
+
+async def test_resource_that_a_step_deletes_is_not_created_anew():
+    run, trace, _ = new_run(subject=ObjectRef(target="ConfigMap/site"))
+    run.requests = requests = FakeRequests(trace)
+    deleting = {**SITE, "metadata": {**SITE["metadata"], "deletionTimestamp": NOW, "resourceVersion": "1"}}
+
+    async def get(*_):
+        return deleting
+
+    requests.get = get
+    await apply(run, Disturbance(action=RECREATE, step=0, object="ConfigMap/site", namespace="default"))
+    requests.remove()
+    await run.quiet()
+    assert (requests.created, run.outcome.is_applied) == ([], False)
 
 
 async def test_step_waits_until_the_resource_is_created_anew(monkeypatch):
@@ -907,14 +921,15 @@ async def test_pods_of_a_deleted_node_are_deleted_when_the_run_is_quiet():
     pods = [
         {
             "metadata": {"name": f"{phase}-on-{node}", "uid": uid, "ownerReferences": owners, **metadata},
-            "spec": {"nodeName": node, "affinity": affinity},
+            "spec": {"nodeName": node, **spec},
             "status": {"phase": phase},
         }
-        for node, phase, uid, owners, affinity, metadata in (
+        for node, phase, uid, owners, spec, metadata in (
             ("node-1", "Running", "1", [owner], {}, {}),
             ("node-2", "Running", "2", [owner], {}, {}),
             ("node-2", "Succeeded", "3", [owner], {}, {}),
-            ("node-2", "Pending", "of a DaemonSet", [owner], of_node, {}),
+            ("node-2", "Pending", "of a DaemonSet", [owner], {"affinity": of_node}, {}),
+            ("node-2", "Running", "with a claim", [owner], {"volumes": [{"persistentVolumeClaim": {}}]}, {}),
             ("node-2", "Running", "static", [owner], {}, mirror),
             ("node-2", "Failed", "without an owner", [], {}, {}),
             ("node-2", "Unknown", "of the operator", [owner], {}, {}),
