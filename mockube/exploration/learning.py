@@ -248,6 +248,7 @@ class Learner:
         changed = {each.audit_id: each.identity for each in reversed(first.trace.changes)}
         self._result.writes = len(always)
         self._result.notes += [f"{line} is not the same each time" for line in reference.varying.lines()]
+        self._result.notes += self._invariants_without_objects([first.trace, second.trace])
         if first.log_bytes >= _MUCH_PRINTED:
             self._result.notes.append(
                 f"the operator printed {first.log_bytes >> 20} MiB in an undisturbed run:"
@@ -298,6 +299,14 @@ class Learner:
             recreated=recreated_steps(first.trace, identity),
             without=self._without,
         )
+
+    def _invariants_without_objects(self, traces: Sequence[Trace]) -> Iterator[str]:
+        """Yield a note for each invariant that no undisturbed run evaluates: it may name a kind that does not exist."""
+        kinds = {change.identity[0] for trace in traces for change in trace.changes}
+        for rule in self._scenario.invariants:
+            if not any(map(rule.applies_to, kinds)):
+                hint = did_you_mean(rule.kinds[0], {each.partition(".")[0] for each in kinds})
+                yield f"no undisturbed run changes a {' or '.join(rule.kinds)}, to which the invariant {rule.name} applies{hint}"
 
     def _owned(self, outcome: RunOutcome) -> Sequence[tuple[str, str]]:
         """Return the objects that the operator has made and that still exist, with a star for what is random."""

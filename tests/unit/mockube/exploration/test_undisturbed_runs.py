@@ -1,6 +1,7 @@
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from mockube.exploration.exploration import LearningProgress, Options
 from mockube.exploration.explorer import Explorer
@@ -109,6 +110,23 @@ async def test_much_that_an_operator_prints_is_a_note(log_bytes, notes, tmp_path
     exploring._runs.runner.run = run
     await exploring.learn()
     assert exploring.result.notes == notes
+
+
+async def test_invariant_of_a_kind_that_no_run_changes_is_a_note(tmp_path):
+    exploring = explorer(tmp_path, {"", DELETE})
+    rules = [
+        {"name": name, "kinds": [kind], "expression": "true"}
+        for name, kind in (("a", "Sites"), ("b", "*"), ("c", "Site"))
+    ]
+    invariants = read_scenario({"act": [{"apply": SITE}], "invariants": rules}, tmp_path).invariants
+    exploring._learner._scenario = replace(exploring._learner._scenario, invariants=invariants)
+    trace = Trace(clock=InstantClock(), operator="operator", objects={})
+    change = {"apiVersion": "example.com/v1", "kind": "Site", "name": "blog", "namespace": "default"}
+    patch = [{"op": "replace", "path": "", "value": SITE}]
+    trace.add_change({"spec": {"revision": 1, "type": "ADDED", "object": change, "patch": patch}})
+    assert [*exploring._learner._invariants_without_objects([trace])] == [
+        'no undisturbed run changes a Sites, to which the invariant a applies: did you mean "Site"?'
+    ]
 
 
 async def test_subject_that_no_run_has_is_refused(tmp_path):
