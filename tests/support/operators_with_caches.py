@@ -8,9 +8,9 @@ says that the account has it, which is old while events are held back.
 
 import threading
 
-from tests.support.explored_operators import FINALIZER, PATH, Api, annotation, follow
+from tests.support.explored_operators import ANY_VERSION, FINALIZER, PATH, Api, annotation, follow
 
-CACHED = f"{PATH}?resourceVersion=0&"
+CACHED = f"{PATH}?{ANY_VERSION}"
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 
 
