@@ -11,6 +11,7 @@ from mockube.apimachinery.tree import MALFORMED_OBJECT_ERRORS, ReadOnlyTree
 
 from .claims import explain_claim
 from .commands import explanation_command
+from .completion import completed
 from .deletion import explain_deletion, explain_namespace_deletion, explain_pod_deletion
 from .disruption import BUDGETS, explain_budget, explain_node
 from .explanation import Explanation, ObjectName, Related, Remedy, no_problem, unknown
@@ -80,12 +81,16 @@ DELETIONS: Final[Mapping[GroupResource, Callable[[ReadOnlyTree, Facts], Explanat
 def explain(resource: GroupResource, obj: ReadOnlyTree, facts: Facts) -> Explanation:
     """Explain the state of an object; raise NotCollected for a fact that is needed."""
     try:
-        if meta.is_deleting(obj):
-            return DELETIONS.get(resource, explain_deletion)(obj, facts)
-        explainer = EXPLAINERS.get(resource)
-        return _explain_other(resource, obj, facts) if explainer is None else explainer(obj, facts)
+        return completed(_explain(resource, obj, facts), facts)
     except MALFORMED_OBJECT_ERRORS as error:
         return unknown(f"the object, or one that it needs, has fields of wrong types: {type(error).__name__}")
+
+
+def _explain(resource: GroupResource, obj: ReadOnlyTree, facts: Facts) -> Explanation:
+    if meta.is_deleting(obj):
+        return DELETIONS.get(resource, explain_deletion)(obj, facts)
+    explainer = EXPLAINERS.get(resource)
+    return _explain_other(resource, obj, facts) if explainer is None else explainer(obj, facts)
 
 
 def _explain_other(resource: GroupResource, obj: ReadOnlyTree, facts: Facts) -> Explanation:
@@ -113,6 +118,6 @@ def _dependents(obj: ReadOnlyTree, facts: Facts) -> Iterator[Related]:
         resource = _BY_KIND.get((meta.api_version(head).rpartition("/")[0], meta.kind(head)))
         found = None if resource is None else facts.find(resource, meta.namespace(head), meta.name(head))
         if resource is not None and found is not None:
-            explanation = explain(resource, found, facts)
+            explanation = _explain(resource, found, facts)
             if explanation.state == "Explained":
                 yield Related(object=ObjectName.of(head), cause=explanation.cause)

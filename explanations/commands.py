@@ -36,14 +36,18 @@ def why_object(obj: ReadOnlyTree) -> str:
 
 
 def kind_argument(obj: ReadOnlyTree) -> str:
-    """Return the name of an object's kind as kubectl takes it, with its group if that is no group of Kubernetes."""
-    group = meta.api_version(obj).rpartition("/")[0]
-    name = meta.kind(obj).lower()
+    return _kind_argument(meta.api_version(obj), meta.kind(obj))
+
+
+def _kind_argument(api_version: str, kind: str) -> str:
+    """Return the name of a kind as kubectl takes it, with its group if that is no group of Kubernetes."""
+    group = api_version.rpartition("/")[0]
     is_own = "." not in group or group.endswith(".k8s.io")
-    return name if is_own else f"{name}.{group}"
+    return kind.lower() if is_own else f"{kind.lower()}.{group}"
 
 
-def blame(obj: ReadOnlyTree, field: str) -> str:
-    """Return the command that prints who set a field."""
-    named = f"{kind_argument(obj)}/{meta.name(obj)}"
-    return command("mockube", "blame", named, *namespace_flags(meta.namespace(obj)), "--field", field)
+def log_command(api_version: str, kind: str, namespace: str, name: str, field: str = "") -> str:
+    """Return the command that prints who wrote an object, or one of its fields."""
+    named = f"{_kind_argument(api_version, kind)}/{name}"
+    of_field = ("--field", field) if field else ()
+    return command("mockube", "log", named, *namespace_flags(namespace), *of_field)

@@ -14,7 +14,7 @@ from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .commands import about, command, kubectl
-from .explanation import Evidence, Remedy
+from .explanation import Evidence, Origin, Remedy
 from .facts import Facts, event_time
 from .owners import changed_in, template_owner
 from .records import event_evidence, find_events
@@ -68,6 +68,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     cause: str
     evidence: Sequence[Evidence] = ()
     remedies: Sequence[Remedy] = ()
+    origins: Sequence[Origin] = ()
     is_known: bool = True
 
 
@@ -232,6 +233,7 @@ def _configuration(container: Container, facts: Facts) -> Finding:
             cause=problems[0].cause,
             evidence=[_waiting_evidence(container), *(Evidence(text=each.cause) for each in problems[1:])],
             remedies=[remedy for each in problems for remedy in each.remedies],
+            origins=[origin for each in problems for origin in each.origins],
         )
     return Finding(
         cause=f"the container {container.name} cannot be created: {message or 'its status has no message'}",
@@ -252,6 +254,7 @@ def _creating(container: Container, facts: Facts) -> Finding:
                 *mounts,
             ],
             remedies=[remedy for each in problems for remedy in each.remedies],
+            origins=[origin for each in problems for origin in each.origins],
         )
     if mounts:
         return Finding(

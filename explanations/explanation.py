@@ -1,21 +1,32 @@
 """What an explanation consists of: a cause, the evidence for it, and what would change it."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
+import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+
+from .commands import log_command
+from .facts import DryRun, FieldPath, Member
 
 State: TypeAlias = Literal["Explained", "NoProblem", "Unknown"]
 MAX_TEXT: Final = 2_000
 """The characters of one text; of a longer one, the beginning is shown."""
 MAX_ITEMS: Final = 50
 """The evidence, remedies and related objects of one explanation."""
+MAX_ORIGINS: Final = 10
+"""The fields of one explanation whose last writes are named."""
+MAX_VALUE: Final = 100
+"""The characters of a value that a write has set."""
 MAX_NODES: Final = 200
 """The nodes of one table: those that lack least come first."""
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class ObjectName(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -54,6 +65,43 @@ class Remedy(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str
     command: str = ""
     """A command that does it; "" if none does."""
+    request: DryRun | None = None
+    """What the command requests; None if it changes nothing. A remedy whose request the server would refuse is not offered."""
+
+
+class LastWrite(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A write that changed a field: who, when, and what the field was and is."""
+
+    revision: int
+    type: str
+    """ADDED, MODIFIED or DELETED, of the object."""
+    time: str = ""
+    user: str = ""
+    program: str = ""
+    """The field manager, or else the beginning of the User-Agent."""
+    verb: str = ""
+    before: str = ""
+    """The value as JSON; "" if it was not set."""
+    after: str = ""
+
+
+class Origin(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A field that the cause names, and who wrote it last. The first one of an explanation is that of its cause."""
+
+    object: ObjectName
+    path: FieldPath = ()
+    """The field; empty if the object itself is meant, such as one that does not exist."""
+    writes: Sequence[LastWrite] = ()
+    """The newest writes that changed it, the newest first."""
+
+    @classmethod
+    def of(cls, obj: ReadOnlyTree, *path: str | Member) -> "Origin":
+        return cls(object=ObjectName.of(obj), path=path)
+
+    @classmethod
+    def named(cls, api_version: str, kind: str, namespace: str, name: str, *path: str | Member) -> "Origin":
+        named = ObjectName(kind=kind, api_version=api_version, namespace=namespace, name=name)
+        return cls(object=named, path=path)
 
 
 class NodeVerdict(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -79,6 +127,7 @@ class Explanation(Struct, frozen=True, kw_only=True, omit_defaults=True):
     nodes: Sequence[NodeVerdict] = ()
     remedies: Sequence[Remedy] = ()
     related: Sequence[Related] = ()
+    origins: Sequence[Origin] = ()
 
 
 def no_problem(cause: str, *evidence: Evidence) -> Explanation:
@@ -94,10 +143,13 @@ def status_of(explanation: Explanation, subject: ReadOnlyTree | None, unreadable
     """Return the status of an object of the kind Explanation, of limited size."""
     tree: Tree = msgspec.to_builtins(explanation)
     tree = {"state": explanation.state, **tree}
+    if explanation.origins:
+        tree["origins"] = [*map(_origin_tree, explanation.origins)]
     for field, limit in (
         ("evidence", MAX_ITEMS),
         ("remedies", MAX_ITEMS),
         ("related", MAX_ITEMS),
+        ("origins", MAX_ORIGINS),
         ("nodes", MAX_NODES),
     ):
         items = tree.get(field, ())
@@ -109,6 +161,36 @@ def status_of(explanation: Explanation, subject: ReadOnlyTree | None, unreadable
     if unreadable:
         tree["unreadable"] = [*unreadable[:MAX_ITEMS]]
     return {name: _shorten(value) for name, value in tree.items()}
+
+
+def _origin_tree(origin: Origin) -> Tree:
+    named, field = origin.object, field_text(origin.path)
+    tree: Tree = {"object": msgspec.to_builtins(named)}
+    if field:
+        tree["field"] = field
+    if origin.writes:
+        tree["writes"] = [msgspec.to_builtins(each) for each in origin.writes]
+        tree["command"] = log_command(named.api_version, named.kind, named.namespace, named.name, field)
+    return tree
+
+
+def field_text(path: FieldPath) -> str:
+    """Return the path of a field as `mockube blame` prints it."""
+    text = ""
+    for step in path:
+        if isinstance(step, Member):
+            text += f"[{step.name if _PLAIN.fullmatch(step.name) else json_text(step.name)}]"
+        elif _PLAIN.fullmatch(step) is None:
+            text += f"[{json_text(step)}]"
+        else:
+            text += f".{step}" if text else step
+    return text
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON on one line, of limited length."""
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 3]}..."
 
 
 def _shorten(value: Any) -> Any:

@@ -90,6 +90,46 @@ class WatchersOf(Struct, frozen=True):
         return f"watches of {self.resource}{_scope(self.namespace)}"
 
 
+class Member(Struct, frozen=True):
+    """A step of a path into a list: the member with a name, or with a type or a key where these are the names."""
+
+    name: str
+
+
+FieldPath: TypeAlias = tuple[str | Member, ...]
+"""The path of a field, such as ("spec", "containers", Member("web"), "image"); empty for the whole object."""
+
+
+class WritesOf(Struct, frozen=True, kw_only=True):
+    """The newest writes that changed a field of an object, or anything but its status, also if the object is deleted."""
+
+    kind: str
+    group: str = ""
+    namespace: str = ""
+    name: str
+    path: FieldPath = ()
+
+    def __str__(self) -> str:
+        return "list changes.control.mockube.dev"
+
+
+class DryRun(Struct, frozen=True, kw_only=True):
+    """Whether the server would accept a request now: "" if it would, else why not."""
+
+    verb: str
+    kind: str
+    group: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    media_type: str = "application/json"
+    body: str = ""
+
+    def __str__(self) -> str:
+        subresource = f"/{self.subresource}" if self.subresource else ""
+        return f"{self.verb} {self.kind.lower()}{subresource} {self.name}{_scope(self.namespace)}"
+
+
 class Allowed(Struct, frozen=True, kw_only=True):
     """Whether a user may do something now: what the authorizers say."""
 
@@ -109,9 +149,18 @@ class Allowed(Struct, frozen=True, kw_only=True):
 
 
 Question: TypeAlias = (
-    ObjectsOf | ObjectNamed | EventsOf | LogOf | DependentsOf | ContentsOf | WatchersOf | Allowed
+    ObjectsOf
+    | ObjectNamed
+    | EventsOf
+    | LogOf
+    | DependentsOf
+    | ContentsOf
+    | WatchersOf
+    | WritesOf
+    | DryRun
+    | Allowed
 )
-Answer: TypeAlias = Sequence[ReadOnlyTree] | ReadOnlyTree | Sequence[str] | bool | None
+Answer: TypeAlias = Sequence[ReadOnlyTree] | ReadOnlyTree | Sequence[str] | str | bool | None
 
 
 class _Refused:
@@ -119,6 +168,8 @@ class _Refused:
 
 
 REFUSED: Final = _Refused()
+NOT_SET: Final = object()
+"""The value of a field that an object does not have."""
 
 
 def _scope(namespace: str) -> str:
@@ -154,7 +205,11 @@ class Facts:
     def unreadable(self) -> Sequence[str]:
         """What the user may not read, of what the explanation needs."""
         return [
-            *dict.fromkeys(str(question) for question, answer in self._answers.items() if answer is REFUSED)
+            *dict.fromkeys(
+                str(question)
+                for question, answer in self._answers.items()
+                if answer is REFUSED and not isinstance(question, DryRun)
+            )
         ]
 
     def _answer(self, question: Question) -> Answer | _Refused:
@@ -196,6 +251,15 @@ class Facts:
         answer = self._answer(question)
         return answer if isinstance(answer, bool) else None
 
+    def writes_of(self, question: WritesOf) -> Sequence[ReadOnlyTree]:
+        """Return the newest writes that changed a field, the newest first; none if the user may not read them."""
+        return self._sequence(question)
+
+    def refusal_of(self, request: DryRun) -> str | None:
+        """Return why the server would refuse a request now; "" if it would not, None if the user lacks the right to it."""
+        answer = self._answer(request)
+        return answer if isinstance(answer, str) else None
+
     def _sequence(self, question: Question) -> Sequence[ReadOnlyTree]:
         answer = self._answer(question)
         return answer if isinstance(answer, list | tuple) else ()
@@ -216,6 +280,22 @@ class Facts:
 
 def _events_about(obj: ReadOnlyTree) -> EventsOf:
     return EventsOf(meta.namespace(obj) or "default", kubelet_uid(obj))
+
+
+def value_at(tree: ReadOnlyTree | None, path: FieldPath) -> Any:
+    """Return the value of a field; NOT_SET if there is none."""
+    value: Any = NOT_SET if tree is None else tree
+    for step in path:
+        if isinstance(step, Member):
+            members = value if isinstance(value, list) else ()
+            value = next((each for each in members if _is_named(each, step.name)), NOT_SET)
+        else:
+            value = value.get(step, NOT_SET) if isinstance(value, dict) else NOT_SET
+    return value
+
+
+def _is_named(member: Any, name: str) -> bool:
+    return isinstance(member, dict) and name in (member.get("name"), member.get("type"), member.get("key"))
 
 
 def event_time(event: ReadOnlyTree) -> str:

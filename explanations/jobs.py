@@ -7,13 +7,13 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.counted import counted
 
-from .commands import about
-from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
+from .explanation import Evidence, Explanation, Origin, no_problem, unknown
 from .facts import Facts
 from .members import Members, related_of
 from .owners import JOBS
 from .pods import explain_pod
 from .records import condition_evidence, find_events, true_condition
+from .remedies import patched
 
 _BY_FAILED_PODS: Final = ("BackoffLimitExceeded", "MaxFailedIndexesExceeded", "FailedIndexes")
 """The reasons of a failure that the end of the last pods explains."""
@@ -40,9 +40,8 @@ def explain_job(job: ReadOnlyTree, facts: Facts) -> Explanation:
         return Explanation(
             cause="the Job is suspended: it has no pods",
             evidence=[Evidence(text="spec.suspend is true", source="spec.suspend"), _counts(job)],
-            remedies=[
-                Remedy(text="Resume it:", command=about(job, "patch", "-p", '{"spec":{"suspend":false}}'))
-            ],
+            remedies=[patched("Resume it:", job, {"spec": {"suspend": False}})],
+            origins=[Origin.of(job, "spec", "suspend")],
         )
     return _running(job, facts)
 
@@ -74,6 +73,7 @@ def _failed(job: ReadOnlyTree, failed: ReadOnlyTree, facts: Facts) -> Explanatio
             *(each for _, found in explained[-1:] for each in found.evidence),
         ],
         remedies=[each for _, found in explained[-1:] for each in found.remedies],
+        origins=[each for _, found in explained[-1:] for each in found.origins],
         related=related_of(explained),
     )
 
@@ -99,9 +99,8 @@ def _without_pods(job: ReadOnlyTree, members: Members, facts: Facts) -> Explanat
         return Explanation(
             cause="the Job has no pods, because spec.parallelism is 0",
             evidence=[Evidence(text="spec.parallelism is 0", source="spec.parallelism"), _counts(job)],
-            remedies=[
-                Remedy(text="Let it run:", command=about(job, "patch", "-p", '{"spec":{"parallelism":1}}'))
-            ],
+            remedies=[patched("Let it run:", job, {"spec": {"parallelism": 1}})],
+            origins=[Origin.of(job, "spec", "parallelism")],
         )
     return members.creation_failure(parallelism) or _between_pods(job, members, facts)
 
@@ -116,6 +115,7 @@ def _between_pods(job: ReadOnlyTree, members: Members, facts: Facts) -> Explanat
         cause=f"the Job waits for its next attempt{_failures(job)}: {found.cause}",
         evidence=[_counts(job), *found.evidence],
         remedies=found.remedies,
+        origins=found.origins,
         related=related_of([(last, found)]),
     )
 
@@ -144,11 +144,8 @@ def explain_cron_job(cron_job: ReadOnlyTree, facts: Facts) -> Explanation:
         return Explanation(
             cause="the CronJob is suspended: it starts no Jobs",
             evidence=[Evidence(text="spec.suspend is true", source="spec.suspend"), *evidence],
-            remedies=[
-                Remedy(
-                    text="Resume it:", command=about(cron_job, "patch", "-p", '{"spec":{"suspend":false}}')
-                )
-            ],
+            remedies=[patched("Resume it:", cron_job, {"spec": {"suspend": False}})],
+            origins=[Origin.of(cron_job, "spec", "suspend")],
         )
     if not facts.may_read_events(cron_job):
         return unknown("whether a start has failed is not known without the right to list Events", *evidence)
@@ -200,5 +197,6 @@ def _forbidden(active: Sequence[ReadOnlyTree], evidence: Sequence[Evidence], fac
         cause=f"the Job {meta.name(active[0])} has not ended, and concurrencyPolicy Forbid lets no other one start",
         evidence=[Evidence(text="concurrencyPolicy is Forbid", source="spec.concurrencyPolicy"), *evidence],
         remedies=found.remedies,
+        origins=found.origins,
         related=related_of([(active[0], found)]),
     )

@@ -66,6 +66,7 @@ class Members:
             evidence=[*first.evidence, *self._other_pods()],
             nodes=first.nodes,
             remedies=first.remedies,
+            origins=first.origins,
             related=related_of(explained),
         )
 
@@ -80,6 +81,7 @@ class Members:
             cause=f"{len(self.pods)} of {replicas} pods exist: {refusal.text}",
             evidence=[*evidence, *self._other_pods()],
             remedies=refusal.remedies,
+            origins=refusal.origins,
             related=[Related(object=ObjectName.of(self.owner), cause=refusal.text)],
         )
 

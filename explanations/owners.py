@@ -7,12 +7,20 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .facts import Facts
+from .explanation import ObjectName, Origin
+from .facts import Facts, Member
 
 REPLICA_SETS: Final = GroupResource("apps", "replicasets")
 JOBS: Final = GroupResource("batch", "jobs")
 _OWNED: Final[Mapping[str, GroupResource]] = {"ReplicaSet": REPLICA_SETS, "Job": JOBS}
 """The controllers of pods that may have a controller with the template, too."""
+
+_TEMPLATE: Final = ("spec", "template", "spec")
+_TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
+    "Pod": ("spec",),
+    "CronJob": ("spec", "jobTemplate", *_TEMPLATE),
+}
+"""Where an object has the spec of its pods."""
 
 
 def template_owner(pod: ReadOnlyTree, facts: Facts) -> ReadOnlyTree:
@@ -24,6 +32,12 @@ def template_owner(pod: ReadOnlyTree, facts: Facts) -> ReadOnlyTree:
     owner = None if resource is None else facts.find(resource, meta.namespace(pod), reference["name"])
     above = None if owner is None else meta.controller_of(owner)
     return _head(above or reference, meta.namespace(pod))
+
+
+def template_origin(pod: ReadOnlyTree, facts: Facts, *path: str | Member) -> Origin:
+    """Return the field of the object with the template of a pod that a field of the pod's spec is made of."""
+    owner = template_owner(pod, facts)
+    return Origin(object=ObjectName.of(owner), path=(*_TEMPLATES.get(meta.kind(owner), _TEMPLATE), *path))
 
 
 def changed_in(pod: ReadOnlyTree) -> str:

@@ -173,6 +173,7 @@ def _waiting_containers(pod: ReadOnlyTree, facts: Facts) -> Explanation | None:
                 cause=problems[0].cause,
                 evidence=find_events(pod, facts, ("FailedMount",)),
                 remedies=[remedy for each in problems for remedy in each.remedies],
+                origins=[origin for each in problems for origin in each.origins],
             )
         node = pod["spec"]["nodeName"]
         return unknown(
@@ -200,6 +201,7 @@ def _of_findings(findings: Sequence[Finding], evidence: Sequence[Evidence], pref
         cause=prefix + first.cause,
         evidence=[*first.evidence, *others, *evidence],
         remedies=[remedy for each in ordered for remedy in each.remedies],
+        origins=[origin for each in ordered for origin in each.origins],
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from .commands import kubectl
-from .explanation import Remedy
+from .explanation import Origin, Remedy
 
 
 class Refusal(Struct, frozen=True, kw_only=True):
@@ -14,6 +14,7 @@ class Refusal(Struct, frozen=True, kw_only=True):
 
     text: str
     remedies: Sequence[Remedy] = ()
+    origins: Sequence[Origin] = ()
     policy: str = ""
     """The ValidatingAdmissionPolicy that refused."""
     webhook: str = ""

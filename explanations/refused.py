@@ -7,6 +7,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .commands import command, kubectl, namespace_flags
+from .completion import completed
 from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
 from .facts import Allowed, Facts
 from .refusals import Refusal, refusal_of
@@ -28,6 +29,10 @@ _NAMED_VERBS: Final = frozenset({"get", "update", "patch", "delete"})
 
 def explain_request(request: ReadOnlyTree, facts: Facts) -> Explanation:
     """Explain a recorded request, with the groups of its user in its spec."""
+    return completed(_explain(request, facts), facts)
+
+
+def _explain(request: ReadOnlyTree, facts: Facts) -> Explanation:
     spec, status = request["spec"], request.get("status") or {}
     code, message = status.get("code"), status.get("message") or ""
     sent = Evidence(

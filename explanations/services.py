@@ -95,6 +95,7 @@ def _selected(service: ReadOnlyTree, selector: ReadOnlyTree, facts: Facts) -> Ex
         evidence=[source, *first.evidence],
         nodes=first.nodes,
         remedies=first.remedies,
+        origins=first.origins,
         related=related_of(explained),
     )
 

@@ -8,13 +8,14 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import SECRETS, GroupResource
 from mockube.apimachinery.pods import claim_name
-from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.volumes import storage_class_name
 from mockube.client.component_helpers.volumes import SELECTED_NODE, waits_for_consumer
 
-from .commands import explanation_command, kubectl
-from .explanation import Evidence, ObjectName, Remedy
+from .commands import explanation_command
+from .explanation import Evidence, ObjectName, Origin, Remedy
 from .facts import Facts
+from .remedies import MERGE, created, patched
 
 CONFIG_MAPS: Final = GroupResource("", "configmaps")
 CLAIMS: Final = GroupResource("", "persistentvolumeclaims")
@@ -30,6 +31,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     cause: str
     evidence: Sequence[Evidence] = ()
     remedies: Sequence[Remedy] = ()
+    origins: Sequence[Origin] = ()
 
 
 def claim_names(pod: ReadOnlyTree) -> Sequence[str]:
@@ -50,6 +52,7 @@ def claim_problems(pod: ReadOnlyTree, facts: Facts) -> Iterator[Problem]:
             yield Problem(
                 subject=subject,
                 cause=f"the PersistentVolumeClaim {name} does not exist",
+                origins=[Origin(object=subject)],
                 remedies=[Remedy(text=f"Create the PersistentVolumeClaim {name} in {namespace}.")],
             )
             continue
@@ -59,6 +62,7 @@ def claim_problems(pod: ReadOnlyTree, facts: Facts) -> Iterator[Problem]:
             yield Problem(
                 subject=subject,
                 cause=f"the PersistentVolumeClaim {name} is not bound: its phase is {phase}",
+                origins=[Origin(object=subject)],
                 remedies=[
                     Remedy(
                         text="Why the claim is not bound:",
@@ -108,6 +112,10 @@ def _source_problems(
 
 
 _KINDS: Final = {CONFIG_MAPS: "ConfigMap", SECRETS: "Secret"}
+_TEXT_FIELDS: Final = {CONFIG_MAPS: "data", SECRETS: "stringData"}
+"""Where a value is written as text."""
+VALUE: Final = "VALUE"
+"""In place of a value that only the user knows."""
 
 
 def _reference_problems(
@@ -127,7 +135,8 @@ def _reference_problems(
         yield Problem(
             subject=subject,
             cause=f"{consumer} needs the {kind} {name}, which does not exist",
-            remedies=[Remedy(text="Create it, such as:", command=_creation(resource, namespace, name, keys))],
+            remedies=[_creation(resource, namespace, name, keys)],
+            origins=[Origin(object=subject)],
         )
         return
     found = facts.find(resource, namespace, name)
@@ -139,15 +148,24 @@ def _reference_problems(
                 subject=subject,
                 cause=f"{consumer} needs the key {key} of the {kind} {name}, which has no such key",
                 remedies=[
-                    Remedy(
-                        text="Add the key:",
-                        command=kubectl("edit", kind.lower(), name, namespace=namespace),
+                    patched(
+                        "Add the key, such as:",
+                        found,
+                        {_TEXT_FIELDS[resource]: {key: VALUE}},
+                        media_type=MERGE,
                     )
                 ],
+                origins=[Origin(object=subject, path=("data", key))],
             )
 
 
-def _creation(resource: GroupResource, namespace: str, name: str, keys: Iterable[str]) -> str:
+def _creation(resource: GroupResource, namespace: str, name: str, keys: Iterable[str]) -> Remedy:
     generic = ("secret", "generic") if resource == SECRETS else ("configmap",)
-    literals = [f"--from-literal={key}=VALUE" for key in keys]
-    return kubectl("create", *generic, name, *literals, namespace=namespace)
+    obj: Tree = {
+        "apiVersion": "v1",
+        "kind": _KINDS[resource],
+        "metadata": {"name": name, "namespace": namespace},
+        _TEXT_FIELDS[resource]: dict.fromkeys(keys, VALUE),
+    }
+    literals = [f"--from-literal={key}={VALUE}" for key in keys]
+    return created("Create it, such as:", obj, *generic, name, *literals)

@@ -14,12 +14,13 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.component_base.counted import counted
 
-from .commands import about, blame
-from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
+from .commands import about
+from .explanation import Evidence, Explanation, Origin, Remedy, no_problem, unknown
 from .facts import Facts
 from .members import Members
 from .owners import REPLICA_SETS
 from .records import find_condition, find_events, unobserved
+from .remedies import deleted, patched, scaled
 
 
 def scaled_to_zero(obj: ReadOnlyTree) -> Explanation:
@@ -27,10 +28,8 @@ def scaled_to_zero(obj: ReadOnlyTree) -> Explanation:
         state="NoProblem",
         cause="it is scaled to 0: it has no pods because spec.replicas is 0",
         evidence=[Evidence(text="spec.replicas is 0", source="spec.replicas")],
-        remedies=[
-            Remedy(text="Who set it:", command=blame(obj, "spec.replicas")),
-            Remedy(text="Scale it:", command=about(obj, "scale", "--replicas=1")),
-        ],
+        remedies=[scaled("Scale it:", obj, 1)],
+        origins=[Origin.of(obj, "spec", "replicas")],
     )
 
 
@@ -103,9 +102,14 @@ def _paused(deployment: ReadOnlyTree, counts: Evidence) -> Explanation:
         cause="the Deployment is paused: its changed template is not rolled out",
         evidence=[Evidence(text="spec.paused is true", source="spec.paused"), counts],
         remedies=[
-            Remedy(text="Resume it:", command=about(deployment, "rollout resume")),
-            Remedy(text="Who paused it:", command=blame(deployment, "spec.paused")),
+            patched(
+                "Resume it:",
+                deployment,
+                {"spec": {"paused": None}},
+                command=about(deployment, "rollout resume"),
+            )
         ],
+        origins=[Origin.of(deployment, "spec", "paused")],
     )
 
 
@@ -213,7 +217,7 @@ def _old_revision(stateful_set: ReadOnlyTree, members: Members, counts: Evidence
 
 
 def _delete_pod(pod: ReadOnlyTree) -> Remedy:
-    return Remedy(text="Delete a pod, so that it is replaced:", command=about(pod, "delete"))
+    return deleted("Delete a pod, so that it is replaced:", pod)
 
 
 # --- DaemonSets

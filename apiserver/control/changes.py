@@ -30,7 +30,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import RequestContext
 from mockube.apiserver.registry.revisions import at_revision, history_start
-from mockube.apiserver.storage.journal import Author
+from mockube.apiserver.storage.journal import Author, JournalEntry
 from mockube.apiserver.storage.stored_object import (
     StoredObject,
     UnreadableValue,
@@ -133,6 +133,17 @@ class _Written(Struct, frozen=True, kw_only=True):
     name: str
 
 
+class ObjectWrite(Struct, frozen=True, kw_only=True):
+    """A write of one object: what it was and what it became, with the values of a Secret."""
+
+    revision: Revision
+    type: str
+    time: str
+    author: Tree
+    before: ReadOnlyTree | None
+    after: ReadOnlyTree | None
+
+
 class _Scope(Struct, frozen=True, kw_only=True):
     """The keys of the changes that a field selector may select."""
 
@@ -193,6 +204,22 @@ class Changes(RecordStrategy):
                 await yield_to_loop()
             objects.append(self._stored(written))
         return head, objects
+
+    async def of_object(self, row: Resource, namespace: str, name: str) -> AsyncGenerator[ObjectWrite, None]:
+        """Yield the writes of one object in the history, the oldest first, also of those before it that had its name."""
+        head = await self._cluster.watch_cache.fresh()
+        scope = _Scope(key=self._cluster.layout.object(row, namespace, name), range_end=None)
+        async with aclosing(self._history(scope, 0, head)) as history:
+            async for written in history:
+                event, entry = written.event, self._entry_of(written)
+                yield ObjectWrite(
+                    revision=event.kv.mod_revision,
+                    type=_type_of(event),
+                    time="" if entry is None else _time_of(entry),
+                    author={} if entry is None else _author(entry.author),
+                    before=_tree_of(event.previous),
+                    after=None if event.kind is EventKind.DELETE else _tree_of(event.kv),
+                )
 
     async def missing(self, context: RequestContext, items: Sequence[StoredObject]) -> str:
         start = await history_start(self._cluster.kv)
@@ -309,12 +336,10 @@ class Changes(RecordStrategy):
     def _stored(self, written: _Written) -> StoredObject:
         event, name = written.event, _name_of(written)
         revision = event.kv.mod_revision
-        entry = self._cluster.journal.newest_of(revision)
-        entry = entry if entry is not None and entry.revision == revision else None
+        entry = self._entry_of(written)
         spec: Tree = {"revision": revision, "type": _type_of(event), "object": _object_of(written)}
         if entry is not None:
-            time = datetime.fromtimestamp(entry.time, UTC)
-            spec |= {"time": format_micro_time(time), "author": _author(entry.author)}
+            spec |= {"time": _time_of(entry), "author": _author(entry.author)}
         spec |= _patch_of(written)
         metadata: Tree = {"name": name, "uid": name}
         if entry is not None:
@@ -322,8 +347,17 @@ class Changes(RecordStrategy):
         tree = {"kind": CHANGE.name, "apiVersion": API_VERSION, "metadata": metadata, "spec": spec}
         return StoredObject(self._prefix + name.encode(), canonical_custom(tree), revision)
 
+    def _entry_of(self, written: _Written) -> JournalEntry | None:
+        revision = written.event.kv.mod_revision
+        entry = self._cluster.journal.newest_of(revision)
+        return entry if entry is not None and entry.revision == revision else None
+
 
 _BUILT_AT_ONCE: Final = 20
+
+
+def _time_of(entry: JournalEntry) -> str:
+    return format_micro_time(datetime.fromtimestamp(entry.time, UTC))
 
 
 def _name_of(written: _Written) -> str:

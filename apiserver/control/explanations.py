@@ -22,6 +22,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
 
+from .changes import CHANGE_TYPES
 from .fact_collector import FactCollector, FactSources, TooManyQuestions
 from .kind import ControlKind
 from .posted import answer_posted, read_posted
@@ -104,6 +105,23 @@ EXPLANATION: Final = ControlKind(
                 "Other objects, and their own causes.",
                 object=object_of("The object.", _OBJECT),
                 cause=text("Its cause."),
+            ),
+            "origins": _list_of(
+                "The fields that the cause names, and who wrote them last; the first one is that of the cause.",
+                object=object_of("The object, which may be deleted.", _OBJECT),
+                field=text("The path of the field; absent if the object itself is meant."),
+                writes=_list_of(
+                    "The newest writes that changed it, the newest first.",
+                    revision=integer("The revision of the store that the write made."),
+                    type=text("What happened to the object.", enum=[*CHANGE_TYPES]),
+                    time=text("When it was written."),
+                    user=text("Who wrote it."),
+                    program=text("The field manager, or else the User-Agent."),
+                    verb=text("The verb of the request."),
+                    before=text("What the field was, as JSON; absent if it was not set."),
+                    after=text("What the field became, as JSON; absent if it was removed."),
+                ),
+                command=text("A command that shows all writes."),
             ),
             "unreadable": {
                 "type": "array",

@@ -3,6 +3,7 @@
 Each question is authorized as the request would be that reads the same: what the user may not read is refused, and stays out.
 """
 
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
@@ -13,22 +14,27 @@ from msgspec.structs import asdict
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import PODS, SECRETS, GroupResource
 from mockube.apimachinery.secrets import masked
-from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.authz.chain import Attributes
 from mockube.apiserver.event_loop import QUICK_SLICE, Worker, filter_in_slices, yield_between_batches
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.request_context import Body, RequestContext
 from mockube.apiserver.registry.simulated_operators import watching_programs
+from mockube.apiserver.request.endpoints import RESOURCE_VERBS, SUBRESOURCE_VERBS
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.component_base.loop import yield_to_loop
 from mockube.explanations.facts import (
     EVENTS,
+    NOT_SET,
     REFUSED,
     Allowed,
     Answer,
     ContentsOf,
     DependentsOf,
+    DryRun,
     EventsOf,
     Facts,
     LogOf,
@@ -37,15 +43,24 @@ from mockube.explanations.facts import (
     ObjectsOf,
     Question,
     WatchersOf,
+    WritesOf,
+    value_at,
 )
 
 from .access import decide, is_allowed
+from .changes import CHANGE, Changes, ObjectWrite
 
 LOG_LINES: Final = 10
 MAX_ROUNDS: Final = 500
 """The questions of one explanation."""
 MAX_FOUND: Final = 1_000
 """The dependents of an object, or the contents of a namespace, that are looked at."""
+MAX_WRITES: Final = 3
+"""The newest writes of a field."""
+AGENT: Final = "mockube-why"
+"""The User-Agent of the requests that are tried."""
+_COUNTED: Final = frozenset({"generation", "resourceVersion", "managedFields"})
+"""The fields of metadata that each write changes."""
 _REVIEWS: Final = GroupResource("authorization.k8s.io", "subjectaccessreviews")
 
 
@@ -61,6 +76,7 @@ class FactSources(Struct, frozen=True, kw_only=True):
     """Where facts are found besides the objects of the cluster."""
 
     logs: LogReader
+    changes: Changes
     reconciled: Collection[GroupResource] = ()
     """The custom resources that packs reconcile."""
 
@@ -86,6 +102,8 @@ class FactCollector:
             DependentsOf: self._dependents,
             ContentsOf: self._contents,
             WatchersOf: self._watchers,
+            WritesOf: self._writes,
+            DryRun: self._dry_run,
             Allowed: self._allowed,
         }
 
@@ -198,11 +216,77 @@ class FactCollector:
         allowed = await decide(self._cluster, Attributes(user=user, **fields))
         return REFUSED if allowed is None else allowed
 
+    async def _writes(self, question: WritesOf) -> Answer | object:
+        row = self._row(question.group, question.kind)
+        if row is None:
+            return ()
+        resource, namespace = row.group_resource, question.namespace
+        may_list_changes = await self.may("list", CHANGE.group_resource, "")
+        if not (may_list_changes and await self.may("list", resource, namespace)):
+            return REFUSED
+        found: deque[ReadOnlyTree] = deque(maxlen=MAX_WRITES)
+        async for write in self._sources.changes.of_object(row, namespace, question.name):
+            before, after = (_written_value(tree, question) for tree in (write.before, write.after))
+            if before != after:
+                found.append(_write_tree(write, question, is_secret=resource == SECRETS))
+        return [*reversed(found)]
+
+    async def _dry_run(self, question: DryRun) -> Answer | object:
+        row = self._row(question.group, question.kind)
+        if row is None:
+            return "its kind is not served"
+        subresource = question.subresource
+        verbs = SUBRESOURCE_VERBS[subresource] if subresource else RESOURCE_VERBS
+        if not await self.may(
+            question.verb, row.group_resource, question.namespace, question.name, subresource
+        ):
+            return REFUSED
+        context = RequestContext(
+            verb=question.verb,
+            resource=row,
+            subresource=row.subresource(subresource) if subresource else None,
+            namespace=question.namespace if row.namespaced else "",
+            name="" if question.verb == "create" else question.name,
+            query={"dryRun": ["All"]},
+            body=Body(data=question.body.encode(), media_type=question.media_type),
+            user=self._user,
+            user_agent=AGENT,
+        )
+        try:
+            await verbs[question.verb](self._cluster, context)
+        except ApiError as error:
+            return error.message
+        finally:
+            context.work.release()
+        return ""
+
+    def _row(self, group: str, kind: str) -> Resource | None:
+        rows = self._cluster.rows.values()
+        return next((row for row in rows if (row.group, row.kind) == (group, kind) and not row.virtual), None)
+
     async def _decode(
         self, resource: GroupResource, stored: Sequence[StoredObject]
     ) -> Sequence[ReadOnlyTree]:
         self._bytes += sum(len(each.text) for each in stored)
         return await yield_between_batches(partial(_readable, resource), stored)
+
+
+def _written_value(tree: ReadOnlyTree | None, question: WritesOf) -> Any:
+    """Return the value of a field; of a whole object, what others than its controllers write."""
+    if question.path or tree is None:
+        return value_at(tree, question.path)
+    metadata = {name: value for name, value in tree["metadata"].items() if name not in _COUNTED}
+    return {name: value for name, value in tree.items() if name != "status"} | {"metadata": metadata}
+
+
+def _write_tree(write: ObjectWrite, question: WritesOf, *, is_secret: bool) -> Tree:
+    tree: Tree = {"revision": write.revision, "type": write.type, "time": write.time, "author": write.author}
+    for name, state in (("before", write.before), ("after", write.after)):
+        shown = masked(state) if is_secret and state is not None else state
+        value = value_at(shown, question.path) if question.path else NOT_SET
+        if value is not NOT_SET:
+            tree[name] = value
+    return tree
 
 
 def _head(tree: ReadOnlyTree, row: Resource) -> ReadOnlyTree:

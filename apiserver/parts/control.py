@@ -145,7 +145,9 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     socket = config.serving.fork_socket
     forks = Forks(cluster, moments, snapshots, None if socket is None else ForkSocket(socket).make)
     advices = RoleAdvices(cluster, recorder, moments, rights.rbac.policy)
-    sources = FactSources(logs=make_kubelet_logs(config, environment, cluster), reconciled=reconciled)
+    sources = FactSources(
+        logs=make_kubelet_logs(config, environment, cluster), changes=changes, reconciled=reconciled
+    )
     explanations = Explanations(cluster, sources, requests)
     strategies: list[ControlStrategy] = [
         advices,

@@ -29,6 +29,7 @@ _REQUEST_WORDS: Final = (
     "requests.control.mockube.dev",
     "request.control.mockube.dev",
 )
+_TYPES: Final = {"ADDED": "created", "MODIFIED": "changed", "DELETED": "deleted"}
 MAX_NODES: Final = 20
 """The rows of the table of nodes; -o yaml has more."""
 
@@ -85,6 +86,7 @@ def lines_of(status: ReadOnlyTree) -> Iterator[str]:
     yield from _section("Evidence", [*map(_evidence, status.get("evidence") or ())])
     yield from _nodes(status)
     yield from _section("Related", [_related(each) for each in status.get("related") or ()])
+    yield from _section("Who wrote it", [*_origins(status)])
     yield from _section("What would change it", [*_remedies(status)])
     yield from _section(
         "Not readable by you, so not considered",
@@ -106,6 +108,31 @@ def _evidence(evidence: ReadOnlyTree) -> str:
 def _related(related: ReadOnlyTree) -> str:
     subject = related["object"]
     return printable(f"  {subject['kind'].lower()}/{subject['name']}: {related['cause']}")
+
+
+def _origins(status: ReadOnlyTree) -> Iterator[str]:
+    """Yield the last writes of the fields that the cause names, and the command that shows all of them."""
+    for origin in status.get("origins") or ():
+        if "writes" not in origin:
+            continue
+        subject, field = origin["object"], origin.get("field", "")
+        name = f"{subject['kind'].lower()}/{subject['name']}"
+        yield printable(f"  {field} of {name}:" if field else f"  {name}:")
+        yield from (printable(f"    {_write(each)}") for each in origin["writes"])
+        yield printable(f"    {origin['command']}")
+
+
+def _write(write: ReadOnlyTree) -> str:
+    """Return a write on a line: when, who, and what the field was and became."""
+    author = write.get("user") or "a user who is not recorded"
+    how = ", ".join(filter(None, (write.get("verb"), write.get("program"))))
+    before, after = write.get("before"), write.get("after")
+    if before or after:
+        change = f": {before or '(not set)'} -> {after or '(not set)'}"
+    else:
+        change = f": {_TYPES[write['type']]}"
+    time = f"{write['time'].partition('.')[0].removesuffix('Z')}Z " if write.get("time") else ""
+    return f"{time}{author}{f' ({how})' if how else ''}{change}"
 
 
 def _nodes(status: ReadOnlyTree) -> Iterator[str]:

@@ -26,6 +26,15 @@ def of(kind, name, **fields):
     return control_object("Explanation", spec={"object": {"kind": kind, "name": name, **fields}})
 
 
+async def allow(client, user, rules):
+    roles = "/apis/rbac.authorization.k8s.io/v1"
+    await client.post(f"{roles}/clusterroles", {"metadata": {"name": "r"}, "rules": rules})
+    subject = {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}
+    role = {"kind": "ClusterRole", "name": "r", "apiGroup": "rbac.authorization.k8s.io"}
+    binding = {"metadata": {"name": "b"}, "roleRef": role, "subjects": [subject]}
+    assert (await client.post(f"{roles}/clusterrolebindings", binding)).status == 201
+
+
 async def add_pending_pod(client):
     """Create a pod that no node takes, and a scheduler's verdict."""
     status = {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "9"}}
@@ -57,11 +66,87 @@ async def test_explanation_of_pod(client):
     assert answer.body["apiVersion"] == API_VERSION
 
 
+async def add_pod(client, container, status):
+    """Create a pod on a node, with the status of its container `c`."""
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    await client.post(accounts, {"metadata": {"name": "default"}})
+    await client.post(NODES, {"metadata": {"name": "a"}})
+    spec = {"nodeName": "a", "containers": [{"name": "c", "image": "nginx", **container}]}
+    assert (await client.post(PODS, {**POD, "spec": spec})).status == 201
+    container = {"name": "c", "image": "nginx", "imageID": "", "ready": False, "restartCount": 0, **status}
+    patch = {"status": {"containerStatuses": [container], "phase": "Pending"}}
+    assert (await client.patch(f"{PODS}/web/status", patch)).status == 200
+
+
+NEEDS_KEY = {
+    "env": [
+        {"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}},
+    ]
+}
+WAITS_FOR_KEY = {"state": {"waiting": {"reason": "CreateContainerConfigError"}}}
+
+
+async def test_who_removed_a_key_of_a_secret_is_named(client):
+    secrets = "/api/v1/namespaces/default/secrets"
+    await client.post(secrets, {"metadata": {"name": "db"}, "data": {"password": "eA==", "user": "eA=="}})
+    ada = {"Impersonate-User": "ada", "User-Agent": "kubectl/v1.37.2 (linux)"}
+    assert (await client.patch(f"{secrets}/db", {"data": {"password": None}}, **ada)).status == 200
+    await client.patch(f"{secrets}/db", {"data": {"user": "eQ=="}})
+    await add_pod(client, NEEDS_KEY, WAITS_FOR_KEY)
+    status = (await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))).body["status"]
+    assert "needs the key password of the Secret db, which has no such key" in status["cause"]
+    (origin,) = status["origins"]
+    assert origin["object"] == {"apiVersion": "v1", "kind": "Secret", "namespace": "default", "name": "db"}
+    assert origin["field"] == "data.password"
+    assert origin["command"] == "mockube log secret/db -n default --field data.password"
+    last, first = origin["writes"]
+    assert (last["user"], last["program"], last["verb"]) == ("ada", "kubectl", "patch")
+    assert "after" not in last
+    assert (first["type"], first["user"]) == ("ADDED", "admin")
+    assert "eA==" not in str(status)
+
+
+async def test_writes_are_shown_to_whoever_may_list_changes():
+    async with running_with_roles() as client:
+        secrets = "/api/v1/namespaces/default/secrets"
+        await client.post(secrets, {"metadata": {"name": "db"}})
+        await add_pod(client, NEEDS_KEY, WAITS_FOR_KEY)
+        rules = [
+            {"apiGroups": ["control.mockube.dev"], "resources": ["explanations"], "verbs": ["create"]},
+            {
+                "apiGroups": [""],
+                "resources": ["pods", "secrets", "nodes", "events"],
+                "verbs": ["get", "list"],
+            },
+        ]
+        await allow(client, "ada", rules)
+        ada = {"Impersonate-User": "ada"}
+        answer = await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"), **ada)
+        status = answer.body["status"]
+        assert "which has no such key" in status["cause"]
+        assert "writes" not in status["origins"][0]
+        assert status["unreadable"] == ["list changes.control.mockube.dev"]
+        (remedy,) = [each for each in status["remedies"] if each["text"].startswith("Add the key")]
+        assert remedy == {
+            "text": "Add the key, such as, for which you lack the right to patch secret db in the namespace default."
+        }
+
+
+async def test_remedy_that_the_server_refuses_is_not_offered(client):
+    secrets = "/api/v1/namespaces/default/secrets"
+    await client.post(secrets, {"metadata": {"name": "db"}, "immutable": True})
+    await add_pod(client, NEEDS_KEY, WAITS_FOR_KEY)
+    status = (await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))).body["status"]
+    assert "which has no such key" in status["cause"]
+    assert not [each for each in status.get("remedies", ()) if "patch" in each.get("command", "")]
+    assert (await client.get(f"{secrets}/db")).body.get("data") is None
+
+
 async def test_resource_whose_definition_is_deleted_meanwhile_has_no_objects(client):
     registry, gone = client.server.registry, GroupResource("example.com", "widgets")
     assert registry.find_cached(gone, "default", "a") is None
     assert registry.list_cached(gone) == ()
-    collector = FactCollector(registry, FactSources(logs=None), User(name="alice"), Worker())
+    collector = FactCollector(registry, FactSources(logs=None, changes=None), User(name="alice"), Worker())
     assert not await collector.may("get", gone, "default", "a")
 
 
@@ -93,15 +178,7 @@ async def test_explanation_shows_what_its_creator_may_read():
             {"apiGroups": ["control.mockube.dev"], "resources": ["explanations"], "verbs": ["create"]},
             {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},
         ]
-        await client.post(
-            "/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": "r"}, "rules": rules}
-        )
-        subject = {"kind": "User", "name": "ada", "apiGroup": "rbac.authorization.k8s.io"}
-        role = {"kind": "ClusterRole", "name": "r", "apiGroup": "rbac.authorization.k8s.io"}
-        await client.post(
-            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-            {"metadata": {"name": "b"}, "roleRef": role, "subjects": [subject]},
-        )
+        await allow(client, "ada", rules)
         ada = {"Impersonate-User": "ada"}
         status = (await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"), **ada)).body[
             "status"

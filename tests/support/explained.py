@@ -10,11 +10,13 @@ from mockube.explanations.facts import (
     Allowed,
     ContentsOf,
     DependentsOf,
+    DryRun,
     EventsOf,
     Facts,
     LogOf,
     ObjectNamed,
     WatchersOf,
+    WritesOf,
 )
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -55,8 +57,9 @@ def resource_of(tree):
 class _Answers(dict):
     """The answers to all questions about some objects."""
 
-    def __init__(self, objects, logs, refused, watchers, allowed):
+    def __init__(self, objects, logs, refused, watchers, allowed, writes):
         super().__init__()
+        self._writes = writes
         self._watchers, self._allowed = watchers, allowed
         self._objects, self._logs, self._refused = objects, logs, refused
 
@@ -68,6 +71,10 @@ class _Answers(dict):
         match question:
             case LogOf(container=container):
                 return self._logs.get(container, "").splitlines()
+            case WritesOf(name=name, path=path):
+                return self._writes.get((name, path), ())
+            case DryRun():
+                return ""
             case Allowed():
                 return self._allowed
             case DependentsOf(namespace, _) | ContentsOf(namespace):
@@ -96,9 +103,9 @@ def _is_in(question, tree):
     return any(each["uid"] == question.uid for each in meta.owner_references(tree))
 
 
-def facts_of(*objects, logs=None, refused=(), watchers=(), allowed=False):
-    """Return the facts of objects; the user may not read the `refused` resources."""
-    return Facts(NOW, FeatureGates(), _Answers(objects, logs or {}, refused, watchers, allowed))
+def facts_of(*objects, logs=None, refused=(), watchers=(), allowed=False, writes=()):
+    """Return the facts of objects; the user may not read the `refused` resources, and the server accepts each request."""
+    return Facts(NOW, FeatureGates(), _Answers(objects, logs or {}, refused, watchers, allowed, dict(writes)))
 
 
 def thing(kind, name="web", *, api_version="v1", namespace="default", metadata=(), **fields):

@@ -68,10 +68,15 @@ def test_complete_deployment():
     assert (found.state, found.cause) == ("NoProblem", "all 2 pods are updated and available")
 
 
-def test_deployment_scaled_to_zero_has_command_for_author():
-    found = explained(deployment(complete(0), replicas=0))
+def test_deployment_scaled_to_zero_names_who_scaled_it():
+    write = {"revision": 9, "type": "MODIFIED", "author": {"user": "ada", "agent": "kubectl/v1.37.2 (x)"}}
+    writes = {("web", ("spec", "replicas")): [write | {"before": 3, "after": 0}]}
+    found = explained(deployment(complete(0), replicas=0), writes=writes)
     assert found.cause == "it is scaled to 0: it has no pods because spec.replicas is 0"
-    assert found.remedies[0].command == "mockube blame deployment/web -n default --field spec.replicas"
+    (origin,) = found.origins
+    (last,) = origin.writes
+    assert (str(origin.object), origin.path) == ("deployment/web", ("spec", "replicas"))
+    assert (last.user, last.program, last.before, last.after) == ("ada", "kubectl/v1.37.2", "3", "0")
 
 
 def test_deployment_whose_pods_are_not_ready():
