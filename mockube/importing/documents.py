@@ -221,12 +221,12 @@ def _check(parsed: Parsed) -> Document | InvalidDocument:
 
 
 def is_list(tree: Any) -> bool:
-    """Return whether a tree is a list: it has `items` and no name, which every object has."""
+    """Return whether a tree is a list: it has `items`, and no name, which every object has. A `List` may have one."""
     if not isinstance(tree, Mapping) or not str(tree.get("kind", "")).endswith("List"):
         return False
     metadata = tree.get("metadata")
-    has_name = isinstance(metadata, Mapping) and "name" in metadata
-    return isinstance(tree.get("items", 0), list | NoneType) and not has_name
+    is_named_object = tree["kind"] != "List" and isinstance(metadata, Mapping) and "name" in metadata
+    return isinstance(tree.get("items", 0), list | NoneType) and not is_named_object
 
 
 def _parse_text(text: bytes) -> LoadedDocument:

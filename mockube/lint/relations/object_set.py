@@ -31,6 +31,7 @@ from .fields import (
     RoleFields,
     StatefulSetFields,
     TemplateFields,
+    Volume,
 )
 
 CONFIG_MAP: Final = GroupKind("", "ConfigMap")
@@ -129,6 +130,12 @@ class PodTemplate(Struct, frozen=True, kw_only=True, dict=True):
 
     def is_selected(self, selector: Selector) -> bool:
         return not selector.matches_nothing and all(map(self.meets, selector.requirements))
+
+    @cached_property
+    def volumes(self) -> Sequence[tuple[int, Volume]]:
+        """The volumes with their indexes, without those that a claim template of the same name replaces."""
+        claims = {each.metadata.name for each in self.claims}
+        return [(i, each) for i, each in enumerate(self.spec.volumes) if each.name not in claims]
 
     @cached_property
     def containers(self) -> Sequence[ContainerAt]:

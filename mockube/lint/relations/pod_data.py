@@ -40,7 +40,7 @@ def data_keys(objects: ObjectSet) -> Iterator[Problem]:
 def sub_paths(objects: ObjectSet) -> Iterator[Problem]:
     """Find mounts of a file that a volume of a ConfigMap or Secret does not have: a folder is mounted instead."""
     for pod in objects.all_pods():
-        volumes = {each.name: each for each in pod.spec.volumes}
+        volumes = {each.name: each for _, each in pod.volumes}
         for at in pod.containers:
             for index, mount in enumerate(at.fields.volume_mounts):
                 volume = volumes.get(mount.name)
@@ -103,7 +103,7 @@ def _claims(objects: ObjectSet, pod: PodTemplate) -> Iterator[DataReference]:
         for other in objects.pods.get(pod.namespace, ())
         for claim in other.claims
     ]
-    for index, volume in enumerate(pod.spec.volumes):
+    for index, volume in pod.volumes:
         source = volume.persistent_volume_claim
         if source is not None and not any(source.claim_name.startswith(each) for each in of_stateful_sets):
             yield DataReference(
@@ -115,7 +115,7 @@ def data_references(pod: PodTemplate) -> Iterator[DataReference]:
     """Yield the ConfigMaps and Secrets, and keys of them, that pods need."""
     for at in pod.containers:
         yield from _variables(at)
-    for index, volume in enumerate(pod.spec.volumes):
+    for index, volume in pod.volumes:
         yield from _volume(volume, f"{pod.field('volumes')}[{index}]")
 
 

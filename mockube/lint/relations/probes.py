@@ -40,7 +40,11 @@ def _no_port(at: ContainerAt, port: str, pod: PodTemplate) -> str:
 
 
 def probe_undeclared_ports(objects: ObjectSet) -> Iterator[Problem]:
-    """Find probes of a number that no container of the pod declares, and that no argument or variable mentions."""
+    """Find probes of a number that no container of the pod declares, and that no argument or variable mentions.
+
+    A program may listen on a port that it does not declare, as that of the chart of ingress-nginx does for its probes: only a
+    number that was meant to be a declared one is certainly wrong.
+    """
     for pod, at in _containers(objects):
         declared = {each.container_port for each in pod.ports}
         if not at.fields.ports or pod.may_get_containers:
@@ -51,7 +55,7 @@ def probe_undeclared_ports(objects: ObjectSet) -> Iterator[Problem]:
                 numbers = [each.container_port for each in at.fields.ports]
                 words = f'container "{at.fields.name}" does not declare port {number}'
                 message = f"{words}: it declares {', '.join(map(str, numbers))}"
-                outcome = None if any(_is_slip(number, each) for each in numbers) else Outcome.NOTED
+                outcome = None if any(_is_slip(number, each) for each in numbers) else Outcome.WARNED
                 yield Problem(item=pod.item, field=path, message=message, outcome=outcome)
 
 

@@ -111,7 +111,7 @@ def _classes_of_pod(pod: PodTemplate) -> Iterator[tuple[str, GroupKind, str]]:
     for index, claim in enumerate(pod.claims):
         field = f"spec.volumeClaimTemplates[{index}].spec.storageClassName"
         yield field, STORAGE_CLASS, claim.spec.storage_class_name
-    for index, volume in enumerate(pod.spec.volumes):
+    for index, volume in pod.volumes:
         template = volume.ephemeral.volume_claim_template
         if template is not None:
             field = f"{pod.field('volumes')}[{index}].ephemeral.volumeClaimTemplate.spec.storageClassName"

@@ -42,7 +42,7 @@ RULES: Final = tuple(
         ),
         (
             "probe-undeclared-port",
-            _WARNED,
+            _BROKEN,
             "a probe uses a number that no container declares, and that no argument or variable mentions",
             probes.probe_undeclared_ports,
         ),

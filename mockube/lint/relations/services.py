@@ -1,6 +1,6 @@
 """Services against the pods that they select, and what sends requests to Services: Ingresses, routes, webhooks. Pure."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.groups import GroupKind
@@ -23,6 +23,7 @@ from .fields import (
 )
 from .hooks import hooks_of
 from .kind_names import kind_problem
+from .misspellings import misspelt_as
 from .object_set import INGRESS, JOBS, SERVICE, STATEFUL_SET, ObjectSet, PodTemplate
 from .problem import Problem
 from .selections import mismatch
@@ -69,40 +70,50 @@ def _ends(pod: PodTemplate) -> bool:
 
 
 def target_port_names(objects: ObjectSet) -> Iterator[Problem]:
-    """Find names of target ports that no container of the selected pods has: the Service sends nothing."""
-    for item, port, index, pods in _target_ports(objects):
-        if isinstance(port.target, str) and not any(_has_port(pod, port) for pod in pods):
+    """Find names of target ports that no container of the selected pods has: the Service sends nothing there.
+
+    The other ports of the Service work: charts have ports for what their defaults do not start.
+    """
+    for item, ports, pods in _target_ports(objects):
+        missing_ports = [(i, each) for i, each in ports if not any(_has_port(pod, each) for pod in pods)]
+        for index, port in missing_ports:
             named = [each for pod in pods for each in pod.ports if each.name == port.target]
+            names = dict.fromkeys(each.name for pod in pods for each in pod.ports if each.name)
             if named:
                 words = f'port "{port.target}" of {_titles(pods)} is one of {named[0].protocol}, not {port.protocol}'
             else:
-                names = dict.fromkeys(each.name for pod in pods for each in pod.ports if each.name)
                 has = f"they have {', '.join(names)}" if names else "they have no named ports"
                 words = f'no container of {_titles(pods)} has a port named "{port.target}": {has}'
-            yield Problem(item=item, field=_field(index, port), message=words)
+            is_extra = (
+                len(missing_ports) < len(ports) and not named and not misspelt_as(str(port.target), names)
+            )
+            outcome = Outcome.WARNED if is_extra else None
+            yield Problem(item=item, field=_field(index, port), message=words, outcome=outcome)
 
 
 def target_port_numbers(objects: ObjectSet) -> Iterator[Problem]:
     """Find numbers of target ports that the selected pods do not declare, although they declare others."""
-    for item, port, index, pods in _target_ports(objects):
-        if isinstance(port.target, str) or any(_may_have_number(pod, port) for pod in pods):
-            continue
+    for item, ports, pods in _target_ports(objects):
         declared = dict.fromkeys(each.container_port for pod in pods for each in pod.ports)
-        words = f"no container of {_titles(pods)} declares port {port.target} ({port.protocol})"
-        yield Problem(
-            item=item,
-            field=_field(index, port),
-            message=f"{words}: they declare {', '.join(map(str, declared))}",
-        )
+        for index, port in ports:
+            if not isinstance(port.target, str) and not any(_may_have_number(pod, port) for pod in pods):
+                words = f"no container of {_titles(pods)} declares port {port.target} ({port.protocol})"
+                yield Problem(
+                    item=item,
+                    field=_field(index, port),
+                    message=f"{words}: they declare {', '.join(map(str, declared))}",
+                )
 
 
-def _target_ports(objects: ObjectSet) -> Iterator[tuple[LintObject, ServicePort, int, list[PodTemplate]]]:
+def _target_ports(
+    objects: ObjectSet,
+) -> Iterator[tuple[LintObject, Sequence[tuple[int, ServicePort]], Sequence[PodTemplate]]]:
+    """Yield each Service that sends to pods of the files, with its ports, their indexes, and these pods."""
     for item, service in objects.decoded(ServiceFields, SERVICE):
         pods = selected_pods(objects, item, service)
         is_headless = service.spec.cluster_ip == _NO_ADDRESS
         if pods and all(pod.is_complete for pod in pods) and not (is_headless and _is_for_names(service)):
-            for index, port in enumerate(service.spec.ports):
-                yield item, port, index, pods
+            yield item, [*enumerate(service.spec.ports)], pods
 
 
 def _is_for_names(service: ServiceFields) -> bool:
@@ -111,7 +122,8 @@ def _is_for_names(service: ServiceFields) -> bool:
 
 
 def _has_port(pod: PodTemplate, port: ServicePort) -> bool:
-    if pod.may_get_containers:
+    """Return whether a pod may have a port as a Service names it; a number needs no name."""
+    if pod.may_get_containers or not isinstance(port.target, str):
         return True
     return any(each.name == port.target and each.protocol == port.protocol for each in pod.ports)
 
@@ -125,7 +137,7 @@ def _may_have_number(pod: PodTemplate, port: ServicePort) -> bool:
     return declared or port.target in pod.mentioned_numbers
 
 
-def _titles(pods: list[PodTemplate]) -> str:
+def _titles(pods: Sequence[PodTemplate]) -> str:
     return " and ".join(dict.fromkeys(pod.item.title for pod in pods))
 
 

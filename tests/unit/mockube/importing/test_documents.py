@@ -73,6 +73,14 @@ def test_item_of_typed_list_gets_kind():
     assert documents_of(data) == [("f: document 1, item 1", config_map("a"))]
 
 
+def test_items_of_list_with_metadata_are_read():
+    """The chart of aws-load-balancer-controller has such a list of its classes."""
+    data = b"apiVersion: v1\nkind: List\nmetadata:\n  name: classes\n  labels: {a: b}\nitems:\n- " + text_of(
+        config_map("a")
+    ).replace(b"\n", b"\n  ")
+    assert documents_of(data) == [("f: document 1, item 1", config_map("a"))]
+
+
 @pytest.mark.parametrize("kind", ["Menu", "AllowList"])
 def test_object_with_own_items_field_is_no_list(kind):
     tree = {

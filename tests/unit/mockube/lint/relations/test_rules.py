@@ -274,7 +274,7 @@ FOUND = {
             "of a port that may be declared nowhere",
             [with_container(livenessProbe=http(9000))],
             "does not declare port 9000",
-            NOTED,
+            WARNED,
         ),
     ],
     "probe-request": [
@@ -367,6 +367,17 @@ FOUND = {
             "of another protocol",
             [deployment(), service(port_fields={"protocol": "UDP"})],
             'port "http" of deployment.apps/web is one of TCP, not UDP',
+        ),
+        (
+            "of a misspelt name beside one that works",
+            [deployment(), two_ports("http", "htpt")],
+            'spec.ports[1].targetPort: no container of deployment.apps/web has a port named "htpt"',
+        ),
+        (
+            "of another name beside one that works",
+            [deployment(), two_ports("http", "metrics")],
+            'spec.ports[1].targetPort: no container of deployment.apps/web has a port named "metrics"',
+            WARNED,
         ),
     ],
     "service-undeclared-port": [
@@ -1102,6 +1113,17 @@ ACCEPTED = {
             ],
         ),
         ("that every namespace has", [volume_pods({"configMap": {"name": "kube-root-ca.crt"}})]),
+        (
+            "of a volume that a claim template of the same name replaces",
+            [
+                obj("PersistentVolumeClaim", "web", spec={}),
+                stateful_set(
+                    claims=[CLAIM],
+                    volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "wbe"}}],
+                ),
+                service(),
+            ],
+        ),
         (
             "of a StatefulSet's claim",
             [
