@@ -48,7 +48,7 @@ class StartedValues:
 
     async def _note(self, pod: ReadOnlyTree, name: str, restarts: int, objects: ReferencedObjects) -> None:
         containers = self._pods.get(meta.uid(pod), {})
-        if name in containers and containers[name].restarts >= restarts:
+        if name in containers and containers[name].restarts == restarts:
             return
         container = next(spec for spec in every_container(pod["spec"]) if spec["name"] == name)
         maps, secrets = names_at_start(pod, container)

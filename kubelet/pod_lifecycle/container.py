@@ -72,7 +72,8 @@ def _restarts(container: Container, exit_code: int) -> bool:
 def advance(container: Container, status: ReadOnlyTree | None, now: datetime) -> ContainerUpdate:
     """Return the status up to now of a container that may run, from its last status."""
     if status is None or never_ran(status):
-        update = container_start.start_run(container, status, now, restarts=0)
+        first = 0 if container.process is None else max(container.process.restarts, 0)
+        update = container_start.start_run(container, status, now, restarts=first)
     else:
         update = _next_change(container, status, now)
     while not _is_waiting(update) and update.status is not status:
@@ -202,14 +203,16 @@ def _back_off(
     finished = parse_time(end["finishedAt"])
     ran = timedelta() if end["reason"] == START_ERROR else finished - parse_time(end["startedAt"])
     delay = restart_delay(status["restartCount"], ran)
-    if status["image"] != container.spec["image"]:
-        delay = timedelta()  # The container with the new image has not failed yet.
+    process = container.process
+    is_alive = process is not None and process.is_alive
+    if is_alive or status["image"] != container.spec["image"]:
+        delay = timedelta()  # The container with the new image, or the run that goes on, has not failed yet.
     if after(finished, delay) <= now:
         return container_start.start_run(
             container,
             status,
             now,
-            restarts=status["restartCount"] + 1,
+            restarts=_next_run(status, process, finished),
             last=end,
             begin=after(finished, delay),
         )
@@ -228,6 +231,18 @@ def _back_off(
     message = f"back-off {span} restarting failed container={container.name} pod={pod_ref}"
     backed_off = _waiting_after(status, end, "CrashLoopBackOff", message)
     return ContainerUpdate(status=backed_off, events=() if shows_error else (_back_off_event(container),))
+
+
+def _next_run(status: ReadOnlyTree, process: ContainerState | None, finished: datetime) -> int:
+    """Return the number of the run after one that finished.
+
+    After a rewind of the pod, its container has had later runs than its status says. The last one is the next of the status if
+    it goes on, or began after that end; otherwise a new one follows it, so that no number stands for two runs.
+    """
+    following = int(status["restartCount"]) + 1
+    if process is None or process.restarts < following:
+        return following
+    return process.restarts + (process.exit is not None and process.exit.at < finished)
 
 
 def _waiting_after(status: ReadOnlyTree, end: ReadOnlyTree, reason: str, message: str) -> ReadOnlyTree:

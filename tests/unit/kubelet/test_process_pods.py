@@ -62,6 +62,47 @@ def test_lost_process_has_ended_and_is_restarted():
     assert taken.actions == (StartContainer("c", 1),)
 
 
+def rewound(seconds):
+    """Return a pod whose status is that of its first run, and the state of its fifth run, which began some seconds later."""
+    later = replace(RUNNING, restarts=4, started=START + timedelta(seconds=seconds))
+    return step_once(pod(), c=RUNNING)[0], later
+
+
+def test_container_of_rewound_pod_that_has_ended_runs_again():
+    subject, later = rewound(seconds=50)
+    ended = replace(later, exit=Exit(code=1, at=START + timedelta(seconds=60)))
+    subject, taken = step_once(subject, seconds=100, c=ended)
+    assert taken.actions == (StartContainer("c", 5),)
+    assert state(subject)["state"]["terminated"]["reason"] == "ContainerStatusUnknown"
+    again = replace(RUNNING, restarts=5, started=START + timedelta(seconds=100))
+    subject, taken = step_once(subject, seconds=100, c=again)
+    assert (state(subject)["restartCount"], state(subject)["ready"], taken.actions) == (5, True, ())
+
+
+def test_run_of_rewound_pod_that_ends_at_once_is_followed_by_back_off():
+    subject, later = rewound(seconds=50)
+    ended = replace(later, exit=Exit(code=1, at=START + timedelta(seconds=60)))
+    subject, _ = step_once(subject, seconds=100, c=ended)
+    at = START + timedelta(seconds=100)
+    failed = replace(RUNNING, restarts=5, started=at, exit=Exit(code=1, at=at))
+    subject, taken = step_once(subject, seconds=100, c=failed)
+    assert (state(subject)["restartCount"], taken.actions) == (5, ())
+    assert state(subject)["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    assert step_once(subject, seconds=500, c=failed)[1].actions == (StartContainer("c", 6),)
+
+
+def test_later_run_of_rewound_pod_that_goes_on_is_kept():
+    subject, later = rewound(seconds=50)
+    subject, taken = step_once(subject, seconds=100, c=later)
+    assert (state(subject)["restartCount"], state(subject)["ready"], taken.actions) == (4, True, ())
+
+
+def test_pod_rewound_to_before_its_first_run_has_the_run_of_now():
+    _, later = rewound(seconds=50)
+    subject, taken = step_once(pod(), seconds=100, c=later)
+    assert (state(subject)["restartCount"], state(subject)["ready"], taken.actions) == (4, True, ())
+
+
 def test_deleted_pod_is_removed_after_last_process_with_sidecars_last():
     subject = pod(init=[container("side", restartPolicy="Always")])
     subject, _ = step_once(subject, c=RUNNING, side=RUNNING)

@@ -68,6 +68,13 @@ async def test_next_run_has_the_objects_of_its_own_start():
     assert values.find("uid-1", "c", 0) is None
 
 
+async def test_run_of_a_rewound_pod_has_the_objects_of_its_own_start():
+    values = StartedValues(Server())
+    await values.note_step(pod(**VARIABLE), referenced(OLD), starts(3))
+    await values.note_step(pod(**VARIABLE), referenced(NEW), starts(1))
+    assert values.find("uid-1", "c", 1).config_maps == {"m": NEW}
+
+
 async def test_nothing_is_noted_without_references_or_after_the_pod():
     values = StartedValues(Server(OLD))
     await values.note_step(pod(), referenced(OLD), starts(0))
