@@ -172,7 +172,10 @@ def _start_tasks(
         limit = HistoryAge(backend.kv, backend.journal, clock=backend.clock, seconds=history.seconds)
         start("compaction", limit.run)
     elif history is None and interval:
+        marks = server.controls.marks
         compactor = partial(Compactor, backend.kv, clock=backend.clock, journal=backend.journal)
+        if marks is not None:
+            compactor = partial(compactor, oldest_needed=marks.oldest)
         start("compaction", lambda: compactor(interval=interval).run())
     renew = partial(
         keep_alive,

@@ -190,9 +190,9 @@ class StorageOptions(Struct, frozen=True, kw_only=True):
     etcd_cafile: Annotated[Path | None, Flag("CA of etcd's certificate", Path, metavar="FILE")] = None
     etcd_certfile: Annotated[Path | None, Flag("client certificate for etcd", Path, metavar="FILE")] = None
     etcd_keyfile: Annotated[Path | None, Flag("the key of --etcd-certfile", Path, metavar="FILE")] = None
-    etcd_compaction_interval: Annotated[float, Flag("interval of compaction; 0s: never (5m0s)", seconds)] = (
-        300.0
-    )
+    etcd_compaction_interval: Annotated[
+        float, Flag("interval of compaction, in the time of the machine; 0s: never (5m0s)", seconds)
+    ] = 300.0
     history: Annotated[
         History | None,
         Flag(

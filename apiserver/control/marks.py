@@ -24,7 +24,8 @@ _REVISION: Final = ROOT.child("spec").child("revision")
 MARK: Final = ControlKind(
     name="Mark",
     plural="marks",
-    description="Mark is a name for a revision of the cluster's store: the state of all objects at one moment.",
+    description="Mark is a name for a revision of the cluster's store: the state of all objects at one moment. The history is kept "
+    "from the oldest Mark on, as long as --history or the memory of the store allows it.",
     spec={
         "description": "The revision that has the name. It cannot be changed.",
         "properties": {
@@ -55,6 +56,11 @@ class Marks(ControlStrategy):
 
     async def begin(self, registry: Registry) -> None:
         self._registry = registry
+
+    def oldest(self) -> Revision | None:
+        """Return the oldest revision that has a name; None if there is no Mark."""
+        marks = self._registry.resource_cache(MARK.group_resource)
+        return min((int(stored.tree()["spec"]["revision"]) for stored in marks), default=None)
 
     def find(self, name: str) -> Moment | None:
         """Return the moment that a Mark names; None if there is no such Mark."""

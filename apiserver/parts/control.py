@@ -88,6 +88,8 @@ class Controls(Struct, frozen=True, kw_only=True):
     """The sessions of the page; None if the group is off."""
     moments: Moments | None = None
     """Finds moments by the Marks, too; None if there are none."""
+    marks: Marks | None = None
+    """The names of revisions; None if the group is off."""
 
 
 def make_controls(  # noqa: PLR0913 - each argument is a part
@@ -176,6 +178,7 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
         forks=forks,
         find_snapshot=snapshots.data,
         moments=moments,
+        marks=marks,
     )
 
 

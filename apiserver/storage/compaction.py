@@ -1,11 +1,13 @@
 """Compact the store's history.
 
-History older than one to two intervals is compacted. If several servers share a store, one of them compacts each time, as
+History older than one to two intervals is compacted. They are those of the machine, so that an advance of the cluster's clock uses up no
+history; and no revision is compacted from which on a client still needs the history. If several servers share a store, one of them compacts each time, as
 in kube-apiserver: the version of the key `compact_rev_key` counts the compactions, and the server that increments the
 count compacts. So kube-apiservers and mockube can share a store.
 """
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 
 from mockube.apiserver.user import SERVER
@@ -50,10 +52,20 @@ class HistoryAge:
 class Compactor:
     """Compacts at each turn to the revision of the store at the previous turn."""
 
-    def __init__(self, kv: KV, *, clock: Clock, interval: float, journal: Journal | None = None) -> None:
+    def __init__(
+        self,
+        kv: KV,
+        *,
+        clock: Clock,
+        interval: float,
+        journal: Journal | None = None,
+        oldest_needed: Callable[[], Revision | None] = lambda: None,
+    ) -> None:
+        """`oldest_needed` returns the revision from which on a client needs the history; None if none does."""
         self._kv = kv
         self._journal = journal or Journal()
-        self._clock = clock
+        self._clock = clock.real
+        self._oldest_needed = oldest_needed
         self._interval = interval
         self._turns = 0
         """The number of compactions, of any server, that this server has observed."""
@@ -63,14 +75,16 @@ class Compactor:
     async def run(self) -> None:
         """Call `turn` at every interval until cancelled; never, for an interval of 0."""
         while self._interval:
-            await self._clock.routine.sleep(self._interval)
+            await self._clock.sleep(self._interval)
             try:
                 await self.turn()
             except KVError as error:
                 LOG.warning("History was not compacted, retrying in %.0f s: %s", self._interval, error)
 
     async def turn(self) -> None:
-        revision = self._revision
+        revision, needed = self._revision, self._oldest_needed()
+        if needed is not None:
+            revision = min(revision, needed)
         count = Txn(
             compare=(Compare(key=KEY, target=Target.VERSION, operand=self._turns),),
             then=(Put(key=KEY, value=b"%d" % revision),),

@@ -200,9 +200,12 @@ def _configure(options: ClusterOptions, folder: Path) -> tuple[ServerConfig, Con
 def _with_files(options: ClusterOptions, folder: Path) -> ClusterOptions:
     """Add the flags of both programs for the release, and for the files in the folder."""
     minor = ("--kubernetes-version", options.minor)
+    own_flags = (*temporary_server_flags(folder), *minor, f"--control-requests={MAX_CALLS}")
+    if options.seed is not None:
+        own_flags += ("--etcd-compaction-interval=0s",)  # its intervals are those of the machine
     return replace(
         options,
-        flags=(*temporary_server_flags(folder), *minor, f"--control-requests={MAX_CALLS}", *options.flags),
+        flags=(*own_flags, *options.flags),
         manager_flags=(*minor, *_image_flags(options.images, folder), *options.manager_flags),
     )
 

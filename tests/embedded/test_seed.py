@@ -118,7 +118,7 @@ def digest(entries):
 
 def rolled(seed=7):
     """20 pods are rolled, a node is deleted, and an hour passes."""
-    with Cluster(seed=seed, flags=["--etcd-compaction-interval=0"]) as cluster:
+    with Cluster(seed=seed) as cluster:
         cluster.apply(DEPLOYMENT % "nginx:1")
         cluster.wait("Deployment", "web", "Available")
         cluster.apply(DEPLOYMENT % "nginx:2")
@@ -131,7 +131,7 @@ def rolled(seed=7):
 
 
 def mixed():
-    with Cluster(seed=7, nodes=5, flags=["--etcd-compaction-interval=0"]) as cluster:
+    with Cluster(seed=7, nodes=5) as cluster:
         cluster.apply(OTHER_KINDS)
         cluster.wait("StatefulSet", "db", lambda found: found["status"].get("readyReplicas") == 3)
         cluster.scale("StatefulSet", "db", 1)

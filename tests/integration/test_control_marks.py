@@ -42,6 +42,16 @@ async def test_mark_names_earlier_revision(client):
     assert [item["metadata"]["name"] for item in listed["items"]] == ["first"]
 
 
+async def test_history_is_needed_from_the_oldest_mark_on(client):
+    marks = client.server.controls.marks
+    assert marks.oldest() is None
+    for name, revision in (("later", 3), ("first", 2)):
+        await client.post(MARKS, control_object("Mark", name, spec={"revision": revision}))
+    assert marks.oldest() == 2
+    await client.delete(f"{MARKS}/first")
+    assert marks.oldest() == 3
+
+
 async def test_invalid_marks_are_refused(client):
     newest = await newest_revision(client)
     later = await client.post(MARKS, control_object("Mark", "m", spec={"revision": newest + 1}))

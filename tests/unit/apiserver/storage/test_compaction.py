@@ -105,6 +105,33 @@ async def test_compaction_runs_periodically_despite_store_errors(store, running,
     assert "retrying in 300 s" in caplog.text
 
 
+async def test_advance_of_the_clock_uses_up_no_history(store, running):
+    real = SteppedClock()
+    clock = ClusterClock(real)
+    running(compactor(store, clock).run())
+    await yield_to_loop(2)
+    clock.advance(10 * INTERVAL)
+    await yield_to_loop(4)
+    assert not (await store.range(Range(key=KEY))).kvs
+    real.advance(INTERVAL)
+    await yield_to_loop(4)
+    assert (await store.range(Range(key=KEY))).kvs[0].version == 1
+
+
+async def test_history_is_kept_from_the_oldest_revision_that_is_needed(store):
+    needed = [(await store.put(Put(key=b"k", value=b"1"))).revision]
+    one = Compactor(
+        store, clock=SteppedClock(), interval=INTERVAL, oldest_needed=lambda: min(needed, default=None)
+    )
+    for _ in range(3):
+        await store.put(Put(key=b"k", value=b"2"))
+        await one.turn()
+    assert await oldest(store) == needed[0]
+    needed.clear()
+    await one.turn()
+    assert await oldest(store) > 3
+
+
 async def test_zero_compaction_interval_disables_it(store):
     await Compactor(store, clock=SteppedClock(), interval=0).run()
 
