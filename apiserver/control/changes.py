@@ -84,7 +84,9 @@ CHANGE: Final = ControlKind(
                     ),
                     "agent": text("The User-Agent."),
                     "manager": text("The field manager."),
-                    "verb": text("The verb of the request."),
+                    "verb": text(
+                        "The verb of the request; rewind for a write of a Rewind, and restore for one of a restored snapshot."
+                    ),
                     "subresource": text("The subresource of the request."),
                     "auditID": text("The id of the request, by which Requests have it, too."),
                 },

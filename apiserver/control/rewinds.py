@@ -13,6 +13,7 @@ from typing import Final
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery.status import BadRequest, Details
 from mockube.apimachinery.tree import Tree
@@ -52,6 +53,8 @@ NEEDS_EMBEDDED_STORE: Final = (
     "the store is an etcd, whose objects other servers have in their caches: it cannot be rewound; restore a snapshot with "
     "`mockube snapshot restore` while they are stopped"
 )
+FIELD_MANAGER: Final = "mockube-rewind"
+"""The field manager of the writes of a rewind, which tells them from those of its user."""
 MEMORY_OF_PROGRAMS: Final = "What controllers, scheduler and kubelets have in memory, such as back-offs and the leases of leaders, is that of now"
 
 
@@ -138,7 +141,8 @@ class Rewinds(ControlStrategy):
         async with aclosing(entries):
             puts = [put async for put in entries]
         # What follows is not undone: it goes on if the client leaves.
-        work = self._replace(self._kv, moment, puts, context.author())
+        author = replace(context.author(), verb="rewind", field_manager=FIELD_MANAGER)
+        work = self._replace(self._kv, moment, puts, author)
         done = await run_to_end("rewind", work)
         return answer_posted(tree, done, str(done["revision"]))
 

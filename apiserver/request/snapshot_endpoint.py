@@ -41,6 +41,8 @@ MAX_SNAPSHOT_BYTES: Final = 1 << 30
 """The maximum of bytes of a compressed snapshot in a PUT, enough for about ten million objects."""
 BODY_SECONDS: Final = 300.0
 """How long a client may take to send a snapshot, which counts as a write in flight."""
+FIELD_MANAGER: Final = "mockube-restore"
+"""The field manager of the writes of a restore, which tells them from those of its user."""
 _TYPE: Final = "application/gzip"
 _HEADERS: Final = {"Cache-Control": "no-store"}
 _NEEDS_EMBEDDED_STORE: Final = (
@@ -150,7 +152,11 @@ async def _restore(
 
 def _author(request: Request) -> Author:
     return Author.of(
-        user=request.user.name, agent=request.user_agent, verb=request.info.verb, audit_id=request.audit_id
+        user=request.user.name,
+        agent=request.user_agent,
+        verb="restore",
+        manager=FIELD_MANAGER,
+        audit_id=request.audit_id,
     )
 
 

@@ -89,13 +89,13 @@ async def test_rewind_to_the_previous_revision_undoes_it(client):
     assert await values(client) == {"a": "2", "b": "2"}
 
 
-async def test_rewind_to_a_mark_has_its_request_as_author(client):
+async def test_rewind_to_a_mark_has_its_user_and_its_own_manager_as_author(client):
     await put(client, "a", "1")
     await client.post(f"{PATH}/marks", control_object("Mark", "before"))
     await put(client, "a", "2")
     done = await rewind(client, "before")
     author = client.server.registry.journal.author(done["revision"])
-    assert (author.user, author.verb) == ("admin", "create")
+    assert (author.user, author.verb, author.field_manager) == ("admin", "rewind", "mockube-rewind")
     assert await values(client) == {"a": "1"}
 
 
@@ -258,7 +258,7 @@ async def test_rewind_is_completed_when_its_request_is_cancelled(way):
         await asyncio.gather(sent, return_exceptions=True)
         revision = (await store.status()).revision
         author = client.server.registry.journal.author(revision)
-        assert (author.user, author.verb) == ("admin", "create" if way == "rewind" else "put")
+        assert (author.user, author.verb) == ("admin", "rewind" if way == "rewind" else "restore")
         assert await values(client) == {"a": "1"}
 
 

@@ -30,3 +30,4 @@ async def test_revision_of_restored_snapshot_has_its_user_as_author_in_journal(a
     answer = await page(backend, backend.kv, [])(request)
     author = backend.journal.author(orjson.loads(answer.body)["revision"])
     assert (author.user, author.agent) == ("alice", "curl/8")
+    assert (author.verb, author.field_manager) == ("restore", "mockube-restore")
