@@ -66,7 +66,7 @@ class ResourceNames:
         self._resources = [
             replace(found, resource=replace(found.resource, metadata_only=False))
             for found in discovery.resources
-            if "get" in found.verbs
+            if not found.verbs.isdisjoint(("get", "create"))
         ]
 
 

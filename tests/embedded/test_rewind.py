@@ -36,3 +36,63 @@ def test_deleted_deployment_is_back_with_its_replica_set_and_pods(times):
             cluster.rewind(ready["metadata"]["resourceVersion"])
             cluster.advance(60)
             assert identities(cluster) == before
+
+
+DATABASE = """
+{apiVersion: v1, kind: Pod, metadata: {name: db, labels: {app: db}}, spec: {containers: [{name: db, image: nginx}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: db}, spec: {selector: {app: db}, ports: [{port: 80}]}}
+"""
+CLIENT = """
+apiVersion: v1
+kind: Pod
+metadata: {name: client}
+spec:
+  containers:
+  - {name: client, image: busybox, command: [sh, -c, "while nc -z -w 2 db 80; do sleep 5; done; exit 1"]}
+"""
+CONTROL = "control.mockube.dev/v1alpha1"
+
+
+def restarts(cluster):
+    status = cluster.get("pod", "client")["status"]["containerStatuses"][0]
+    return status["restartCount"] if status["ready"] else None
+
+
+@pytest.mark.parametrize("is_forked", [False, True])
+def test_container_that_has_crashed_since_runs_again(is_forked):
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(DATABASE)
+        cluster.wait("pod/db", "Ready")
+        cluster.apply(CLIENT)
+        cluster.wait("pod/client", "Ready")
+        cluster.create({"apiVersion": CONTROL, "kind": "Mark", "metadata": {"name": "good"}})
+        cluster.delete("service", "db")
+        cluster.advance(120)
+        assert restarts(cluster) is None
+        rewound = cluster.fork() if is_forked else cluster
+        rewound.rewind("good")
+        rewound.advance(20)
+        assert restarts(rewound) > 3
+        rewound.advance(600)
+        assert restarts(rewound) > 3
+
+
+def test_mark_and_writes_before_an_advance_are_in_the_history():
+    with Cluster(nodes=1) as cluster:
+        (mark,) = cluster.create({"apiVersion": CONTROL, "kind": "Mark", "metadata": {"name": "before"}})
+        cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}})
+        cluster.advance(3600)
+        (change,) = cluster.changes("configmap", "kept")
+        assert change["spec"]["revision"] > mark["spec"]["revision"]
+        cluster.rewind("before")
+        assert "kept" not in [each["metadata"]["name"] for each in cluster.list("configmap")]
+
+
+def test_object_that_is_posted_and_not_stored_is_created():
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(DATABASE)
+        cluster.wait("pod/db", "Ready")
+        named = {"apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": "db"}
+        (answer,) = cluster.create({"apiVersion": CONTROL, "kind": "Explanation", "spec": {"object": named}})
+        assert answer["status"]["state"] == "NoProblem"
