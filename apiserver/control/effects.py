@@ -19,6 +19,7 @@ from mockube.component_base.clock import Timer
 from mockube.etcd.kv import Revision
 
 from .event_selection import EVENT_TYPES, MAX_SKIPPED_EVENTS, EventSelector, FirstEvent
+from .patterns import Pattern
 from .refusals import TOO_OLD, injected_error
 
 
@@ -314,8 +315,14 @@ class Respond(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     """The response, in JSON, in place of that of the request, which is not executed."""
 
 
+_WITHOUT_BODY: Final = (204, 205, 304)
+"""A client takes the body of such a response for the beginning of the next one."""
+
+
 def _check_respond(respond: Respond) -> None:
     check_integer("status", respond.status, 200, 599)
+    if respond.status in _WITHOUT_BODY:
+        raise ValueError(f"a response with the status {respond.status} has no body")
 
 
 async def _respond(injection: Injection, respond: Respond) -> Response:
@@ -394,6 +401,8 @@ def _check_event(event: EventSelector) -> None:
     for type_ in event.types:
         if type_ not in EVENT_TYPES:
             raise ValueError(f'fromEvent.types: "{type_}" is not one of {", ".join(EVENT_TYPES)}')
+    for pattern in (event.namespace or "", event.name):
+        Pattern(pattern)
 
 
 def _on_watch(

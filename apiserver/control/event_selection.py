@@ -5,8 +5,9 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from mockube.apimachinery.wildcards import matches_wildcards
 from mockube.apiserver.registry.watch_stream import WatchEvent
+
+from .patterns import Pattern
 
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 EVENT_TYPES: Final = get_args(EventType)
@@ -23,13 +24,6 @@ class EventSelector(Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     skip: int = 0
     """How many matching events come before it."""
 
-    def matches(self, type_: str, namespace: str, name: str) -> bool:
-        return (
-            (not self.types or type_ in self.types)
-            and (self.namespace is None or matches_wildcards(namespace, self.namespace))
-            and (not self.name or matches_wildcards(name, self.name))
-        )
-
 
 class SelectedEvent(Struct, frozen=True, kw_only=True):
     """An event that was selected."""
@@ -44,7 +38,14 @@ class FirstEvent:
     """The event that a selector selects. Several watches may get it, and count it once."""
 
     def __init__(self, selector: EventSelector, on_found: Callable[[], None]) -> None:
-        self._selector, self._on_found = selector, on_found
+        """Compile a selector; raise ValueError for a pattern that is too long."""
+        __tracebackhide__ = True
+        self._skip, self._on_found = selector.skip, on_found
+        self._types = frozenset(selector.types)
+        self._namespace = None if selector.namespace is None else Pattern(selector.namespace)
+        self._name = Pattern(selector.name) if selector.name else None
+        self.cost = sum(each.cost for each in (self._namespace, self._name) if each is not None)
+        """The microseconds that a comparison takes at most, more than one without wildcards."""
         self._skipped: set[tuple[bytes, int]] = set()
         """The keys and revisions of the events before it."""
         self.found: SelectedEvent | None = None
@@ -58,11 +59,18 @@ class FirstEvent:
             return change.revision >= self.found.revision
         namespace, _, name = stored.key.removeprefix(prefix).decode(errors="replace").rpartition("/")
         at = stored.key, change.revision
-        if at in self._skipped or not self._selector.matches(event.kind, namespace, name):
+        if at in self._skipped or not self._matches(event.kind, namespace, name):
             return False
-        if len(self._skipped) < self._selector.skip:
+        if len(self._skipped) < self._skip:
             self._skipped.add(at)
             return False
         self.found = SelectedEvent(type=event.kind, namespace=namespace, name=name, revision=change.revision)
         self._on_found()
         return True
+
+    def _matches(self, type_: str, namespace: str, name: str) -> bool:
+        return (
+            (not self._types or type_ in self._types)
+            and (self._namespace is None or self._namespace.matches(namespace))
+            and (self._name is None or self._name.matches(name))
+        )

@@ -27,8 +27,9 @@ from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.delete import delete
 from mockube.apiserver.registry.patch import patch_as_server
 from mockube.apiserver.registry.read import get, list_objects
-from mockube.apiserver.registry.registry import OwnVerbs, Registry
+from mockube.apiserver.registry.registry import OwnVerbs, Registry, Verb
 from mockube.apiserver.registry.request_context import Body, ListResult, ObjectResult, RequestContext
+from mockube.apiserver.registry.selection import selectable_fields
 from mockube.apiserver.request.endpoints import RESOURCE_VERBS
 from mockube.apiserver.request.limits import WRITES
 from mockube.apiserver.request.request import Request
@@ -43,7 +44,7 @@ from mockube.etcd.kv import HEAD, Compare, Revision, Target, Txn
 from .effects import Steal
 from .event_selection import EVENT_TYPES, MAX_SKIPPED_EVENTS
 from .fault_summary import COLUMNS, summary
-from .faults import Fault, FaultInjector, InjectedFault
+from .faults import Fault, FaultInjector, InjectedFault, check_path
 from .kind import AGE, API_VERSION, ControlKind
 from .matching import VERBS
 from .partitions import PARTITION, Partitions, check_partition
@@ -52,6 +53,8 @@ from .served_names import check_requests
 from .strategy import ControlStrategy
 
 MAX_LAST_REQUESTS: Final = 10
+MAX_COST: Final = 1_000
+"""The microseconds in which all Faults are compared with a request at most."""
 _SPEC: Final = ROOT.child("spec")
 _AUTHOR: Final = Author(user=SERVER.name, verb="update", subresource="status")
 
@@ -67,6 +70,7 @@ _MATCH: Final = object_of(
         "verbs": {
             "type": "array",
             "description": "The verbs of requests for resources.",
+            "maxItems": len(VERBS),
             "items": {"type": "string", "enum": list(VERBS)},
         },
         "resource": text("The resource as in a rule of RBAC: pods, pods/status, deployments.apps."),
@@ -92,6 +96,7 @@ _FROM_EVENT: Final = object_of(
         "types": {
             "type": "array",
             "description": "The types of events, as the watch gets them.",
+            "maxItems": len(EVENT_TYPES),
             "items": {"type": "string", "enum": list(EVENT_TYPES)},
         },
         "namespace": text("The namespace of the object. It is a pattern, as in match."),
@@ -281,7 +286,7 @@ def node_in(cluster: Registry, info: RequestInfo) -> str:
     if row is None or not info.name or GroupResource(info.group, info.resource) != PODS:
         return ""
     stored = cluster.find_cached(PODS, info.namespace, info.name)
-    return "" if stored is None else stored.tree()["spec"].get("nodeName") or ""
+    return "" if stored is None else stored.selectable(selectable_fields(row))["spec.nodeName"]
 
 
 def revision_before(cluster: Registry, seconds: float) -> Revision:
@@ -346,6 +351,7 @@ class Faults(ControlStrategy):
         self._batch, self._next_batch = _StatusBatch(), _StatusBatch()
         """What is written now, or was last, and what is written after it."""
         self._has_next = asyncio.Event()
+        self._writing = asyncio.Lock()
 
     # --- objects
 
@@ -361,7 +367,7 @@ class Faults(ControlStrategy):
     async def check(self, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterable[FieldError]:
         if old is not None and new["spec"] == old["spec"]:
             return ()  # its node or its resource may have been deleted since
-        return [*self._check(new["spec"])]
+        return [*self._check(new["spec"])] or [*self._check_cost(meta.name(new), new["spec"])]
 
     def _check(self, spec: ReadOnlyTree) -> Iterator[FieldError]:
         if PARTITION in spec:
@@ -380,15 +386,33 @@ class Faults(ControlStrategy):
                     _SPEC.child(effect.name), spec[effect.name], partial(effect.check, arguments)
                 )
             ),
-            *_value_error(match, spec.get("match"), fault.match.check),
-            *_value_error(
-                match.child("resource"), fault.match.resource, partial(check_requests, fault.match, served)
+            *(
+                [*_value_error(match, spec.get("match"), fault.match.check)]
+                or _value_error(
+                    match.child("resource"),
+                    fault.match.resource,
+                    partial(check_requests, fault.match, served),
+                )
             ),
+            *_value_error(match.child("path"), fault.match.path, partial(check_path, fault.match.path)),
             *_check_stale(fault),
             *_check_repeat(fault),
             *_check_steal(fault),
         ]
         yield from found or _value_error(_SPEC, spec, fault.check)
+
+    def _check_cost(self, name: str, spec: ReadOnlyTree) -> Iterator[FieldError]:
+        """Yield an error if a valid Fault, with all others, takes too much time of a request."""
+        if PARTITION in spec:
+            return
+        others = sum(injected.cost for each, (_, injected, _) in self._injected.items() if each != name)
+        cost = InjectedFault(_read(spec)).cost
+        if others + cost > MAX_COST:
+            yield errors.forbidden(
+                _SPEC.child("match"),
+                f"it costs each request up to {cost} microseconds, and the other faults {others}: together at most {MAX_COST}. "
+                "A pattern with wildcards costs 1, a * before other characters 5, each character behind it 1, each requirement of labels 1",
+            )
 
     async def begin(self, registry: Registry) -> None:
         self._registry = registry
@@ -491,8 +515,17 @@ class Faults(ControlStrategy):
     # --- verbs
 
     def verbs(self) -> OwnVerbs:
-        verbs = {**RESOURCE_VERBS, "get": self.get, "list": self.list}
+        writes = {name: partial(self._write, RESOURCE_VERBS[name]) for name in ("create", "patch", "update")}
+        verbs: Mapping[str, Verb] = {**RESOURCE_VERBS, **writes, "get": self.get, "list": self.list}
         return {(FAULT.group_resource, ""): verbs}
+
+    async def _write(
+        self, verb: Verb, registry: Registry, context: RequestContext
+    ) -> ObjectResult | ListResult:
+        """Write a Fault when all written before are injected: their costs are added up."""
+        async with self._writing:
+            await registry.watch_cache.fresh()
+            return await verb(registry, context)
 
     async def get(self, registry: Registry, context: RequestContext) -> ObjectResult:
         await self._wait_written()
@@ -509,7 +542,9 @@ class Faults(ControlStrategy):
         spec = msgspec.to_builtins(fault)
         metadata = {"generateName": "inject-"}
         tree = {"apiVersion": API_VERSION, "kind": FAULT.name, "metadata": metadata, "spec": spec}
-        result = await create(self._registry, self._context("create", body=orjson.dumps(tree)))
+        context = self._context("create", body=orjson.dumps(tree))
+        result = await self._write(create, self._registry, context)
+        assert isinstance(result, ObjectResult)
         await self._registry.watch_cache.fresh()
         return self._injected[meta.name(result.object())][1]
 

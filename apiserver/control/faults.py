@@ -1,7 +1,7 @@
 """Fault injection: a hook that applies the effects of faults to the requests that match."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.randomness import Random, SystemRandom, fraction
+from mockube.apiserver.request import health
 from mockube.apiserver.request.hooks import Proceed
 from mockube.apiserver.request.limits import WRITES, is_long_running
 from mockube.apiserver.request.request import Request
@@ -36,7 +37,7 @@ from .effects import (
     check_integer,
 )
 from .event_selection import EventSelector, FirstEvent, SelectedEvent
-from .matching import Match
+from .matching import Candidate, Match, Matcher, no_labels, no_node
 from .recorder import is_error
 
 _IS_EXEMPT: Final = ContextVar("is_exempt", default=False)
@@ -84,6 +85,7 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
         """Raise ValueError if the fault is invalid."""
         __tracebackhide__ = True
         self.match.check()
+        check_path(self.match.path)
         effects = [*self.effects()]
         if not effects:
             raise ValueError(f"a fault needs one of {', '.join(effect.name for effect in EFFECTS)}")
@@ -94,6 +96,17 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
         check_integer("skip", self.skip, 0)
         if not 0 < self.share <= 1:
             raise ValueError(f"share must be more than 0 and at most 1, not {self.share}")
+
+
+def check_path(path: str) -> None:
+    """Raise ValueError for the path of a health check, which no fault delays or refuses."""
+    __tracebackhide__ = True
+    if _is_health_check(path):
+        raise ValueError("health checks get no fault")
+
+
+def _is_health_check(path: str) -> bool:
+    return path.lstrip("/").partition("/")[0] in health.ENDPOINTS
 
 
 def _ignore(_: Request) -> None:
@@ -118,6 +131,7 @@ class InjectedFault:
         self.name = name
         """The name of its object; "" without one."""
         self.effects = tuple(fault.effects())
+        self.matcher = Matcher(fault.match)
         self.hits = 0
         """The number of requests that got the fault."""
         self.delayed: set[asyncio.Event] = set()
@@ -128,8 +142,12 @@ class InjectedFault:
         """What ends them when the user of the watch writes, with the request of the watch."""
         self.has_ended = False
         """Whether the fault was removed: it does nothing any more to the requests that got it."""
-        self._on_hit, self._on_event = on_hit, on_event
-        self._first_events: dict[EventSelector, FirstEvent] = {}
+        self._on_hit = on_hit
+        self._first_events = {
+            span.from_event: FirstEvent(span.from_event, on_event)
+            for span in (fault.hold, fault.drop)
+            if span is not None and span.from_event is not None
+        }
         self._remaining_skips = fault.skip
 
     def hit(self, request: Request) -> None:
@@ -139,7 +157,12 @@ class InjectedFault:
         self._on_hit(request)
 
     def first_event(self, selector: EventSelector) -> FirstEvent:
-        return self._first_events.setdefault(selector, FirstEvent(selector, self._on_event))
+        return self._first_events[selector]
+
+    @property
+    def cost(self) -> int:
+        """The microseconds in which it is found at most whether a request or an event gets the fault."""
+        return 1 + self.matcher.cost + sum(each.cost for each in self._first_events.values())
 
     @property
     def event(self) -> SelectedEvent | None:
@@ -187,14 +210,6 @@ def _is_of_same(request: Request, watching: Request) -> bool:
     )
 
 
-def _no_labels(_: RequestInfo) -> Mapping[str, str]:
-    return {}
-
-
-def _no_node(_: RequestInfo) -> str:
-    return ""
-
-
 async def _steal_nothing(_request: Request, _steal: Steal) -> None:
     """Steal no Lease: there is no store."""
 
@@ -207,9 +222,9 @@ def _newest_revision(_: float) -> Revision:
 class FaultStore(Struct, frozen=True, kw_only=True):
     """What faults need of the store: nothing without one."""
 
-    labels_of: Callable[[RequestInfo], Mapping[str, str]] = _no_labels
+    labels_of: Callable[[RequestInfo], Mapping[str, str]] = no_labels
     """Returns the labels of the object of a request, if it exists."""
-    node_of: Callable[[RequestInfo], str] = _no_node
+    node_of: Callable[[RequestInfo], str] = no_node
     """Returns the node that the object of a request belongs to."""
     steal: Callable[[Request, Steal], Awaitable[None]] = _steal_nothing
     """Steals the Lease of a request."""
@@ -263,7 +278,7 @@ class FaultInjector:
         ]
         if interrupting:
             running = {*self._running_watches, *self._earlier_watches()}
-            for request in [watch for watch in running if self._takes(injected, watch)]:
+            for request in [watch for watch in running if self._takes_watch(injected, watch)]:
                 injection = self._injection(injected, request, _no_endpoint)
                 for interrupt, arguments in interrupting:
                     interrupt(injection, arguments)
@@ -301,22 +316,23 @@ class FaultInjector:
         return await injection.execute()
 
     def _find(self, request: Request) -> InjectedFault | None:
-        if _IS_EXEMPT.get():
+        info = request.info
+        if _IS_EXEMPT.get() or (not info.is_resource and _is_health_check(info.path)):
             return None
-        return next((each for each in self._faults if self._takes(each, request)), None)
+        faults: Sequence[InjectedFault] = self._faults
+        if _is_for_removal(info):
+            faults = [each for each in faults if each.fault.match.path]
+        candidate = self._candidate(request)
+        return next((each for each in faults if self._takes(each, request, candidate)), None)
 
-    def _takes(self, injected: InjectedFault, request: Request) -> bool:
+    def _candidate(self, request: Request) -> Candidate:
+        store = self._store
+        return Candidate(request.user.name, request.user_agent, request.info, store.labels_of, store.node_of)
+
+    def _takes(self, injected: InjectedFault, request: Request, candidate: Candidate) -> bool:
         """Return whether the request gets the fault, and count it."""
-        fault, info = injected.fault, request.info
-        if info.group == CONTROL or injected.hits == fault.times:
-            return False
-        if not fault.match.matches(request.user.name, request.user_agent, info):
-            return False
-        if not fault.match.path and _is_for_removal(info):
-            return False
-        if fault.match.labels and not fault.match.matches_labels(self._store.labels_of(info)):
-            return False
-        if fault.match.node and not fault.match.matches_node(self._store.node_of(info)):
+        fault = injected.fault
+        if injected.hits == fault.times or not injected.matcher.matches(candidate):
             return False
         if fault.share < 1 and fraction(self._random) >= fault.share:
             return False
@@ -324,6 +340,10 @@ class FaultInjector:
             return False
         injected.hit(request)
         return True
+
+    def _takes_watch(self, injected: InjectedFault, watch: Request) -> bool:
+        """Return whether a watch that is in progress gets a fault that is added."""
+        return watch.info.group != CONTROL and self._takes(injected, watch, self._candidate(watch))
 
     def _injection(self, injected: InjectedFault, request: Request, proceed: Proceed) -> Injection:
         return Injection(

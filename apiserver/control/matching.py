@@ -4,20 +4,21 @@ Patterns may have the wildcards `*` and `?`. Resources are named as in RBAC rule
 `deployments.apps` with the group. They are matched with the server's RequestInfo.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
 from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 from mockube.apimachinery import labels
 from mockube.apimachinery.labels import SelectorError
-from mockube.apimachinery.wildcards import matches_wildcards
 from mockube.apiserver.authz.rbac.policy import CLUSTER_ROLE_BINDINGS
 from mockube.apiserver.bootstrap import rbac
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import SERVICE_ACCOUNT
 from mockube.component_base.suggestions import did_you_mean
+
+from .patterns import Pattern
 
 CONTROLLERS: Final = "system:kube-controller-manager"
 """The user as which mockube's own controllers, scheduler and kubelets are authenticated, unless each has a service account."""
@@ -68,34 +69,110 @@ class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     """The node that the named object belongs to: the node itself, its Lease, or a pod on it."""
 
     def check(self) -> None:
-        """Raise ValueError for an unknown verb. Whether a resource is served is checked by `served_names`."""
+        """Raise ValueError for an unknown verb, or an invalid pattern. Whether a resource is served is checked by `served_names`."""
         __tracebackhide__ = True
         for verb in self.verbs:
             check_verb(verb)
         try:
-            labels.parse(self.labels)
+            Matcher(self)
         except SelectorError as error:
             raise ValueError(f"labels: {error}") from error
 
-    def matches_labels(self, of_object: Mapping[str, str]) -> bool:
-        return labels.parse(self.labels).matches(of_object)
 
-    def matches_node(self, of_object: str) -> bool:
-        return bool(of_object) and matches_wildcards(of_object, self.node)
+def no_labels(_: RequestInfo) -> Mapping[str, str]:
+    return {}
 
-    def matches(self, user: str, agent: str, info: RequestInfo) -> bool:
-        return (
-            (matches_wildcards(user, self.user) if self.user else not is_controller(user))
-            and (not self.agent or matches_wildcards(agent, self.agent + "*"))
-            and (not self.verbs or (info.is_resource and info.verb in self.verbs))
-            and (not self.resource or _matches_resource(info, self.resource))
-            and (
-                self.namespace is None
-                or (info.is_resource and matches_wildcards(info.namespace, self.namespace))
-            )
-            and (not self.name or matches_wildcards(info.name, self.name))
-            and (not self.path or matches_wildcards(info.path, self.path))
+
+def no_node(_: RequestInfo) -> str:
+    return ""
+
+
+class Candidate:
+    """A request that is compared with criteria: what they need of it is looked up once, however many they are."""
+
+    def __init__(
+        self,
+        user: str,
+        agent: str,
+        info: RequestInfo,
+        labels_of: Callable[[RequestInfo], Mapping[str, str]] = no_labels,
+        node_of: Callable[[RequestInfo], str] = no_node,
+    ) -> None:
+        """`labels_of` returns the labels of the object that the request names, `node_of` the node that it belongs to."""
+        self.user, self.agent, self.info = user, agent, info
+        self._labels_of, self._node_of = labels_of, node_of
+
+    @cached_property
+    def is_of_controller(self) -> bool:
+        return is_controller(self.user)
+
+    @cached_property
+    def resources(self) -> tuple[str, str]:
+        """The resource as in a rule of RBAC, without its group and with it."""
+        info = self.info
+        subresource = f"/{info.subresource}" if info.subresource else ""
+        return f"{info.resource}{subresource}", f"{info.resource}.{info.group}{subresource}"
+
+    @cached_property
+    def labels(self) -> Mapping[str, str]:
+        return self._labels_of(self.info)
+
+    @cached_property
+    def node(self) -> str:
+        return self._node_of(self.info)
+
+
+class Matcher:
+    """Criteria that are compiled for the comparison with many requests."""
+
+    def __init__(self, match: Match) -> None:
+        """Compile criteria; raise ValueError for a pattern that is too long, SelectorError for a label selector."""
+        __tracebackhide__ = True
+        self._user = _pattern(match.user)
+        self._agent = _pattern(match.agent and match.agent + "*")
+        self._verbs = frozenset(match.verbs)
+        self._resource = _pattern(match.resource)
+        self._namespace = None if match.namespace is None else Pattern(match.namespace)
+        self._name = _pattern(match.name)
+        self._path = _pattern(match.path)
+        self._node = _pattern(match.node)
+        self._labels = labels.parse(match.labels) if match.labels else None
+        self._is_of_resources = bool(match.verbs or match.resource) or match.namespace is not None
+        patterns = (
+            self._user,
+            self._agent,
+            self._resource,
+            self._resource,  # compared without the group and with it
+            self._namespace,
+            self._name,
+            self._path,
+            self._node,
         )
+        requirements = () if self._labels is None else self._labels.requirements
+        self.cost = sum(each.cost for each in patterns if each is not None) + len(requirements)
+        """The microseconds that a comparison takes at most, more than one without wildcards."""
+
+    def matches(self, request: Candidate) -> bool:
+        info = request.info
+        if self._is_of_resources and not info.is_resource:
+            return False
+        return (
+            (not self._verbs or info.verb in self._verbs)
+            and (not request.is_of_controller if self._user is None else self._user.matches(request.user))
+            and (self._name is None or self._name.matches(info.name))
+            and (self._namespace is None or self._namespace.matches(info.namespace))
+            and (self._resource is None or any(map(self._resource.matches, request.resources)))
+            and (self._agent is None or self._agent.matches(request.agent))
+            and (self._path is None or self._path.matches(info.path))
+            and (self._labels is None or self._labels.matches(request.labels))
+            and (self._node is None or (bool(request.node) and self._node.matches(request.node)))
+        )
+
+
+def _pattern(text: str) -> Pattern | None:
+    """Return a criterion; None without one."""
+    __tracebackhide__ = True
+    return Pattern(text) if text else None
 
 
 def check_verb(name: object, verbs: Sequence[str] = VERBS) -> None:
@@ -106,9 +183,3 @@ def check_verb(name: object, verbs: Sequence[str] = VERBS) -> None:
     kubernetes_verb = _VERBS_OF_METHODS.get(str(name).lower())
     suggestion = f': did you mean "{kubernetes_verb}"?' if kubernetes_verb else did_you_mean(str(name), verbs)
     raise ValueError(f'"{name}" is not a verb, must be one of {", ".join(verbs)}{suggestion}')
-
-
-def _matches_resource(info: RequestInfo, pattern: str) -> bool:
-    subresource = f"/{info.subresource}" if info.subresource else ""
-    names = (f"{info.resource}{subresource}", f"{info.resource}.{info.group}{subresource}")
-    return info.is_resource and any(matches_wildcards(name, pattern) for name in names)

@@ -26,7 +26,7 @@ from mockube.etcd.kv import Revision
 
 from .access import Access, access_of
 from .bodies import DROPPED, NO_BODY, KeptBody, kept_body
-from .matching import Match, is_controller
+from .matching import Candidate, Match, Matcher, is_controller
 from .quiet import QuietTime
 
 MAX_CALLS: Final = 10_000
@@ -356,7 +356,8 @@ class RequestRecorder:
         return Counter(info.verb for info in infos if info.is_resource)
 
     def _matching(self, match: Match, code: int | None) -> Sequence[RecordedRequest]:
-        return [recorded for recorded in self._all() if _is_matching(recorded.outcome, match, code)]
+        matcher = Matcher(match)
+        return [recorded for recorded in self._all() if _is_matching(recorded.outcome, matcher, code)]
 
     def clear(self) -> None:
         self._user_requests.clear()
@@ -383,8 +384,9 @@ def _version(published: tuple[int, RecordedRequest]) -> int:
     return published[0]
 
 
-def _is_matching(outcome: _Outcome, match: Match, code: int | None) -> bool:
-    return code in (None, outcome.code) and match.matches(outcome.user, outcome.agent, outcome.info)
+def _is_matching(outcome: _Outcome, matcher: Matcher, code: int | None) -> bool:
+    candidate = Candidate(outcome.user, outcome.agent, outcome.info)
+    return code in (None, outcome.code) and matcher.matches(candidate)
 
 
 def _to_call(recorded: RecordedRequest) -> RecordedCall:

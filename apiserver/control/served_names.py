@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from mockube.apimachinery.groups import NAMESPACES
-from mockube.apimachinery.wildcards import matches_wildcards
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.component_base.suggestions import did_you_mean, nearest
 
 from .matching import Match
+from .patterns import Pattern
 
 _LATER_SUBRESOURCES: Final = ("", "status", "scale")
 """The subresources that a custom resource may have."""
@@ -21,11 +21,12 @@ def check_requests(match: Match, served: Iterable[Resource]) -> None:
     __tracebackhide__ = True
     rows = [*served] if match.resource else []
     check_resource(match.resource, rows)
+    pattern = Pattern(match.resource)
     found = {  # no entries for a resource that may be installed later
         (row, verbs)
         for row in rows
         for subresource, verbs in _verbs(row)
-        if any(matches_wildcards(name, match.resource) for name in _with_group(row, subresource))
+        if any(map(pattern.matches, _with_group(row, subresource)))
     }
     verbs = {verb for _, row_verbs in found for verb in row_verbs}
     if found and match.verbs and verbs.isdisjoint(match.verbs):
@@ -57,14 +58,16 @@ def check_resource(pattern: str, served: Iterable[Resource]) -> None:
     """
     __tracebackhide__ = True
     rows = [*served] if pattern else []
-    if not pattern or any(matches_wildcards(name, pattern) for row in rows for name in _names(row)):
+    compiled = Pattern(pattern)
+    if not pattern or any(compiled.matches(name) for row in rows for name in _names(row)):
         return
     full_name, _, subresource = pattern.partition("/")
     name, _, group = full_name.partition(".")
     found = _nearest_resource(name.lower(), group.lower(), rows)
     if found is not None:
         candidate = f"{found.name}.{found.group}" if group and found.group else found.name
-        if matches_wildcards(candidate, full_name) and found.custom and subresource in _LATER_SUBRESOURCES:
+        is_named = Pattern(full_name).matches(candidate)
+        if is_named and found.custom and subresource in _LATER_SUBRESOURCES:
             return
         candidate += _nearest_subresource(found, subresource)
         raise ValueError(f'"{pattern}" is not a resource: did you mean "{candidate}"?')
@@ -141,4 +144,4 @@ def _may_be_installed(group: str, subresource: str, rows: Iterable[Resource]) ->
     is_later_group = ("." in group or has_wildcards) and not any(
         row.group == group and not row.custom for row in rows
     )
-    return is_later_group and any(matches_wildcards(name, subresource) for name in _LATER_SUBRESOURCES)
+    return is_later_group and any(map(Pattern(subresource).matches, _LATER_SUBRESOURCES))

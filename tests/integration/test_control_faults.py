@@ -134,6 +134,53 @@ async def test_no_fault_prevents_its_own_removal(client):
     assert (await client.delete(f"{FAULTS}/f")).status == 200
 
 
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"match": {"user": "*a" * 5_001}, "refuse": {"status": 503}}, "at most 512 characters"),
+        ({"match": {"resource": "*a" * 5_001}, "refuse": {"status": 503}}, "at most 512 characters"),
+        ({"match": {"name": "*a" * 250}, "refuse": {"status": 503}}, "up to 1751 microseconds"),
+        ({"match": {"labels": ",".join(f"k{n}" for n in range(1_000))}, "refuse": {"status": 503}}, "1001"),
+        ({"match": {"verbs": ["get"] * 9}, "refuse": {"status": 503}}, "at most 8 items"),
+        ({"match": {"path": "/readyz/ping"}, "refuse": {"status": 503}}, "health checks get no fault"),
+        (
+            {"match": {"verbs": ["watch"]}, "drop": {"fromEvent": {"name": "*a" * 5_001}}},
+            "at most 512 characters",
+        ),
+        ({"match": ON_CONFIG_MAPS, "respond": {"status": 204, "body": {}}}, "has no body"),
+    ],
+)
+async def test_fault_that_would_fail_or_delay_every_request_is_refused_when_it_is_written(
+    client, spec, problem
+):
+    refused = await client.post(FAULTS, control_object("Fault", "f", spec=spec))
+    assert refused.status == 422
+    assert problem in refused.body["message"]
+    assert (await client.get("/livez")).status == (await client.get(CONFIG_MAPS)).status == 200
+
+
+async def test_costs_of_all_faults_are_limited_together(client):
+    spec = {"match": {"name": "*" + "a" * 200}, "refuse": {"status": 503}}
+    answers = await asyncio.gather(
+        *(client.post(FAULTS, control_object("Fault", f"f-{n}", spec=spec)) for n in range(8))
+    )
+    assert sorted(answer.status for answer in answers) == [201] * 4 + [422] * 4
+    (created, *_) = (await client.get(FAULTS)).body["items"]
+    name = created["metadata"]["name"]
+    longer = {"spec": {"match": {"name": "*" + "a" * 400}}}
+    assert "the other faults 621" in (await client.patch(f"{FAULTS}/{name}", longer)).body["message"]
+    assert (await client.patch(f"{FAULTS}/{name}", {"spec": {"times": 1}})).status == 200
+    assert (await client.delete(f"{FAULTS}/{name}")).status == 200
+    assert (await client.post(FAULTS, control_object("Fault", "another", spec=spec))).status == 201
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/healthz", "/livez/ping"])
+async def test_health_check_gets_no_fault(client, path):
+    await inject(client, match={"user": "*", "path": "*"}, refuse={"status": 503})
+    assert (await client.get("/metrics")).status == 503
+    assert (await client.get(path)).status == 200
+
+
 @pytest.mark.parametrize("match", [{}, {"user": "*"}, {"agent": "*"}])
 async def test_client_that_does_discovery_first_removes_fault(client, match):
     await inject(client, match=match, refuse={"status": 503})

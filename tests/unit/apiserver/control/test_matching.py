@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.control.matching import CONTROLLERS, Match
+from mockube.apiserver.control.matching import CONTROLLERS, Candidate, Match, Matcher
 from mockube.apiserver.request_info import parse
 
 EVICTION = ("POST", "/api/v1/namespaces/shop/pods/web-1/eviction")
@@ -34,14 +34,14 @@ VERSION = ("GET", "/version")
 )
 def test_requests_match_criteria(request_line, criteria, meant):
     method, path = request_line
-    info = parse(method, path, watch=False)
-    assert Match(**criteria).matches("alice", "kubectl/v1.36.3 (linux)", info) is meant
+    candidate = Candidate("alice", "kubectl/v1.36.3 (linux)", parse(method, path, watch=False))
+    assert Matcher(Match(**criteria)).matches(candidate) is meant
 
 
 def test_controllers_match_only_by_user():
-    info = parse(*NODES, watch=False)
-    assert not Match().matches(CONTROLLERS, "", info)
-    assert Match(user="*").matches(CONTROLLERS, "", info)
+    candidate = Candidate(CONTROLLERS, "", parse(*NODES, watch=False))
+    assert not Matcher(Match()).matches(candidate)
+    assert Matcher(Match(user="*")).matches(candidate)
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,24 @@ def test_controllers_match_only_by_user():
     [("node-1", "node-1", True), ("node-1", "node-10", False), ("node-*", "node-10", True), ("*", "", False)],
 )
 def test_node_is_selected_by_pattern(pattern, node, is_selected):
-    assert Match(node=pattern).matches_node(node) is is_selected
+    candidate = Candidate("alice", "", parse(*NODES, watch=False), node_of=lambda _: node)
+    assert Matcher(Match(node=pattern)).matches(candidate) is is_selected
+
+
+def test_object_is_looked_up_once_for_all_criteria():
+    looked_up = []
+
+    def labels_of(info):
+        looked_up.append(info)
+        return {"app": "web"}
+
+    candidate = Candidate("alice", "", parse(*NODES, watch=False), labels_of)
+    matchers = [Matcher(Match(labels=selector)) for selector in ("app=web", "app", "app in (shop)")]
+    assert [matcher.matches(candidate) for matcher in matchers] == [True, True, False]
+    assert len(looked_up) == 1
+
+
+@pytest.mark.parametrize("criterion", ["user", "agent", "resource", "namespace", "name", "path", "node"])
+def test_pattern_that_is_too_long_is_refused_before_it_is_compared(criterion):
+    with pytest.raises(ValueError, match="a pattern has at most 512 characters"):
+        Match(**{criterion: "*a" * 5_001}).check()
