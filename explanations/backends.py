@@ -5,8 +5,8 @@ from msgspec.structs import replace
 from mockube.apimachinery.groups import SERVICES
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .commands import about, kubectl
-from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, unknown
+from .commands import kubectl
+from .explanation import Evidence, Explanation, ObjectName, Origin, Related, Remedy, unknown
 from .facts import Facts
 from .services import explain_service
 
@@ -26,8 +26,9 @@ def backend_problem(
             evidence=source,
             remedies=[
                 Remedy(text="The Services:", command=kubectl("get", "services", namespace=namespace)),
-                Remedy(text="Change the backend:", command=about(obj, "edit")),
+                Remedy(text="Change the backend to one of them, or create the Service."),
             ],
+            origins=[Origin.named("v1", "Service", namespace, name), Origin.of(obj, "spec")],
         )
     service = facts.find(SERVICES, namespace, name)
     if service is None:
@@ -38,7 +39,8 @@ def backend_problem(
         return Explanation(
             cause=f"the Service {name}, to which {place} leads, has no port {missing}",
             evidence=[*source, Evidence(text=f"its ports are {present}", source="spec.ports of the Service")],
-            remedies=[Remedy(text="Change the port of the backend:", command=about(obj, "edit"))],
+            remedies=[Remedy(text=f"Change the port of the backend to one of {present}.")],
+            origins=[Origin.of(service, "spec", "ports"), Origin.of(obj, "spec")],
         )
     explanation = explain_service(service, facts)
     if explanation.state != "Explained":

@@ -20,8 +20,14 @@ from .gateways import CLASSES as GATEWAY_CLASSES
 from .gateways import GATEWAYS, ROUTES, explain_gateway, explain_gateway_class, explain_route
 from .ingresses import INGRESSES, explain_ingress
 from .jobs import explain_cron_job, explain_job
-from .others import explain_autoscaler, explain_other, explain_signing_request
-from .owners import JOBS, REPLICA_SETS
+from .others import (
+    DEFINITIONS,
+    explain_autoscaler,
+    explain_definition,
+    explain_other,
+    explain_signing_request,
+)
+from .owners import DAEMON_SETS, DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS
 from .pods import explain_pod
 from .services import SLICES, explain_service, explain_slice
 from .volumes import CLAIMS
@@ -32,9 +38,6 @@ from .workloads import (
     explain_stateful_set,
 )
 
-DEPLOYMENTS: Final = GroupResource("apps", "deployments")
-STATEFUL_SETS: Final = GroupResource("apps", "statefulsets")
-DAEMON_SETS: Final = GroupResource("apps", "daemonsets")
 EXPLAINERS: Final[Mapping[GroupResource, Callable[[ReadOnlyTree, Facts], Explanation]]] = {
     PODS: explain_pod,
     NODES: explain_node,
@@ -53,6 +56,7 @@ EXPLAINERS: Final[Mapping[GroupResource, Callable[[ReadOnlyTree, Facts], Explana
     **dict.fromkeys(ROUTES, explain_route),
     GroupResource("autoscaling", "horizontalpodautoscalers"): explain_autoscaler,
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): explain_signing_request,
+    DEFINITIONS: explain_definition,
     DEPLOYMENTS: explain_deployment,
     STATEFUL_SETS: explain_stateful_set,
     DAEMON_SETS: explain_daemon_set,

@@ -3,13 +3,26 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import orjson
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .explanation import MAX_ORIGINS, Explanation, LastWrite, Origin, Remedy, json_text
-from .facts import Facts, WritesOf
+from .explanation import (
+    MAX_ORIGINS,
+    Explanation,
+    LastWrite,
+    Origin,
+    Remedy,
+    is_short,
+    json_text,
+    writes_question,
+)
+from .facts import Facts
+from .remedies import restored
 
+COMPONENTS: Final = "system:"
+"""The beginning of the names of the users that are programs of the cluster."""
 MAX_TRIED: Final = 20
 """The remedies of one explanation that are tried."""
 
@@ -18,7 +31,7 @@ def completed(explanation: Explanation, facts: Facts) -> Explanation:
     """Return an explanation with the last writes of its origins, and without the remedies that the server refuses."""
     distinct = _distinct(explanation.origins)[:MAX_ORIGINS]
     origins = [replace(each, writes=_writes(each, facts)) for each in distinct]
-    remedies = (*_accepted(explanation.remedies, facts),)
+    remedies = (*_accepted([*_undoing(origins[:1], explanation), *explanation.remedies], facts),)
     return replace(explanation, origins=(*origins,), remedies=remedies)
 
 
@@ -27,15 +40,7 @@ def _distinct(origins: Sequence[Origin]) -> Sequence[Origin]:
 
 
 def _writes(origin: Origin, facts: Facts) -> Sequence[LastWrite]:
-    named = origin.object
-    question = WritesOf(
-        kind=named.kind,
-        group=named.api_version.rpartition("/")[0],
-        namespace=named.namespace,
-        name=named.name,
-        path=origin.path,
-    )
-    return [_last_write(each) for each in facts.writes_of(question)]
+    return [_last_write(each) for each in facts.writes_of(writes_question(origin))]
 
 
 def _last_write(write: ReadOnlyTree) -> LastWrite:
@@ -49,7 +54,25 @@ def _last_write(write: ReadOnlyTree) -> LastWrite:
         verb="/".join(filter(None, (author.get("verb"), author.get("subresource")))),
         before=json_text(write["before"]) if "before" in write else "",
         after=json_text(write["after"]) if "after" in write else "",
+        is_whole=not write.get("isMasked") and all(is_short(write.get(name)) for name in ("before", "after")),
     )
+
+
+def _undoing(origins: Sequence[Origin], explanation: Explanation) -> Iterator[Remedy]:
+    """Yield the change that gives the field of the cause the value back that it had before the last write of a person."""
+    for origin in origins:
+        last = origin.writes[0] if origin.writes else None
+        is_known = last is not None and last.type == "MODIFIED" and last.is_whole and origin.path
+        if last is None or not is_known or last.user.startswith(COMPONENTS):
+            continue
+        remedy = restored(
+            f"Undo what {last.user or 'a user'} changed: {last.before or '(not set)'} again:",
+            origin,
+            orjson.loads(last.before) if last.before else None,
+            orjson.loads(last.after) if last.after else None,
+        )
+        if remedy.request not in [each.request for each in explanation.remedies]:
+            yield remedy
 
 
 def _accepted(remedies: Sequence[Remedy], facts: Facts) -> Iterator[Remedy]:

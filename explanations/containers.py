@@ -1,6 +1,6 @@
 """Why a container does not run, or is not ready: its image, its configuration, how it ended, its probes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from signal import Signals
 from typing import Any, Final
@@ -10,14 +10,16 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import SECRETS
+from mockube.apimachinery.quantity import parse as parse_quantity
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .commands import about, command, kubectl
+from .commands import command, kubectl
 from .explanation import Evidence, Origin, Remedy
-from .facts import Facts, event_time
-from .owners import changed_in, template_owner
+from .facts import Facts, Member, event_time
+from .owners import changed_in, template_change, template_origin
 from .records import event_evidence, find_events
+from .remedies import created, patched
 from .volumes import environment_problems, volume_problems
 
 MAX_SIGNAL: Final = 64
@@ -58,6 +60,8 @@ _PULL_PROBLEMS: Final = (
     ),
 )
 """The texts by which a failure of a pull is known, what it means, and whether credentials may help. The first one counts."""
+IMAGE: Final = "IMAGE"
+"""In place of an image that only the user knows."""
 SIMULATION: Final = ("NotSimulated", "EndsAtOnce")
 """The Events by which mockube says what it does not know of an image."""
 
@@ -114,6 +118,15 @@ class Container(Struct, frozen=True, kw_only=True):
         """Whether it is started again also after it ended with exit code 0."""
         policy = self.spec.get("restartPolicy") or self.pod["spec"].get("restartPolicy") or "Always"
         return policy == "Always" and (self.is_sidecar or not self.is_init)
+
+    @property
+    def place(self) -> str:
+        """The list of a pod's spec that has it."""
+        return "initContainers" if self.is_init else "containers"
+
+    def change(self, **fields: Any) -> Mapping[str, Any]:
+        """Return the patch of a pod's spec that changes fields of the container."""
+        return {self.place: [{"name": self.name, **fields}]}
 
     @property
     def field(self) -> str:
@@ -175,6 +188,7 @@ def _image(container: Container, facts: Facts) -> Finding:
                 command=command("mockube", "images", "resolve", image),
             ),
         ],
+        origins=[_origin(container, facts, "image")],
         is_known=is_known,
     )
 
@@ -183,9 +197,13 @@ def _image_problem(container: Container, facts: Facts, text: str) -> tuple[str, 
     """Return what is wrong with an image, whether that is known, and what would help."""
     pod, reason = container.pod, (container.waiting or {}).get("reason")
     image = container.spec.get("image") or ""
-    another = Remedy(
-        text="Set another image:",
-        command=about(template_owner(pod, facts), "set image", f"{container.name}=IMAGE"),
+    another = template_change(
+        pod,
+        facts,
+        "Set another image",
+        container.change(image=IMAGE),
+        is_mutable=True,
+        command=("set image", f"{container.name}={IMAGE}"),
     )
     lower = text.lower()
     if reason == "InvalidImageName":
@@ -206,23 +224,22 @@ def _credentials(pod: ReadOnlyTree, facts: Facts) -> Sequence[Remedy]:
     namespace = meta.namespace(pod)
     names = [each["name"] for each in pod["spec"].get("imagePullSecrets") or () if each.get("name")]
     missing = [name for name in names if facts.is_missing(SECRETS, namespace, name)]
-    creation = kubectl(
-        "create",
-        "secret",
-        "docker-registry",
-        missing[0] if missing else "NAME",
-        "--docker-server=REGISTRY",
-        "--docker-username=USER",
-        "--docker-password=PASSWORD",
-        namespace=namespace,
-    )
+    if names and not missing:
+        return [Remedy(text=f"Check the credentials in the Secret {names[0]}.")]
+    name = missing[0] if missing else "registry"
+    flags = ["--docker-server=REGISTRY", "--docker-username=USER", "--docker-password=PASSWORD"]
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace},
+        "type": "kubernetes.io/dockerconfigjson",
+        "stringData": {".dockerconfigjson": '{"auths":{}}'},
+    }
     if missing:
-        text = f"The pod names the Secret {missing[0]} in spec.imagePullSecrets, which does not exist. Create it:"
-    elif names:
-        text = f"Check the credentials in the Secret {names[0]}, or make another one:"
+        text = f"The pod names the Secret {name} in spec.imagePullSecrets, which does not exist. Create it:"
     else:
         text = "The pod has no spec.imagePullSecrets. Create a Secret, and name it there:"
-    return [Remedy(text=text, command=creation)]
+    return [created(text, secret, "secret", "docker-registry", name, *flags)]
 
 
 def _configuration(container: Container, facts: Facts) -> Finding:
@@ -310,8 +327,17 @@ def explain_end(container: Container, facts: Facts) -> Finding:
         cause=f"the container {container.name} {text}{restarts}",
         evidence=evidence,
         remedies=[*remedies, Remedy(text="All it has printed:", command=_log_command(container))],
+        origins=[_end_origin(container, end, facts)],
         is_known=is_known,
     )
+
+
+def _end_origin(container: Container, end: ReadOnlyTree, facts: Facts) -> Origin:
+    """Return the field that made a container end: its limit, the probe that ended it, or else what it runs."""
+    if end.get("reason") == "OOMKilled":
+        return _origin(container, facts, "resources")
+    probe = _killing_probe(container, facts)
+    return _origin(container, facts, f"{probe}Probe") if probe else _origin(container, facts)
 
 
 def _log_command(container: Container) -> str:
@@ -390,20 +416,39 @@ def _out_of_memory(container: Container, facts: Facts) -> tuple[str, Sequence[Re
     limit = ((container.spec.get("resources") or {}).get("limits") or {}).get("memory")
     if limit is None:
         return "was killed because memory ran out (OOMKilled), without a limit of its own", (), True
-    remedy = Remedy(
-        text="Raise the limit, such as:",
-        command=about(
-            template_owner(container.pod, facts),
-            "set resources",
-            f"--containers={container.name}",
-            "--limits=memory=MORE",
-        ),
+    remedies = [*_more_memory(container, limit, facts)]
+    return f"was killed because it used more memory than its limit of {limit} (OOMKilled)", remedies, True
+
+
+def _more_memory(container: Container, limit: str, facts: Facts) -> Iterator[Remedy]:
+    """Yield how a container gets twice its memory: a pod without a controller is resized, if its container is started again."""
+    doubled = parse_quantity(limit)
+    more = str(doubled + doubled)
+    resources = {"limits": {"memory": more}}
+    arguments = [f"--containers={container.name}", f"--limits=memory={more}"]
+    requested = ((container.spec.get("resources") or {}).get("requests") or {}).get("memory")
+    if requested == limit:  # its quality of service stays
+        resources["requests"] = {"memory": more}
+        arguments.append(f"--requests=memory={more}")
+    change = container.change(resources=resources)
+    if meta.controller_of(container.pod) is None and container.is_restarted:
+        yield patched("Raise the limit of the pod:", container.pod, {"spec": change}, subresource="resize")
+    yield template_change(
+        container.pod,
+        facts,
+        f"Raise the limit, such as to {more}",
+        change,
+        command=("set resources", *arguments),
     )
-    return f"was killed because it used more memory than its limit of {limit} (OOMKilled)", [remedy], True
 
 
-def _killed_by_probe(container: Container, facts: Facts) -> tuple[str, Sequence[Remedy], bool] | None:
-    """Return how a probe ended the container, if the last Event about its end says so."""
+def _origin(container: Container, facts: Facts, *field: str) -> Origin:
+    """Return a field of the container where its pod is made of."""
+    return template_origin(container.pod, facts, container.place, Member(container.name), *field)
+
+
+def _killing_probe(container: Container, facts: Facts) -> str:
+    """Return the probe that ended the container, if the last Event about its end says so; "" if none did."""
     killings = find_events(container.pod, facts, ("Killing",), text=f"Container {container.name} ", limit=1)
     end = container.last_end or {}
     for killing in killings:
@@ -411,14 +456,23 @@ def _killed_by_probe(container: Container, facts: Facts) -> tuple[str, Sequence[
             # An older Event is about an earlier end.
             is_of_this_end = killing.time[:_SECONDS] >= (end.get("startedAt") or "")[:_SECONDS]
             if f"failed {probe} probe" in killing.text and is_of_this_end:
-                failures = _probe_failures(container, facts, probe, since=end.get("startedAt") or "")
-                failure = f": {failures[0].text}" if failures else ""
-                remedy = Remedy(
-                    text=f"Correct {probe}Probe of the container {container.name}, or what it asks for: "
-                    f"{probe_text(container.spec.get(f'{probe}Probe'))}."
-                )
-                return f"is killed because its {probe} probe fails{failure}", [remedy], True
-    return None
+                return probe
+    return ""
+
+
+def _killed_by_probe(container: Container, facts: Facts) -> tuple[str, Sequence[Remedy], bool] | None:
+    """Return how a probe ended the container."""
+    probe = _killing_probe(container, facts)
+    if not probe:
+        return None
+    end = container.last_end or {}
+    failures = _probe_failures(container, facts, probe, since=end.get("startedAt") or "")
+    failure = f": {failures[0].text}" if failures else ""
+    remedy = Remedy(
+        text=f"Correct {probe}Probe of the container {container.name}, or what it asks for: "
+        f"{probe_text(container.spec.get(f'{probe}Probe'))}."
+    )
+    return f"is killed because its {probe} probe fails{failure}", [remedy], True
 
 
 def _probe_failures(container: Container, facts: Facts, probe: str, *, since: str) -> Sequence[Evidence]:
@@ -514,6 +568,7 @@ def _not_ready(container: Container, facts: Facts) -> Finding:
                 ),
             )
         ],
+        origins=[_origin(container, facts, f"{kind}Probe")],
     )
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
@@ -20,10 +19,11 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.component_base.counted import counted
 
-from .commands import about, why_object
-from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, unknown
+from .commands import why_object
+from .explanation import Evidence, Explanation, ObjectName, Origin, Related, Remedy, unknown
 from .facts import Facts
 from .records import condition_evidence, find_events
+from .remedies import JSON, deleted, patched
 from .volumes import claim_names
 
 CUSTOM_CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -63,6 +63,10 @@ def explain_deletion(obj: ReadOnlyTree, facts: Facts) -> Explanation:
         ],
         remedies=[each for holder in holders for each in holder.remedies],
         related=[each for holder in holders for each in holder.related],
+        origins=[
+            Origin.of(obj, "metadata", "deletionTimestamp"),
+            Origin.of(obj, "metadata", "finalizers"),
+        ],
     )
 
 
@@ -81,9 +85,11 @@ def _holder(obj: ReadOnlyTree, name: str, facts: Facts) -> Holder:
                 source="metadata.managedFields",
             )
         )
-    remedy = Remedy(
-        text=f"Start the controller that removes {name}. If there is none, remove it, which skips its cleanup:",
-        command=_removal(obj, name),
+    remedy = patched(
+        f"Start the controller that removes {name}. If there is none, remove it, which skips its cleanup:",
+        obj,
+        _removal(obj, name),
+        media_type=JSON,
     )
     if events:
         return Holder(cause=events[0].text, evidence=evidence, remedies=[remedy])
@@ -95,13 +101,12 @@ def _holder(obj: ReadOnlyTree, name: str, facts: Facts) -> Holder:
     )
 
 
-def _removal(obj: ReadOnlyTree, name: str) -> str:
+def _removal(obj: ReadOnlyTree, name: str) -> Sequence[Mapping[str, str]]:
     position = [*meta.finalizers(obj)].index(name)
-    patch = [
+    return [
         {"op": "test", "path": f"/metadata/finalizers/{position}", "value": name},
         {"op": "remove", "path": f"/metadata/finalizers/{position}"},
     ]
-    return about(obj, "patch", "--type=json", "-p", orjson.dumps(patch).decode())
 
 
 def _manager_of(obj: ReadOnlyTree, finalizer: str) -> str:
@@ -173,7 +178,7 @@ def _claim_in_use(claim: ReadOnlyTree, facts: Facts) -> Holder:
     return Holder(
         cause=f"{counted(len(users), 'pod uses', 'pods use')} the claim, such as {names}",
         related=[Related(object=ObjectName.of(pod), cause="uses the claim") for pod in users[:10]],
-        remedies=[Remedy(text="Delete the pods that use it:", command=about(users[0], "delete"))],
+        remedies=[deleted("Delete the pods that use it:", users[0])],
     )
 
 
@@ -251,9 +256,11 @@ def explain_pod_deletion(pod: ReadOnlyTree, facts: Facts) -> Explanation:
         Evidence(text=f"deletionGracePeriodSeconds is {grace}", source="metadata.deletionGracePeriodSeconds"),
         *find_events(pod, facts, ("Killing", "FailedPreStopHook", "FailedKillPod")),
     ]
-    force = Remedy(
-        text="Delete it without waiting, which leaves its containers to the node:",
-        command=about(pod, "delete", "--force", "--grace-period=0"),
+    force = deleted(
+        "Delete it without waiting, which leaves its containers to the node:",
+        pod,
+        "--force",
+        "--grace-period=0",
     )
     if facts.now <= until:
         return Explanation(

@@ -1,7 +1,9 @@
 """What a PodDisruptionBudget forbids, why a node is not ready, and what keeps the drain of a node from its end."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
+
+from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import PODS, GroupResource
@@ -9,12 +11,23 @@ from mockube.apimachinery.labels import SelectorError, from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 
-from .commands import about, explanation_command, kubectl
-from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, no_problem, unknown
+from .commands import explanation_command, kubectl
+from .explanation import (
+    Evidence,
+    Explanation,
+    ObjectName,
+    Origin,
+    Related,
+    Remedy,
+    no_problem,
+    unknown,
+)
 from .facts import Facts
 from .members import MAX_EXPLAINED, is_terminal, related_of
+from .partitions import explain_cut_off
 from .pods import explain_pod
 from .records import condition_evidence, find_events, unobserved
+from .remedies import MERGE, patched, uncordoned
 
 BUDGETS: Final = GroupResource("policy", "poddisruptionbudgets")
 
@@ -86,19 +99,37 @@ def _allows_nothing(
         cause=f"{_unevictable(budget)} may be evicted: {reason}",
         evidence=[counts, *map(condition_evidence, conditions.of(budget))],
         remedies=[
-            Remedy(
-                text="Make more pods ready, or change minAvailable or maxUnavailable:",
-                command=about(budget, "edit"),
-            )
+            *_looser(budget, healthy),
+            *(each for _, found in explained[:1] for each in found.remedies),
         ],
         related=related_of(explained),
+        origins=[
+            *(each for _, found in explained[:1] for each in found.origins),
+            Origin.of(
+                budget, "spec", "minAvailable" if "minAvailable" in budget["spec"] else "maxUnavailable"
+            ),
+        ],
     )
+
+
+def _looser(budget: ReadOnlyTree, healthy: int) -> Iterator[Remedy]:
+    """Yield the change of a budget that allows one disruption."""
+    if not healthy:
+        return
+    expected = budget["status"].get("expectedPods") or 0
+    field, value = ("minAvailable", healthy - 1)
+    if "minAvailable" not in budget["spec"]:
+        field, value = "maxUnavailable", expected - healthy + 1
+    text = "Make more pods ready, or let one pod be evicted:"
+    yield patched(text, budget, {"spec": {field: value}}, media_type=MERGE)
 
 
 def explain_node(node: ReadOnlyTree, facts: Facts) -> Explanation:
     ready = conditions.get(node, "Ready")
     if ready is None:
         return unknown("no kubelet has reported the state of the node")
+    if cut_off := explain_cut_off(node, facts):
+        return replace(cut_off, evidence=[*cut_off.evidence, condition_evidence(ready)])
     if ready.get("status") != "True":
         return _not_ready(node, ready, facts)
     if (node.get("spec") or {}).get("unschedulable"):
@@ -144,10 +175,14 @@ def _cordoned(node: ReadOnlyTree, ready: ReadOnlyTree, facts: Facts) -> Explanat
         Evidence(text="spec.unschedulable is true", source="spec.unschedulable"),
         condition_evidence(ready),
     ]
-    uncordon = Remedy(text="Let it take pods again:", command=kubectl("uncordon", name))
+    uncordon = uncordoned("Let it take pods again:", node)
+    origins = [Origin.of(node, "spec", "unschedulable")]
     if not (facts.may_list(PODS) and facts.may_list(BUDGETS)):
         return Explanation(
-            cause="the node is cordoned: it takes no new pods", evidence=evidence, remedies=[uncordon]
+            cause="the node is cordoned: it takes no new pods",
+            evidence=evidence,
+            remedies=[uncordon],
+            origins=origins,
         )
     blocked = [*_blocked(name, facts)]
     if not blocked:
@@ -155,6 +190,7 @@ def _cordoned(node: ReadOnlyTree, ready: ReadOnlyTree, facts: Facts) -> Explanat
             cause="the node is cordoned: it takes no new pods; no PodDisruptionBudget keeps a drain from its end",
             evidence=evidence,
             remedies=[uncordon],
+            origins=origins,
         )
     pod, budget = blocked[0]
     return Explanation(
@@ -172,6 +208,7 @@ def _cordoned(node: ReadOnlyTree, ready: ReadOnlyTree, facts: Facts) -> Explanat
             Related(object=ObjectName.of(each), cause=f"may not be evicted because of {meta.name(rule)}")
             for each, rule in blocked
         ],
+        origins=[*origins, Origin.of(budget, "spec")],
     )
 
 

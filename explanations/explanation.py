@@ -7,12 +7,13 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 
 from .commands import log_command
-from .facts import DryRun, FieldPath, Member
+from .facts import DryRun, FieldPath, Member, WritesOf
 
 State: TypeAlias = Literal["Explained", "NoProblem", "Unknown"]
 MAX_TEXT: Final = 2_000
@@ -83,6 +84,8 @@ class LastWrite(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="c
     before: str = ""
     """The value as JSON; "" if it was not set."""
     after: str = ""
+    is_whole: bool = False
+    """Whether both values are shown as they are."""
 
 
 class Origin(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -130,6 +133,18 @@ class Explanation(Struct, frozen=True, kw_only=True, omit_defaults=True):
     origins: Sequence[Origin] = ()
 
 
+def writes_question(origin: Origin) -> WritesOf:
+    """Return the question who wrote an origin."""
+    named = origin.object
+    return WritesOf(
+        kind=named.kind,
+        group=named.api_version.rpartition("/")[0],
+        namespace=named.namespace,
+        name=named.name,
+        path=origin.path,
+    )
+
+
 def no_problem(cause: str, *evidence: Evidence) -> Explanation:
     return Explanation(state="NoProblem", cause=cause, evidence=evidence)
 
@@ -169,7 +184,7 @@ def _origin_tree(origin: Origin) -> Tree:
     if field:
         tree["field"] = field
     if origin.writes:
-        tree["writes"] = [msgspec.to_builtins(each) for each in origin.writes]
+        tree["writes"] = [msgspec.to_builtins(replace(each, is_whole=False)) for each in origin.writes]
         tree["command"] = log_command(named.api_version, named.kind, named.namespace, named.name, field)
     return tree
 
@@ -185,6 +200,11 @@ def field_text(path: FieldPath) -> str:
         else:
             text += f".{step}" if text else step
     return text
+
+
+def is_short(value: Any) -> bool:
+    """Return whether `json_text` shows a value as it is."""
+    return len(orjson.dumps(value)) <= MAX_VALUE
 
 
 def json_text(value: Any) -> str:

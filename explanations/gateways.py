@@ -10,10 +10,11 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .backends import backend_problem
-from .commands import about, kubectl
-from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, no_problem, unknown
+from .commands import kubectl
+from .explanation import Evidence, Explanation, ObjectName, Origin, Related, Remedy, no_problem, unknown
 from .facts import Facts
 from .records import condition_evidence
+from .remedies import MERGE, patched
 
 GROUP: Final = "gateway.networking.k8s.io"
 GATEWAYS: Final = GroupResource(GROUP, "gateways")
@@ -69,8 +70,20 @@ def _not_accepted(gateway: ReadOnlyTree, facts: Facts) -> Explanation:
             cause=f"there is no GatewayClass {name}, so that no controller serves it",
             evidence=[Evidence(text=f"gatewayClassName is {name}", source="spec")],
             remedies=[
+                *(
+                    patched(
+                        "Name one that exists:",
+                        gateway,
+                        {"spec": {"gatewayClassName": meta.name(each)}},
+                        media_type=MERGE,
+                    )
+                    for each in facts.list(CLASSES)[:1]
+                ),
                 Remedy(text="The classes:", command=kubectl("get", "gatewayclasses")),
-                Remedy(text="Name one that exists:", command=about(gateway, "edit")),
+            ],
+            origins=[
+                Origin.of(gateway, "spec", "gatewayClassName"),
+                Origin.named(meta.api_version(gateway), "GatewayClass", "", name),
             ],
         )
     gateway_class = facts.find(CLASSES, "", name)
@@ -86,7 +99,8 @@ def explain_route(route: ReadOnlyTree, facts: Facts) -> Explanation:
     if not parents:
         return Explanation(
             cause="it names no Gateway as its parent, so that nothing uses it",
-            remedies=[Remedy(text="Set spec.parentRefs:", command=about(route, "edit"))],
+            remedies=[*_attached(route, facts), Remedy(text="Set spec.parentRefs to a Gateway.")],
+            origins=[Origin.of(route, "spec", "parentRefs")],
         )
     for reference in parents:
         problem = _parent_problem(route, reference, facts)
@@ -101,6 +115,15 @@ def explain_route(route: ReadOnlyTree, facts: Facts) -> Explanation:
         "its Gateways accept it, and its Services have ready addresses",
         *(condition_evidence(each) for parent in _statuses(route) for each in parent.get("conditions") or ()),
     )
+
+
+def _attached(route: ReadOnlyTree, facts: Facts) -> Iterator[Remedy]:
+    """Yield the change of a route that has one parent at most to a Gateway of its namespace."""
+    for gateway in facts.list(GATEWAYS, meta.namespace(route))[:1]:
+        patch = {"spec": {"parentRefs": [{"name": meta.name(gateway)}]}}
+        if len(route["spec"].get("parentRefs") or ()) <= 1:
+            text = f"Attach it to the Gateway {meta.name(gateway)}:"
+            yield patched(text, route, patch, media_type=MERGE)
 
 
 def _parents(route: ReadOnlyTree) -> Iterator[dict[str, Any]]:
@@ -122,8 +145,12 @@ def _parent_problem(route: ReadOnlyTree, reference: ReadOnlyTree, facts: Facts) 
             cause=f"there is no Gateway {name} in {namespace}, to which it would be attached",
             evidence=[Evidence(text=f"parentRefs names {name}", source="spec")],
             remedies=[
+                *_attached(route, facts),
                 Remedy(text="The Gateways:", command=kubectl("get", "gateways", "-A")),
-                Remedy(text="Name one that exists:", command=about(route, "edit")),
+            ],
+            origins=[
+                Origin.of(route, "spec", "parentRefs"),
+                Origin.named(meta.api_version(route), "Gateway", namespace, name),
             ],
         )
     found = [

@@ -1,6 +1,6 @@
 """Why an Ingress leads nowhere: its class, its Services and their addresses, its certificates, and whether a controller serves it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from mockube.apimachinery import meta
@@ -9,10 +9,11 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_INGRESS_CLASS, ANNOTATION_INGRESS_CLASS
 
 from .backends import backend_problem
-from .commands import about, kubectl
-from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
+from .commands import kubectl
+from .explanation import Evidence, Explanation, Origin, Remedy, no_problem, unknown
 from .facts import Facts
 from .records import find_events
+from .remedies import patched
 
 INGRESSES: Final = GroupResource("networking.k8s.io", "ingresses")
 CLASSES: Final = GroupResource("networking.k8s.io", "ingressclasses")
@@ -78,8 +79,10 @@ def _class_problem(ingress: ReadOnlyTree, facts: Facts) -> Explanation | None:
         return Explanation(
             cause=f"there is no IngressClass {name}, so that no controller serves it",
             evidence=evidence,
-            remedies=[
-                Remedy(text="Set spec.ingressClassName to one that exists:", command=about(ingress, "edit"))
+            remedies=[*_class_remedies(ingress, classes)],
+            origins=[
+                Origin.of(ingress, "spec", "ingressClassName"),
+                Origin.named("networking.k8s.io/v1", "IngressClass", "", name),
             ],
         )
     if any(meta.annotations(each).get(ANNOTATION_DEFAULT_INGRESS_CLASS) == "true" for each in classes):
@@ -87,8 +90,17 @@ def _class_problem(ingress: ReadOnlyTree, facts: Facts) -> Explanation | None:
     return Explanation(
         cause="it names no class, and no IngressClass is the default one, so that no controller serves it",
         evidence=evidence,
-        remedies=[Remedy(text="Set spec.ingressClassName:", command=about(ingress, "edit"))],
+        remedies=[*_class_remedies(ingress, classes)],
+        origins=[Origin.of(ingress, "spec", "ingressClassName")],
     )
+
+
+def _class_remedies(ingress: ReadOnlyTree, classes: Sequence[ReadOnlyTree]) -> Iterator[Remedy]:
+    for each in classes[:1]:
+        patch = {"spec": {"ingressClassName": meta.name(each)}}
+        yield patched("Set spec.ingressClassName to one that exists:", ingress, patch)
+    if not classes:
+        yield Remedy(text="Install a controller of Ingresses with an IngressClass.")
 
 
 def _backends(ingress: ReadOnlyTree) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -129,5 +141,6 @@ def _certificate_problem(ingress: ReadOnlyTree, facts: Facts) -> Explanation | N
                         ),
                     )
                 ],
+                origins=[Origin.named("v1", "Secret", namespace, name)],
             )
     return None

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.counted import counted
 
-from .explanation import Evidence, Explanation, Origin, no_problem, unknown
+from .explanation import Evidence, Explanation, Origin, Remedy, no_problem, unknown, writes_question
 from .facts import Facts
-from .members import Members, related_of
+from .members import MAX_EXPLAINED, Members, related_of
 from .owners import JOBS
 from .pods import explain_pod
 from .records import condition_evidence, find_events, true_condition
@@ -64,6 +66,12 @@ def _failed(job: ReadOnlyTree, failed: ReadOnlyTree, facts: Facts) -> Explanatio
     reason, message = failed.get("reason"), failed.get("message") or ""
     pods = [*Members(job, facts).failed[-2:]] if reason in _BY_FAILED_PODS else []
     explained = [(pod, explain_pod(pod, facts)) for pod in pods]
+    if reason in _BY_FAILED_PODS and not pods and (evicted := _evicted(job, facts)):
+        return replace(
+            evicted,
+            cause=f"the Job has failed, {reason}: {message}: {evicted.cause}",
+            evidence=[condition_evidence(failed), _counts(job), *evicted.evidence],
+        )
     last = f": {explained[-1][1].cause}" if explained else ""
     return Explanation(
         cause=f"the Job has failed, {reason}: {message}{last}",
@@ -76,6 +84,28 @@ def _failed(job: ReadOnlyTree, failed: ReadOnlyTree, facts: Facts) -> Explanatio
         origins=[each for _, found in explained[-1:] for each in found.origins],
         related=related_of(explained),
     )
+
+
+def _evicted(job: ReadOnlyTree, facts: Facts) -> Explanation | None:
+    """Explain the end of pods that are gone, if the newest one was evicted, as by the drain of a node."""
+    for event in find_events(job, facts, ("SuccessfulCreate",), limit=MAX_EXPLAINED):
+        name = event.text.removeprefix("Created pod: ")
+        origin = Origin.named("v1", "Pod", meta.namespace(job), name)
+        for write in facts.writes_of(writes_question(origin)):
+            author = write.get("author") or {}
+            if author.get("subresource") == "eviction":
+                program = author.get("agent", "").partition(" ")[0]
+                return Explanation(
+                    cause=f"the pod {name} was evicted by {author.get('user')} with {program}, as the drain of a node does, and a pod that is evicted counts as failed",
+                    evidence=[event],
+                    remedies=[
+                        Remedy(
+                            text="Let disruptions not count: spec.podFailurePolicy with action Ignore for the condition DisruptionTarget, in a Job that replaces it."
+                        )
+                    ],
+                    origins=[origin, Origin.of(job, "spec", "backoffLimit")],
+                )
+    return None
 
 
 def _running(job: ReadOnlyTree, facts: Facts) -> Explanation:
@@ -107,7 +137,9 @@ def _without_pods(job: ReadOnlyTree, members: Members, facts: Facts) -> Explanat
 
 def _between_pods(job: ReadOnlyTree, members: Members, facts: Facts) -> Explanation:
     if not members.failed:
-        return unknown("the Job has no pods, and no failure is recorded", _counts(job))
+        return _evicted(job, facts) or unknown(
+            "the Job has no pods, and no failure is recorded", _counts(job)
+        )
     last = members.failed[-1]
     found = explain_pod(last, facts)
     return Explanation(

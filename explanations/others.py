@@ -1,6 +1,6 @@
 """Why an autoscaler does not scale, a CertificateSigningRequest has no certificate, and a custom object is not reconciled."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -8,14 +8,16 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .commands import kubectl
-from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
+from .commands import about
+from .explanation import Evidence, Explanation, ObjectName, Origin, Related, Remedy, no_problem, unknown
 from .facts import Facts
 from .records import condition_evidence, find_events
+from .remedies import approved, deleted, patched, template_patch
 
 NOT_RECONCILED: Final = "NotReconciled"
 YOUNG: Final = timedelta(seconds=5)
 """The age up to which an operator may not have seen an object."""
+DEFINITIONS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 OWN_SIGNERS: Final = "kubernetes.io/"
 
 
@@ -28,7 +30,8 @@ def explain_autoscaler(autoscaler: ReadOnlyTree, facts: Facts) -> Explanation:
             return Explanation(
                 cause=f"it does not scale {target['kind']} {target['name']}, {condition.get('reason')}: {condition.get('message')}",
                 evidence=[*evidence, *find_events(autoscaler, facts, (condition.get("reason") or "",))],
-                remedies=[*_metrics_remedies(autoscaler, condition)],
+                remedies=[*_metrics_remedies(autoscaler, condition, facts)],
+                origins=[Origin.of(autoscaler, "spec")],
             )
     if not evidence:
         return unknown(
@@ -48,13 +51,15 @@ def _scaling(autoscaler: ReadOnlyTree, evidence: Sequence[Evidence]) -> Explanat
         return Explanation(
             cause=f"it wants more replicas than maxReplicas, {reason}",
             evidence=evidence,
-            remedies=[_edit(autoscaler, "Raise maxReplicas:")],
+            remedies=[_raised(autoscaler)],
+            origins=[Origin.of(autoscaler, "spec", "maxReplicas")],
         )
     if limit in ("ScaleUpLimit", "ScaleDownLimit"):
         return Explanation(
             cause=f"it scales step by step, as fast as spec.behavior or its default allows, {reason}",
             evidence=evidence,
-            remedies=[_edit(autoscaler, "Change the policies of spec.behavior:")],
+            remedies=[Remedy(text="Change the policies of spec.behavior.")],
+            origins=[Origin.of(autoscaler, "spec", "behavior")],
         )
     if current != desired:
         return unknown(
@@ -72,38 +77,49 @@ def _scaling(autoscaler: ReadOnlyTree, evidence: Sequence[Evidence]) -> Explanat
     return no_problem(f"its metrics ask for the {current} replicas that are there", *evidence)
 
 
-def _edit(autoscaler: ReadOnlyTree, text: str) -> Remedy:
-    command = kubectl("edit", "hpa", meta.name(autoscaler), namespace=meta.namespace(autoscaler))
-    return Remedy(text=text, command=command)
+def _raised(autoscaler: ReadOnlyTree) -> Remedy:
+    doubled = 2 * int(autoscaler["spec"]["maxReplicas"])
+    return patched("Raise maxReplicas, such as:", autoscaler, {"spec": {"maxReplicas": doubled}})
 
 
 _AMOUNTS: Final = {"cpu": "100m", "memory": "128Mi"}
 
 
-def _metrics_remedies(autoscaler: ReadOnlyTree, condition: ReadOnlyTree) -> list[Remedy]:
+def _metrics_remedies(autoscaler: ReadOnlyTree, condition: ReadOnlyTree, facts: Facts) -> list[Remedy]:
     _, found, rest = (condition.get("message") or "").partition("missing request for ")
     if not found:
         return []
     resource = rest.partition(" ")[0]
     target = autoscaler["spec"]["scaleTargetRef"]
-    if resource not in _AMOUNTS:
+    head = {
+        "apiVersion": target["apiVersion"],
+        "kind": target["kind"],
+        "metadata": {"name": target["name"], "namespace": meta.namespace(autoscaler)},
+    }
+    scaled = facts.find(
+        GroupResource(target["apiVersion"].rpartition("/")[0], f"{target['kind'].lower()}s"),
+        meta.namespace(autoscaler),
+        target["name"],
+    )
+    amount = _AMOUNTS.get(resource)
+    if amount is None or scaled is None:
         return [Remedy(text=f"Give the containers requests of {resource}.")]
+    requests = {"resources": {"requests": {resource: amount}}}
+    changes = [
+        {"name": each["name"], **requests} for each in scaled["spec"]["template"]["spec"]["containers"]
+    ]
     return [
-        Remedy(
-            text="Give the containers requests, such as:",
-            command=kubectl(
-                "set",
-                "resources",
-                f"{target['kind'].lower()}/{target['name']}",
-                f"--requests={resource}={_AMOUNTS[resource]}",
-                namespace=meta.namespace(autoscaler),
-            ),
+        patched(
+            "Give the containers requests, such as:",
+            head,
+            template_patch(head, {"containers": changes}),
+            command=about(head, "set resources", f"--requests={resource}={amount}"),
         )
     ]
 
 
 def explain_signing_request(request: ReadOnlyTree, _: Facts) -> Explanation:
-    name, signer = meta.name(request), request["spec"].get("signerName") or ""
+    signer = request["spec"].get("signerName") or ""
     evidence = [
         Evidence(text=f"signerName is {signer}, by {request['spec'].get('username')}", source="spec"),
         *map(condition_evidence, conditions.of(request)),
@@ -122,8 +138,8 @@ def explain_signing_request(request: ReadOnlyTree, _: Facts) -> Explanation:
             cause="nobody has approved it",
             evidence=evidence,
             remedies=[
-                Remedy(text="Approve it:", command=kubectl("certificate", "approve", name)),
-                Remedy(text="Or deny it:", command=kubectl("certificate", "deny", name)),
+                approved("Approve it:", request, "Approved"),
+                approved("Or deny it:", request, "Denied"),
             ],
         )
     if not signer.startswith(OWN_SIGNERS):
@@ -133,6 +149,52 @@ def explain_signing_request(request: ReadOnlyTree, _: Facts) -> Explanation:
             remedies=[Remedy(text=f"Start the program that signs for {signer}.")],
         )
     return unknown(f"it is approved, and the signer {signer} has not signed it", *evidence)
+
+
+def explain_definition(definition: ReadOnlyTree, facts: Facts) -> Explanation:
+    """Explain a CustomResourceDefinition that is not served, such as for the names of another one."""
+    names, established = (conditions.get(definition, name) for name in ("NamesAccepted", "Established"))
+    evidence = [condition_evidence(each) for each in (names, established) if each is not None]
+    if names is not None and names.get("status") == "False":
+        others = [*_same_names(definition, facts)]
+        of_other = f": the CustomResourceDefinition {meta.name(others[0])} has the name" if others else ""
+        return Explanation(
+            cause=f"its names are not accepted, {names.get('reason')}: {names.get('message')}{of_other}",
+            evidence=evidence,
+            remedies=[
+                Remedy(text="Choose other names in spec.names, or another group."),
+                *(deleted(f"Or delete {meta.name(each)}, with its objects:", each) for each in others),
+            ],
+            related=[Related(object=ObjectName.of(each), cause="has the name") for each in others],
+            origins=[
+                Origin.of(definition, "spec", "names"),
+                *(Origin.of(each, "spec", "names") for each in others),
+            ],
+        )
+    if established is None:
+        return unknown("its controller has not looked at it yet", *evidence)
+    if established.get("status") == "True":
+        return no_problem("its kind is served", *evidence)
+    return Explanation(
+        cause=f"its kind is not served, {established.get('reason')}: {established.get('message')}",
+        evidence=evidence,
+    )
+
+
+def _same_names(definition: ReadOnlyTree, facts: Facts) -> Iterator[ReadOnlyTree]:
+    """Yield the definitions of the same group that have a name that this one wants."""
+    wanted = _names_of(definition["spec"]["names"])
+    for each in facts.list(DEFINITIONS):
+        is_other = meta.name(each) != meta.name(definition)
+        is_same_group = each["spec"]["group"] == definition["spec"]["group"]
+        accepted = (each.get("status") or {}).get("acceptedNames") or {}
+        if is_other and is_same_group and wanted & _names_of(accepted):
+            yield each
+
+
+def _names_of(names: ReadOnlyTree) -> set[str]:
+    single = {str(names[field]) for field in ("plural", "singular", "kind", "listKind") if names.get(field)}
+    return single | {*(names.get("shortNames") or ())}
 
 
 def explain_other(resource: GroupResource, obj: ReadOnlyTree, facts: Facts) -> Explanation:

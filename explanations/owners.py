@@ -1,16 +1,21 @@
 """The object whose template a pod is made of, which is where a pod is changed for good."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .explanation import ObjectName, Origin
+from .commands import about
+from .explanation import ObjectName, Origin, Remedy
 from .facts import Facts, Member
+from .remedies import patched, template_patch
 
 REPLICA_SETS: Final = GroupResource("apps", "replicasets")
+DEPLOYMENTS: Final = GroupResource("apps", "deployments")
+STATEFUL_SETS: Final = GroupResource("apps", "statefulsets")
+DAEMON_SETS: Final = GroupResource("apps", "daemonsets")
 JOBS: Final = GroupResource("batch", "jobs")
 _OWNED: Final[Mapping[str, GroupResource]] = {"ReplicaSet": REPLICA_SETS, "Job": JOBS}
 """The controllers of pods that may have a controller with the template, too."""
@@ -38,6 +43,27 @@ def template_origin(pod: ReadOnlyTree, facts: Facts, *path: str | Member) -> Ori
     """Return the field of the object with the template of a pod that a field of the pod's spec is made of."""
     owner = template_owner(pod, facts)
     return Origin(object=ObjectName.of(owner), path=(*_TEMPLATES.get(meta.kind(owner), _TEMPLATE), *path))
+
+
+def template_change(
+    pod: ReadOnlyTree,
+    facts: Facts,
+    text: str,
+    change: Mapping[str, Any],
+    *,
+    is_mutable: bool = False,
+    command: Sequence[str] = (),
+) -> Remedy:
+    """Return the change of the spec of a pod where it is made of.
+
+    `is_mutable`: the field of a pod itself can be changed, too. `command`: the verb and the arguments of a shorter command.
+    """
+    owner = template_owner(pod, facts)
+    kind = meta.kind(owner)
+    if (kind == "Pod" and not is_mutable) or kind == "Job":
+        return Remedy(text=f"{text}, in a {kind} that replaces {meta.name(owner)}.")
+    shorter = about(owner, *command) if command else ""
+    return patched(f"{text}:", owner, template_patch(owner, change), command=shorter)
 
 
 def changed_in(pod: ReadOnlyTree) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
-import orjson
+from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import NODES
@@ -13,9 +13,12 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 from .commands import kubectl
 from .containers import Container, Finding, containers_of, explain_container, explain_end
-from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
+from .explanation import Evidence, Explanation, Origin, Remedy, no_problem, unknown
 from .facts import Facts
+from .owners import template_origin
+from .partitions import explain_cut_off
 from .records import condition_evidence, find_condition, find_events
+from .remedies import deleted, patched
 from .scheduling import explain_unscheduled
 from .volumes import volume_problems
 
@@ -80,10 +83,7 @@ def _failed(pod: ReadOnlyTree, facts: Facts) -> Explanation:
 
 def _replacement(pod: ReadOnlyTree) -> Iterator[Remedy]:
     if meta.controller_of(pod) is None:
-        yield Remedy(
-            text="No controller replaces the pod: delete it, and create it again.",
-            command=kubectl("delete", "pod", meta.name(pod), namespace=meta.namespace(pod)),
-        )
+        yield deleted("No controller replaces the pod: delete it, and create it again:", pod)
 
 
 # --- not started
@@ -96,19 +96,15 @@ def _lost_node(pod: ReadOnlyTree, facts: Facts) -> Explanation | None:
         return Explanation(
             cause=f"the pod is bound to the node {name}, which does not exist",
             evidence=[Evidence(text=f"spec.nodeName is {name}", source="spec.nodeName")],
-            remedies=[
-                Remedy(
-                    text="Delete the pod, so that its controller makes another one:",
-                    command=kubectl(
-                        "delete", "pod", meta.name(pod), "--force", namespace=meta.namespace(pod)
-                    ),
-                )
-            ],
+            remedies=[deleted("Delete the pod, so that its controller makes another one:", pod, "--force")],
+            origins=[Origin.named("v1", "Node", "", name)],
         )
     node = facts.find(NODES, "", name)
     ready = None if node is None else conditions.get(node, "Ready")
     if ready is None or ready.get("status") != "Unknown" or conditions.is_true(pod, "Ready"):
         return None
+    if node is not None and (cut_off := explain_cut_off(node, facts)):
+        return replace(cut_off, evidence=[*cut_off.evidence, *find_condition(pod, "Ready")])
     return Explanation(
         cause=f"the kubelet of {name} has stopped reporting, so nothing is known of the containers: {ready.get('reason')}",
         evidence=[condition_evidence(ready), *find_condition(pod, "Ready")],
@@ -222,21 +218,17 @@ def _readiness(pod: ReadOnlyTree, facts: Facts) -> Explanation:
                 *(each for gate in missing for each in find_condition(pod, gate)),
             ],
             remedies=[
-                Remedy(
-                    text=f"The controller of {missing[0]} sets the condition {missing[0]} to True in the pod's status. "
+                patched(
+                    f"The controller of {missing[0]} sets the condition {missing[0]} to True in the pod's status. "
                     "mockube has no such controller. To set it by hand:",
-                    command=_set_condition(pod, missing[0]),
+                    pod,
+                    {"status": {"conditions": [{"type": missing[0], "status": "True"}]}},
+                    subresource="status",
                 )
             ],
+            origins=[template_origin(pod, facts, "readinessGates")],
         )
     return unknown("all containers are ready, but the pod is not", *find_condition(pod, "Ready"))
-
-
-def _set_condition(pod: ReadOnlyTree, name: str) -> str:
-    patch = orjson.dumps({"status": {"conditions": [{"type": name, "status": "True"}]}}).decode()
-    return kubectl(
-        "patch", "pod", meta.name(pod), "--subresource=status", "-p", patch, namespace=meta.namespace(pod)
-    )
 
 
 def _ready(pod: ReadOnlyTree, facts: Facts) -> Explanation:

@@ -1,12 +1,20 @@
 """What refused a request, from the message of the server: a quota, a policy, a webhook, a rule of the kind."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
 
+from mockube.apimachinery.quantity import QuantityError
+from mockube.apimachinery.quantity import parse as parse_quantity
+from mockube.apimachinery.tree import Tree
+
 from .commands import kubectl
 from .explanation import Origin, Remedy
+from .remedies import MERGE, created, labelled, patched
+
+ENFORCED: Final = "pod-security.kubernetes.io/enforce"
+POLICY_VERSION: Final = "admissionregistration.k8s.io/v1"
 
 
 class Refusal(Struct, frozen=True, kw_only=True):
@@ -43,12 +51,31 @@ def _quota(message: str, namespace: str) -> Refusal:
             Remedy(
                 text="What the quota counts:", command=kubectl("describe", "quota", name, namespace=namespace)
             ),
-            Remedy(
-                text="Raise it, or delete what uses it:",
-                command=kubectl("edit", "quota", name, namespace=namespace),
-            ),
+            *_raised(name, namespace, amounts),
         ],
+        origins=[Origin.named("v1", "ResourceQuota", namespace, name, "spec", "hard")],
     )
+
+
+def _raised(name: str, namespace: str, amounts: str) -> Iterator[Remedy]:
+    """Yield the change of a quota that lets the request pass: what is used and requested, of what it lacks."""
+    parts = {
+        part: dict(each.partition("=")[::2] for each in values.split(","))
+        for part, _, values in (each.partition(": ") for each in amounts.split(", "))
+    }
+    try:
+        hard = {
+            resource: str(parse_quantity(parts["used"][resource]) + parse_quantity(amount))
+            for resource, amount in parts["requested"].items()
+        }
+    except (KeyError, QuantityError):  # of another form
+        return
+    quota: Tree = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": name, "namespace": namespace},
+    }
+    yield patched("Raise it, or delete what uses it:", quota, {"spec": {"hard": hard}}, media_type=MERGE)
 
 
 def _quota_needs(message: str, namespace: str) -> Refusal:
@@ -70,17 +97,13 @@ def _pod_security(message: str, namespace: str) -> Refusal:
     return Refusal(
         text=f"Pod Security refuses the pod: it violates {level}: {problems}",
         remedies=[
-            Remedy(
-                text="Set the fields that the message names, or lower the level of the namespace:",
-                command=kubectl(
-                    "label",
-                    "namespace",
-                    namespace,
-                    "pod-security.kubernetes.io/enforce=privileged",
-                    "--overwrite",
-                ),
+            labelled(
+                "Set the fields that the message names, or lower the level of the namespace:",
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+                {ENFORCED: "privileged"},
             )
         ],
+        origins=[Origin.named("v1", "Namespace", "", namespace, "metadata", "labels", ENFORCED)],
     )
 
 
@@ -116,26 +139,32 @@ def _policy(message: str, _: str) -> Refusal:
     detail = message.partition("denied request: ")[2]
     return Refusal(
         policy=name,
-        text=f"the ValidatingAdmissionPolicy {name}, bound by {binding}, denied it: {detail or message}",
+        text=f"the ValidatingAdmissionPolicy {name}, bound by {binding}, denied it: "
+        f"{detail or 'its message may quote a value of a Secret and is not recorded'}",
         remedies=[
             Remedy(
                 text="Its expressions:",
                 command=kubectl("get", "validatingadmissionpolicy", name, "-o", "yaml"),
             )
         ],
+        origins=[
+            Origin.named(POLICY_VERSION, "ValidatingAdmissionPolicy", "", name, "spec"),
+            Origin.named(POLICY_VERSION, "ValidatingAdmissionPolicyBinding", "", binding, "spec"),
+        ],
     )
 
 
 def _service_account(message: str, namespace: str) -> Refusal:
     name = _quoted_after(message, "serviceaccount ")
+    account: Tree = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": name, "namespace": namespace},
+    }
     return Refusal(
         text=f"the ServiceAccount {name} does not exist",
-        remedies=[
-            Remedy(
-                text="Create it:",
-                command=kubectl("create", "serviceaccount", name or "NAME", namespace=namespace),
-            )
-        ],
+        remedies=[created("Create it:", account, "serviceaccount", name)],
+        origins=[Origin.of(account)],
     )
 
 

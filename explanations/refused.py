@@ -3,15 +3,20 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import PODS, GroupResource
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 
 from .commands import command, kubectl, namespace_flags
 from .completion import completed
-from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
-from .facts import Allowed, Facts
+from .disruption import BUDGETS, explain_budget, selected_pods
+from .explanation import Evidence, Explanation, Origin, Remedy, no_problem, unknown
+from .facts import Allowed, Facts, Member
+from .others import DEFINITIONS
 from .refusals import Refusal, refusal_of
+from .remedies import created
 
+ROLES: Final = GroupResource("rbac.authorization.k8s.io", "roles")
 ROLE_BINDINGS: Final = GroupResource("rbac.authorization.k8s.io", "rolebindings")
 CLUSTER_ROLE_BINDINGS: Final = GroupResource("rbac.authorization.k8s.io", "clusterrolebindings")
 POLICIES: Final = GroupResource("admissionregistration.k8s.io", "validatingadmissionpolicies")
@@ -19,7 +24,6 @@ WEBHOOK_CONFIGURATIONS: Final = (
     GroupResource("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
     GroupResource("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
 )
-DEFINITIONS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 ACCOUNT: Final = "system:serviceaccount:"
 MAX_BINDINGS: Final = 5
 _ERRORS_FROM: Final = 400
@@ -193,24 +197,44 @@ def _grant(spec: ReadOnlyTree) -> Iterator[Remedy]:
         rule = [f"--verb={spec.get('verb')}", f"--non-resource-url={_path(spec)}"]
     kind = "role" if namespace and is_resource else "clusterrole"
     name = f"{spec.get('verb')}-{spec.get('resource') or 'path'}"
-    yield Remedy(
-        text="The smallest rule that allows it:",
-        command=kubectl("create", kind, name, *rule, namespace=namespace if kind == "role" else ""),
-    )
-    subject = f"--user={user}"
+    api_group, namespaced = ROLES.group, namespace if kind == "role" else ""
+    api_version, prefix = f"{api_group}/v1", "Cluster" if kind == "clusterrole" else ""
+    metadata = {"name": name, **({"namespace": namespaced} if namespaced else {})}
+    role: Tree = {
+        "apiVersion": api_version,
+        "kind": f"{prefix}Role",
+        "metadata": metadata,
+        "rules": [_rule(spec)],
+    }
+    yield created("The smallest rule that allows it:", role, kind, name, *rule)
+    subject: Tree = {"kind": "User", "name": user, "apiGroup": api_group}
+    flag = f"--user={user}"
     if user.startswith(ACCOUNT):
-        subject = f"--serviceaccount={user.removeprefix(ACCOUNT)}"
-    yield Remedy(
-        text=f"Bind it to {user}:",
-        command=kubectl(
-            "create",
-            f"{kind}binding",
-            name,
-            f"--{kind}={name}",
-            subject,
-            namespace=namespace if kind == "role" else "",
-        ),
-    )
+        flag = f"--serviceaccount={user.removeprefix(ACCOUNT)}"
+        account_namespace, _, account = user.removeprefix(ACCOUNT).partition(":")
+        subject = {"kind": "ServiceAccount", "namespace": account_namespace, "name": account}
+    binding: Tree = {
+        "apiVersion": api_version,
+        "kind": f"{prefix}RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": api_group, "kind": role["kind"], "name": name},
+        "subjects": [subject],
+    }
+    yield created(f"Bind it to {user}:", binding, f"{kind}binding", name, f"--{kind}={name}", flag)
+
+
+def _rule(spec: ReadOnlyTree) -> Tree:
+    """Return the smallest rule that allows a request."""
+    if not spec.get("resource"):
+        return {"nonResourceURLs": [_path(spec)], "verbs": [spec.get("verb")]}
+    subresource = f"/{spec['subresource']}" if spec.get("subresource") else ""
+    rule: Tree = {
+        "apiGroups": [spec.get("group") or ""],
+        "resources": [f"{spec['resource']}{subresource}"],
+        "verbs": [spec.get("verb")],
+    }
+    has_name = spec.get("name") and spec.get("verb") in _NAMED_VERBS
+    return rule | ({"resourceNames": [spec["name"]]} if has_name else {})
 
 
 # --- what else refuses a request
@@ -221,7 +245,12 @@ def _by_admission(
 ) -> Explanation:
     refusal = refusal_of(message, spec.get("namespace") or "")
     rules = [*_policy_rules(refusal, message, facts), *_webhooks(refusal, facts)]
-    return Explanation(cause=refusal.text, evidence=[*evidence, *rules], remedies=refusal.remedies)
+    return Explanation(
+        cause=refusal.text,
+        evidence=[*evidence, *rules],
+        remedies=refusal.remedies,
+        origins=[*refusal.origins, *_webhook_origins(refusal, facts)],
+    )
 
 
 def _policy_rules(refusal: Refusal, message: str, facts: Facts) -> Iterator[Evidence]:
@@ -230,7 +259,10 @@ def _policy_rules(refusal: Refusal, message: str, facts: Facts) -> Iterator[Evid
     validations = [] if policy is None else [*(policy["spec"].get("validations") or ())]
     matching = [each for each in validations if (each.get("message") or each["expression"]) in message]
     for each in matching or validations:
-        yield Evidence(text=each["expression"], source=f"ValidatingAdmissionPolicy {refusal.policy}")
+        text = each["expression"]
+        if not matching and each.get("message"):
+            text = f"{each['message']}: {text}"
+        yield Evidence(text=text, source=f"ValidatingAdmissionPolicy {refusal.policy}")
 
 
 def _webhooks(refusal: Refusal, facts: Facts) -> Iterator[Evidence]:
@@ -245,6 +277,13 @@ def _webhooks(refusal: Refusal, facts: Facts) -> Iterator[Evidence]:
                         text=f"failurePolicy {webhook.get('failurePolicy')}, called at {_address(webhook['clientConfig'])}",
                         source=f"{configuration['kind']} {configuration['metadata']['name']}",
                     )
+
+
+def _webhook_origins(refusal: Refusal, facts: Facts) -> Iterator[Origin]:
+    for resource in WEBHOOK_CONFIGURATIONS if refusal.webhook else ():
+        for configuration in facts.list(resource):
+            if any(each.get("name") == refusal.webhook for each in configuration.get("webhooks") or ()):
+                yield Origin.of(configuration, "webhooks", Member(refusal.webhook))
 
 
 def _address(client: ReadOnlyTree) -> str:
@@ -336,18 +375,29 @@ def _not_found(_: ReadOnlyTree, message: str, evidence: Sequence[Evidence], __: 
     return Explanation(cause=f"it does not exist: {message}", evidence=evidence)
 
 
-def _too_many(_: ReadOnlyTree, message: str, evidence: Sequence[Evidence], __: Facts) -> Explanation:
+def _too_many(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
+    if spec.get("subresource") == "eviction" and "disruption budget" in message:
+        return _eviction(spec, message, evidence, facts)
+    return Explanation(cause=f"the server asked the client to wait: {message}", evidence=evidence)
+
+
+def _eviction(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
+    """Explain an eviction that a PodDisruptionBudget forbids."""
+    namespace, name = spec.get("namespace") or "", spec.get("name") or ""
+    pod = facts.find(PODS, namespace, name)
+    if pod is None:
+        return unknown(f"a PodDisruptionBudget forbade the eviction of {name}: {message}", *evidence)
+    budgets = [each for each in facts.list(BUDGETS, namespace) if selected_pods(each, [pod])]
+    if not budgets:
+        return unknown(f"no PodDisruptionBudget that you may list selects {name} now: {message}", *evidence)
+    found = explain_budget(budgets[0], facts)
+    names = ", ".join(map(meta.name, budgets))
     return Explanation(
-        cause=f"the server asked the client to wait: {message}",
-        evidence=evidence,
-        remedies=[
-            Remedy(
-                text="A PodDisruptionBudget that forbids an eviction:",
-                command=kubectl("get", "poddisruptionbudgets", "-A"),
-            )
-        ]
-        if "disruption budget" in message
-        else (),
+        cause=f"the PodDisruptionBudget {names} forbids the eviction of the pod {name}: {found.cause}",
+        evidence=[*evidence, *found.evidence],
+        remedies=found.remedies,
+        related=found.related,
+        origins=found.origins or [Origin.of(budgets[0], "spec")],
     )
 
 

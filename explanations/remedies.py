@@ -1,6 +1,6 @@
 """Remedies that change an object: the command for a user, and the request that it sends, by which the server tries it first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
@@ -8,9 +8,9 @@ import orjson
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .commands import about, kubectl
-from .explanation import Remedy
-from .facts import DryRun
+from .commands import about, kind_argument, kubectl
+from .explanation import Origin, Remedy
+from .facts import DryRun, Member
 
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 MERGE: Final = "application/merge-patch+json"
@@ -59,7 +59,14 @@ def deleted(text: str, obj: ReadOnlyTree, *arguments: str) -> Remedy:
 
 def labelled(text: str, obj: ReadOnlyTree, labels: Mapping[str, str]) -> Remedy:
     arguments = [f"{key}={value}" for key, value in labels.items()]
-    command = about(obj, "label", *arguments, "--overwrite")
+    command = kubectl(
+        "label",
+        kind_argument(obj),
+        meta.name(obj),
+        *arguments,
+        "--overwrite",
+        namespace=meta.namespace(obj),
+    )
     return patched(text, obj, {"metadata": {"labels": {**labels}}}, media_type=MERGE, command=command)
 
 
@@ -106,6 +113,26 @@ def approved(text: str, request: ReadOnlyTree, outcome: str) -> Remedy:
     return patched(text, request, patch, subresource="approval", command=command)
 
 
+def restored(text: str, origin: Origin, before: Any, after: Any) -> Remedy:
+    """Return the remedy that gives a field the value that it had; None if it was not set."""
+    named, value = origin.object, before
+    if isinstance(before, dict) and isinstance(after, dict):
+        value = dict.fromkeys(after) | before  # a patch merges maps
+    has_member = False
+    for step in reversed(origin.path):
+        if isinstance(step, Member):
+            has_member = True
+            value = [{"name": step.name, **(value if isinstance(value, dict) else {})}]
+        else:
+            value = {step: value}
+    obj = {
+        "apiVersion": named.api_version,
+        "kind": named.kind,
+        "metadata": {"name": named.name, "namespace": named.namespace},
+    }
+    return patched(text, obj, value, media_type=STRATEGIC if has_member else MERGE)
+
+
 def template_patch(owner: ReadOnlyTree, pod_spec: Mapping[str, Any]) -> Any:
     """Return the patch of an object by what changes in the spec of the pods that it makes."""
     template = {"template": {"spec": pod_spec}}
@@ -116,8 +143,3 @@ def template_patch(owner: ReadOnlyTree, pod_spec: Mapping[str, Any]) -> Any:
             return {"spec": {"jobTemplate": {"spec": template}}}
         case _:
             return {"spec": template}
-
-
-def containers_patch(owner: ReadOnlyTree, names: Sequence[str], field: str, change: Mapping[str, Any]) -> Any:
-    """Return the patch that changes some containers, of `containers` or `initContainers`, of an object's pods."""
-    return template_patch(owner, {field: [{"name": name, **change} for name in names]})

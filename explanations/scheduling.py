@@ -1,28 +1,17 @@
 """Why no node takes a pod: the filters of the scheduler judge all nodes again, and their verdict is compared with the recorded one."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import NAMESPACES, NODES, PODS, GroupResource
-from mockube.apimachinery.quantity import Format, Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import (
-    TAINT_DISK_PRESSURE,
-    TAINT_MEMORY_PRESSURE,
-    TAINT_NETWORK_UNAVAILABLE,
-    TAINT_NOT_READY,
-    TAINT_PID_PRESSURE,
-    TAINT_UNREACHABLE,
-    TAINT_UNSCHEDULABLE,
-)
 from mockube.client.cache.store import Store
-from mockube.client.component_helpers.pod_requests import CPU
-from mockube.client.component_helpers.tolerations import find_untolerated_taint
 from mockube.client.podview import PodView
 from mockube.component_base.counted import counted
 from mockube.scheduler.choice import FeasibleNodes, diagnosis, find_all_feasible, rejections_by_node
@@ -35,11 +24,22 @@ from mockube.scheduler.pods import DEFAULT_SCHEDULER, nominated_node, scheduler_
 from mockube.scheduler.profiles import DEFAULT_PROFILE
 from mockube.scheduler.volumes import Storage, stored
 
-from .commands import about, explanation_command, kubectl
-from .explanation import MAX_ITEMS, Evidence, Explanation, NodeVerdict, Related, Remedy, unknown
+from .explanation import (
+    MAX_ITEMS,
+    MAX_ORIGINS,
+    Evidence,
+    Explanation,
+    NodeVerdict,
+    Origin,
+    Related,
+    Remedy,
+    unknown,
+)
 from .facts import Facts
-from .owners import changed_in
+from .node_rejections import PLUGINS, TAINTS, UNSCHEDULABLE, Rejected, untolerated_taint
+from .owners import template_origin, template_owner
 from .records import condition_evidence, find_events
+from .remedies import JSON, patched, template_patch
 from .volumes import CLAIMS, CLASSES, VOLUMES, claim_names, claim_problems
 
 STORAGE: Final[Mapping[str, GroupResource]] = {
@@ -53,21 +53,9 @@ STORAGE: Final[Mapping[str, GroupResource]] = {
 }
 SCHEDULED: Final = "PodScheduled"
 MAX_REMEDIES: Final = 6
+NO_NODES: Final = "the cluster has no nodes"
+PLACEMENT: Final = ("NodeName", "NodeAffinity", TAINTS)
 VOLUME_BINDING: Final = "VolumeBinding"
-UNSCHEDULABLE: Final = "NodeUnschedulable"
-TAINTS: Final = "TaintToleration"
-_OF_CONTROLLERS: Final = frozenset(
-    {
-        TAINT_NOT_READY,
-        TAINT_UNREACHABLE,
-        TAINT_UNSCHEDULABLE,
-        TAINT_MEMORY_PRESSURE,
-        TAINT_DISK_PRESSURE,
-        TAINT_PID_PRESSURE,
-        TAINT_NETWORK_UNAVAILABLE,
-    }
-)
-"""The keys of taints that the node lifecycle controller adds again after they were removed."""
 
 
 def explain_unscheduled(pod: ReadOnlyTree, facts: Facts) -> Explanation:
@@ -84,18 +72,31 @@ def explain_unscheduled(pod: ReadOnlyTree, facts: Facts) -> Explanation:
     return facts.memoized(("unscheduled", meta.uid(pod)), partial(snapshot.explain, recorded))
 
 
+def explain_placement(pod: ReadOnlyTree, facts: Facts) -> Explanation:
+    """Explain a pod that no node may run, by the plugins by which a DaemonSet's controller selects nodes."""
+    snapshot = _Snapshot(pod, facts)
+    if not snapshot.is_complete:
+        return unknown(
+            "no node should run its pod; why cannot be said without the right to list nodes and pods"
+        )
+    return snapshot.explain_placement()
+
+
 def _gated(pod: ReadOnlyTree, gates: Sequence[str]) -> Explanation:
     names = ", ".join(gates)
-    patch = '[{"op":"remove","path":"/spec/schedulingGates"}]'
+    patch = [{"op": "remove", "path": "/spec/schedulingGates"}]
     return Explanation(
         cause=f"the pod is not scheduled until its scheduling gates are removed: {names}",
         evidence=[Evidence(text=f"spec.schedulingGates has {names}", source="spec.schedulingGates")],
         remedies=[
-            Remedy(
-                text="The controller that added a gate removes it. Without that controller, remove the gates:",
-                command=about(pod, "patch", "--type=json", "-p", patch),
+            patched(
+                "The controller that added a gate removes it. Without that controller, remove the gates:",
+                pod,
+                patch,
+                media_type=JSON,
             )
         ],
+        origins=[Origin.of(pod, "spec", "schedulingGates")],
     )
 
 
@@ -106,11 +107,23 @@ def _untried(pod: ReadOnlyTree, scheduler: str, facts: Facts) -> Explanation:
         return unknown(
             f"no scheduler has tried the pod yet: {scheduler} does not run, or is not there yet", fact, *seen
         )
-    return unknown(
-        f"no scheduler has tried the pod: it names {scheduler}, which mockube runs only with a profile of that name",
-        Evidence(text=f"spec.schedulerName is {scheduler}", source="spec.schedulerName"),
-        fact,
-        *seen,
+    owner = template_owner(pod, facts)
+    return Explanation(
+        cause=f"no scheduler has tried the pod: its schedulerName is {scheduler}, and no scheduler of that name runs; mockube runs {DEFAULT_SCHEDULER}, and others only with a profile of that name",
+        evidence=[
+            Evidence(text=f"spec.schedulerName is {scheduler}", source="spec.schedulerName"),
+            fact,
+            *seen,
+        ],
+        remedies=[
+            patched(
+                f"Let {DEFAULT_SCHEDULER} schedule it:",
+                owner,
+                template_patch(owner, {"schedulerName": DEFAULT_SCHEDULER}),
+            ),
+            Remedy(text=f"Or start the scheduler {scheduler}, or create the pod anew without schedulerName."),
+        ],
+        origins=[template_origin(pod, facts, "schedulerName")],
     )
 
 
@@ -158,14 +171,47 @@ class _Snapshot:
             return self._feasible(found, evidence)
         rejections = _without_cordon_taints(info, snapshot.nodes, all_rejections)
         remedies = [remedy for each in claims for remedy in each.remedies]
-        if not _are_claims_rejected(found, rejections, self._claims):
-            remedies = [*_remedies(info, snapshot.nodes, rejections)]
+        origins = [origin for each in claims for origin in each.origins]
+        nearest = _nearest(snapshot.nodes, rejections)
+        rejected = Rejected(pod=info, nodes=nearest, snapshot=snapshot, facts=self._facts)
+        if nearest and not _are_claims_rejected(found, rejections, self._claims):
+            remedies = [*_remedies(rejected, rejections)]
+            origins = [*_origins(rejected, rejections)]
+        verdicts = () if found.prefilter_rejection else [*_verdicts(rejected, rejections)]
         return Explanation(
-            cause=_cause(found, snapshot.nodes) if agrees else _recorded_cause(recorded),
+            cause=_cause(found, snapshot.nodes) + _first_detail(verdicts)
+            if agrees
+            else _recorded_cause(recorded),
             evidence=evidence,
-            nodes=() if found.prefilter_rejection else [*_verdicts(info, snapshot.nodes, rejections)],
+            nodes=verdicts,
             remedies=remedies[:MAX_REMEDIES],
             related=[Related(object=each.subject, cause=each.cause) for each in claims],
+            origins=origins[:MAX_ORIGINS],
+        )
+
+    def explain_placement(self) -> Explanation:
+        snapshot = self._facts.memoized(("snapshot", bool(self._claims)), self._make)
+        if not snapshot.nodes:
+            return Explanation(cause=NO_NODES)
+        info = PodInfo.of(PodView.of(self._pod), self._facts.gates)
+        rejections = {
+            name: [each for each in found if each.plugin in PLACEMENT]
+            for name, found in rejections_by_node(info, snapshot, DEFAULT_PROFILE).items()
+        }
+        nearest = _nearest(snapshot.nodes, rejections)
+        if not rejections[nearest[0].name]:
+            return unknown(
+                f"{nearest[0].name} may run its pod now, and its controller has not looked at it again"
+            )
+        rejected = Rejected(pod=info, nodes=nearest, snapshot=snapshot, facts=self._facts)
+        counts = Counter(reason for found in rejections.values() for each in found for reason in each.reasons)
+        verdicts = [*_verdicts(rejected, rejections)]
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in counts.most_common())
+        return Explanation(
+            cause=f"none of {counted(len(snapshot.nodes), 'node', 'nodes')} may run its pod: {reasons}{_first_detail(verdicts)}",
+            nodes=verdicts,
+            remedies=[*_remedies(rejected, rejections)][:MAX_REMEDIES],
+            origins=[*_origins(rejected, rejections)][:MAX_ORIGINS],
         )
 
     def _make(self) -> ClusterSnapshot:
@@ -246,7 +292,7 @@ def _without_cordon_taints(
         for node in nodes
         if node.is_unschedulable
         and any(each.plugin == UNSCHEDULABLE for each in rejections[node.name])
-        and _taint(pod, node) is None
+        and untolerated_taint(pod, node) is None
     }
     return {
         name: [each for each in found if name not in doubles or each.plugin != TAINTS]
@@ -277,7 +323,7 @@ def _recorded_cause(recorded: ReadOnlyTree) -> str:
 
 def _cause(found: FeasibleNodes, nodes: Sequence[NodeInfo]) -> str:
     if not nodes:
-        return "the cluster has no nodes"
+        return NO_NODES
     if found.prefilter_rejection is not None:
         return f"no node can take the pod: {', '.join(found.prefilter_rejection.reasons)}"
     counts = Counter(reason for rejection in found.rejections.values() for reason in rejection.reasons)
@@ -289,160 +335,61 @@ def _cause(found: FeasibleNodes, nodes: Sequence[NodeInfo]) -> str:
 # --- the table of nodes
 
 
-def _verdicts(
-    pod: PodInfo, nodes: Sequence[NodeInfo], rejections: Mapping[str, Sequence[Rejection]]
-) -> Iterator[NodeVerdict]:
+def _first_detail(verdicts: Sequence[NodeVerdict]) -> str:
+    """Return what the node that lacks least lacks, for the cause."""
+    first = next((each for each in verdicts if each.detail), None)
+    return "" if first is None else f"; {first.node}: {first.detail}"
+
+
+def _verdicts(rejected: Rejected, rejections: Mapping[str, Sequence[Rejection]]) -> Iterator[NodeVerdict]:
     """Yield what rejects each node; those that few plugins reject come first."""
+    nodes = rejected.snapshot.nodes
     for node in sorted(nodes, key=lambda node: (len(rejections[node.name]), node.name)):
         for rejection in rejections[node.name]:
-            detail = _DETAILS.get(rejection.plugin)
+            plugin = PLUGINS.get(rejection.plugin)
             yield NodeVerdict(
                 node=node.name,
                 plugin=rejection.plugin,
                 reason=", ".join(rejection.reasons),
-                detail=detail(pod, node) if detail else "",
+                detail=plugin.detail(replace(rejected, nodes=[node])) if plugin else "",
             )
-
-
-def _amount(name: str, value: int) -> str:
-    return str(Quantity(Decimal(value).scaleb(-3)) if name == CPU else Quantity(value, Format.BINARY_SI))
-
-
-def _missing_resources(pod: PodInfo, node: NodeInfo) -> Sequence[str]:
-    return [
-        name
-        for name, amount in pod.requested.items()
-        if amount > node.allocatable[name] - node.requested[name]
-    ]
-
-
-def _resource_detail(pod: PodInfo, node: NodeInfo) -> str:
-    texts = [
-        f"{name}: requests {_amount(name, pod.requested[name])}, "
-        f"free {_amount(name, max(0, node.allocatable[name] - node.requested[name]))} "
-        f"of {_amount(name, node.allocatable[name])}"
-        for name in _missing_resources(pod, node)
-    ]
-    if len(node.pods) + 1 > node.max_pods:
-        texts.append(f"pods: {len(node.pods)} of {node.max_pods}")
-    return "; ".join(texts)
-
-
-def _taint(pod: PodInfo, node: NodeInfo) -> ReadOnlyTree | None:
-    """Return the first taint that the pod does not tolerate, without that of a cordon."""
-    taints = [
-        each for each in node.taints if not (node.is_unschedulable and each["key"] == TAINT_UNSCHEDULABLE)
-    ]
-    return find_untolerated_taint(pod.spec, taints, ("NoSchedule", "NoExecute"))
-
-
-def _taint_text(taint: ReadOnlyTree) -> str:
-    value = f"={taint['value']}" if taint.get("value") else ""
-    return f"{taint['key']}{value}:{taint['effect']}"
-
-
-def _taint_detail(pod: PodInfo, node: NodeInfo) -> str:
-    taint = _taint(pod, node)
-    return "" if taint is None else _taint_text(taint)
-
-
-def _missing_labels(pod: PodInfo, node: NodeInfo) -> Sequence[str]:
-    selector = pod.spec.get("nodeSelector") or {}
-    return [f"{key}={value}" for key, value in selector.items() if node.labels.get(key) != value]
-
-
-def _label_detail(pod: PodInfo, node: NodeInfo) -> str:
-    missing = _missing_labels(pod, node)
-    return f"lacks {', '.join(missing)}" if missing else "spec.affinity.nodeAffinity does not select it"
-
-
-_DETAILS: Final[Mapping[str, Callable[[PodInfo, NodeInfo], str]]] = {
-    "NodeResourcesFit": _resource_detail,
-    TAINTS: _taint_detail,
-    "NodeAffinity": _label_detail,
-}
 
 
 # --- what would have to change
 
 
-def _remedies(
-    pod: PodInfo, nodes: Sequence[NodeInfo], rejections: Mapping[str, Sequence[Rejection]]
-) -> Iterator[Remedy]:
+def _remedies(rejected: Rejected, rejections: Mapping[str, Sequence[Rejection]]) -> Iterator[Remedy]:
     """Yield what would have to change on the nodes that lack least: with several plugins, all of it."""
-    fewest = min((len(each) for each in rejections.values()), default=0)
-    nearest = [node for node in nodes if len(rejections[node.name]) == fewest]
+    nearest, fewest = rejected.nodes, len(rejections[rejected.node.name])
     if fewest > 1:
         yield Remedy(text=f"On no node does a single change help: the nearest one needs {fewest}.")
-    seen = set()
-    for node in nearest:
-        for rejection in rejections[node.name]:
-            plugin = rejection.plugin
-            if plugin not in seen and plugin in _REMEDIES:
-                yield from _REMEDIES[plugin](pod, [*nearest])
-            elif plugin not in seen and plugin:
-                yield Remedy(
-                    text=f"Change what {plugin} rejects on {node.name}: {', '.join(rejection.reasons)}."
-                )
-            seen.add(plugin)
-
-
-def _resource_remedies(pod: PodInfo, nodes: Sequence[NodeInfo]) -> Iterator[Remedy]:
-    for name in dict.fromkeys(name for node in nodes for name in _missing_resources(pod, node)):
-        best = max(nodes, key=lambda node: node.allocatable[name] - node.requested[name])
-        free = max(0, best.allocatable[name] - best.requested[name])
-        yield Remedy(
-            text=f"Request at most {_amount(name, free)} of {name}, which {best.name} has free, or end pods there."
-        )
-    full = [node for node in nodes if len(node.pods) + 1 > node.max_pods]
-    if full:
-        yield Remedy(text=f"End a pod on {full[0].name}: it has {full[0].max_pods} pods, its maximum.")
-    yield Remedy(text="Or add nodes that are large enough: `mockube nodes --help`.")
-
-
-def _taint_remedies(pod: PodInfo, nodes: Sequence[NodeInfo]) -> Iterator[Remedy]:
-    for node in nodes:
-        taint = _taint(pod, node)
-        if taint is not None and taint["key"] in _OF_CONTROLLERS:
+    for plugin, rejection in _of_plugins(nearest, rejections).items():
+        if plugin in PLUGINS:
+            yield from PLUGINS[plugin].remedies(rejected)
+        else:
             yield Remedy(
-                text=f"Why a controller has set the taint {_taint_text(taint)} of {node.name}:",
-                command=explanation_command("node", "", node.name),
+                text=f"Change what {plugin} rejects on {rejected.node.name}: {', '.join(rejection.reasons)}."
             )
-            return
-        if taint is not None:
-            # Unlike most fields of a pod, tolerations may be added to one that exists.
-            place = "the pod" if meta.controller_of(pod.view.object) is None else "the pod's template"
-            yield Remedy(text=f"Add a toleration of {_taint_text(taint)} to {place}.")
-            yield Remedy(
-                text=f"Remove the taint from {node.name}:",
-                command=kubectl("taint", "nodes", node.name, f"{taint['key']}:{taint['effect']}-"),
-            )
-            return
 
 
-def _cordon_remedies(_: PodInfo, nodes: Sequence[NodeInfo]) -> Iterator[Remedy]:
-    for node in nodes:
-        if node.is_unschedulable:
-            yield Remedy(text=f"Let {node.name} accept pods:", command=kubectl("uncordon", node.name))
-            return
+def _origins(rejected: Rejected, rejections: Mapping[str, Sequence[Rejection]]) -> Iterator[Origin]:
+    for plugin in _of_plugins(rejected.nodes, rejections):
+        if plugin in PLUGINS:
+            yield from PLUGINS[plugin].origins(rejected)
 
 
-def _label_remedies(pod: PodInfo, nodes: Sequence[NodeInfo]) -> Iterator[Remedy]:
-    missing = _missing_labels(pod, nodes[0])
-    if missing:
-        yield Remedy(
-            text=f"Label a node, such as {nodes[0].name}:",
-            command=kubectl("label", "nodes", nodes[0].name, *missing, "--overwrite"),
-        )
-        yield Remedy(text=f"Or change spec.nodeSelector in {changed_in(pod.view.object)}.")
-    else:
-        place = changed_in(pod.view.object)
-        yield Remedy(text=f"Change spec.affinity.nodeAffinity in {place}, or the labels of a node.")
+def _of_plugins(
+    nodes: Sequence[NodeInfo], rejections: Mapping[str, Sequence[Rejection]]
+) -> Mapping[str, Rejection]:
+    """Return the plugins that reject some nodes, each with the first of its rejections."""
+    found: dict[str, Rejection] = {}
+    for rejection in chain.from_iterable(rejections[node.name] for node in nodes):
+        if rejection.plugin:
+            found.setdefault(rejection.plugin, rejection)
+    return found
 
 
-_REMEDIES: Final[Mapping[str, Callable[[PodInfo, Sequence[NodeInfo]], Iterator[Remedy]]]] = {
-    "NodeResourcesFit": _resource_remedies,
-    TAINTS: _taint_remedies,
-    UNSCHEDULABLE: _cordon_remedies,
-    "NodeAffinity": _label_remedies,
-}
+def _nearest(nodes: Sequence[NodeInfo], rejections: Mapping[str, Sequence[Rejection]]) -> Sequence[NodeInfo]:
+    """Return the nodes that the fewest plugins reject."""
+    fewest = min((len(each) for each in rejections.values()), default=0)
+    return [node for node in nodes if len(rejections[node.name]) == fewest]

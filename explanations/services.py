@@ -1,7 +1,9 @@
 """Why a Service, or an EndpointSlice of it, has no addresses."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
+
+from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import PODS, SERVICES, GroupResource
@@ -9,10 +11,18 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_SERVICE_NAME
 
 from .commands import kubectl
-from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
+from .explanation import Evidence, Explanation, ObjectName, Origin, Related, Remedy, no_problem, unknown
 from .facts import Facts
 from .members import explain_first, is_terminal, related_of
+from .owners import DAEMON_SETS, DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, template_origin
 from .records import find_events
+from .remedies import MERGE, patched, selecting
+from .workloads import (
+    explain_daemon_set,
+    explain_deployment,
+    explain_replica_set,
+    explain_stateful_set,
+)
 
 SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
 
@@ -34,7 +44,9 @@ def explain_service(service: ReadOnlyTree, facts: Facts) -> Explanation:
     )
     selector = spec.get("selector")
     if addresses:
-        return _missing_port(service, _matching(service, facts)) or _reachable(service, addresses, facts)
+        return _missing_port(service, _matching(service, facts), facts) or _reachable(
+            service, addresses, facts
+        )
     if not selector:
         return _without_selector(service, facts)
     if not facts.may_list(PODS, namespace):
@@ -67,6 +79,7 @@ def _without_selector(service: ReadOnlyTree, facts: Facts) -> Explanation:
         cause="it has no selector, so nobody writes addresses for it but its owner, who has not",
         evidence=[Evidence(text="spec.selector is empty", source="spec.selector")],
         remedies=[Remedy(text="Set spec.selector, or create an EndpointSlice for it.")],
+        origins=[Origin.of(service, "spec", "selector")],
     )
 
 
@@ -75,8 +88,7 @@ def _selected(service: ReadOnlyTree, selector: ReadOnlyTree, facts: Facts) -> Ex
     source = Evidence(text=selector_text, source="spec.selector")
     matching = _matching(service, facts)
     if not matching:
-        pods = facts.list(PODS, meta.namespace(service))
-        return _none_matches(service, selector, [source], pods)
+        return _none_matches(service, selector, source, facts)
     unready = [pod for pod in matching if not conditions.is_true(pod, "Ready")]
     ready = len(matching) - len(unready)
     if ready and not facts.may_list(SLICES, meta.namespace(service)):
@@ -85,7 +97,7 @@ def _selected(service: ReadOnlyTree, selector: ReadOnlyTree, facts: Facts) -> Ex
             source,
         )
     if ready:
-        return _missing_port(service, matching) or _unwritten(ready, source)
+        return _missing_port(service, matching, facts) or _unwritten(ready, source)
     explained = explain_first(unready, facts)
     pod, first = explained[0]
     subject = "its pod is not" if len(matching) == 1 else f"none of its {len(matching)} pods is"
@@ -104,44 +116,122 @@ def _matching(service: ReadOnlyTree, facts: Facts) -> Sequence[ReadOnlyTree]:
     """Return the pods that the selector of a Service matches."""
     selector = service["spec"].get("selector") or {}
     pods = facts.list(PODS, meta.namespace(service)) if selector else ()
-    return [pod for pod in pods if not is_terminal(pod) and _count_matches(selector, pod) == len(selector)]
+    return [pod for pod in pods if not is_terminal(pod) and _matches(selector, meta.labels(pod))]
 
 
-def _count_matches(selector: ReadOnlyTree, pod: ReadOnlyTree) -> int:
-    labels = meta.labels(pod)
-    return sum(labels.get(key) == value for key, value in selector.items())
+def _matches(selector: ReadOnlyTree, labels: ReadOnlyTree) -> bool:
+    return all(labels.get(key) == value for key, value in selector.items())
 
 
 def _none_matches(
-    service: ReadOnlyTree, selector: ReadOnlyTree, evidence: Sequence[Evidence], pods: Sequence[ReadOnlyTree]
+    service: ReadOnlyTree, selector: ReadOnlyTree, source: Evidence, facts: Facts
 ) -> Explanation:
-    name, namespace = meta.name(service), meta.namespace(service)
-    nearest = max(pods, key=lambda pod: _count_matches(selector, pod), default=None)
-    found = [*evidence]
-    if nearest is not None and (len(selector) == 1 or _count_matches(selector, nearest)):
-        labels = ",".join(f"{key}={value}" for key, value in meta.labels(nearest).items())
-        found.append(
-            Evidence(
-                text=f"the pod {meta.name(nearest)} has {labels or 'no labels'}", source="metadata.labels"
+    """Explain a Service that selects no pod: of what has pods with these labels, else by the labels that are nearest."""
+    namespace = meta.namespace(service)
+    cause = f"no pod in {namespace} has the labels of its selector"
+    workloads = [*_workloads(namespace, facts)]
+    for explain, workload in workloads:
+        if _matches(selector, _template_labels(workload)):
+            found = explain(workload, facts)
+            return replace(
+                found,
+                state="Explained" if found.state == "NoProblem" else found.state,
+                cause=f"{_name(workload)}, whose pods it selects, has none: {found.cause}",
+                evidence=[source, *found.evidence],
+                related=[Related(object=ObjectName.of(workload), cause=found.cause), *found.related],
             )
+    pods = [pod for pod in facts.list(PODS, namespace) if not is_terminal(pod)]
+    candidates = [(each, _template_labels(each)) for _, each in workloads]
+    candidates += [(pod, meta.labels(pod)) for pod in pods if meta.controller_of(pod) is None]
+    own = meta.name(service)
+    nearest = max(candidates, key=lambda each: _likeness(selector, each, own), default=None)
+    if nearest is None or not any(_likeness(selector, nearest, own)):
+        return Explanation(
+            cause=cause,
+            evidence=[source],
+            remedies=[
+                Remedy(
+                    text="The labels of the pods:",
+                    command=kubectl("get", "pods", "--show-labels", namespace=namespace),
+                )
+            ],
+            origins=[Origin.of(service, "spec", "selector")],
         )
+    return _other_labels(service, selector, nearest, [source])
+
+
+def _other_labels(
+    service: ReadOnlyTree,
+    selector: ReadOnlyTree,
+    nearest: tuple[ReadOnlyTree, ReadOnlyTree],
+    evidence: Sequence[Evidence],
+) -> Explanation:
+    """Explain a Service by the labels that differ from those of what is nearest to it."""
+    workload, labels = nearest
+    differing = [key for key, value in selector.items() if labels.get(key) != value]
+    texts = [
+        f"it has {key}={labels[key]}, not {key}={selector[key]}"
+        if key in labels
+        else f"it has no label {key}"
+        for key in differing
+    ]
+    path = ("metadata", "labels") if meta.kind(workload) == "Pod" else (*_TEMPLATE_LABELS,)
+    own = {key: labels[key] for key in selector if key in labels}
+    remedies = [selecting(f"Select the pods of {_name(workload)}:", service, own)] if own else []
     return Explanation(
-        cause=f"no pod in {namespace} has the labels of its selector",
-        evidence=found,
-        remedies=[
-            Remedy(
-                text="The labels of the pods:",
-                command=kubectl("get", "pods", "--show-labels", namespace=namespace),
+        cause=f"no pod in {meta.namespace(service)} has the labels of its selector; nearest is {_name(workload)}: {'; '.join(texts)}",
+        evidence=[
+            *evidence,
+            Evidence(
+                text=",".join(f"{key}={value}" for key, value in labels.items()) or "no labels",
+                source=f"labels of {_name(workload)}",
             ),
-            Remedy(
-                text="Change the selector:",
-                command=kubectl("set", "selector", "service", name, "KEY=VALUE", namespace=namespace),
-            ),
+        ],
+        remedies=remedies,
+        origins=[
+            *(Origin.of(service, "spec", "selector", key) for key in differing),
+            *(Origin.of(workload, *path, key) for key in differing),
         ],
     )
 
 
-def _missing_port(service: ReadOnlyTree, pods: Sequence[ReadOnlyTree]) -> Explanation | None:
+_TEMPLATE_LABELS: Final = ("spec", "template", "metadata", "labels")
+_EXPLAINERS: Final[Mapping[GroupResource, Callable[[ReadOnlyTree, Facts], Explanation]]] = {
+    DEPLOYMENTS: explain_deployment,
+    STATEFUL_SETS: explain_stateful_set,
+    DAEMON_SETS: explain_daemon_set,
+    REPLICA_SETS: explain_replica_set,
+}
+"""The workloads whose pods a Service may select."""
+
+
+def _workloads(
+    namespace: str, facts: Facts
+) -> Iterator[tuple[Callable[[ReadOnlyTree, Facts], Explanation], ReadOnlyTree]]:
+    for resource, explain in _EXPLAINERS.items():
+        for workload in facts.list(resource, namespace):
+            if meta.controller_of(workload) is None:
+                yield explain, workload
+
+
+def _template_labels(workload: ReadOnlyTree) -> ReadOnlyTree:
+    return (workload["spec"]["template"].get("metadata") or {}).get("labels") or {}
+
+
+def _name(obj: ReadOnlyTree) -> str:
+    return str(ObjectName.of(obj))
+
+
+def _likeness(
+    selector: ReadOnlyTree, candidate: tuple[ReadOnlyTree, ReadOnlyTree], service: str
+) -> tuple[int, int, bool]:
+    """Return how many labels are as a selector has them, how many have its keys, and whether the names are the same."""
+    obj, labels = candidate
+    equal = sum(labels.get(key) == value for key, value in selector.items())
+    return equal, sum(key in labels for key in selector), meta.name(obj) == service
+
+
+def _missing_port(service: ReadOnlyTree, pods: Sequence[ReadOnlyTree], facts: Facts) -> Explanation | None:
     """Explain a Service whose targetPort is a name that no container of its pods has."""
     targets = [
         port["targetPort"]
@@ -161,9 +251,25 @@ def _missing_port(service: ReadOnlyTree, pods: Sequence[ReadOnlyTree]) -> Explan
         cause=f"no container of its pods has a port named {missing[0]}, which is its targetPort",
         evidence=[Evidence(text=f"targetPort is {missing[0]}", source="spec.ports")],
         remedies=[
-            Remedy(text=f"Name a port of a container {missing[0]}, or set a number as the targetPort.")
+            *_named_ports(service, missing[0], pods),
+            Remedy(text=f"Or name a port of a container {missing[0]}."),
         ],
+        origins=[Origin.of(service, "spec", "ports"), template_origin(pods[0], facts, "containers")],
     )
+
+
+def _named_ports(service: ReadOnlyTree, target: str, pods: Sequence[ReadOnlyTree]) -> Iterator[Remedy]:
+    """Yield the change of a targetPort to the first port of the pods."""
+    ports = [port for container in pods[0]["spec"]["containers"] for port in container.get("ports") or ()]
+    if ports:
+        value = ports[0].get("name") or ports[0]["containerPort"]
+        changed = [
+            {**port, "targetPort": value} if port.get("targetPort") == target else port
+            for port in service["spec"]["ports"]
+        ]
+        yield patched(
+            f"Lead to the port {value} of the pods:", service, {"spec": {"ports": changed}}, media_type=MERGE
+        )
 
 
 def _unwritten(count: int, source: Evidence) -> Explanation:
@@ -183,6 +289,7 @@ def explain_slice(endpoint_slice: ReadOnlyTree, facts: Facts) -> Explanation:
         return Explanation(
             cause=f"the Service {name} does not exist",
             evidence=[Evidence(text=f"{LABEL_SERVICE_NAME}={name}", source="metadata.labels")],
+            origins=[Origin.named("v1", "Service", namespace, name)],
         )
     service = facts.find(SERVICES, namespace, name)
     if service is None:

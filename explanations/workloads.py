@@ -1,16 +1,23 @@
 """Why a Deployment, a ReplicaSet, a StatefulSet or a DaemonSet does not progress."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import NODES
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
     ANNOTATION_REVISION,
     LABEL_CONTROLLER_REVISION_HASH,
     LABEL_POD_TEMPLATE_HASH,
+    TAINT_DISK_PRESSURE,
+    TAINT_MEMORY_PRESSURE,
+    TAINT_NETWORK_UNAVAILABLE,
+    TAINT_NOT_READY,
+    TAINT_PID_PRESSURE,
+    TAINT_UNREACHABLE,
+    TAINT_UNSCHEDULABLE,
 )
 from mockube.component_base.counted import counted
 
@@ -21,6 +28,7 @@ from .members import Members
 from .owners import REPLICA_SETS
 from .records import find_condition, find_events, unobserved
 from .remedies import deleted, patched, scaled
+from .scheduling import explain_placement
 
 
 def scaled_to_zero(obj: ReadOnlyTree) -> Explanation:
@@ -261,26 +269,36 @@ def _of_before(count: int) -> str:
     return f"{counted(count, 'pod has', 'pods have')} the template of before"
 
 
+_TOLERATED: Final = (
+    (TAINT_NOT_READY, "NoExecute"),
+    (TAINT_UNREACHABLE, "NoExecute"),
+    (TAINT_DISK_PRESSURE, "NoSchedule"),
+    (TAINT_MEMORY_PRESSURE, "NoSchedule"),
+    (TAINT_PID_PRESSURE, "NoSchedule"),
+    (TAINT_UNSCHEDULABLE, "NoSchedule"),
+    (TAINT_NETWORK_UNAVAILABLE, "NoSchedule"),
+)
+"""The taints that the pods of every DaemonSet tolerate, the last one in the network of the host."""
+
+
 def _no_nodes(daemon_set: ReadOnlyTree, counts: Evidence, facts: Facts) -> Explanation:
-    spec = daemon_set["spec"]["template"]["spec"]
-    selector = spec.get("nodeSelector") or {}
-    if not facts.may_list(NODES):
-        return unknown(
-            "no node should run its pod; why cannot be said without the right to list nodes", counts
-        )
-    nodes = facts.list(NODES)
-    if not nodes:
-        return Explanation(cause="the cluster has no nodes", evidence=[counts])
-    selected = [
-        node for node in nodes if all(meta.labels(node).get(key) == value for key, value in selector.items())
-    ]
-    if selector and not selected:
-        labels = ", ".join(f"{key}={value}" for key, value in selector.items())
-        return Explanation(
-            cause=f"none of {len(nodes)} nodes has the labels of its nodeSelector: {labels}",
-            evidence=[counts, Evidence(text=labels, source="spec.template.spec.nodeSelector")],
-        )
-    return unknown(
-        f"no node should run its pod: the affinity, taints or names of {len(selected)} nodes exclude it",
-        counts,
-    )
+    """Explain a DaemonSet that reaches no node, by a pod of its template."""
+    template = daemon_set["spec"]["template"]
+    spec = template["spec"]
+    taints = _TOLERATED if spec.get("hostNetwork") else _TOLERATED[:-1]
+    defaults = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in taints]
+    reference = {"apiVersion": meta.api_version(daemon_set), "kind": "DaemonSet", "controller": True}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            **(template.get("metadata") or {}),
+            "name": meta.name(daemon_set),
+            "namespace": meta.namespace(daemon_set),
+            "uid": meta.uid(daemon_set),
+            "ownerReferences": [{**reference, "name": meta.name(daemon_set), "uid": meta.uid(daemon_set)}],
+        },
+        "spec": {**spec, "tolerations": [*(spec.get("tolerations") or ()), *defaults]},
+    }
+    found = explain_placement(pod, facts)
+    return replace(found, evidence=[counts, *found.evidence])

@@ -281,6 +281,8 @@ def _written_value(tree: ReadOnlyTree | None, question: WritesOf) -> Any:
 
 def _write_tree(write: ObjectWrite, question: WritesOf, *, is_secret: bool) -> Tree:
     tree: Tree = {"revision": write.revision, "type": write.type, "time": write.time, "author": write.author}
+    if is_secret:
+        tree["isMasked"] = True
     for name, state in (("before", write.before), ("after", write.after)):
         shown = masked(state) if is_secret and state is not None else state
         value = value_at(shown, question.path) if question.path else NOT_SET

@@ -35,6 +35,9 @@ _SECRETS: Final = "secrets"
 _NOT_QUOTING: Final = (401, 404)
 """The codes of responses before an object is read. With other ones validation and policies may quote values; webhooks may with any."""
 _OF_WEBHOOKS: Final = "admission webhook "
+_OF_POLICIES: Final = re.compile(
+    r"""secrets "[^"]*" is forbidden: ValidatingAdmissionPolicy '[^']*'( with binding '[^']*')? denied request: """
+)
 _OF_AUTHORIZERS: Final = 'is forbidden: User "'
 _FORBIDDEN: Final = 403
 _DIGITS: Final = 8
@@ -296,7 +299,10 @@ def message_of(recorded: RecordedRequest) -> str:
     if not outcome.problem:
         return ""
     message = str(orjson.loads(outcome.problem).get("message") or "")
-    return message if outcome.info.resource != _SECRETS or _quotes_nothing(outcome.code, message) else ""
+    if outcome.info.resource != _SECRETS or _quotes_nothing(outcome.code, message):
+        return message
+    denial = _OF_POLICIES.match(message)  # what follows may be of a messageExpression
+    return denial[0] if denial else ""
 
 
 def _quotes_nothing(code: int | None, message: str) -> bool:

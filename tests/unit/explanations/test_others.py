@@ -180,8 +180,15 @@ def test_service_whose_load_balancer_failed():
 
 def test_service_without_pods():
     found = explained(service(), labelled("wbe"))
-    assert found.cause == "no pod in default has the labels of its selector"
-    assert "the pod p has app=wbe" in [each.text for each in found.evidence]
+    assert found.cause == (
+        "no pod in default has the labels of its selector; nearest is pod/p: it has app=wbe, not app=web"
+    )
+    assert "app=wbe" in [each.text for each in found.evidence]
+    assert found.remedies[0].command == "kubectl -n default set selector service web app=wbe"
+    assert [(str(each.object), each.path) for each in found.origins] == [
+        ("service/web", ("spec", "selector", "app")),
+        ("pod/p", ("metadata", "labels", "app")),
+    ]
     assert explained(service(), refused=("pods",)).state == "Unknown"
     assert explained(service(selector=None)).cause.startswith("it has no selector")
 
@@ -222,16 +229,23 @@ def autoscaler(*conditions, **status):
     return thing(
         "HorizontalPodAutoscaler",
         api_version="autoscaling/v2",
-        spec={"scaleTargetRef": target},
+        spec={"scaleTargetRef": target, "maxReplicas": 2},
         status={"conditions": [*conditions], **status},
     )
+
+
+SCALED = thing(
+    "Deployment",
+    api_version="apps/v1",
+    spec={"template": {"spec": {"containers": [{"name": "c", "image": "nginx"}]}}},
+)
 
 
 def test_autoscalers():
     failed = condition(
         "ScalingActive", "False", "FailedGetResourceMetric", "missing request for cpu in container c"
     )
-    found = explained(autoscaler(failed))
+    found = explained(autoscaler(failed), SCALED)
     assert found.cause == (
         "it does not scale Deployment web, FailedGetResourceMetric: missing request for cpu in container c"
     )
@@ -244,7 +258,7 @@ def test_autoscalers():
     slow = condition("ScalingLimited", "True", "ScaleUpLimit", "faster than the maximum scale rate")
     rate = explained(autoscaler(active, slow, currentReplicas=1, desiredReplicas=4))
     assert rate.cause.startswith("it scales step by step, as fast as spec.behavior or its default allows")
-    assert rate.remedies[0].text == "Change the policies of spec.behavior:"
+    assert rate.remedies[0].text == "Change the policies of spec.behavior."
     stable = condition("AbleToScale", "True", "ScaleDownStabilized", "recent recommendations were higher")
     kept = explained(autoscaler(active, stable, currentReplicas=3, desiredReplicas=3))
     assert (kept.state, kept.cause.startswith("it keeps 3 replicas for now")) == ("NoProblem", True)
@@ -256,7 +270,8 @@ def test_autoscalers():
 def test_requests_that_an_autoscaler_needs():
     def remedy(resource):
         message = f"missing request for {resource} in container c of Pod web-1"
-        return explained(autoscaler(condition("ScalingActive", "False", "No", message))).remedies[0]
+        failed = autoscaler(condition("ScalingActive", "False", "No", message))
+        return explained(failed, SCALED).remedies[0]
 
     assert remedy("memory").command.endswith("--requests=memory=128Mi")
     assert remedy("example.com/gpu").command == ""

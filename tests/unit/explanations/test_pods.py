@@ -262,7 +262,7 @@ def test_evicted_pod():
     status = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
     found = explained(pod_of(status=status))
     assert found.cause == "the pod was evicted: The node was low on resource: memory."
-    assert commands(found) == ["kubectl -n default delete pod web"]
+    assert commands(found) == ["kubectl -n default delete pod/web"]
 
 
 def test_pod_of_a_node_that_is_gone_or_not_ready():

@@ -25,7 +25,9 @@ def requests(cpu):
 def test_resources_that_no_node_has():
     found = explained(waiting(container=requests("8")), node_of(), node_of("b", cpu="6"))
     assert found.state == "Explained"
-    assert found.cause == "none of 2 nodes can take the pod: Insufficient cpu (2)"
+    assert found.cause == (
+        "none of 2 nodes can take the pod: Insufficient cpu (2); a: cpu: requests 8, free 4 of 4"
+    )
     assert [(row.node, row.plugin, row.detail) for row in found.nodes] == [
         ("a", "NodeResourcesFit", "cpu: requests 8, free 4 of 4"),
         ("b", "NodeResourcesFit", "cpu: requests 8, free 6 of 6"),
@@ -51,7 +53,7 @@ def test_every_plugin_that_rejects_a_node_is_listed():
     ]
     texts = [remedy.text for remedy in found.remedies]
     assert texts[0] == "On no node does a single change help: the nearest one needs 2."
-    assert "kubectl label nodes b disk=ssd --overwrite" in [remedy.command for remedy in found.remedies]
+    assert "kubectl label node b disk=ssd --overwrite" in [remedy.command for remedy in found.remedies]
 
 
 def test_field_that_a_pod_keeps_is_changed_where_pods_are_made_of():
@@ -59,14 +61,14 @@ def test_field_that_a_pod_keeps_is_changed_where_pods_are_made_of():
     alone = waiting(nodeSelector={"disk": "ssd"})
     owned = {**alone, "metadata": {**alone["metadata"], "ownerReferences": [owner]}}
     texts = [[remedy.text for remedy in explained(pod, node_of()).remedies] for pod in (alone, owned)]
-    assert "Or change spec.nodeSelector in a pod that replaces it." in texts[0]
-    assert "Or change spec.nodeSelector in the pod's template." in texts[1]
+    assert "Or change spec.nodeSelector, in a Pod that replaces web." in texts[0]
+    assert "Or change spec.nodeSelector:" in texts[1]
 
 
 def test_taint_and_cordon():
     tainted = explained(waiting(), node_of(taints=[TAINT]))
     assert tainted.nodes[0].detail == "only=db:NoSchedule"
-    assert tainted.remedies[0].text == "Add a toleration of only=db:NoSchedule to the pod."
+    assert tainted.remedies[0].text == "Let the pod tolerate only=db:NoSchedule:"
     assert tainted.remedies[1].command == "kubectl taint nodes a only:NoSchedule-"
     cordoned = explained(waiting(), node_of(unschedulable=True))
     assert cordoned.remedies[0].command == "kubectl uncordon a"
@@ -149,7 +151,7 @@ def test_gates_and_schedulers_that_do_not_run():
     gated = explained(waiting(schedulingGates=[{"name": "example.com/a b"}]))
     assert gated.cause.endswith("removed: example.com/a b")
     other = explained(waiting(None, schedulerName="mine"))
-    assert (other.state, "it names mine" in other.cause) == ("Unknown", True)
+    assert (other.state, "its schedulerName is mine" in other.cause) == ("Explained", True)
     untried = explained(waiting(None))
     assert untried.state == "Unknown"
 

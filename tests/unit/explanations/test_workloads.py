@@ -189,7 +189,13 @@ def test_stateful_set_with_pods_of_before():
 def test_daemon_set_without_nodes():
     selector = {"spec": {**TEMPLATE["spec"], "nodeSelector": {"gpu": "yes"}}}
     found = explained(workload("DaemonSet", template=selector))
-    assert found.cause == "none of 1 nodes has the labels of its nodeSelector: gpu=yes"
+    assert found.cause == (
+        "none of 1 node may run its pod: node(s) didn't match Pod's node affinity/selector (1); a: lacks gpu=yes"
+    )
+    assert [each.command for each in found.remedies] == [
+        "kubectl label node a gpu=yes --overwrite",
+        'kubectl -n default patch daemonset/web -p \'{"spec":{"template":{"spec":{"nodeSelector":{"gpu":null}}}}}\'',
+    ]
     assert explained(workload("DaemonSet")).state == "Unknown"
 
 
