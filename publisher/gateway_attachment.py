@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from mockube.apimachinery import labels, meta
+from mockube.apimachinery import conditions, labels, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.resources import Key
 from mockube.container_runtime.simulated.network.ingress import Backend
@@ -224,6 +224,18 @@ def _condition(  # noqa: PLR0913 - the fields of a condition
         "observedGeneration": generation,
         "lastTransitionTime": old["lastTransitionTime"] if old.get("status") == status else now,
     }
+
+
+def class_status(gateway_class: ReadOnlyTree, now: str) -> ReadOnlyTree:
+    """Return the status of a GatewayClass that is served here: as it is if it is accepted in its present generation."""
+    present, generation = gateway_class.get("status") or {}, meta.generation(gateway_class)
+    is_accepted = {"type": "Accepted", "status": "True", "observedGeneration": generation}
+    if conditions.has_condition(gateway_class, is_accepted):
+        return present
+    listed = conditions.of(gateway_class)
+    message = "mockube serves its Gateways"
+    accepted = _condition(listed, "Accepted", "Accepted", message, holds=True, generation=generation, now=now)
+    return {**present, "conditions": [*conditions.without(listed, "Accepted"), accepted]}
 
 
 def gateway_status(

@@ -3,9 +3,9 @@
 import asyncio
 import ssl
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -21,6 +21,7 @@ from .gateway_attachment import (
     Cluster,
     Parent,
     ReferenceProblem,
+    class_status,
     gateway_status,
     is_granted,
     not_permitted,
@@ -93,11 +94,8 @@ class Gateways:
     def _versions(self, plural: str) -> list[str]:
         """Return the served versions of a kind; none before its definition is established."""
         definition = self._definitions.lister.get("", f"{plural}.{GROUP}") or {}
-        conditions = (definition.get("status") or {}).get("conditions") or ()
-        is_established = any(
-            each["type"] == "Established" and each["status"] == "True" for each in conditions
-        )
         versions = (definition.get("spec") or {}).get("versions") or ()
+        is_established = conditions.is_true(definition, "Established")
         return [each["name"] for each in versions if each.get("served")] if is_established else []
 
     async def run(self) -> None:
@@ -187,18 +185,7 @@ class Gateways:
 
     async def _accept_class(self, name: str) -> None:
         gateway_class = self._classes.lister.get("", name) or {}
-        present = (gateway_class.get("status") or {}).get("conditions") or ()
-        if any(each.get("type") == "Accepted" and each.get("status") == "True" for each in present):
-            return
-        accepted = {
-            "type": "Accepted",
-            "status": "True",
-            "reason": "Accepted",
-            "message": "mockube serves its Gateways",
-            "observedGeneration": meta.generation(gateway_class),
-            "lastTransitionTime": self._now(),
-        }
-        await self._write_status(GATEWAY_CLASSES, gateway_class, {"conditions": [accepted]})
+        await self._write_status(GATEWAY_CLASSES, gateway_class, class_status(gateway_class, self._now()))
 
     async def _load_certificates(self, key: Key, gateway: ReadOnlyTree) -> dict[str, ReferenceProblem]:
         """Load the certificates of a Gateway's listeners; return why a listener has none, by its name."""
@@ -285,7 +272,7 @@ class Gateways:
         return format_time(self._context.clock.now())
 
     async def _write_status(
-        self, resource: Resource[ReadOnlyTree], tree: ReadOnlyTree, status: dict[str, Any]
+        self, resource: Resource[ReadOnlyTree], tree: ReadOnlyTree, status: ReadOnlyTree
     ) -> None:
         if (tree.get("status") or {}) == status:
             return

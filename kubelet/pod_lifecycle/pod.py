@@ -45,7 +45,7 @@ from .default_commands import default_command_events
 from .eviction import EVICTED, GRACE_SECONDS, Eviction, evicted_status
 from .image_pulls import ERR_IMAGE_PULL, IMAGE_PULL_BACKOFF, PRESENT_IMAGES, PULL_REASONS, PodImages
 from .observations import ObservedRun
-from .pod_conditions import PodState, kubelet_conditions
+from .pod_conditions import PodState, kubelet_conditions, observed_conditions
 from .pre_stops import pending_pre_stops, pre_stop_ends
 from .preemption import preempted_status
 from .resize import NodeResources, resize
@@ -109,7 +109,10 @@ def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
     script = script_of(meta.annotations(pod))
     containers = _containers(pod, script, context)
     if meta.is_deleting(pod):
-        return _terminate(pod, containers, script, context, now)
+        termination = _terminate(pod, containers, script, context, now)
+        if _changes_pod(termination) or _has_ended(pod):
+            return termination
+        return replace(termination, effects=(*_writes(pod, _observed_status(pod)), *termination.effects))
     if _has_ended(pod):
         return NO_STEP
     deadline = _deadline(pod, now)
@@ -308,8 +311,8 @@ def _terminate(
     hook_ends = {} if stopped_at is None else pre_stop_ends(containers, stopped_at, grace, now)
     if to_stop := processes_to_stop(containers, hook_ends):
         return _stop_step(containers, to_stop, context, stopped_at, hook_ends)
-    # Without a grace period the server removes the pod after its last finalizer.
-    if grace == 0 or deadline is None or script.hang_terminating:
+    is_waiting_for_finalizers = grace == 0 and _has_ended(pod)
+    if is_waiting_for_finalizers or deadline is None or script.hang_terminating:
         return NO_STEP
     if _has_ended(pod):
         return Step(effects=(DeleteObject(),))
@@ -327,6 +330,10 @@ def _terminate(
         effects += _writes(pod, _status(pod, update, context, now))
         effects += update.events if context.details else ()
     return Step(effects=(*effects, DeleteObject()))
+
+
+def _changes_pod(step: Step) -> bool:
+    return any(isinstance(effect, PatchObject | DeleteObject) for effect in step.effects)
 
 
 def _stopping_step(
@@ -412,6 +419,15 @@ def _status(pod: ReadOnlyTree, update: PodUpdate, context: NodeContext, now: dat
     if update.ephemeral:
         status["ephemeralContainerStatuses"] = update.ephemeral
     return status
+
+
+def _observed_status(pod: ReadOnlyTree) -> ReadOnlyTree:
+    """Return the status of a pod whose containers are as before, for its present generation."""
+    return {
+        **(pod.get("status") or {}),
+        "conditions": observed_conditions(pod),
+        "observedGeneration": meta.generation(pod),
+    }
 
 
 def _addresses(

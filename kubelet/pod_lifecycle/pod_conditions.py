@@ -11,6 +11,15 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.podview import FAILED, SUCCEEDED
 
 CONDITION_READY_TO_START: Final = "PodReadyToStartContainers"
+_OF_KUBELET: Final = frozenset(
+    {
+        CONDITION_READY_TO_START,
+        wellknown.CONDITION_INITIALIZED,
+        wellknown.CONDITION_READY,
+        wellknown.CONDITION_CONTAINERS_READY,
+        wellknown.CONDITION_POD_SCHEDULED,
+    }
+)
 _SANDBOX_REASON_SINCE: Final = 37
 """The minor version since which kubelets say why a pod is not ready to start its containers."""
 
@@ -50,6 +59,15 @@ def kubelet_conditions(pod: ReadOnlyTree, state: PodState, now: datetime) -> lis
             order.index(present_condition["type"]) if present_condition["type"] in order else len(order)
         ),
     )
+
+
+def observed_conditions(pod: ReadOnlyTree) -> list[ReadOnlyTree]:
+    """Return all conditions of the pod; those of the kubelet are for its present generation."""
+    generation = {"observedGeneration": meta.generation(pod)}
+    return [
+        {**condition, **generation} if condition["type"] in _OF_KUBELET else condition
+        for condition in conditions.of(pod)
+    ]
 
 
 def _ready_to_start(state: PodState) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from mockube.controller_manager.controllers.resourcequota.controller import (
     USAGE_DECREASE_DELAY,
 )
 from tests.support.controllers.running_manager import running_cluster
+from tests.support.server.control import PATH, control_object
 from tests.support.server.definitions import WIDGETS, define, definition
 
 CORE = "/api/v1/namespaces/default"
@@ -158,3 +159,26 @@ async def test_deletion_frees_quota_while_the_clock_is_paused():
         await server.delete(f"{CORE}/configmaps/a")
         await settle(cluster)
         assert await quota_usage(server) == {"configmaps": "0"}
+
+
+async def test_quota_without_counted_usage_refuses_what_it_limits(cluster):
+    """While the resources are not discovered, nothing is counted, and no pod may pass the quota."""
+    server, manager, clock = cluster
+    faults = f"{PATH}/faults"
+    fault = {"match": {"path": "/apis"}, "refuse": {"status": 503}}
+    answer = await server.post(faults, control_object("Fault", "no-discovery", spec=fault))
+    assert answer.status == 201, answer.body
+    spec = {"hard": {"limits.cpu": "1"}}
+    await server.post(f"{CORE}/resourcequotas", {"metadata": {"name": "q"}, "spec": spec})
+    await manager.settle()
+    unlimited = object_with_name("unlimited", spec={"containers": [{"name": "c", "image": "x"}]})
+    problems = [(await server.post(f"{CORE}/pods", body)).body["message"] for body in (unlimited, pod())]
+    assert [problem.partition("is forbidden: ")[2] for problem in problems] == [
+        "failed quota: q: must specify limits.cpu for: c",
+        "status unknown for quota: q, resources: limits.cpu",
+    ]
+    await server.delete(f"{faults}/no-discovery")
+    clock.advance(60)
+    await settle(cluster)
+    assert (await server.post(f"{CORE}/pods", pod())).status == 201
+    assert await quota_usage(server) == {"limits.cpu": "1"}

@@ -115,8 +115,9 @@ class ResourceQuotaController:
 
     async def _reconcile(self, key: Key) -> timedelta:
         quota = self._quotas.lister.get(*key)
-        if quota is None or not self._watched:
+        if quota is None:
             return self._period
+        # Before the resources are discovered none is counted: the limits hold from now on.
         rows = self._counted_rows(quota)
         synced = [row for row in rows if self._informers.of(row).is_synced]
         used = await self._count(key, quota, synced)

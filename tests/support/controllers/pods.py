@@ -193,7 +193,8 @@ class SimulatedPod:
     def delete(self, grace=30):
         deadline = self.now + timedelta(seconds=grace)
         metadata = {"deletionTimestamp": format_time(deadline), "deletionGracePeriodSeconds": grace}
-        self.pod = with_metadata(self.pod, **metadata)
+        generation = self.pod["metadata"]["generation"] + 1
+        self.pod = with_metadata(self.pod, **metadata, generation=generation)
         self.step_until_idle()
         return self
 

@@ -318,8 +318,54 @@ def test_deleted_pod_with_finalizer_gets_last_status():
     assert (simulated.phase, simulated.removed) == ("Succeeded", True)
 
 
-def test_pod_without_grace_is_removed_by_server():
-    assert not SimulatedPod(pod()).delete(grace=0).removed
+def test_pod_without_grace_waits_for_finalizers_after_its_last_status():
+    subject = pod()
+    subject["metadata"]["finalizers"] = ["example.com/wait"]
+    simulated = SimulatedPod(subject).delete(grace=0)
+    assert (simulated.phase, simulated.status["observedGeneration"]) == ("Succeeded", 2)
+    simulated.removed = False
+    assert not simulated.pass_time(60).removed
+
+
+@pytest.mark.parametrize(
+    ("subject", "details"),
+    [
+        pytest.param(pod(container("c", "sleep", "infinity")), True, id="ignores SIGTERM"),
+        pytest.param(pod(annotations={"mockube.dev/terminate-after": "20s"}), False, id="annotated"),
+        pytest.param(pod(annotations={"mockube.dev/hang-terminating": "true"}), False, id="hangs"),
+        pytest.param(
+            pod(container(lifecycle={"preStop": {"sleep": {"seconds": 20}}})), True, id="preStop hook"
+        ),
+        pytest.param(
+            pod(
+                container(),
+                init=[container("i", "sleep", "1d", image="busybox")],
+                readinessGates=[{"conditionType": "example.com/gate"}],
+            ),
+            True,
+            id="init container",
+        ),
+    ],
+)
+def test_terminating_pod_reports_new_generation_at_once_with_same_conditions(subject, details):
+    simulated = SimulatedPod(subject, context=node_context(details=details)).pass_time(5)
+    before = simulated.conditions()
+    writes = simulated.writes
+    simulated.delete()
+    assert (simulated.removed, simulated.writes) == (False, writes + 1)
+    assert simulated.status["observedGeneration"] == 2
+    assert {condition["observedGeneration"] for condition in simulated.status["conditions"]} == {2}
+    assert simulated.conditions() == before
+    simulated.change(tolerations=[{"operator": "Exists"}])
+    assert {condition["observedGeneration"] for condition in simulated.status["conditions"]} == {3}
+    assert simulated.pass_time(5).writes == writes + 2
+
+
+def test_terminating_pod_keeps_generation_of_conditions_of_others():
+    simulated = SimulatedPod(pod(container("c", "sleep", "infinity")), context=node_context(details=True))
+    other = {"type": "DisruptionTarget", "status": "True", "observedGeneration": 1}
+    simulated.status["conditions"].append(other)
+    assert simulated.delete().condition("DisruptionTarget") == other
 
 
 def test_terminating_pod_takes_annotated_time():

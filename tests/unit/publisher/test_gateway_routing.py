@@ -6,6 +6,7 @@ from mockube.client.resources import Key
 from mockube.publisher.gateway_attachment import (
     Cluster,
     ReferenceProblem,
+    class_status,
     gateway_status,
     is_granted,
     parents_of,
@@ -267,3 +268,19 @@ def test_listener_without_certificate_serves_no_route():
     assert decide(found) == "web"
     assert decide(found, uses_tls=True) == 404
     assert decide(router(route("r", rule("web")), of_gateway=both), uses_tls=True) == "web"
+
+
+def test_class_is_accepted_again_in_its_next_generation_and_by_one_controller():
+    gateway_class = {"metadata": {"name": "c", "generation": 1}}
+    first = class_status(gateway_class, "2026-01-01T00:00:00Z")
+    changed = {"metadata": {"name": "c", "generation": 2}, "status": first}
+    second = class_status(changed, "2026-01-02T00:00:00Z")
+    assert second == {"conditions": [{**first["conditions"][0], "observedGeneration": 2}]}
+    other = {
+        "type": "Accepted",
+        "status": "True",
+        "observedGeneration": 2,
+        "message": "of another controller",
+    }
+    accepted = {**changed, "status": {"conditions": [other]}}
+    assert class_status(accepted, "2026-01-03T00:00:00Z") == accepted["status"]
