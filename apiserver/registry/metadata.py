@@ -181,7 +181,7 @@ def manage_response(registry: Registry, context: RequestContext, tree: Tree, opt
     key = context.resource, name
     manager = registry.scheme.field_managers.get(key)
     if manager is None:
-        manager = registry.scheme.field_managers[key] = _manager_of_kind(
+        manager = registry.scheme.field_managers[key] = manager_of_kind(
             registry, tree["apiVersion"], tree["kind"], name
         )
     time = format_time(registry.clock.now())
@@ -322,7 +322,7 @@ def _convert(conversions: Mapping[str, Conversion], tree: ReadOnlyTree, version:
     return stored_tree if target is None else target.from_stored(stored_tree)
 
 
-def _manager_of_kind(registry: Registry, api_version: str, kind: str, subresource: str) -> FieldManager:
+def manager_of_kind(registry: Registry, api_version: str, kind: str, subresource: str) -> FieldManager:
     """Return the field manager for objects of a kind that are sent to a resource or subresource of another kind."""
     versions = VersionConverter(
         own=api_version,

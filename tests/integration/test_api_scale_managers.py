@@ -102,6 +102,12 @@ async def test_apply_after_scale_conflicts_with_before_first_apply(client):
         await send(client, "put", replicas, "m")
     refused = await send(client, "apply", 5, "applier")
     assert (refused.status, "before-first-apply" in refused.body["message"]) == (409, True)
+    # An empty Scale has a status of no replicas, which therefore have no manager.
+    status = {"replicas": 1, "selector": "x=y"}
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 7}, "status": status}
+    path = f"{REPLICA_SETS}/x/scale?fieldManager=applier"
+    refused = await client.patch(path, scale, kind="apply-patch+yaml")
+    assert [cause["field"] for cause in refused.body["details"]["causes"]] == [".status.selector"]
 
 
 async def test_template_generation_of_daemon_set_is_managed(client):

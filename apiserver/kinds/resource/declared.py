@@ -113,16 +113,21 @@ def _older(field_errors: Iterable[FieldError]) -> Iterator[FieldError]:
 
 
 class DeclaredName(DeclaredRules):
-    """The rules of a kind that declares the rule of its name, whose error is the first one of declared rules."""
+    """The rules of a kind that declares the rule of its name, whose error is the first one of declared rules.
+
+    That a name is missing is none of them.
+    """
 
     def merge(
         self, field_errors: Sequence[FieldError], new: ReadOnlyTree, old: ReadOnlyTree | None = None
     ) -> list[FieldError]:
         merged = super().merge(field_errors, new, old)
-        others = [error for error in merged if error.field != "metadata.name"]
+        names, others = list[FieldError](), list[FieldError]()
+        for error in merged:
+            is_of_name = error.field == "metadata.name" and error.type is not ErrorType.REQUIRED
+            (names if is_of_name else others).append(error)
         first = next((i for i, error in enumerate(others) if isinstance(error, Declared)), len(others))
-        of_name = (error for error in merged if error.field == "metadata.name")
-        return [*others[:first], *of_name, *others[first:]]
+        return [*others[:first], *names, *others[first:]]
 
 
 def newest(validation: Validation) -> Validation:

@@ -19,8 +19,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource, SelectorForm
 from mockube.apiserver.kinds.common import objectmeta
-from mockube.apiserver.patch.apply import FieldManager, VersionConverter, managers
-from mockube.apiserver.patch.apply.atoms import atom_of_type
+from mockube.apiserver.patch.apply import FieldManager, managers
 from mockube.apiserver.patch.apply.field_manager import describe_object
 from mockube.apiserver.registry import metadata, read
 from mockube.apiserver.registry import patch as patches
@@ -285,12 +284,7 @@ async def _apply(registry: Registry, context: RequestContext) -> ObjectResult:
 
 def _field_manager(registry: Registry) -> FieldManager:
     """Return the field manager of Scales, which is the same for all resources."""
-    empty_scale: Tree = {"kind": SCALE.kind, "apiVersion": API_VERSION}
-    atom = atom_of_type(registry.scheme.schemas.kind(empty_scale["apiVersion"], empty_scale["kind"]))
-    versions = VersionConverter(
-        own=empty_scale["apiVersion"], atoms={empty_scale["apiVersion"]: atom}, reset_fields={}
-    )
-    return FieldManager(kind=SCALE.kind, versions=versions, empty=empty_scale, subresource="scale")
+    return metadata.manager_of_kind(registry, API_VERSION, SCALE.kind, "scale")
 
 
 # --- managers of the replicas

@@ -90,3 +90,13 @@ def test_duplicate_request_is_printed_with_required_fields(device_request, print
     }
     errors = field_rules.create_errors("resource.k8s.io/v1", "ResourceClaim", tree)
     assert f"spec.devices.requests[1]: Duplicate value: {printed}" in errors
+
+
+def test_missing_name_is_no_error_of_declared_rules():
+    owner = {"apiVersion": "a/b/c", "kind": "X", "name": "p", "uid": "u"}
+    tree = {"metadata": {"generateName": "", "ownerReferences": [owner]}, "spec": {}}
+    found = field_rules.create_errors("resource.k8s.io/v1", "DeviceClass", tree)
+    assert [error.partition(": ")[0] for error in found] == [
+        "metadata.name",
+        "metadata.ownerReferences[0].apiVersion",
+    ]
