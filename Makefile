@@ -39,17 +39,20 @@ check: ## Check format, style and types, and run the unit tests: about two minut
 	@"$(MAKE)" --no-print-directory test ARGS="tests/unit tests/packs/*/unit -q $(ARGS)"
 
 test: environment ## Run every test
-	@$(PYTEST) -n auto --dist worksteal $(ARGS)
-
-compile-tests: environment # Once, instead of once by each worker of `make test`
-	@output=$$($(PYTEST) --collect-only -qq $(ARGS) 2>&1) || { echo "$$output" | tail -n 50; exit 1; }
+	@$(PYTEST) --workers auto $(ARGS)
 
 test-all: definitions ## Run every test with all its cases, as before a release: a fault at every write, 50,000 hostile requests, 10,000 streams
 	@MOCKUBE_EVERY_DISTURBANCE=1 MOCKUBE_FULL_SIZE=1 MOCKUBE_HOSTILE_REQUESTS=50000 MOCKUBE_STREAM_ROUNDS=10000 HYPOTHESIS_PROFILE=release \
-		$(PYTEST) -n auto --dist worksteal $(ARGS)
+		$(PYTEST) --workers auto $(ARGS)
+
+slow: environment ## Print the most expensive tests of the last runs, by processor time; ARGS="--count 30"
+	@"$(BIN)/python" -m tools.slow_tests "$(CACHE)/pytest" $(ARGS)
+
+flaky: environment ## Run every test ten times on too few processors, for a night, and list those that fail at times; ARGS="--rounds 3 tests/cli"
+	@"$(BIN)/python" -m tools.flaky_tests $(ARGS)
 
 conformance: environment ## Replay the recorded responses of a real cluster; CONFORMANCE_DIR names another folder of recordings
-	@$(PYTEST) -n auto --dist worksteal -rP tests/conformance $(ARGS)
+	@$(PYTEST) --workers auto -rP tests/conformance $(ARGS)
 
 mutations: environment ## Remove each stage, filter and plugin in turn, and check that a unit test fails; ARGS="--only 'update without' --verbose"
 	@"$(BIN)/python" -m tests.mutations $(ARGS)
@@ -174,4 +177,4 @@ lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade 
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment runtime up check test browser browser-if-possible compile-tests test-all conformance compose-test compose-packages cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites operators explorer definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean
+.PHONY: help setup environment runtime up check test browser browser-if-possible test-all slow flaky conformance compose-test compose-packages cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites operators explorer definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from tests.support.stores import backends
 
 pytest_plugins = [
-    "tests.support.background_worker",
+    "tests.support.workers.plugin",
     "tests.support.memory",
     "tests.support.packs",
     "tests.support.release_tests",
