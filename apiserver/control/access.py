@@ -1,6 +1,6 @@
 """What authorization saw of a recorded request, and the rights that the request needed."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -21,6 +21,8 @@ DECISION_SECONDS: Final = 60.0
 """How long a watch relies on a decision: webhooks of authorization do not report that they would decide otherwise."""
 MAX_IMPERSONATION_RIGHTS: Final = 50
 """The rights of one impersonation that are kept: a client chooses how many groups and extras it sends."""
+_NO_RESOURCE: Final = GroupResource("", "")
+_ALL_RESOURCES: Final = GroupResource("*", "*")
 _CREATED: Final = 201
 _UPDATES: Final = frozenset({"update", "patch"})
 _STREAMS: Final = frozenset({"attach", "exec", "portforward"})
@@ -92,14 +94,40 @@ class UserRights:
     def __init__(self, cluster: Registry, policy: RBACPolicy, context: RequestContext) -> None:
         self._cluster, self._user = cluster, context.user
         self._policy, self._clock = policy, cluster.clock.real
-        self._decisions: dict[tuple[str, GroupResource, str], bool] = {}
+        self._decisions: dict[tuple[str, GroupResource, str, str], bool] = {}
         self._generation, self._until = policy.generation, 0.0
 
     async def may(self, verb: str, resource: GroupResource, namespace: str) -> bool:
-        key = verb, resource, namespace
+        """Return whether the user may do something with objects of a resource that is served."""
+        return resource in self._cluster.rows and await self._may(verb, resource, namespace)
+
+    async def may_see(self, info: RequestInfo, users: Collection[str]) -> bool:
+        """Return whether the user may see a request of one of these users: its own one, and those for what it may list, or read."""
+        if self._user.name in users:
+            return True
+        if not info.is_resource:
+            return await self._may("get", _NO_RESOURCE, "", info.path)
+        return await self._may("list", GroupResource(info.group, info.resource), info.namespace)
+
+    async def may_list_all(self, namespace: str) -> bool:
+        """Return whether the user may list every resource in a namespace; in all of them, and those without one, for ""."""
+        return await self._may("list", _ALL_RESOURCES, namespace)
+
+    async def _may(self, verb: str, resource: GroupResource, namespace: str, path: str = "") -> bool:
+        key = verb, resource, namespace, path
         self._forget_old()
         if key not in self._decisions:
-            self._decisions[key] = await is_allowed(self._cluster, self._user, verb, resource, namespace)
+            row = self._cluster.rows.get(resource)
+            attributes = Attributes(
+                user=self._user,
+                verb=verb,
+                path=path,
+                group=resource.group,
+                version="" if row is None else row.version,
+                resource=resource.resource,
+                namespace=namespace,
+            )
+            self._decisions[key] = bool(await decide(self._cluster, attributes))
         return self._decisions[key]
 
     def _forget_old(self) -> None:

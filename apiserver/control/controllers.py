@@ -7,11 +7,13 @@ import msgspec
 
 from mockube.apimachinery import status
 from mockube.apimachinery.status import ServiceUnavailable
+from mockube.apiserver.authz.rbac.policy import RBACPolicy
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
 from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
 
+from .access import UserRights
 from .kind import API_VERSION, ControlKind
 from .schemas import column, integer, object_of, seconds, text
 from .strategy import ControlStrategy
@@ -58,7 +60,8 @@ CONTROLLER: Final = ControlKind(
             "longestRunningSeconds": seconds("How long the first of them has taken until now."),
             "newest": {
                 "type": "array",
-                "description": "The newest reconciliations, the newest first.",
+                "description": "The newest reconciliations, the newest first: of objects in the namespaces of which the reader may list every "
+                "resource.",
                 "items": _NEWEST,
             },
         },
@@ -81,8 +84,8 @@ class Controllers(ControlStrategy):
 
     kind = CONTROLLER
 
-    def __init__(self, read: ReadControllers) -> None:
-        self._read = read
+    def __init__(self, read: ReadControllers, cluster: Registry, policy: RBACPolicy) -> None:
+        self._read, self._cluster, self._policy = read, cluster, policy
 
     def verbs(self) -> OwnVerbs:
         return {(CONTROLLER.group_resource, ""): {"get": self.get, "list": self.list}}
@@ -91,12 +94,14 @@ class Controllers(ControlStrategy):
         queues = await self._queues()
         if context.name not in queues:
             raise status.not_found(context.resource.group_resource, context.name)
-        return ObjectResult(stored=_stored(context.name, queues[context.name]))
+        return ObjectResult(
+            stored=await self._stored(context.name, queues[context.name], self._rights(context))
+        )
 
     async def list(self, registry: Registry, context: RequestContext) -> ListResult:
         _, chosen = await select_by(registry, context)
-        queues = await self._queues()
-        items = [_stored(name, queue) for name, queue in queues.items()]
+        queues, rights = await self._queues(), self._rights(context)
+        items = [await self._stored(name, queue, rights) for name, queue in queues.items()]
         return ListResult(
             api_version=context.resource.api_version,
             kind=context.resource.list_kind,
@@ -112,13 +117,18 @@ class Controllers(ControlStrategy):
                 f"the controller manager has no valid page of its controllers: {error}"
             ) from error
 
+    def _rights(self, context: RequestContext) -> UserRights:
+        return UserRights(self._cluster, self._policy, context)
 
-def _stored(name: str, queue: Mapping[str, Any]) -> StoredObject:
-    tree = {
-        "kind": CONTROLLER.name,
-        "apiVersion": API_VERSION,
-        "metadata": {"name": name},
-        "spec": {},
-        "status": queue,
-    }
-    return StoredObject.without_revision(canonical_custom(tree))
+    async def _stored(self, name: str, queue: Mapping[str, Any], rights: UserRights) -> StoredObject:
+        newest = [
+            each for each in queue.get("newest", ()) if await rights.may_list_all(each.get("namespace", ""))
+        ]
+        tree = {
+            "kind": CONTROLLER.name,
+            "apiVersion": API_VERSION,
+            "metadata": {"name": name},
+            "spec": {},
+            "status": {**queue, "newest": newest},
+        }
+        return StoredObject.without_revision(canonical_custom(tree))

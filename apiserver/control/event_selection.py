@@ -29,8 +29,6 @@ class SelectedEvent(Struct, frozen=True, kw_only=True):
     """An event that was selected."""
 
     type: str
-    namespace: str
-    name: str
     revision: int
 
 
@@ -64,7 +62,7 @@ class FirstEvent:
         if len(self._skipped) < self._skip:
             self._skipped.add(at)
             return False
-        self.found = SelectedEvent(type=event.kind, namespace=namespace, name=name, revision=change.revision)
+        self.found = SelectedEvent(type=event.kind, revision=change.revision)
         self._on_found()
         return True
 

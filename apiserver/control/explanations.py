@@ -182,7 +182,7 @@ class Explanations(ControlStrategy):
             if (spec.get("object") is None) is (spec.get("request") is None):
                 raise self._invalid(required(ROOT.child("spec"), "one of object and request"))
             if spec.get("request") is not None:
-                return await self._explain_request(spec["request"], collector)
+                return await self._explain_request(spec["request"], context, collector)
             return await self._explain_object(spec, context, collector)
         except TooManyQuestions as error:
             raise BadRequest(str(error), Details()) from error
@@ -205,10 +205,12 @@ class Explanations(ControlStrategy):
         explanation = await collector.explain(partial(explain, row.group_resource, found))
         return status_of(explanation, found, collector.facts.unreadable)
 
-    async def _explain_request(self, named: ReadOnlyTree, collector: FactCollector) -> Tree:
-        """Explain a recorded request to whoever may read requests."""
+    async def _explain_request(
+        self, named: ReadOnlyTree, context: RequestContext, collector: FactCollector
+    ) -> Tree:
+        """Explain a recorded request to whoever may read it."""
         name = named.get("name") or ""
-        recorded = self._requests.tree_of(name)
+        recorded = await self._requests.tree_of(name, self._requests.rights(context))
         needed = (
             meta.name(recorded) if name and recorded is not None else name
         )  # it may be named by its audit id

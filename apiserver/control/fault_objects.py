@@ -238,9 +238,9 @@ FAULT: Final = ControlKind(
                 "The event with which it has begun, if fromEvent selects one.",
                 {
                     "type": text("The type."),
-                    "namespace": text("The namespace of the object."),
-                    "name": text("The name of the object."),
-                    "revision": integer("The revision of the change."),
+                    "revision": integer(
+                        "The revision of the change, which the Change of the object has, too."
+                    ),
                 },
             ),
             "lastRequests": {
@@ -253,7 +253,6 @@ FAULT: Final = ControlKind(
                         "user": text("The user."),
                         "agent": text("The User-Agent."),
                         "verb": text("The verb."),
-                        "uri": text("The path and the query."),
                         "auditID": text("The id of the request, by which Requests have it, too."),
                     },
                 ),
@@ -458,7 +457,6 @@ class Faults(ControlStrategy):
                 "user": request.user.name[:MAX_TEXT],
                 "agent": request.user_agent[:MAX_TEXT],
                 "verb": request.info.verb,
-                "uri": request.uri[:MAX_TEXT],
                 "auditID": request.audit_id[:MAX_TEXT],
             }
         )

@@ -308,12 +308,10 @@ class RequestRecorder:
         """Return when the last dropped call of users like this one had arrived; None if none was dropped."""
         return self._dropped_until.get(is_controller(user))
 
-    def newest_refused(self) -> RecordedRequest | None:
-        """Return the newest request of a user that ended with an error other than 404, which clients cause by looking, or was cut."""
-        for recorded in reversed(self._user_requests):
-            if recorded.ended is not None and _is_refused(recorded.ended):
-                return recorded
-        return None
+    def refused(self) -> Sequence[RecordedRequest]:
+        """Return the requests of users that ended with an error other than 404, which clients cause by looking, or were cut; the newest first."""
+        ended = (each for each in reversed(self._user_requests) if each.ended is not None)
+        return [each for each in ended if _is_refused(each.outcome)]
 
     @property
     def count(self) -> int:

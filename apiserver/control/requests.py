@@ -62,7 +62,7 @@ REQUEST: Final = ControlKind(
     name="Request",
     plural=OWN_RESOURCE,
     description="Request is a request that was sent to the server. The newest ones are kept, those of the controllers apart from "
-    "all others. Requests for requests are not among them.",
+    "all others. Requests for requests are not among them. A user sees its own, and those for what it may list.",
     spec={
         "description": "What was sent.",
         "properties": {
@@ -178,10 +178,12 @@ class Requests(RecordStrategy):
         return ""
 
     async def find(self, context: RequestContext) -> StoredObject | None:
-        found = self._find(context.name)
-        return None if found is None else self._stored(found, await self._body(found, self._rights(context)))
+        found, rights = self._find(context.name), self.rights(context)
+        if found is None or not await may_see(rights, found):
+            return None
+        return self._stored(found, await self._body(found, rights))
 
-    def _rights(self, context: RequestContext) -> UserRights:
+    def rights(self, context: RequestContext) -> UserRights:
         return UserRights(self._cluster, self._policy, context)
 
     async def _body(self, recorded: RecordedRequest, rights: UserRights) -> Tree:
@@ -198,24 +200,35 @@ class Requests(RecordStrategy):
         found = self._recorder.find(int(name)) if _NAME.fullmatch(name) else None
         return None if found is None or _name_of(found) != name else found
 
-    def tree_of(self, name: str) -> Tree | None:
-        """Return a request by its name or audit id, or for "" the newest one that was refused; None if it is not recorded any more."""
-        recorder = self._recorder
-        found = self._find(name) or recorder.find_audited(name) if name else recorder.newest_refused()
-        if found is None:
+    async def tree_of(self, name: str, rights: UserRights) -> Tree | None:
+        """Return a request by its name or audit id, or for "" the newest one that was refused, of those that a user may see.
+
+        None if it is not recorded any more, or if the user may not see it.
+        """
+        if not name:
+            found = await self._newest_refused(rights)
+        else:
+            found = self._find(name) or self._recorder.find_audited(name)
+        if found is None or not await may_see(rights, found):
             return None
         tree = self._tree(found, _status_of(found))
         tree["spec"]["groups"] = [*found.outcome.access.groups]
         return tree
 
+    async def _newest_refused(self, rights: UserRights) -> RecordedRequest | None:
+        for recorded in self._recorder.refused():
+            if await may_see(rights, recorded):
+                return recorded
+        return None
+
     async def all(self, context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
         version, objects = self._recorder.newest, list[StoredObject]()
-        rights, user = self._rights(context), _selected_user(context)
-        for recorded in self._recorder.published():
-            if user not in (None, recorded.outcome.user):
-                continue
-            if len(objects) % QUICK_SLICE == QUICK_SLICE - 1:
+        rights, user = self.rights(context), _selected_user(context)
+        for position, recorded in enumerate(self._recorder.published()):
+            if position % QUICK_SLICE == QUICK_SLICE - 1:
                 await yield_to_loop()
+            if user not in (None, recorded.outcome.user) or not await may_see(rights, recorded):
+                continue
             if recorded.version > version:  # it has ended since
                 objects.append(self._before(recorded))
             else:
@@ -225,7 +238,7 @@ class Requests(RecordStrategy):
     async def follow(
         self, version: int, context: RequestContext
     ) -> AsyncGenerator[tuple[int, Sequence[Record]], None]:
-        recorder, changed, rights = self._recorder, asyncio.Event(), self._rights(context)
+        recorder, changed, rights = self._recorder, asyncio.Event(), self.rights(context)
         user = _selected_user(context)
         recorder.watchers.add(changed)
         try:
@@ -251,7 +264,7 @@ class Requests(RecordStrategy):
                 self._before(recorded) if recorded.first_version <= version else None,
             )
             for recorded in published
-            if user in (None, recorded.outcome.user)
+            if user in (None, recorded.outcome.user) and await may_see(rights, recorded)
         ]
         return (published[-1].version if published else self._recorder.newest), records
 
@@ -283,6 +296,12 @@ class Requests(RecordStrategy):
             "spec": _spec_of(recorded),
         }
         return {**tree, "status": status} if status else tree
+
+
+async def may_see(rights: UserRights, recorded: RecordedRequest) -> bool:
+    """Return whether a user may see a request: whoever may list requests sees its own, and those for what it may list."""
+    outcome = recorded.outcome
+    return await rights.may_see(outcome.info, (outcome.user, outcome.access.requestor))
 
 
 def _selected_user(context: RequestContext) -> str | None:

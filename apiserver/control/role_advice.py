@@ -21,11 +21,11 @@ from mockube.apiserver.registry.request_context import ObjectResult, RequestCont
 from mockube.apiserver.user import ANONYMOUS, AUTHENTICATED, User
 from mockube.component_base.loop import yield_to_loop
 
-from .access import Right, ScopedRight, is_allowed, is_long, request_rights
+from .access import Right, ScopedRight, UserRights, is_allowed, is_long, request_rights
 from .kind import ControlKind
 from .posted import answer_posted, read_posted
 from .recorder import RecordedRequest, RequestRecorder
-from .requests import REQUEST
+from .requests import REQUEST, may_see
 from .role_rules import ALL_NAMES, allows, rules_of
 from .schemas import integer, object_of, text
 from .strategy import ControlStrategy
@@ -85,7 +85,8 @@ ROLE_ADVICE: Final = ControlKind(
             "requests": integer("The requests of the user that were read."),
             "isComplete": {
                 "type": "boolean",
-                "description": "Whether the server still has all requests since then: --control-requests sets how many it has.",
+                "description": "Whether these are all requests since then: the server still has them, --control-requests sets how many, and the "
+                "creator may see them.",
             },
             "groups": {
                 "type": "array",
@@ -119,6 +120,8 @@ class _Use(Struct):
     """What a user did."""
 
     requests: int = 0
+    hidden: int = 0
+    """The requests that whoever asks may not see."""
     groups: Sequence[str] | None = None
     """Those of its last request; None without one."""
     allowed: set[ScopedRight] = field(default_factory=set)
@@ -140,13 +143,14 @@ class RoleAdvices(ControlStrategy):
         tree = await read_posted(registry, context)
         if not await is_allowed(self._cluster, context.user, "get", REQUEST.group_resource):
             raise status.forbidden(ROLE_ADVICE.group_resource, "", _NEEDS_REQUESTS)
-        advice = await self._advise(tree["spec"], RoleReader(self._cluster, context.user))
+        rights = UserRights(self._cluster, self._policy, context)
+        advice = await self._advise(tree["spec"], RoleReader(self._cluster, context.user), rights)
         return answer_posted(tree, advice, tree["spec"]["user"])
 
-    async def _advise(self, spec: Tree, reader: RoleReader) -> Tree:
+    async def _advise(self, spec: Tree, reader: RoleReader, rights: UserRights) -> Tree:
         name = spec["user"]
         since = await self._moments.time_since(spec["since"]) if "since" in spec else None
-        use = await self._read(name, since)
+        use = await self._read(name, since, rights)
         groups = spec.get("groups") or use.groups or ()
         user, everyone = _user(name, groups)
         common = self._granted_to(everyone)
@@ -157,7 +161,7 @@ class RoleAdvices(ControlStrategy):
         advice = {
             "since": "" if since is None else format_micro_time(since),
             "requests": use.requests,
-            "isComplete": self._is_complete(name, since),
+            "isComplete": not use.hidden and self._is_complete(name, since),
             "groups": [*groups],
             "objects": _objects(user, spec.get("roleName") or _role_name(name), rules),
             "refused": [
@@ -170,13 +174,17 @@ class RoleAdvices(ControlStrategy):
         }
         return {key: value for key, value in advice.items() if value not in ("", [])}
 
-    async def _read(self, user: str, since: datetime | None) -> _Use:
+    async def _read(self, user: str, since: datetime | None, rights: UserRights) -> _Use:
         use = _Use()
         for count, recorded in enumerate(self._recorder.published()):
             if count % QUICK_SLICE == QUICK_SLICE - 1:
                 await yield_to_loop()
-            if since is None or recorded.at >= since:
+            if (since is not None and recorded.at < since) or not _concerns(recorded, user):
+                continue
+            if await may_see(rights, recorded):
                 _add(use, recorded, user)
+            else:
+                use.hidden += 1
         return use
 
     def _is_complete(self, user: str, since: datetime | None) -> bool:
@@ -188,12 +196,16 @@ class RoleAdvices(ControlStrategy):
         return RuleSet([tree for role in granted if role.rules is not None for tree in role.rules.trees])
 
 
+def _concerns(recorded: RecordedRequest, user: str) -> bool:
+    """Return whether a request was authorized for a user, or for another one as which the user sent it."""
+    access = recorded.outcome.access
+    return access.is_allowed is not None and user in (recorded.outcome.user, access.requestor)
+
+
 def _add(use: _Use, recorded: RecordedRequest, user: str) -> None:
     """Add the rights that a request of a user needed, or a request that the user made as another one."""
     outcome = recorded.outcome
     access = outcome.access
-    if access.is_allowed is None or user not in (outcome.user, access.requestor):
-        return
     rights = list[ScopedRight]()
     if outcome.user == user:
         use.groups = access.groups

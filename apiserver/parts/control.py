@@ -154,7 +154,11 @@ def make_controls(  # noqa: PLR0913 - each argument is a part
     strategies: list[ControlStrategy] = [
         advices,
         changes,
-        Controllers(environment.read_controllers or ManagerPage(config.serving.component_urls).read),
+        Controllers(
+            environment.read_controllers or ManagerPage(config.serving.component_urls).read,
+            cluster,
+            rights.rbac.policy,
+        ),
         explanations,
         faults,
         forks,

@@ -96,7 +96,7 @@ def _comments(advice: ReadOnlyTree) -> Iterator[str]:
     since = f" since {advice['since']}" if advice.get("since") else ""
     yield f"{advice['requests']} requests{since}"
     if not advice["isComplete"]:
-        yield "Earlier requests are not recorded any more: --control-requests of the server sets how many it has"
+        yield "Other requests are not recorded any more, or for objects that you may not list: --control-requests of the server sets how many it has"
     if not advice.get("objects"):
         yield "Every authenticated user may do all of this: no role is needed"
     for rule in advice.get("refused") or ():

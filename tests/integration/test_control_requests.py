@@ -195,10 +195,117 @@ async def test_bodies_are_kept_if_they_are_asked_for():
             assert (await anext(events))["object"]["spec"]["body"] == created["spec"]["body"]
 
 
+def right(verb, resource, group=""):
+    return {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
+
+
+MAY_SEE_REQUESTS = {
+    "apiGroups": ["control.mockube.dev"],
+    "resources": ["requests", "explanations", "roleadvices", "faults"],
+    "verbs": ["get", "list", "watch", "create"],
+}
+
+
+async def let_alice(client, *rules, namespace=""):
+    """Let alice do something, everywhere or in a namespace, and return her client."""
+    name, kind = namespace or "cluster", "Role" if namespace else "ClusterRole"
+    folder = f"{RBAC}/namespaces/{namespace}" if namespace else RBAC
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}
+    binding = {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
+    await client.post(f"{folder}/{kind.lower()}s", {"metadata": {"name": name}, "rules": [*rules]})
+    await client.post(f"{folder}/{kind.lower()}bindings", binding)
+    await client.server.registry.watch_cache.fresh()
+    return Client(client.session, client.url, authorization="Bearer alice")
+
+
+def uris(items):
+    return [item["spec"]["uri"] for item in items]
+
+
+SECRET_PLAN = "/api/v1/namespaces/default/pods/secret-plan?fieldValidation=Strict"
+SHOP_PODS = "/api/v1/namespaces/shop/pods"
+
+
+async def test_user_sees_own_requests_and_those_for_what_it_may_list():
+    async with running_with_roles() as client:
+        await client.post("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+        alice = await let_alice(client, MAY_SEE_REQUESTS)
+        await let_alice(client, right("list", "pods"), namespace="shop")
+        for path in (SECRET_PLAN, f"{SHOP_PODS}/a", "/api/v1/pods", "/apis/apps", "/metrics"):
+            await client.get(path)
+        assert (await alice.get(SECRET_PLAN)).status == 403
+        seen = uris(await requests(alice, "verb=get"))
+        assert seen == [f"{SHOP_PODS}/a", "/apis/apps", SECRET_PLAN]
+        everything = await requests(client, "verb!=create")
+        assert {SECRET_PLAN, "/api/v1/pods", "/metrics"} <= {*uris(everything)}
+        hidden, *_ = (each["metadata"]["name"] for each in everything if each["spec"]["uri"] == SECRET_PLAN)
+        assert (await alice.get(f"{REQUESTS}/{hidden}")).status == 404
+        table = (await alice.get(REQUESTS, Accept=TABLE)).data
+        assert b"/metrics" not in table
+
+
+async def test_watch_sends_own_requests_and_those_for_what_its_user_may_list():
+    async with running_with_roles() as client:
+        alice = await let_alice(client, MAY_SEE_REQUESTS, right("list", "configmaps"))
+        start = (await alice.get(REQUESTS)).body["metadata"]["resourceVersion"]
+        async with alice.watch(f"{REQUESTS}?watch=1&resourceVersion={start}") as events:
+            await client.get(SECRET_PLAN)
+            await client.get(f"{CONFIG_MAPS}/a")
+            await alice.get("/api/v1/nodes")
+            seen = [(await anext(events))["object"]["spec"]["uri"] for _ in range(2)]
+        assert seen == [f"{CONFIG_MAPS}/a", "/api/v1/nodes"]
+
+
+async def test_request_for_what_is_not_served_is_seen_by_whoever_may_list_it():
+    async with running_with_roles() as client:
+        bars = "/apis/example.com/v1/namespaces/default/bars"
+        alice = await let_alice(client, MAY_SEE_REQUESTS)
+        await client.get(bars)
+        assert uris(await requests(alice, "resource=bars")) == []
+        await let_alice(client, right("list", "bars", "example.com"), namespace="default")
+        assert uris(await requests(alice, "resource=bars")) == uris(await requests(client, "resource=bars"))
+
+
+async def test_explanations_and_advices_are_made_of_requests_that_their_user_may_see():
+    async with running_with_roles() as client:
+        alice = await let_alice(client, MAY_SEE_REQUESTS)
+        refused = await client.post("/api/v1/namespaces/default/pods", {"metadata": {"name": "secret-plan"}})
+        assert refused.status == 403
+        await client.get(SECRET_PLAN)
+        newest, audited = (
+            control_object("Explanation", spec={"request": request})
+            for request in ({}, {"name": refused.headers["Audit-Id"]})
+        )
+        assert (await client.post(f"{PATH}/explanations", audited)).status == 201
+        assert (await alice.post(f"{PATH}/explanations", audited)).status == 404
+        nothing = await alice.post(f"{PATH}/explanations", newest)
+        assert nothing.body["message"] == "no request was refused that is still recorded"
+        assert (await alice.get("/api/v1/nodes")).status == 403
+        own = (await alice.post(f"{PATH}/explanations", newest)).body["status"]
+        assert own["cause"] == "no rule lets alice list nodes in the whole cluster"
+        advice = control_object("RoleAdvice", spec={"user": "admin"})
+        answer = await alice.post(f"{PATH}/roleadvices", advice)
+        assert (b"secret-plan" in answer.data, answer.body["status"]["isComplete"]) == (False, False)
+        own = (await alice.post(f"{PATH}/roleadvices", {**advice, "spec": {"user": "alice"}})).body["status"]
+        assert own["isComplete"]
+
+
+async def test_fault_shows_no_uri_of_another_user():
+    async with running_with_roles() as client:
+        alice = await let_alice(client, MAY_SEE_REQUESTS)
+        spec = {"match": {"user": "*", "resource": "pods"}, "refuse": {"status": 503}}
+        assert (await alice.post(f"{PATH}/faults", control_object("Fault", "f", spec=spec))).status == 201
+        assert (await client.get(SECRET_PLAN)).status == 503
+        shown = await alice.get(f"{PATH}/faults/f")
+        assert (shown.body["status"]["hits"], b"secret-plan" in shown.data) == (1, False)
+
+
 async def test_body_is_omitted_if_the_user_may_not_get_the_object():
     rules = [
         {"apiGroups": ["control.mockube.dev"], "resources": ["requests"], "verbs": ["list"]},
-        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]},
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]},
     ]
     async with running_with_roles("--control-request-bodies=1000000") as client:
         for name in ("configmaps", "secrets"):

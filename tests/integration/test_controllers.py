@@ -2,6 +2,7 @@
 
 import asyncio
 
+import orjson
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
@@ -13,9 +14,10 @@ from mockube.apiserver.http.controllers_page import ManagerPage
 from mockube.apiserver.http.outgoing_limits import MAX_DOCUMENT
 from mockube.component_base.component_urls import CONTROLLERS_PAGE, write_component_urls
 from tests.support.processes.process import ApiServerProcess, ManagerProcess, client
-from tests.support.server.apiserver import running
+from tests.support.server.apiserver import Client, running, running_with_roles
 
 PATH = "/apis/control.mockube.dev/v1alpha1/controllers"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 @pytest.mark.slow
@@ -87,4 +89,37 @@ async def test_page_that_is_no_json_is_reported():
         return b"<html>"
 
     with pytest.raises(ServiceUnavailable, match="no valid page"):
-        await Controllers(read)._queues()
+        await Controllers(read, None, None)._queues()
+
+
+async def test_reconciliations_are_shown_to_whoever_may_list_everything_in_their_namespace():
+    newest = [{"namespace": namespace, "name": "web"} for namespace in ("shop", "secret", "")]
+    page = {"deployment": {"depth": 0, "newest": newest}}
+
+    async def read():
+        return orjson.dumps(page)
+
+    async with running_with_roles(environment={"read_controllers": read}) as client_:
+        everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+        controllers = {**everything, "resources": ["controllers"]}
+        await client_.post("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+        await bind(client_, RBAC, "ClusterRole", controllers)
+        await bind(client_, f"{RBAC}/namespaces/shop", "Role", everything)
+        alice = Client(client_.session, client_.url, authorization="Bearer alice")
+        seen = (await alice.get(f"{PATH}/deployment")).body["status"]
+        assert (seen["depth"], seen["newest"]) == (0, newest[:1])
+        (listed,) = (await alice.get(PATH)).body["items"]
+        assert listed["status"]["newest"] == newest[:1]
+        assert (await client_.get(f"{PATH}/deployment")).body["status"]["newest"] == newest
+
+
+async def bind(client_, folder, kind, rule):
+    """Bind alice to a role with one rule."""
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "r"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}
+    binding = {"metadata": {"name": "r"}, "roleRef": role, "subjects": [subject]}
+    assert (
+        await client_.post(f"{folder}/{kind.lower()}s", {"metadata": {"name": "r"}, "rules": [rule]})
+    ).status == 201
+    assert (await client_.post(f"{folder}/{kind.lower()}bindings", binding)).status == 201
+    await client_.server.registry.watch_cache.fresh()

@@ -155,9 +155,9 @@ def _with_modes(config, modes):
 
 
 @contextlib.asynccontextmanager
-async def running_with_roles(*flags):
+async def running_with_roles(*flags, **options):
     """The same with RBAC and the bootstrap roles and bindings."""
-    async with running(*flags, modes=DEFAULT_MODES) as client:
+    async with running(*flags, modes=DEFAULT_MODES, **options) as client:
         for namespace in ("kube-system", "kube-public"):
             await client.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
         assert await client.server.bootstrap_roles.reconcile()

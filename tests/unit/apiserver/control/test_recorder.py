@@ -58,12 +58,14 @@ def test_request_is_recorded_at_its_beginning_and_completed_at_its_end(recorder)
     assert recorded.outcome.sent == 7
 
 
-def test_newest_refused_request_may_be_cut(recorder):
-    record(recorder, request_for("a"), 409)
+def test_refused_requests_are_the_newest_first_and_may_be_cut(recorder):
+    refused = record(recorder, request_for("a"), 409)
     cut = request_for("b")
     cut.is_cut = True
     recorded = record(recorder, cut, None)
-    assert recorder.newest_refused() is recorded
+    assert recorder.refused() == [recorded, refused]
+    record(recorder, request_for("missing"), 404)
+    assert recorder.refused() == [recorded]
 
 
 def test_beginning_of_long_texts_is_recorded(recorder):
