@@ -241,7 +241,9 @@ class Strategy(Struct, frozen=True, kw_only=True):
     marks_first: bool = False
     """Whether the first deletion only marks the object, even if nothing is pending; another one deletes it."""
     has_plain_deletion: bool = False
-    """Whether the deletion sets deletionTimestamp only, without a grace period and a new generation."""
+    """Whether the first deletion sets deletionTimestamp only, without a grace period and a new generation."""
+    marks_without_policy: bool = False
+    """Whether the first deletion ignores the propagation policy."""
     dependents: str = BACKGROUND
     cascading: str = BACKGROUND
     """The propagation policy of `orphanDependents: false`."""

@@ -197,18 +197,19 @@ def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) 
         if meta.get("deletionGracePeriodSeconds"):
             return _mark_sooner(tree, options.grace)
         grace = None  # the grace period is over: only finalizers remain
-    _set_policy(meta, _policy(strategy, meta, options))
+    if is_ending or not strategy.marks_without_policy:
+        _set_policy(meta, _policy(strategy, meta, options))
     if grace is None:
         if not strategy.pending(tree) and (is_ending or not strategy.marks_first):
             return tree
         grace = 0
+    if is_ending or not strategy.has_plain_deletion:
+        meta["deletionGracePeriodSeconds"] = grace
     if not is_ending:
         meta["deletionTimestamp"] = timestamps.format_time(timestamps.after(now, timestamps.span_of(grace)))
-        if not strategy.has_plain_deletion:
-            meta["deletionGracePeriodSeconds"] = grace
-            if meta.get("generation"):
-                meta["generation"] += 1
-    strategy.prepare_delete(tree)
+        if not strategy.has_plain_deletion and meta.get("generation"):
+            meta["generation"] += 1
+        strategy.prepare_delete(tree)
     return tree
 
 

@@ -22,13 +22,14 @@ from mockube.apiserver.wire.negotiation import (
 )
 from mockube.component_base.version import version_document
 
+from .health import is_own_check
 from .page import Page, Pages
 from .request import ACCEPT, Request
 from .response import MIN_COMPRESSED_SIZE, Parts, Response, json_body
 from .routes import NOT_ACCEPTABLE, get_only
 
 _DOCUMENTS: Final = "/openapi/v3/"
-_UNLISTED: Final = "/debug/"
+_UNLISTED: Final = ("/debug/", "/mockube/")
 
 
 class RenewedPages(Mapping[str, Page]):
@@ -109,8 +110,9 @@ _AGGREGATOR_GROUP: Final = "apiregistration.k8s.io"
 
 
 def with_index(pages: Pages) -> Pages:
-    """Return the pages with an index of their paths."""
-    paths = {_index_path(path) for path in pages if not path.startswith(_UNLISTED)} | {"/apis/"}
+    """Return the pages with an index of the paths that upstream has."""
+    listed = (path for path in pages if not path.startswith(_UNLISTED) and not is_own_check(path))
+    paths = {*map(_index_path, listed), "/apis/"}
     index = raw_document({"paths": sorted(paths)})
     return {**pages, "/": index, "/index.html": index}
 

@@ -60,8 +60,9 @@ class Decoder:
 
         `before` is the decoded tree that `tree` is a change of, if any: parts that both share are not decoded again.
         """
-        if strict and text and has_duplicates(text, tree):
-            return self._decode_duplicates(type_, document.parse(text))
+        if text and has_duplicates(text, tree):
+            merged = self._decode_duplicates(type_, document.parse(text))
+            return merged if strict else DecodedObject(merged.tree)
         pruned: list[str] = []
         try:
             normal = self._normaliser.normalise(type_, tree, pruned, before)

@@ -59,13 +59,12 @@ def _is_pending(definition: Tree) -> bool:
 
 
 def _prepare_delete(definition: Tree) -> None:
-    if not meta.finalizers(definition) or not conditions.is_true(definition, "Terminating"):
-        metadata = definition["metadata"]
-        finalizers = metadata.get("finalizers", [])
-        metadata["finalizers"] = finalizers if CLEANUP in finalizers else [*finalizers, CLEANUP]
-        now = parse_time(metadata["deletionTimestamp"])
-        new_conditions = conditions.set_condition(conditions.of(definition), _TERMINATING, now)
-        definition["status"] = (definition.get("status") or {}) | {"conditions": new_conditions}
+    metadata = definition["metadata"]
+    finalizers = metadata.get("finalizers", [])
+    metadata["finalizers"] = finalizers if CLEANUP in finalizers else [*finalizers, CLEANUP]
+    now = parse_time(metadata["deletionTimestamp"])
+    new_conditions = conditions.set_condition(conditions.of(definition), _TERMINATING, now)
+    definition["status"] = (definition.get("status") or {}) | {"conditions": new_conditions}
 
 
 _STRATEGY: Final = Strategy(
@@ -78,6 +77,7 @@ _STRATEGY: Final = Strategy(
     pending=_is_pending,
     prepare_delete=_prepare_delete,
     has_plain_deletion=True,
+    marks_without_policy=True,
     checks_preconditions=True,
 )
 

@@ -342,3 +342,32 @@ async def test_unsafe_deletion_of_readable_object_is_refused():
         assert answer.code == 409
         assert "unsafe deletion is not allowed because the object is decodable from storage" in answer.message
         assert await api.stored(ONE) is not None
+
+
+DEFINITION = {
+    "metadata": {"name": "things.example.com", "finalizers": ["orphan"]},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"kind": "Thing", "plural": "things"},
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        ],
+    },
+}
+
+
+async def test_first_deletion_of_definition_ignores_policy_and_the_second_one_does_not(api):
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    one = f"{path}/things.example.com"
+    await api.create(path, DEFINITION)
+    marked = (await api.delete(one, {"propagationPolicy": "Foreground"})).body
+    cleanup = "customresourcecleanup.apiextensions.k8s.io"
+    assert marked["metadata"]["finalizers"] == ["orphan", cleanup]
+    assert "deletionGracePeriodSeconds" not in marked["metadata"]
+    again = (await api.delete(one, {"propagationPolicy": "Foreground"})).body
+    assert again["metadata"]["finalizers"] == [cleanup, "foregroundDeletion"]
+    assert again["metadata"]["deletionGracePeriodSeconds"] == 0
+    assert again["status"] == marked["status"]
+    await api.patch(one, {"metadata": {"finalizers": ["foregroundDeletion"]}})
+    assert (await api.delete(one)).body["metadata"]["finalizers"] == ["foregroundDeletion"]

@@ -11,8 +11,17 @@ from mockube.apiserver.wire.negotiation import FORMATS
 from tests.support.server.handler_requests import request_of
 
 
-async def test_index_lists_every_page():
-    paths = ["/version", "/api", "/metrics", "/openapi/v3", "/openapi/v3/api/v1", "/openapi/v3/apis/apps/v1"]
+async def test_index_lists_every_page_of_upstream():
+    own = ["/mockube/clock", "/readyz/task-store", "/healthz/namespace-objects", "/debug/pprof"]
+    paths = [
+        "/version",
+        "/api",
+        "/metrics",
+        "/openapi/v3",
+        "/openapi/v3/api/v1",
+        "/openapi/v3/apis/apps/v1",
+        *own,
+    ]
     pages = with_index({path: document({}) for path in paths})
     answer = await pages["/"](request_of("GET", "/"))
     assert orjson.loads(answer.body) == {

@@ -54,6 +54,15 @@ def test_duplicate_fields_are_reported(decoder):
     assert decoded.strict == ('unknown field "x"', 'duplicate field "metadata"')
 
 
+def test_duplicate_fields_are_merged_without_strict(decoder):
+    text = (
+        b'{"metadata":{"name":"a"},"metadata":{"labels":{"b":"c"}},"data":{"a":"1"},"data":{"a":"2","b":"3"}}'
+    )
+    decoded = decode(decoder, text, strict=False)
+    metadata = {"name": "a", "labels": {"b": "c"}}
+    assert (decoded.tree, decoded.strict) == ({"metadata": metadata, "data": {"a": "2", "b": "3"}}, ())
+
+
 def test_overwritten_duplicate_may_have_wrong_type(decoder):
     with pytest.raises(DecodeError, match=r"cannot unmarshal number into Go struct field ConfigMap\.data"):
         decode(decoder, b'{"data":1,"data":{}}')
