@@ -20,7 +20,7 @@ from mockube.client.component_helpers.volumes import (
 )
 
 from .commands import why_object
-from .explanation import Evidence, Explanation, Remedy, no_problem, unknown
+from .explanation import Evidence, Explanation, Origin, Remedy, no_problem, unknown
 from .facts import Facts
 from .records import find_events
 from .volumes import CLASSES, VOLUMES, claim_names
@@ -59,6 +59,10 @@ def explain_claim(claim: ReadOnlyTree, facts: Facts) -> Explanation:
             volumes,
             cause=f"the StorageClass {class_name} does not exist, and {volumes.cause}",
             remedies=[Remedy(text=f"Create the StorageClass {class_name}."), *volumes.remedies],
+            origins=[
+                Origin.named("storage.k8s.io/v1", "StorageClass", "", class_name),
+                Origin.of(claim, "spec", "storageClassName"),
+            ],
         )
     return _by_class(claim, class_name, [state, *events], facts)
 
@@ -67,7 +71,9 @@ def _lost(name: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
     """Explain a claim that was bound: its volume is gone, or is that of another claim."""
     if name and facts.is_missing(VOLUMES, "", name):
         return Explanation(
-            cause=f"the volume of the claim, {name}, does not exist any more", evidence=evidence
+            cause=f"the volume of the claim, {name}, does not exist any more",
+            evidence=evidence,
+            origins=[Origin.named("v1", "PersistentVolume", "", name)],
         )
     misbound = [each for each in evidence if "ClaimMisbound" in each.source]
     if misbound:
@@ -79,7 +85,9 @@ def _named_volume(claim: ReadOnlyTree, name: str, evidence: Sequence[Evidence], 
     evidence = [Evidence(text=f"spec.volumeName is {name}", source="spec.volumeName"), *evidence]
     if facts.is_missing(VOLUMES, "", name):
         return Explanation(
-            cause=f"the PersistentVolume {name}, which it names, does not exist", evidence=evidence
+            cause=f"the PersistentVolume {name}, which it names, does not exist",
+            evidence=evidence,
+            origins=[Origin.named("v1", "PersistentVolume", "", name)],
         )
     volume = facts.find(VOLUMES, "", name)
     reference = ((volume or {}).get("spec") or {}).get("claimRef") or {}
