@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from . import meta
+from . import conditions, meta
 from .resource_names import HUGE_PAGES
 from .tree import ReadOnlyTree
+from .wellknown import CONDITION_NOT_SIMULATED
 
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _WITH_SECRET_NAME: Final = ("secret", "azureFile")
@@ -20,6 +21,12 @@ _POD_LEVEL: Final = frozenset({"cpu", "memory"})
 
 Number = TypeVar("Number", bound=Any)
 """An amount of a resource: a Quantity, or an integer."""
+
+
+def assumption_of(pod: ReadOnlyTree) -> str:
+    """Return which programs and probes of a simulated pod were not run, so that its state is assumed; "" if all were."""
+    condition = conditions.get(pod, CONDITION_NOT_SIMULATED) or {}
+    return str(condition.get("message") or "") if condition.get("status") == "True" else ""
 
 
 def every_container(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:

@@ -117,6 +117,8 @@ CONDITION_INITIALIZED: Final = "Initialized"
 CONDITION_CONTAINERS_READY: Final = "ContainersReady"
 CONDITION_DISRUPTION_TARGET: Final = "DisruptionTarget"
 CONDITION_AVAILABLE: Final = "Available"
+CONDITION_NOT_SIMULATED: Final = "mockube.dev/NotSimulated"
+"""The condition of a pod of which a program or a probe was not run: that it is ready is assumed. Its message names what."""
 CONDITION_PROGRESSING: Final = "Progressing"
 CONDITION_REPLICA_FAILURE: Final = "ReplicaFailure"
 PREFIXES_OF_CONTENTS: Final = {"volume": "mockube-volume", "node": "mockube-node", "pod": "mockube-pod"}

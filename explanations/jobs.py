@@ -9,6 +9,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.counted import counted
 
+from .assumptions import assumed_evidence, assumed_remedies, assumed_text
 from .explanation import Evidence, Explanation, Origin, Remedy, no_problem, unknown, writes_question
 from .facts import Facts
 from .members import MAX_EXPLAINED, Members, related_of
@@ -31,7 +32,7 @@ def _counts(job: ReadOnlyTree) -> Evidence:
 
 def explain_job(job: ReadOnlyTree, facts: Facts) -> Explanation:
     if complete := true_condition(job, "Complete"):
-        return no_problem("the Job is complete", condition_evidence(complete))
+        return _complete(job, complete, facts)
     if failed := true_condition(job, "Failed"):
         return _failed(job, failed, facts)
     if "managedBy" in job["spec"] and job["spec"]["managedBy"] != "kubernetes.io/job-controller":
@@ -46,6 +47,16 @@ def explain_job(job: ReadOnlyTree, facts: Facts) -> Explanation:
             origins=[Origin.of(job, "spec", "suspend")],
         )
     return _running(job, facts)
+
+
+def _complete(job: ReadOnlyTree, complete: ReadOnlyTree, facts: Facts) -> Explanation:
+    pods = Members(job, facts).ended
+    return Explanation(
+        state="NoProblem",
+        cause=f"the Job is complete{assumed_text(pods)}",
+        evidence=[condition_evidence(complete), *[*assumed_evidence(pods)][:MAX_EXPLAINED]],
+        remedies=[*assumed_remedies(pods)],
+    )
 
 
 def _ending(job: ReadOnlyTree) -> Explanation | None:

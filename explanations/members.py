@@ -8,6 +8,7 @@ from mockube.apimachinery.groups import PODS
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.counted import counted
 
+from .assumptions import assumed_evidence, assumed_remedies, assumed_text
 from .explanation import Evidence, Explanation, ObjectName, Related, unknown
 from .facts import Facts
 from .pods import explain_pod
@@ -40,6 +41,15 @@ class Members:
     @property
     def unready(self) -> Sequence[ReadOnlyTree]:
         return [pod for pod in self.pods if not conditions.is_true(pod, "Ready")]
+
+    def all_ready(self, cause: str, *evidence: Evidence) -> Explanation:
+        """Explain a workload whose pods are ready, and which of them are so by assumption."""
+        return Explanation(
+            state="NoProblem",
+            cause=f"{cause}{assumed_text(self.pods)}",
+            evidence=[*evidence, *[*assumed_evidence(self.pods)][:MAX_EXPLAINED]],
+            remedies=[*assumed_remedies(self.pods)],
+        )
 
     def explain(self, replicas: int, subject: str) -> Explanation | None:
         """Explain pods that are not ready, or that are missing; None if the pods are as they should be."""

@@ -11,9 +11,10 @@ from mockube.apimachinery.groups import NODES
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
+from .assumptions import assumed_evidence, assumed_remedies, assumed_text
 from .commands import kubectl
 from .containers import Container, Finding, containers_of, explain_container, explain_end
-from .explanation import Evidence, Explanation, Origin, Remedy, no_problem, unknown
+from .explanation import Evidence, Explanation, Origin, Remedy, unknown
 from .facts import Facts
 from .owners import template_origin
 from .partitions import explain_cut_off
@@ -32,7 +33,12 @@ def explain_pod(pod: ReadOnlyTree, facts: Facts) -> Explanation:
     if phase == "Failed":
         return _failed(pod, facts)
     if phase == "Succeeded":
-        return no_problem("the pod has ended: all its containers ended with exit code 0", _phase(pod))
+        return Explanation(
+            state="NoProblem",
+            cause=f"the pod has ended: all its containers ended with exit code 0{assumed_text([pod])}",
+            evidence=[_phase(pod), *assumed_evidence([pod])],
+            remedies=[*assumed_remedies([pod])],
+        )
     if not pod["spec"].get("nodeName"):
         return explain_unscheduled(pod, facts)
     return (
@@ -245,7 +251,13 @@ def _ready(pod: ReadOnlyTree, facts: Facts) -> Explanation:
         )
         for each in restarted
     ]
-    return no_problem("the pod is ready", *ready, *ends)
+    assumed = [*assumed_evidence([pod])]
+    return Explanation(
+        state="NoProblem",
+        cause=f"the pod is ready{assumed_text([pod])}",
+        evidence=[*ready, *assumed, *ends],
+        remedies=[*assumed_remedies([pod])],
+    )
 
 
 def _is_recent(end: ReadOnlyTree, facts: Facts) -> bool:

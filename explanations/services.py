@@ -10,10 +10,11 @@ from mockube.apimachinery.groups import PODS, SERVICES, GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_SERVICE_NAME
 
+from .assumptions import assumed_evidence, assumed_remedies, assumed_text
 from .commands import kubectl
 from .explanation import Evidence, Explanation, ObjectName, Origin, Related, Remedy, no_problem, unknown
 from .facts import Facts
-from .members import explain_first, is_terminal, related_of
+from .members import MAX_EXPLAINED, explain_first, is_terminal, related_of
 from .owners import DAEMON_SETS, DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, template_origin
 from .records import find_events
 from .remedies import MERGE, patched, selecting
@@ -69,7 +70,13 @@ def _reachable(service: ReadOnlyTree, addresses: int, facts: Facts) -> Explanati
             "it has addresses, but no load balancer: a cloud's controller sets status.loadBalancer, and has not",
             count,
         )
-    return no_problem(f"it has {ready}", count)
+    pods = [pod for pod in _matching(service, facts) if conditions.is_true(pod, "Ready")]
+    return Explanation(
+        state="NoProblem",
+        cause=f"it has {ready}{assumed_text(pods)}",
+        evidence=[count, *[*assumed_evidence(pods)][:MAX_EXPLAINED]],
+        remedies=[*assumed_remedies(pods)],
+    )
 
 
 def _without_selector(service: ReadOnlyTree, facts: Facts) -> Explanation:

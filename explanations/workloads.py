@@ -70,7 +70,9 @@ def explain_deployment(deployment: ReadOnlyTree, facts: Facts) -> Explanation:
     if is_complete and not replicas:
         return scaled_to_zero(deployment)
     if is_complete:
-        return no_problem(f"all {replicas} pods are updated and available", counts)
+        newest = _newest_replica_set(deployment, facts)
+        members = Members(newest or deployment, facts)
+        return members.all_ready(f"all {replicas} pods are updated and available", counts)
     if deployment["spec"].get("paused") and not _is_up_to_date(deployment, facts):
         return _paused(deployment, counts)
     newest = _newest_replica_set(deployment, facts)
@@ -166,8 +168,8 @@ def explain_replica_set(replica_set: ReadOnlyTree, facts: Facts) -> Explanation:
         return waiting
     if not replicas and not _count(replica_set, "replicas"):
         return no_problem("it is scaled to 0", counts)
-    explanation = Members(replica_set, facts).explain(replicas, "the ReplicaSet")
-    return explanation or no_problem(_all_ready(replicas), counts)
+    members = Members(replica_set, facts)
+    return members.explain(replicas, "the ReplicaSet") or members.all_ready(_all_ready(replicas), counts)
 
 
 # --- StatefulSets
@@ -187,7 +189,7 @@ def explain_stateful_set(stateful_set: ReadOnlyTree, facts: Facts) -> Explanatio
     return (
         explanation
         or _old_revision(stateful_set, members, counts)
-        or no_problem(_all_ready(replicas), counts)
+        or members.all_ready(_all_ready(replicas), counts)
     )
 
 
@@ -258,7 +260,7 @@ def explain_daemon_set(daemon_set: ReadOnlyTree, facts: Facts) -> Explanation:
         )
     if updated < pod_count:
         return unknown(f"{updated} of {pod_count} pods are updated; the update goes on", counts)
-    return no_problem(_all_ready(pod_count), counts)
+    return members.all_ready(_all_ready(pod_count), counts)
 
 
 def _all_ready(count: int) -> str:

@@ -1,6 +1,7 @@
 """The admission plugins: those that the flags select, those of packs, and those that cannot be disabled."""
 
 from mockube.apimachinery.schema import minors
+from mockube.apiserver.admission.assumed_releases import WarnOfAssumedPods
 from mockube.apiserver.admission.chain import Admission, PluginSelection, plugins
 from mockube.apiserver.admission.configurations import ALLOW
 from mockube.apiserver.admission.pod_certificate_signing import PodCertificateSigning
@@ -55,7 +56,7 @@ def make_admission(
     )
     packed = pack_plugins(config.features.packs, catalog)
     warning = WarnOfSimulatedOperator(operators, (group.name for group in catalog.groups))
-    return Admission([*selected, *packed, *always, warning], counts)
+    return Admission([*selected, *packed, *always, warning, WarnOfAssumedPods()], counts)
 
 
 def make_operators(config: Config, rights: Rights) -> SimulatedOperators:

@@ -51,6 +51,7 @@ from .preemption import preempted_status
 from .resize import NodeResources, resize
 from .status_patch import status_patch
 from .stops import stop_seconds
+from .unknown_images import with_assumptions
 from .unknown_programs import not_simulated_events
 
 MIN_MOUNT_DELAY: Final = timedelta(milliseconds=500)
@@ -214,16 +215,20 @@ def _advance(
         main=resized.statuses[len(containers.init) :],
         due=earliest(update.due, resized.due),
     )
-    resized_pod = meta.with_value(pod, ("status", "conditions"), resized.conditions)
-    effects: list[Effect] = [*_writes(pod, _status(resized_pod, update, context, now))]
     is_first = "startTime" not in (pod.get("status") or {})  # so that each is reported once
+    not_simulated: list[EmitEvent] = []
+    if context.details and (is_first or _waited_for_image(pod)) and not update.lacks_image:
+        not_simulated = not_simulated_events(containers)
+    conditions = with_assumptions(resized.conditions, [*not_simulated, *update.events], now)
+    resized_pod = meta.with_value(pod, ("status", "conditions"), conditions)
+    effects: list[Effect] = [*_writes(pod, _status(resized_pod, update, context, now))]
     if is_first:
         effects += [EmitEvent("Warning", "InvalidAnnotation", problem) for problem in script.problems]
         if context.details and not update.is_blocked and _warns_at_start(script, context):
             effects += _missing_pull_secret_events(pod, context)
     if context.details:
         if (is_first or _waited_for_image(pod)) and not update.lacks_image:
-            effects += not_simulated_events(containers)
+            effects += not_simulated
             effects += default_command_events(containers)
         effects += update.events
         has_pull_error = any(event.message == _PULL_ERROR for event in update.events)

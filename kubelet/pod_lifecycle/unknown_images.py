@@ -1,8 +1,12 @@
 """Events about images of which nothing is known, and whose own programs containers run. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
+from mockube.apimachinery import conditions
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONDITION_NOT_SIMULATED
 from mockube.container_runtime.behavior import end_without_program, has_default_command
 from mockube.kubelet.step_effects import EmitEvent
 
@@ -10,6 +14,27 @@ from .container_status import Container
 
 NOT_SIMULATED: Final = "NotSimulated"
 """The reason of the events about what is not simulated: a program, an image, a host or a port."""
+
+_SEPARATOR: Final = "; "
+_MAX_MESSAGE: Final = 1024
+
+
+def with_assumptions(
+    present: Sequence[ReadOnlyTree], events: Iterable[EmitEvent], now: datetime
+) -> Sequence[ReadOnlyTree]:
+    """Return the conditions of a pod with what is not simulated of it, as the events of now and the ones before say."""
+    messages = [event.message for event in events if event.reason == NOT_SIMULATED]
+    if not messages:
+        return present
+    old = conditions.find(present, CONDITION_NOT_SIMULATED)
+    known = old["message"].split(_SEPARATOR) if old is not None else []
+    condition = {
+        "type": CONDITION_NOT_SIMULATED,
+        "status": "True",
+        "reason": NOT_SIMULATED,
+        "message": _SEPARATOR.join(dict.fromkeys([*known, *messages]))[:_MAX_MESSAGE],
+    }
+    return conditions.set_condition(present, condition, now)
 
 
 def unknown_image_events(container: Container) -> tuple[EmitEvent, ...]:

@@ -1,4 +1,4 @@
-"""`mockube blame KIND/NAME`: for each field of an object who set it, when, and what it was."""
+"""`mockube blame KIND/NAME`: for each field of an object who set or removed it, when, and what it was."""
 
 import argparse
 

@@ -47,11 +47,24 @@ def _facts(running: ClusterRecord, health: ClusterHealth) -> list[tuple[str, str
         ("url", running.url or "-"),
         ("since", running.started),
         ("nodes", f"{health.nodes_ready} of {health.nodes} ready"),
+        *assumed_rows(health),
         *not_simulated_rows(health),
         *_not_reconciled(health),
         ("store", running.store),
         ("processes", ", ".join([f"mockube {running.pid}", *_processes(running)])),
     ]
+
+
+def assumed_rows(health: ClusterHealth) -> list[tuple[str, str]]:
+    """Return the row of the pods that are ready by assumption."""
+    count = len(health.assumed)
+    if not count:
+        return []
+    place, _, text = health.assumed[0].partition(": ")
+    namespace, _, name = place.partition("/")
+    subject = "1 pod is" if count == 1 else f"{count} pods are, such as {place}"
+    hint = f"mockube why pod/{name} -n {namespace}"
+    return [("ready by assumption", f"{subject}: {text}: {hint}")]
 
 
 def not_simulated_rows(health: ClusterHealth) -> list[tuple[str, str]]:
@@ -83,6 +96,7 @@ def _tree(cluster: FoundCluster, health: ClusterHealth) -> dict[str, object]:
         "url": cluster.record.url if cluster.record else "",
         "nodes": health.nodes,
         "nodesReady": health.nodes_ready,
+        "assumed": health.assumed,
         "notSimulated": health.not_simulated,
         "notReconciled": health.not_reconciled,
         "kubeconfig": str(cluster.folder.kubeconfig),

@@ -2,7 +2,7 @@
 
 import http.client
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -10,12 +10,15 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from mockube.apimachinery import conditions
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.pods import assumption_of
 from mockube.client.kubeconfig import Access, KubeconfigError, read
 
 from .named_cluster import ClusterState, FoundCluster
 
 SECONDS: Final = 5.0
+_PAGE: Final = 500
+"""The pods of one request."""
 _NOT_SIMULATED: Final = "NotSimulated"
 """The reason of the event about a program that is not simulated."""
 _NOT_RECONCILED: Final = "NotReconciled"
@@ -30,6 +33,8 @@ class ClusterHealth(Struct, frozen=True, kw_only=True):
     nodes_ready: int = 0
     not_simulated: tuple[str, ...] = ()
     """The pods with something that is not simulated, each with the message of its event."""
+    assumed: tuple[str, ...] = ()
+    """The pods that are ready by assumption, each with what of it was not run."""
     not_reconciled: tuple[str, ...] = ()
     """The custom objects whose operator is simulated, each with the message of its event."""
 
@@ -66,8 +71,23 @@ def _check_server(kubeconfig: Path, problems: list[str]) -> ClusterHealth:
         nodes=len(nodes),
         nodes_ready=ready,
         not_simulated=_events(access, _NOT_SIMULATED),
+        assumed=(*_assumed(access),),
         not_reconciled=_events(access, _NOT_RECONCILED),
     )
+
+
+def _assumed(access: Access) -> Iterator[str]:
+    """Yield the pods that are ready by assumption."""
+    token = ""
+    while True:
+        status, body = get(access, f"/api/v1/pods?limit={_PAGE}{f'&continue={token}' if token else ''}")
+        pods: Mapping[str, Any] = msgspec.json.decode(body) if status == http.client.OK else {}
+        for pod in pods.get("items") or ():
+            if conditions.is_true(pod, "Ready") and (text := assumption_of(pod)):
+                yield f"{meta.namespace(pod)}/{meta.name(pod)}: {text}"
+        token = (pods.get("metadata") or {}).get("continue") or ""
+        if not token:
+            return
 
 
 def count_nodes(kubeconfig: Path) -> int | None:

@@ -14,6 +14,7 @@ class FieldOrigin(Struct, frozen=True, kw_only=True):
 
     path: str
     value: Any
+    """ABSENT if the write removed it."""
     before: Any
     """What it was; ABSENT if it was not set, or is not known."""
     version: Version | None
@@ -21,7 +22,10 @@ class FieldOrigin(Struct, frozen=True, kw_only=True):
 
 
 def origins(versions: Sequence[Version]) -> Iterator[FieldOrigin]:
-    """Yield the fields of the newest object among the versions, in its order: the last one, if it was deleted."""
+    """Yield the fields of the newest object among the versions, in its order, and then those that were removed.
+
+    The newest one is the last one before its deletion. A field that was set again, or has parts now, is not one that was removed.
+    """
     found: dict[str, FieldOrigin] = {}
     first = versions[0].before if versions else None
     for path, value in values_of(first).items():
@@ -37,5 +41,15 @@ def origins(versions: Sequence[Version]) -> Iterator[FieldOrigin]:
                 path=change.path, value=change.after, before=change.before, version=version
             )
         newest = version.after
-    for path, value in values_of(newest).items():
+    present = values_of(newest)
+    for path, value in present.items():
         yield found.get(path) or FieldOrigin(path=path, value=value, before=ABSENT, version=None)
+    with_parts = {path[:end] for path in present for end in _ends_of_parents(path)}
+    for path, origin in found.items():
+        if path not in present and path not in with_parts:
+            yield origin
+
+
+def _ends_of_parents(path: str) -> Iterator[int]:
+    """Yield where the paths of the fields end that a path is below."""
+    return (position for position, character in enumerate(path) if character in ".[")

@@ -1,7 +1,7 @@
 """Reads what a report contains from a server: first the requests, to which those of the report are added."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, TypeVar
 from urllib.parse import urlencode
@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 from msgspec.structs import replace
 
 from mockube import control_objects
-from mockube.apimachinery import meta
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.pods import assumption_of
 from mockube.apimachinery.status import ApiError, Forbidden, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.discovery import ACCEPT, ROOTS, DiscoveredResource, parse
@@ -17,7 +18,9 @@ from mockube.client.kinds import PODS
 from mockube.client.resources import AnyResource, Key
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
+from mockube.component_base.counted import counted
 from mockube.control_objects import CHANGES, CLOCK, CLOCKS, FAULTS, MARKS, REQUESTS
+from mockube.explanations.commands import why_object
 from mockube.failure import Failure, Missing
 from mockube.history.all_changes import AllChanges, read_all_changes
 
@@ -97,7 +100,10 @@ async def collect(
         similar={candidate.identity: candidate.similar for candidate, _ in explained if candidate.similar},
         refusals=await _explain_refusals(client, requests),
         subject=_encodable(subject),
-        notes=[*_notes(history, refused, counts, older, omitted_logs, len(chosen))],
+        notes=[
+            *_assumed(objects.get("pods", ())),
+            *_notes(history, refused, counts, older, omitted_logs, len(chosen)),
+        ],
     )
     return without_secrets(recording)
 
@@ -172,6 +178,15 @@ def _names(recording: Recording) -> Collection[str]:
         *(subject["name"] for subject in subjects),
         *(subject.get("namespace", "") for subject in subjects),
     }
+
+
+def _assumed(pods: Sequence[ReadOnlyTree]) -> Iterator[str]:
+    """Yield which pods are ready by assumption: nothing of them is among what is not healthy."""
+    assumed = [pod for pod in pods if conditions.is_true(pod, "Ready") and assumption_of(pod)]
+    if assumed:
+        first = assumed[0]
+        subject = f"{counted(len(assumed), 'pod is', 'pods are')} ready by assumption"
+        yield f"{subject}, such as {meta.namespace(first)}/{meta.name(first)}: {assumption_of(first)}: `{why_object(first)}`."
 
 
 def _notes(

@@ -54,6 +54,9 @@ function byConditions(status) {
   return ready === "True" ? state("Ready", "good") : state("NotReady", "bad");
 }
 
+/** The condition of a pod of which a program or a probe was not run. */
+const NOT_SIMULATED = "mockube.dev/NotSimulated";
+
 function podState(status) {
   const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   for (const each of all) {
@@ -64,7 +67,8 @@ function podState(status) {
   if (phase === "Succeeded") return state("Completed", "none");
   if (phase === "Failed") return state(status.reason ?? "Failed", "bad");
   if (phase === "Pending") return state(condition(status, "PodScheduled") === "False" ? "Unschedulable" : "Pending", "busy");
-  return condition(status, "Ready") === "True" ? state("Running", "good") : state("NotReady", "busy");
+  if (condition(status, "Ready") !== "True") return state("NotReady", "busy");
+  return condition(status, NOT_SIMULATED) === "True" ? state("Ready by assumption", "none") : state("Running", "good");
 }
 
 export function ageText(milliseconds) {

@@ -58,6 +58,7 @@ PERMANENT_PLUGINS = (
     "PodCertificateSigning",
     "ResourceClaimAccess",
     "WarnOfSimulatedOperator",
+    "WarnOfAssumedPods",
 )
 """The plugins that no flag disables."""
 

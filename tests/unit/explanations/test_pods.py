@@ -299,3 +299,17 @@ def test_questions_of_different_kinds_are_different():
         DependentsOf("a", "b"): 4,
     }
     assert len(asked) == 4
+
+
+def test_pod_that_is_ready_by_assumption():
+    text = "the image app is not simulated: the container runs without it until it is stopped"
+    conditions = [
+        condition("Initialized", "True"),
+        condition("Ready", "True"),
+        condition("mockube.dev/NotSimulated", "True", "NotSimulated", text),
+    ]
+    running = {"name": "c", "ready": True, "restartCount": 0, "state": {"running": {}}}
+    status = {"phase": "Running", "conditions": conditions, "containerStatuses": [running]}
+    found = explained(pod_of(status=status, container={"image": "app"}))
+    assert (found.state, found.cause) == ("NoProblem", f"the pod is ready, by assumption: {text}")
+    assert commands(found) == ["mockube images show app", "mockube images add FILE"]

@@ -385,3 +385,15 @@ def test_unknown_kinds_are_not_explained():
     )
     found = explain(GroupResource("example.com", "things"), other, facts_of())
     assert (found.state, [each.text for each in found.evidence]) == ("Unknown", ["m"])
+
+
+def test_workloads_and_services_whose_pods_are_ready_by_assumption():
+    owner, text = deployment(complete(2)), "the image app is not simulated"
+    assumed = condition("mockube.dev/NotSimulated", "True", "NotSimulated", text)
+    status = {**READY, "conditions": [*READY["conditions"], assumed]}
+    created = replica_set(owner)
+    pods = pods_of(created, READY, status)
+    found = explained(owner, created, *pods)
+    cause = f"all 2 pods are updated and available, 1 of them by assumption: {text}"
+    assert (found.state, found.cause) == ("NoProblem", cause)
+    assert found.remedies[0].command.startswith("mockube images show ")

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from mockube.apimachinery.pods import assumption_of
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 IMAGE = "example.com/app:1"
@@ -38,7 +39,19 @@ def test_unknown_program_succeeds_with_warning_that_names_it():
 
 
 def test_simulated_program_has_no_warning():
-    assert not_simulated(simulated("sh", "-c", "echo a; exit 3")) == []
+    subject = simulated("sh", "-c", "echo a; exit 3")
+    assert not_simulated(subject) == []
+    assert assumption_of(subject.pod) == ""
+
+
+def test_condition_keeps_what_is_not_simulated_after_its_events():
+    probe = {"exec": {"command": ["check"]}}
+    described = {**container("c", "serve", image=IMAGE), "readinessProbe": probe}
+    subject = SimulatedPod(pod(described), context=CONTEXT).pass_time(7200)
+    messages = [text for text, _ in not_simulated(subject)]
+    assert len(messages) == 2
+    assert subject.ready
+    assert assumption_of(subject.pod) == "; ".join(messages)
 
 
 def test_arguments_of_unknown_program_are_not_its_name():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.cli.status import not_simulated_rows
+from mockube.cli.status import assumed_rows, not_simulated_rows
 from mockube.clusters.health import ClusterHealth
 
 _IMAGE = (
@@ -26,3 +26,13 @@ def test_objects_with_parts_that_are_not_simulated_are_counted(lines, text):
 
 def test_cluster_in_which_all_is_simulated_has_no_row():
     assert not_simulated_rows(ClusterHealth()) == []
+
+
+def test_pods_that_are_ready_by_assumption_are_counted():
+    other = _IMAGE.replace("web", "db")
+    text = "the image example/web is not simulated: the container runs without it until it is stopped"
+    hint = "mockube why pod/web -n default"
+    assert assumed_rows(ClusterHealth(assumed=(_IMAGE, other))) == [
+        ("ready by assumption", f"2 pods are, such as default/web: {text}: {hint}")
+    ]
+    assert assumed_rows(ClusterHealth()) == []

@@ -132,6 +132,19 @@ async def test_fields_that_are_older_than_the_history_have_no_write():
     assert (found["spec.a"].version.revision, found["spec.b"].version) == (4, None)
 
 
+async def test_removed_field_belongs_to_the_write_that_removed_it_until_it_is_set_again():
+    removed = change(4, "MODIFIED", [{"op": "remove", "path": "/spec/b"}])
+    found = {
+        origin.path: origin
+        for origin in origins(await versions_of(FakeClient([added(3, a=1, b=2), removed])))
+    }
+    assert (found["spec.b"].version.revision, found["spec.b"].before) == (4, 2)
+    assert found["spec.b"].value is ABSENT
+    parts = change(5, "MODIFIED", [{"op": "add", "path": "/spec/b", "value": {"c": 1}}])
+    again = [*origins(await versions_of(FakeClient([added(3, a=1, b=2), removed, parts])))]
+    assert [each.path for each in again if each.path.startswith("spec.b")] == ["spec.b.c"]
+
+
 async def test_object_that_was_created_again_has_the_new_authors_alone():
     client = FakeClient([added(3, a=1), change(4, "DELETED", [{"op": "remove", "path": ""}]), added(5, a=1)])
     assert {origin.version.revision for origin in origins(await versions_of(client))} == {5}
